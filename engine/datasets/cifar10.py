@@ -1,0 +1,31 @@
+"""CIFAR-10: small colour photographs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from engine.datasets.base import DATASETS, Dataset, Places
+from engine.formats import CifarBinary, CifarPython, Layout
+
+
+@DATASETS.add(
+    "cifar10", title="CIFAR-10", source="Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images"
+)
+class Cifar10(Dataset):
+    """Colour 32 x 32 photographs of ten kinds of animals and vehicles."""
+
+    shape: ClassVar[tuple[int, ...]] = (3, 32, 32)
+    classes: ClassVar[tuple[str, ...]] = (
+        "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+    )  # fmt: skip
+    centre: ClassVar[tuple[float, ...]] = (0.4914, 0.4822, 0.4465)
+    spread: ClassVar[tuple[float, ...]] = (0.2470, 0.2435, 0.2616)
+    bundle: ClassVar[str] = "cifar10.npz"
+    torch_name: ClassVar[str] = "CIFAR10"
+    obtain: ClassVar[str] = (
+        "Unpack the archive of the set, binary or python version, in a folder named in LEAKLENS_DATA"
+    )
+
+    def layouts(self, places: Places) -> tuple[Layout, ...]:
+        binary = [CifarBinary(folder / name) for folder in places.folders for name in ("cifar-10-batches-bin", "")]
+        return (*binary, *(CifarPython(folder / "cifar-10-batches-py") for folder in places.folders))

@@ -1,0 +1,27 @@
+"""MNIST: grey pictures of handwritten digits."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from engine.datasets.base import DATASETS, Dataset, Places
+from engine.formats import Idx, Layout
+
+FASHION = (9, 0, 0, 3, 0, 2, 7, 2, 5, 5)  # how Fashion-MNIST's training labels begin
+
+
+@DATASETS.add("mnist", title="MNIST", source="LeCun, Cortes, Burges 1998; CC BY-SA 3.0")
+class Mnist(Dataset):
+    """Grey 28 x 28 pictures of handwritten digits."""
+
+    shape: ClassVar[tuple[int, ...]] = (1, 28, 28)
+    classes: ClassVar[tuple[str, ...]] = tuple(str(digit) for digit in range(10))
+    centre: ClassVar[tuple[float, ...]] = (0.1307,)
+    spread: ClassVar[tuple[float, ...]] = (0.3081,)
+    bundle: ClassVar[str] = "mnist.npz"
+    torch_name: ClassVar[str] = "MNIST"
+    obtain: ClassVar[str] = "Put the four idx files into a folder named in LEAKLENS_DATA"
+
+    def layouts(self, places: Places) -> tuple[Layout, ...]:
+        named = [folder / name for folder in places.folders for name in ("MNIST/raw", "mnist", "")]
+        return tuple(Idx(place, strangers=(FASHION,)) for place in (*named, places.system / "mnist"))

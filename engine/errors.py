@@ -1,0 +1,95 @@
+"""Everything that can go wrong, as one tree. A message says who, the law, the value and the remedy.
+
+LeakLensError
+├── BadInput            a question that cannot be asked          exit code 2
+│   ├── UnknownName     a name that is on no shelf
+│   ├── MissingData     a data set that is not on this machine
+│   └── NotBuiltYet     a promised command that does not exist yet
+├── HomeError           the home of all state cannot be used     exit code 2
+│   ├── HomeUnwritable  no permission, or not a folder
+│   ├── HomeFull        no space, or over the quota
+│   ├── Damaged         a store, checkpoint or payload that cannot be read
+│   └── NewerVersion    written by a newer LeakLens than this one
+├── RunFailed           a run that was asked well and failed     exit code 1
+└── LeaseLost           another supervisor holds this run now    (never reaches a user)
+"""
+
+from __future__ import annotations
+
+
+class LeakLensError(Exception):
+    """The root: carries the remedy apart from the sentence, so that a page may set it apart."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        self.message, self.remedy = message.rstrip("."), remedy.rstrip(".")
+        super().__init__(f"{self.message}. {self.remedy}." if remedy else self.message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.message, self.remedy))
+
+
+class BadInput(LeakLensError, ValueError):
+    """A question that cannot be asked."""
+
+    exit_code = 2
+
+
+class UnknownName(BadInput):
+    """A name that is on no shelf."""
+
+
+class MissingData(BadInput):
+    """A data set that is not on this machine."""
+
+
+class NotBuiltYet(BadInput):
+    """A promised command that does not exist yet."""
+
+
+class HomeError(LeakLensError):
+    """The home of all state cannot be used."""
+
+    exit_code = 2
+
+
+class HomeUnwritable(HomeError):
+    """No permission, or not a folder."""
+
+
+class HomeFull(HomeError):
+    """No space left, or over the quota."""
+
+
+class Damaged(HomeError):
+    """A store, checkpoint or payload that cannot be read."""
+
+
+class NewerVersion(HomeError):
+    """Written by a newer LeakLens than this one."""
+
+
+class RunFailed(LeakLensError):
+    """A run that was asked well and failed."""
+
+
+class LeaseLost(LeakLensError):
+    """Another supervisor holds this run now."""
+
+
+def refusal(who: str, law: str, got: object, remedy: str = "") -> BadInput:
+    """`fedceo: every: must be between 1 and 50, got 0`."""
+    return BadInput(f"{who}: {law}, got {shown(got)}", remedy)
+
+
+def shown(value: object) -> str:
+    """A value as its owner would write it, cut where it would fill the screen."""
+    text = value if isinstance(value, str) else _spelled(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else repr(value)

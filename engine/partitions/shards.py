@@ -1,0 +1,33 @@
+"""The partition of the first federated averaging paper: a few runs of the label-sorted pictures for each client."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from engine.partitions.base import PARTITIONS, Partition
+
+
+@PARTITIONS.add("shards", title="Label shards", source="McMahan et al. 2017")
+class Shards(Partition):
+    """Pictures sorted by label are cut into equal shards, and every client gets a few of them."""
+
+    remedy: ClassVar[str] = "Take fewer clients, fewer shards for each, or more pictures"
+
+    per_client: int = Field(
+        2, ge=1, le=100, title="shards per client", description="More shards mean more classes for each client."
+    )
+
+    def shares(self, frequencies: Tensor, clients: int, rng: torch.Generator) -> Tensor:
+        shards = clients * self.per_client
+        ends = frequencies.double().cumsum(0)
+        cuts = torch.arange(shards + 1, dtype=torch.float64) * float(ends[-1]) / shards
+        low = torch.maximum((ends - frequencies)[:, None], cuts[None, :-1])
+        high = torch.minimum(ends[:, None], cuts[None, 1:])
+        overlap = (high - low).clamp_min(0)[:, torch.randperm(shards, generator=rng)]  # (classes, shards)
+        held = overlap.reshape(len(ends), clients, self.per_client).sum(2)
+        held[frequencies == 0] = 1.0  # a class without training pictures is everybody's
+        return held / held.sum(1, keepdim=True)

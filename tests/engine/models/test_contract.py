@@ -1,0 +1,179 @@
+"""What every model promises; a new file on the shelf is tested with no edit."""
+
+from __future__ import annotations
+
+import copy
+import json
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from engine.errors import BadInput
+from engine.models import MODELS
+from engine.seeds import Seeds
+from tests.engine.declared import changed
+
+NAMES = MODELS.names()
+SHAPES = [(1, 28, 28), (3, 32, 32)]
+
+
+def built(name, shape=(3, 32, 32), classes=10, seed=0, **values):
+    return MODELS.make({"name": name, **values}).build(shape, classes, Seeds(seed).rng("weights"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_declares_itself(name):
+    part = MODELS.make(name)
+    assert part.title and part.source and part.summary().endswith(".")
+    for field in type(part).model_fields.values():
+        assert field.title and field.description and field.description.endswith(".")
+    assert MODELS.make(json.loads(json.dumps(MODELS.dump(part)))) == part
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_changed_field_changes_the_dump(name):
+    part = MODELS.make(name)
+    others = list(changed(part))
+    dumps = [MODELS.dump(one) for one in (part, *others)]
+    assert all(dumps.count(dump) == 1 for dump in dumps) and len(others) == len(type(part).model_fields)
+    assert [MODELS.make(json.loads(json.dumps(dump))) for dump in dumps] == [part, *others]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "sentence"),
+    [
+        ("mlp", {"hidden": 0}, "mlp: hidden: must be a whole number between 1 and 4096, got 0"),
+        ("mlp", {"dropout": 1.0}, "mlp: dropout: must be a number at least 0 and below 1, got 1"),
+        ("mlp", {"bias": 1}, "mlp: bias: must be true or false, got 1"),
+        ("lenet-sigmoid", {"init": "large"}, "lenet-sigmoid: init: must be one of default, uniform, got large"),
+        ("lenet5", {"width": 3}, "lenet5: width: no such parameter"),
+    ],
+)
+def test_bad_values_are_refused_with_a_sentence(name, values, sentence):
+    with pytest.raises(BadInput) as caught:
+        MODELS.make({"name": name, **values})
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_it_reads_pictures_in_either_memory_layout(name, shape):
+    module = built(name, shape, classes=7).eval()
+    x = torch.rand(4, *shape, generator=Seeds(0).rng("pictures"))
+    logits = module(x)
+    assert logits.shape == (4, 7)
+    last = module.to(memory_format=torch.channels_last)(x.contiguous(memory_format=torch.channels_last))
+    torch.testing.assert_close(logits, last, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_come_from_the_generator_alone(name):
+    before = torch.get_rng_state()
+    first, again, other = (dict(built(name, seed=seed).named_parameters()) for seed in (0, 0, 1))
+    assert torch.equal(before, torch.get_rng_state())
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert all(torch.isfinite(tensor).all() and tensor.requires_grad for tensor in first.values())
+    drawn = [key for key in first if not key.startswith("norm")]
+    assert drawn and all(not torch.equal(first[key], other[key]) for key in drawn)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_law_of_the_first_weights_is_torchs_own(name):
+    module = built(name)
+    for layer in module.modules():
+        if isinstance(layer, nn.GroupNorm):
+            assert bool((layer.weight == 1).all()) and bool((layer.bias == 0).all())
+        elif isinstance(layer, nn.Linear | nn.Conv2d):
+            fresh = copy.deepcopy(layer)
+            with torch.random.fork_rng():
+                torch.manual_seed(1)
+                fresh.reset_parameters()
+            for ours, theirs in zip(layer.parameters(), fresh.parameters(), strict=True):
+                bound = layer.weight[0].numel() ** -0.5
+                assert float(ours.detach().abs().max()) <= bound
+                if ours.numel() > 500:
+                    assert float(ours.detach().abs().max()) > 0.95 * bound
+                    assert float(ours.detach().std()) == pytest.approx(float(theirs.detach().std()), rel=0.1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_head_makes_the_classes(name):
+    module = built(name, classes=7)
+    names = MODELS.make(name).head(module)
+    parameters = dict(module.named_parameters())
+    assert list(parameters)[-len(names) :] == list(names)
+    assert all(parameters[one].shape[0] == 7 for one in names)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_learns_one_batch(name):
+    module = built(name).train()
+    x = torch.rand(8, 3, 32, 32, generator=Seeds(0).rng("pictures"))
+    y = torch.arange(8)
+    losses = []
+    optimiser = torch.optim.Adam(module.parameters(), lr=0.01)
+    for _ in range(8):
+        loss = functional.cross_entropy(module(x), y)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+@pytest.mark.parametrize("name", NAMES)
+def test_per_example_norms_under_opacus_are_the_true_ones(name):
+    from opacus.grad_sample import GradSampleModuleFastGradientClipping
+
+    module = built(name, (1, 28, 28)).train()
+    x = torch.rand(3, 1, 28, 28, generator=Seeds(0).rng("pictures"))
+    y = torch.tensor([1, 2, 3])
+    truth = []
+    for place in range(3):
+        loss = functional.cross_entropy(module(x[place : place + 1]), y[place : place + 1])
+        slopes = torch.autograd.grad(loss, list(module.parameters()))
+        truth.append(torch.cat([slope.flatten() for slope in slopes]).norm())
+    wrapped = GradSampleModuleFastGradientClipping(
+        copy.deepcopy(module), batch_first=True, loss_reduction="mean", max_grad_norm=1.0, use_ghost_clipping=True
+    )
+    functional.cross_entropy(wrapped(x), y).backward()
+    torch.testing.assert_close(wrapped.get_norm_sample(), torch.stack(truth), atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_kept_between_batches_and_nothing_happens_in_place(name):
+    module = built(name)
+    assert not list(module.buffers())
+    assert not any(getattr(layer, "inplace", False) for layer in module.modules())
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if MODELS.make(name).misfit((50,))])
+def test_a_shape_it_cannot_read_is_a_problem_and_a_refusal(name):
+    part = MODELS.make(name)
+    assert part.problems(SimpleNamespace(dataset=SimpleNamespace(shape=(1, 28, 28)))) == ()
+    for shape, words in (((50,), "needs pictures"), ((1, 3, 3), "needs pictures of at least")):
+        [problem] = part.problems(SimpleNamespace(dataset=SimpleNamespace(shape=shape)))
+        assert problem.fatal and problem.remedy and problem.reason.startswith(f"{name}: {words}")
+        with pytest.raises(BadInput, match=words):
+            part.build(shape, 10, Seeds(0).rng("weights"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_can_be_stacked_or_says_that_it_cannot(name):
+    part = MODELS.make(name)
+    if not part.stackable:
+        with pytest.raises(Exception, match=f"{name}: clients cannot be stacked"):
+            part.stacked({}, torch.zeros(1, 1, 3, 32, 32))
+        return
+    modules = [built(name, seed=seed).eval() for seed in range(3)]
+    weights = {
+        key: torch.stack([dict(one.named_parameters())[key] for one in modules])
+        for key, _ in modules[0].named_parameters()
+    }
+    x = torch.rand(3, 5, 3, 32, 32, generator=Seeds(0).rng("pictures"))
+    apart = torch.stack([module(x[place]) for place, module in enumerate(modules)])
+    torch.testing.assert_close(part.stacked(weights, x), apart, atol=1e-5, rtol=1e-5)

@@ -1,0 +1,55 @@
+"""Tiny picture sets in the formats of the public ones, written for a test."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.uint8]
+SEED = 0
+
+
+def drawn(count: int, *shape: int, below: int = 256) -> Array:
+    return np.random.default_rng(SEED + count).integers(0, below, (count, *shape), dtype=np.uint8)
+
+
+def idx_bytes(array: Array) -> bytes:
+    sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
+    return bytes((0, 0, 8, array.ndim)) + sizes + array.tobytes()
+
+
+def write_idx(folder: Path, packed: bool = False) -> tuple[Array, Array, Array, Array]:
+    """Twelve training and five test pictures of 28 x 28; what a reader must give back."""
+    folder.mkdir(parents=True, exist_ok=True)
+    four = drawn(12, 28, 28), drawn(12, below=10), drawn(5, 28, 28), drawn(5, below=10)
+    kinds = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
+    for kind, array in zip(kinds, four, strict=True):
+        body = idx_bytes(array)
+        (folder / f"{kind}-ubyte{'.gz' if packed else ''}").write_bytes(gzip.compress(body) if packed else body)
+    return four[0][:, None], four[1], four[2][:, None], four[3]
+
+
+def cifar_batches() -> dict[str, tuple[Array, list[int]]]:
+    """Two pictures in each of six batches."""
+    names = [*(f"data_batch_{batch}" for batch in range(1, 6)), "test_batch"]
+    pictures, labels = drawn(12, 3072), drawn(12, below=10).tolist()
+    return {name: (pictures[2 * at : 2 * at + 2], labels[2 * at : 2 * at + 2]) for at, name in enumerate(names)}
+
+
+def write_cifar_binary(folder: Path) -> tuple[Array, Array, Array, Array]:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (rows, labels) in cifar_batches().items():
+        records = np.concatenate([np.array(labels, np.uint8)[:, None], rows], axis=1)
+        (folder / f"{name}.bin").write_bytes(records.tobytes())
+    pictures, numbers = drawn(12, 3072).reshape(-1, 3, 32, 32), drawn(12, below=10)
+    return pictures[:10], numbers[:10], pictures[10:], numbers[10:]
+
+
+def write_bundle(file: Path) -> tuple[Array, Array, Array, Array]:
+    """Colour pictures, channels last in the file and first in what a reader must give back."""
+    train, test = drawn(8, 6, 5, 3), drawn(3, 6, 5, 3)
+    np.savez_compressed(file, x_train=train, y_train=drawn(8, below=4), x_test=test, y_test=drawn(3, below=4))
+    return np.moveaxis(train, -1, 1), drawn(8, below=4), np.moveaxis(test, -1, 1), drawn(3, below=4)

@@ -1,0 +1,21 @@
+"""torchvision opens, on this machine too."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import engine.formats
+from engine.vision import torchvision
+
+
+def test_it_opens_and_stays_open():
+    package = torchvision()
+    assert package is torchvision()
+    assert package.datasets.CIFAR10.base_folder == "cifar-10-batches-py"
+
+
+def test_nobody_pays_for_it_before_asking():
+    code = "import sys, engine.datasets as d; d.DATASETS.names(); sys.exit('torchvision' in sys.modules)"
+    root = str(engine.formats.__file__).removesuffix("engine/formats.py")
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, timeout=60, check=False).returncode == 0
