@@ -1,0 +1,198 @@
+"""Home of the three accountants: exact for full-rate Gaussians, Rényi for every law, PRV for the number of record.
+
+A Rényi vector has one value per order in `ORDERS`. The vector of one step is cached, and many steps are a product.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import erfcx, gammaln, log_ndtr, logsumexp, ndtri
+
+from engine.records import Gaussian, Laplace, Renyi
+
+Vector = NDArray[np.float64]
+Priced = Gaussian | Laplace | Renyi  # the laws that have a Rényi curve
+History = Sequence[tuple[float, float, int]]  # (noise multiplier, rate, steps)
+
+ORDERS: Vector = np.unique(np.concatenate([np.arange(101, 201) / 100, np.arange(20, 111) / 10, np.arange(12, 512)]))
+# The best order minus 1 spans decades; these few find the worst of many clients quickly.
+FEW: Vector = ORDERS[np.unique(np.searchsorted(ORDERS - 1, np.geomspace(0.01, 300, 30)))]
+
+PRV_LIMIT = 50.0  # above this Rényi ε, PRV hangs or answers infinity: callers ask it below only
+PRV_ERROR = 0.01  # how far PRV's answer may lie above the truth, less where ε is small
+PRV_POINTS = 2**23  # the most grid points PRV is given, over all laws of a history
+PRV_DELTA = 1e-12  # below this δ, rounding in the Fourier transform reaches the answer
+FINEST = 0.01  # below this noise, fractional orders are bounded by their whole neighbours
+
+_ONE_AT_A_TIME = threading.Lock()  # the warning filter belongs to the whole process
+
+
+def curve(law: Priced) -> Vector:
+    """The Rényi vector of one step of a law, infinite where nothing is known."""
+    return _curve(_one_step(law), False)
+
+
+def bounding_curve(law: Priced) -> Vector:
+    """The same over `FEW` orders: quick, and an upper bound once it becomes an ε."""
+    return _curve(_one_step(law), True)
+
+
+def _one_step(law: Priced) -> Priced:
+    if isinstance(law, Gaussian):
+        return Gaussian(law.z, law.rate)
+    return Laplace(law.b) if isinstance(law, Laplace) else law
+
+
+@lru_cache(maxsize=4096)
+def _curve(law: Priced, few: bool) -> Vector:
+    orders = FEW if few else ORDERS
+    if isinstance(law, Gaussian):
+        values = _gaussian(law.z, law.rate, orders)
+    elif isinstance(law, Laplace):
+        values = _laplace(law.b, orders)
+    else:
+        values = _chords(law, orders)
+    values.flags.writeable = False
+    return values
+
+
+def _gaussian(z: float, rate: float, orders: Vector) -> Vector:
+    if rate == 0:
+        return np.zeros_like(orders)
+    with np.errstate(over="ignore", divide="ignore"):
+        whole_rate = orders / 2 / np.float64(z) / np.float64(z)
+    if rate == 1 or not np.isfinite(whole_rate).all():
+        return np.asarray(whole_rate, dtype=np.float64)
+    whole = orders % 1 == 0
+    moments = np.empty_like(orders)
+    moments[whole] = _binomial(z, rate, orders[whole])
+    if z < FINEST:  # log moments are convex in the order, so chords lie above them
+        known = np.concatenate([[1.0], orders[whole]])
+        moments[~whole] = np.interp(orders[~whole], known, np.concatenate([[0.0], moments[whole]]))
+    else:
+        moments[~whole] = _quadrature(z, rate, orders[~whole])
+    return np.asarray(np.minimum(np.maximum(moments, 0) / (orders - 1), whole_rate), dtype=np.float64)
+
+
+def _binomial(z: float, rate: float, orders: Vector) -> Vector:
+    """The log moments at whole orders, term by term (Mironov, Talwar, Zhang 2019, section 3.3)."""
+    taken = np.arange(orders[-1] + 1)  # how often the client was in
+    terms = _log_choices()[orders.astype(int), : len(taken)] + (taken * taken - taken) / (2 * z * z)
+    terms += taken * math.log(rate) + np.maximum(orders[:, None] - taken, 0) * math.log1p(-rate)
+    return np.asarray(logsumexp(terms, axis=1), dtype=np.float64)
+
+
+@lru_cache(maxsize=1)
+def _log_choices() -> Vector:
+    above, below = np.arange(512.0)[:, None], np.arange(512.0)  # (orders, taken)
+    logs = gammaln(above + 1) - gammaln(below + 1) - gammaln(np.maximum(above - below, 0) + 1)
+    return np.where(below <= above, logs, -np.inf)
+
+
+def _quadrature(z: float, rate: float, orders: Vector) -> Vector:
+    """The log moments at any order: the trapezoid rule, which is exact to rounding for such smooth bells."""
+    step = z / 8 if z < 0.2 else min(z / 4, z * z)
+    x = np.arange(-10 * z, orders[-1] + 10 * z, step)
+    ratio = np.logaddexp(math.log1p(-rate), math.log(rate) + (2 * x - 1) / (2 * z * z))
+    bell = -((x / z) ** 2) / 2 - math.log(z * math.sqrt(2 * math.pi) / step)
+    return np.asarray(logsumexp(orders[:, None] * ratio + bell, axis=1), dtype=np.float64)
+
+
+def _laplace(b: float, orders: Vector) -> Vector:
+    if b == 0:
+        return np.full_like(orders, np.inf)
+    with np.errstate(over="ignore"):
+        away, back = (orders - 1) / np.float64(b), -orders / np.float64(b)
+    weights = np.log([orders, orders - 1]) - np.log(2 * orders - 1)
+    values = np.logaddexp(weights[0] + away, weights[1] + back) / (orders - 1)
+    return np.asarray(np.maximum(values, 0), dtype=np.float64)
+
+
+def _chords(law: Renyi, orders: Vector) -> Vector:
+    """Between two known orders the log moment lies below its chord; beyond the last nothing is known."""
+    known, values = np.asarray(law.orders, dtype=np.float64), np.asarray(law.values, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        moments = np.interp(orders, [1.0, *known], [0.0, *((known - 1) * values)], right=np.inf)
+    return np.asarray(np.nan_to_num(moments / (orders - 1), nan=np.inf, posinf=np.inf), dtype=np.float64)
+
+
+def epsilon_rdp(vectors: ArrayLike, delta: ArrayLike, orders: Vector = ORDERS) -> Vector:
+    """The least ε at δ over all orders (Balle et al. 2020, theorem 21); leading axes are independent questions."""
+    values = np.asarray(vectors, dtype=np.float64)  # (..., orders)
+    with np.errstate(divide="ignore"):
+        log_delta = np.log(np.asarray(delta, dtype=np.float64))[..., None]
+    offered = values - (log_delta + np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)
+    least = np.maximum(offered.min(axis=-1), 0)
+    return np.asarray(np.where((values == 0).all(axis=-1), 0, least), dtype=np.float64)
+
+
+def epsilon_exact(mu: float, delta: float) -> float:
+    """The ε of full-rate Gaussians, exactly: mu is the root of the sum of steps/z²."""
+    return float(exact_epsilons(mu, delta))
+
+
+def exact_epsilons(mu: ArrayLike, delta: ArrayLike) -> Vector:
+    """The analytic Gaussian mechanism (Balle, Wang 2018) for many clients at once.
+
+    With s = ε/mu - mu/2 the condition reads δ = Φ(-s) - e^ε Φ(-s - mu), and the second term is Φ(-s) times a ratio
+    of Mills ratios: nothing overflows, and s is bracketed by its values at ε = 0 and at Φ(-s) = δ.
+    """
+    mus, deltas = np.broadcast_arrays(np.asarray(mu, dtype=np.float64), np.asarray(delta, dtype=np.float64))
+    asked = np.isfinite(mus) & (mus > 0)
+    size, log_delta = np.where(asked, mus, 1.0), np.log(deltas)
+    low, high = -size / 2, np.maximum(-ndtri(deltas), -size / 2)
+    for _ in range(80):
+        middle = (low + high) / 2
+        too_much = _log_excess(middle, size) > log_delta
+        low, high = np.where(too_much, middle, low), np.where(too_much, high, middle)
+    with np.errstate(over="ignore"):
+        epsilons = np.where(_log_excess(-size / 2, size) <= log_delta, 0.0, size * (high + size / 2))
+    return np.asarray(np.where(asked, epsilons, np.where(mus > 0, np.inf, 0.0)), dtype=np.float64)
+
+
+def _log_excess(s: Vector, mu: Vector) -> Vector:
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratio = erfcx((s + mu) / math.sqrt(2)) / erfcx(s / math.sqrt(2))
+        return np.asarray(log_ndtr(-s) + np.log1p(-np.nan_to_num(ratio, nan=0.0)), dtype=np.float64)
+
+
+def epsilon_prv(history: History, delta: float) -> float | None:
+    """The ε of Opacus' PRV accountant, or None where it has no trustworthy answer."""
+    steps = [(z, rate, count) for z, rate, count in history if count > 0 and rate > 0]
+    if not steps:
+        return 0.0
+    if delta < PRV_DELTA or min(z for z, _, _ in steps) <= 0:
+        return None
+    with _ONE_AT_A_TIME, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            epsilon = _composed(steps, delta)
+        except (ArithmeticError, IndexError, MemoryError, RuntimeError, ValueError):
+            return None
+    return max(epsilon, 0.0) if math.isfinite(epsilon) else None
+
+
+def _composed(history: History, delta: float) -> float:
+    from opacus.accountants.analysis import prv
+
+    slack, total = delta / 1000, sum(count for _, _, count in history)
+    vectors = np.array([curve(Gaussian(z, rate)) for z, rate, _ in history])  # (laws, orders)
+    spent = np.array([count for _, _, count in history]) @ vectors
+    reach = 3 + max(float(epsilon_rdp(spent, slack / 4)), *epsilon_rdp(vectors, slack / 8 / total))
+    spread = math.sqrt(total * math.log(12 / slack) / 2)
+    least = 2 * reach * spread * len(history) / PRV_POINTS
+    error = min(PRV_ERROR, max(float(epsilon_rdp(spent, delta)) / 50, least))
+    if not least <= error:
+        return math.inf
+    domain = prv.Domain.create_aligned(-reach, reach, error / spread)
+    laws = [prv.PoissonSubsampledGaussianPRV(rate, z) for z, rate, _ in history]
+    parts = [prv.discretize(prv.TruncatedPrivacyRandomVariable(law, -reach, reach), domain) for law in laws]
+    composed = prv.compose_heterogeneous(parts, [count for _, _, count in history])
+    return float(composed.compute_epsilon(delta, slack, error)[2])

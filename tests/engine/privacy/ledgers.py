@@ -1,0 +1,48 @@
+"""Ledgers and releases that the tests of this room share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.privacy.ledger import Answer, Ledger
+from engine.records import Gaussian, Release, View
+
+DELTA = 1e-5
+T, N, K = 300, 100, 10
+LAWS = (Gaussian(2.0), Gaussian(5.0), Gaussian(1.2, 0.2, 3), Gaussian(0.9, 0.05, 10))
+
+
+def spent(view, laws, clients=N, delta=DELTA, precise=True, **words) -> Answer:
+    ledger = Ledger(clients, delta)
+    for law in laws:
+        ledger.add([Release(view, law, **words)])
+    return ledger.answer(view, precise=precise)
+
+
+def number(answer: Answer) -> float:
+    assert answer.epsilon is not None
+    return answer.epsilon
+
+
+def outsider(sigma, precise=True, rounds=T, rate=K / N) -> float:
+    return number(spent("outsider", [Gaussian(sigma, rate)] * rounds, precise=precise, sampling="poisson"))
+
+
+def recorded(ask, asked: list):
+    def answer(*question):
+        asked.append(question)
+        return ask(*question)
+
+    return answer
+
+
+def schedule(seed: int, view: View, observed: bool, laws=LAWS, clients: int = 6, rounds: int = 12) -> list[Release]:
+    rng = np.random.default_rng(seed)
+
+    def some() -> tuple[int, ...] | None:
+        return None if rng.random() < 0.3 else tuple(np.flatnonzero(rng.random(clients) < 0.5).tolist())
+
+    return [
+        Release(view, laws[rng.integers(len(laws))], some(), some() if observed else None, sampling="poisson")
+        for _ in range(rounds)
+    ]

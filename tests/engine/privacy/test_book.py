@@ -1,0 +1,116 @@
+"""Every law finds its sum, what cannot be is refused, and too many pairs are merged."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from engine.errors import BadInput
+from engine.privacy import book
+from engine.privacy.accountant import ORDERS, epsilon_exact
+from engine.privacy.ledger import Ledger
+from engine.records import Clear, Cost, Gaussian, Laplace, Release, Renyi
+from tests.engine.privacy.ledgers import DELTA, number, schedule, spent
+
+
+def test_costs_add_up_and_use_up_delta():
+    ledger = Ledger(4, DELTA)
+    ledger.add([Release("aggregate", Cost(0.5, 2e-6), clients=(0, 1))] * 3)
+    ledger.add([Release("aggregate", Cost(0.25, 1e-6), clients=(2,))])
+    answer = ledger.answer("aggregate")
+    assert answer.epsilon == pytest.approx(1.5) and answer.accountant == "composition"
+    ledger.add([Release("aggregate", Gaussian(10.0))])
+    assert ledger.answer("aggregate", precise=True).epsilon == pytest.approx(1.5 + epsilon_exact(0.1, 4e-6))
+
+
+def test_costs_beyond_delta_have_no_number():
+    assert spent("server", [Cost(0.5, DELTA / 30)] * 30).epsilon == pytest.approx(15)
+    over = spent("server", [Cost(0.5, DELTA / 30)] * 31)
+    assert over.epsilon is None and over.accountant == "none" and "δ" in over.reason
+    assert spent("server", [Cost(0.5, DELTA), Gaussian(1.0)]).epsilon is None
+
+
+def test_clear_has_its_reason():
+    ledger = Ledger(3, DELTA)
+    ledger.add([Release("server", Gaussian(1.0)), Release("server", Clear("the mask is sent in clear"), clients=(2,))])
+    answer = ledger.answer("server", precise=True, quantiles=True)
+    assert answer.epsilon is None and answer.accountant == "none" and answer.quantiles == ()
+    assert (answer.reason, answer.worst) == ("the mask is sent in clear", 2)
+
+
+@pytest.mark.parametrize("law", [Gaussian(0.0), Gaussian(0.0, 0.1), Gaussian(1e-200), Laplace(0.0)])
+def test_no_noise_has_no_number(law):
+    assert spent("server", [law]).epsilon is None and spent("server", [law]).reason
+
+
+def test_laplace_and_own_curves_go_by_renyi():
+    answer = spent("server", [Laplace(2.0)] * 4)
+    assert answer.accountant == "rdp" and 2 <= number(answer) <= 2.05
+    gaussian = spent("server", [Gaussian(4.0, 0.99999999, 10)], precise=False).epsilon
+    own = spent("server", [Renyi(tuple(ORDERS), tuple(ORDERS / 32))] * 10)
+    assert own.epsilon == pytest.approx(gaussian, rel=1e-4)
+    assert number(spent("server", [Renyi((1.33,), (1.0,))])) > 0
+    assert spent("server", [Renyi((1.001,), (1.0,))]).epsilon is None
+
+
+@pytest.mark.parametrize("law", [Gaussian(1.0, 0.1, 0), Gaussian(1.0, 0.0), Gaussian(math.inf), Laplace(1.0, 0)])
+def test_nothing_costs_nothing(law):
+    answer = spent("outsider", [law])
+    assert answer.epsilon == 0 and answer.reason == ""
+
+
+def test_two_units_in_one_view_are_refused():
+    ledger = Ledger(5, DELTA)
+    ledger.add([Release("server", Gaussian(1.0))])
+    with pytest.raises(BadInput, match="server: all releases of a view must protect the same"):
+        ledger.add([Release("server", Gaussian(1.0), unit="record")])
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        Release("server", Gaussian(-1.0)),
+        Release("server", Gaussian(math.nan)),
+        Release("server", Gaussian(1.0, 1.5)),
+        Release("server", Gaussian(1.0, 0.1, -1)),
+        Release("server", Laplace(-1.0)),
+        Release("server", Cost(-1.0, 0.0)),
+        Release("server", Cost(1.0, -1e-6)),
+        Release("server", Renyi((0.5,), (1.0,))),
+        Release("server", Renyi((3.0, 2.0), (1.0, 1.0))),
+        Release("server", Renyi((2.0,), (-1.0,))),
+        Release("server", Renyi((), ())),
+        Release("server", Gaussian(1.0), clients=(5,)),
+        Release("server", Gaussian(1.0), clients=(-1,)),
+        Release("server", Gaussian(1.0), clients=(1, 1)),
+        Release("client", Gaussian(1.0), observers=(5,)),
+    ],
+)
+def test_impossible_releases_are_refused(release):
+    with pytest.raises(BadInput, match="ledger: "):
+        Ledger(5, DELTA).add([release])
+
+
+def test_too_many_pairs_are_charged_to_one_observer(monkeypatch):
+    releases = schedule(2, "client", observed=True)
+    full, merged = Ledger(6, DELTA), Ledger(6, DELTA)
+    full.add(releases)
+    monkeypatch.setattr(book, "CELLS", 30)  # below six clients squared
+    merged.add(releases)
+    answer = merged.answer("client")
+    assert answer.bound == "upper bound"
+    monkeypatch.undo()
+    assert number(answer) >= number(full.answer("client")) and full.answer("client").bound == ""
+    monkeypatch.setattr(book, "CELLS", 100)  # room to store pairs of one law, none to compare all laws
+    late = full.answer("client")
+    assert late.bound == "upper bound" and number(late) <= number(answer) * (1 + 1e-9)
+
+
+def test_merged_pairs_are_said_even_when_nothing_else_tells_observers_apart(monkeypatch):
+    monkeypatch.setattr(book, "CELLS", 30)
+    ledger = Ledger(6, DELTA)
+    ledger.add([Release("client", Gaussian(3.0), (1, 2), (3, 4)), Release("client", Gaussian(4.0), (1,), (5,))])
+    answer = ledger.answer("client")
+    assert (answer.bound, answer.worst) == ("upper bound", 1)
+    assert answer.epsilon == epsilon_exact((1 / 9 + 1 / 16) ** 0.5, DELTA)

@@ -1,0 +1,215 @@
+"""The ledger against plain composition of every client's history, its words, its budget and its cost."""
+
+from __future__ import annotations
+
+import math
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
+
+from engine.errors import BadInput
+from engine.privacy import price
+from engine.privacy.accountant import ORDERS, epsilon_exact, epsilon_prv
+from engine.privacy.ledger import Ledger
+from engine.records import Clear, Gaussian, Release
+from tests.engine.privacy.ledgers import DELTA, LAWS, N, T, number, outsider, recorded, schedule, spent
+
+steady = settings(derandomize=True, deadline=None, max_examples=20)
+STEP = {law: compute_rdp(q=law.rate, noise_multiplier=law.z, steps=law.steps, orders=ORDERS) for law in LAWS}
+
+
+def plain(history: list[Gaussian]) -> float:
+    """One client's ε before one observer, by hand."""
+    if not history:
+        return 0.0
+    if all(law.rate == 1 for law in history):
+        return epsilon_exact(math.sqrt(sum(law.steps / law.z**2 for law in history)), DELTA)
+    return float(get_privacy_spent(orders=ORDERS, rdp=sum(STEP[law] for law in history), delta=DELTA)[0])
+
+
+def before(releases: list[Release], observer: int, client: int) -> list[Gaussian]:
+    return [
+        release.law
+        for release in releases
+        if isinstance(release.law, Gaussian)
+        and (release.clients is None or client in release.clients)
+        and (release.observers is None or observer in release.observers)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("view", ["server", "outsider"])
+def test_headline_is_the_largest_over_clients(view, seed):
+    releases = schedule(seed, view, observed=False)
+    ledger = Ledger(6, DELTA)
+    ledger.add(releases)
+    each = [plain(before(releases, -1, client)) for client in range(6)]
+    answer = ledger.answer(view, quantiles=True)
+    assert answer.epsilon == pytest.approx(max(each), rel=1e-6)
+    assert answer.worst is not None and each[answer.worst] == pytest.approx(max(each), rel=1e-6)
+    np.testing.assert_allclose(answer.quantiles, np.quantile(each, [0, 0.25, 0.5, 0.75, 1]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_headline_of_the_client_view_is_the_largest_over_pairs(seed):
+    releases = schedule(seed, "client", observed=True)
+    ledger = Ledger(6, DELTA)
+    ledger.add(releases)
+    pairs = {(a, v): plain(before(releases, a, v)) for a in range(6) for v in range(6) if a != v}
+    answer = ledger.answer("client", quantiles=True)
+    assert answer.epsilon == pytest.approx(max(pairs.values()), rel=1e-6)
+    observers = [max(pairs[a, v] for v in range(6) if v != a) for a in range(6)]
+    np.testing.assert_allclose(answer.quantiles, np.quantile(observers, [0, 0.25, 0.5, 0.75, 1]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_shortcut_over_full_rate_gaussians_changes_nothing(seed):
+    rng = np.random.default_rng(seed)
+    releases = schedule(seed, "client", observed=True, laws=LAWS[:2])
+    releases += [
+        Release("client", LAWS[2], None, tuple(np.flatnonzero(rng.random(6) < 0.6).tolist())) for _ in range(5)
+    ]
+    ledger = Ledger(6, DELTA)
+    ledger.add(releases)
+    pairs = [plain(before(releases, a, v)) for a in range(6) for v in range(6) if a != v]
+    assert ledger.answer("client").epsilon == pytest.approx(max(pairs), rel=1e-6)
+
+
+def test_a_client_does_not_pay_itself():
+    ledger = Ledger(3, DELTA)
+    ledger.add([Release("client", Gaussian(1.0), clients=(1,), observers=(1,))])
+    assert ledger.answer("client").epsilon == 0
+    ledger.add([Release("client", Clear(), clients=(2,), observers=(2,))])
+    assert ledger.answer("client").epsilon == 0
+    ledger.add([Release("client", Gaussian(3.0), clients=(1, 2), observers=(1, 2))])
+    assert ledger.answer("client").epsilon == pytest.approx(epsilon_exact(1 / 3, DELTA))
+
+
+def test_a_lone_client_has_no_observers():
+    assert spent("client", [Gaussian(1.0), Clear()], clients=1).epsilon == 0
+
+
+@steady
+@given(st.permutations(range(12)), st.integers(0, 3))
+def test_order_of_releases_does_not_matter(order, seed):
+    releases = schedule(seed, "client", observed=True)
+    first, second = Ledger(6, DELTA), Ledger(6, DELTA)
+    first.add(releases)
+    for place in order:
+        second.add([releases[place]])
+    assert second.answer("client").epsilon == pytest.approx(first.answer("client").epsilon, rel=1e-9)
+
+
+@steady
+@given(st.floats(0.5, 20), st.floats(0.01, 0.9), st.integers(1, 60))
+def test_epsilon_grows_with_rounds_and_rate_and_falls_with_noise(sigma, rate, rounds):
+    here = outsider(sigma, False, rounds, rate)
+    assert outsider(sigma, False, rounds + 5, rate) >= here
+    assert outsider(sigma, False, rounds, rate * 0.8) <= here + 1e-9
+    assert outsider(sigma * 1.2, False, rounds, rate) <= here + 1e-9
+
+
+def test_views_are_answered_once_told_of():
+    ledger = Ledger(5, DELTA)
+    assert ledger.answers() == ()
+    assert ledger.answer("server").epsilon == 0
+    ledger.add(
+        [Release("outsider", Gaussian(1.0, 0.1), sampling="poisson"), Release("server", Gaussian(1.0), clients=())]
+    )
+    assert [answer.view for answer in ledger.answers()] == ["server", "outsider"]
+    assert [answer.epsilon for answer in ledger.answers()] == [0, pytest.approx(outsider(1.0, False, 1))]
+    assert [answer.worst for answer in ledger.answers()] == [None, None]
+
+
+def test_words_stand_beside_the_number():
+    ledger = Ledger(5, DELTA)
+    ledger.add([Release("outsider", Gaussian(1.0, 0.1), sampling="poisson", bound="upper bound")])
+    ledger.add([Release("outsider", Gaussian(4.0), clients=(1, 3))])
+    answer = ledger.answer("outsider")
+    assert (answer.unit, answer.adjacency, answer.delta) == ("user", "zero-out", DELTA)
+    assert (answer.sampling, answer.bound, answer.worst) == ("poisson", "upper bound", 1)
+
+
+@pytest.mark.parametrize(("clients", "delta"), [(0, DELTA), (5, 0.0), (5, 1.0), (5, math.nan)])
+def test_impossible_ledgers_are_refused(clients, delta):
+    with pytest.raises(BadInput, match="ledger: "):
+        Ledger(clients, delta)
+
+
+def test_budget_asks_prv_only_once_renyi_exceeds_it(monkeypatch):
+    asked: list = []
+    monkeypatch.setattr(price, "epsilon_prv", recorded(epsilon_prv, asked))
+    ledger = Ledger(N, DELTA)
+    ledger.add([Release("outsider", Gaussian(1.0, 0.1, T), sampling="poisson")])  # 13.60 by Rényi, 12.41 of record
+    assert not ledger.exceeds("outsider", 13.7) and not asked
+    assert not ledger.exceeds("outsider", 13.0) and len(asked) == 1
+    assert ledger.exceeds("outsider", 12.3)
+    assert not ledger.exceeds("server", 0.1)
+
+
+def test_budget_without_prv():
+    ledger = Ledger(3, DELTA)
+    ledger.add([Release("server", Gaussian(1.0))])
+    exact = epsilon_exact(1.0, DELTA)
+    assert ledger.exceeds("server", exact * 0.999) and not ledger.exceeds("server", exact * 1.001)
+    assert ledger.with_releases([Release("server", Clear())]).exceeds("server", 1e9)
+    assert ledger.exceeds("server", math.nan)
+
+
+def test_a_question_about_the_next_round_changes_nothing():
+    ledger = Ledger(6, DELTA)
+    ledger.add(schedule(1, "client", observed=True))
+    before_, more = ledger.answers(), [Release("client", Gaussian(0.5)), Release("server", Gaussian(1.0))]
+    after = ledger.with_releases(more)
+    assert ledger.answers() == before_
+    assert number(after.answer("client")) > number(before_[0]) and len(after.answers()) == 2
+    ledger.add(more)
+    assert ledger.answers() == after.answers()
+
+
+def rounds_of(clients: int, sampled: int, rounds: int) -> list[list[Release]]:
+    rng = np.random.default_rng(0)
+    told = []
+    for _ in range(rounds):
+        drawn = rng.random(clients) < sampled / clients
+        cohort, others = tuple(np.flatnonzero(drawn).tolist()), tuple(np.flatnonzero(~drawn).tolist())
+        size = max(2, len(cohort))
+        told.append(
+            [
+                Release("server", Gaussian(1 / math.sqrt(size)), cohort),
+                Release("aggregate", Gaussian(1.0), cohort),
+                Release("outsider", Gaussian(1.0, sampled / clients), sampling="poisson"),
+                Release("client", Gaussian(math.sqrt(1 - 1 / size)), cohort, cohort),
+                Release("client", Gaussian(1.0, sampled / clients), None, others, sampling="poisson"),
+            ]
+        )
+    return told
+
+
+def test_adding_is_cheap():
+    told, best = rounds_of(100, 30, 300), math.inf
+    for _ in range(5):
+        ledger, start = Ledger(100, DELTA), time.process_time()
+        for releases in told:
+            ledger.add(releases)
+        best = min(best, time.process_time() - start)
+    assert best < 0.05
+    assert {answer.view for answer in ledger.answers()} == {"server", "aggregate", "outsider", "client"}
+
+
+def test_a_thousand_clients_stay_small():
+    told = rounds_of(1000, 100, 30)
+    tracemalloc.start()
+    ledger = Ledger(1000, DELTA)
+    for releases in told:
+        ledger.add(releases)
+    answers = ledger.answers(quantiles=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+    assert [answer.bound for answer in answers] == [""] * 4

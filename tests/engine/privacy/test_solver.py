@@ -1,0 +1,158 @@
+"""Solved noise keeps to its target, and questions that cannot be asked are refused in words."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.errors import BadInput
+from engine.privacy import solver
+from engine.privacy.accountant import epsilon_prv
+from engine.privacy.ledger import Ledger
+from engine.privacy.solver import answer_epsilon, answer_noise, solve
+from engine.records import Gaussian, Release
+
+ROWS = json.loads(Path(__file__).with_name("epsilon.json").read_text())["rows"]
+steady = settings(derandomize=True, deadline=None, max_examples=30)
+
+
+def said(noise: float, rate: float, steps: int, accountant: str = "prv") -> float:
+    epsilon = answer_epsilon(noise, rate, steps, 1e-5)[accountant]
+    assert epsilon is not None
+    return epsilon
+
+
+@pytest.mark.parametrize(("target", "agreed"), [(8, 1.29), (4, 2.07), (2, 3.62), (1, 6.65)])
+def test_noise_for_an_outsider(target, agreed):
+    noise = answer_noise(target, 0.1, 300, 1e-5)
+    assert noise == pytest.approx(agreed, abs=0.006)
+    assert target * 0.998 < said(noise, 0.1, 300) <= target
+
+
+def test_few_answers_of_record_are_asked(monkeypatch):
+    asked = []
+
+    def ask(history, delta):
+        asked.append(history)
+        return epsilon_prv(history, delta)
+
+    monkeypatch.setattr(solver, "epsilon_prv", ask)
+    for target, rate, steps in [(8.0, 0.1, 30), (0.05, 0.1, 10)]:
+        asked.clear()
+        noise = answer_noise(target, rate, steps, 1e-5)
+        assert 1 <= len(asked) <= 10
+        assert said(noise, rate, steps) <= target
+    asked.clear()
+    assert said(answer_noise(300, 0.1, 300, 1e-5), 0.1, 300, "rdp") <= 300
+    assert not asked  # Rényi is the number of record there
+
+
+@steady
+@given(st.floats(0.5, 2), st.floats(1, 1e5), st.floats(1e-3, 1e4))
+def test_a_power_law_is_solved_to_four_digits(power, scale, target):
+    calls = []
+
+    def epsilon_at(noise, precise):
+        calls.append(precise)
+        return scale * noise**-power * (0.9 if precise else 1)
+
+    answer = (scale * 0.9 / target) ** (1 / power)
+    if not 1e-3 * 1.2 < answer < 1e4 / 1.3:
+        return
+    noise = solve(epsilon_at, target)
+    assert scale * noise**-power * 0.9 <= target
+    assert noise <= answer * 1.003
+    assert float(f"{noise:.4g}") == noise
+    assert sum(calls) <= 10
+
+
+def test_the_least_noise_of_its_grid_is_found_exactly():
+    noise = answer_noise(8, 1.0, 30, 1e-5)
+    assert said(noise, 1.0, 30) <= 8
+    assert said(round(noise - 1e-3, 3), 1.0, 30) > 8
+
+
+def test_a_ledger_can_be_solved_for():
+    def epsilon_at(noise, precise):
+        ledger = Ledger(100, 1e-5)
+        ledger.add([Release("outsider", Gaussian(noise, 0.1, 300), sampling="poisson")])
+        return ledger.answer("outsider", precise=precise).epsilon
+
+    assert solve(epsilon_at, 8.0) == answer_noise(8, 0.1, 300, 1e-5)
+
+
+def test_a_target_met_by_the_least_noise():
+    assert solve(lambda noise, _: 0.5 / noise, 1e4, low=1e-2) == 1e-2
+
+
+def test_an_answer_only_prv_can_give_is_still_found():
+    noise = solve(lambda noise, precise: 10 / noise if precise else 10 / noise + 1, 0.5)
+    assert 20 <= noise <= 30
+
+
+@pytest.mark.parametrize("epsilon", [None, 7.0])
+def test_an_unreachable_target_is_refused(epsilon):
+    with pytest.raises(BadInput, match=r"target ε: must be within reach .*, got 2") as refused:
+        solve(lambda *_: epsilon, 2.0)
+    assert refused.value.remedy
+
+
+def test_noise_below_the_reach_of_renyi_orders_is_refused():
+    with pytest.raises(BadInput, match="within reach"):
+        answer_noise(1e-5, 0.1, 3, 1e-5)
+
+
+@pytest.mark.parametrize(
+    "row", ROWS[3:8:2], ids=lambda row: f"{row['noise_multiplier']}-{row['sample_rate']}-{row['steps']}"
+)
+def test_conformance(row):
+    answer = answer_epsilon(row["noise_multiplier"], row["sample_rate"], row["steps"], row["delta"])
+    assert answer["prv"] == pytest.approx(row["epsilon_pld"], abs=0.02)
+    assert answer["rdp"] == pytest.approx(row["epsilon_rdp"], rel=0.02)
+
+
+def test_rate_one_is_exact_and_prv_is_skipped_above_its_limit():
+    assert answer_epsilon(1 / math.sqrt(10), 1, 30, 1e-5) == {
+        "prv": pytest.approx(222.98, abs=0.01),
+        "rdp": pytest.approx(231, abs=1),
+    }
+    assert answer_epsilon(0.03, 0.1, 30, 1e-5)["prv"] is None and said(0.03, 0.1, 30, "rdp") > 50
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(1, 0, 300), (1, 0.1, 0), (0, 0.1, 0), (0, 1, 0)])
+def test_nothing_released_costs_nothing(noise, rate, steps):
+    assert answer_epsilon(noise, rate, steps, 1e-5) == {"prv": 0, "rdp": 0}
+    assert answer_noise(1, rate, steps, 1e-5) == 0
+
+
+def test_no_noise_has_no_finite_number():
+    assert answer_epsilon(0, 0.1, 1, 1e-5) == {"prv": None, "rdp": None}
+    assert answer_epsilon(0, 1, 1, 1e-5) == {"prv": None, "rdp": None}
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        *[("noise", value) for value in (math.nan, math.inf, -1, True, "1")],
+        *[("rate", value) for value in (math.nan, math.inf, -0.1, 1.1, True)],
+        *[("steps", value) for value in (-1, 1.5, math.inf, True, math.nan)],
+        *[("delta", value) for value in (0, 1, -1e-5, math.nan, math.inf, True)],
+    ],
+)
+def test_questions_that_cannot_be_asked(place, value):
+    plan = {"noise": 1.0, "rate": 0.1, "steps": 10, "delta": 1e-5, place: value}
+    with pytest.raises(BadInput, match=rf"^epsilon: {place}: must be .*, got "):
+        answer_epsilon(**plan)
+
+
+@pytest.mark.parametrize("target", [0, -1, math.nan, math.inf, True])
+def test_targets_that_cannot_be_asked(target):
+    with pytest.raises(BadInput, match=r"^epsilon: target-epsilon: must be .*, got "):
+        answer_noise(target, 0.1, 300, 1e-5)
+    with pytest.raises(BadInput, match=r"^epsilon: steps: "):
+        answer_noise(1, 0.1, -1, 1e-5)
