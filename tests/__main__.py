@@ -1,0 +1,33 @@
+"""`python3 -m tests`: makes `.venv` where needed and runs the tests in it; needs no network once that is done."""
+
+from __future__ import annotations
+
+import sys
+
+from engine.environment import ROOT, enter
+
+USAGE = """usage: python3 -m tests [--quick] [--index URL] [pytest arguments]
+
+Makes .venv, installs tests/requirements.txt into it and runs the tests.
+
+  --quick       leave out the tests marked slow: under a minute
+  --index URL   a further package index, for example the one with the CPU build of torch
+
+Everything else goes to pytest: python3 -m tests tests/engine -k ledger -x
+"""
+
+
+def main(argv: list[str]) -> int:
+    if {"-h", "--help"} & set(argv):
+        sys.stdout.write(USAGE)
+        return 0
+    rest = enter("tests", ROOT / "tests" / "requirements.txt", argv)
+    import pytest  # here: it is there only after `enter`
+
+    quick = ["-m", "not slow"] if "--quick" in rest else []
+    others = [word for word in rest if word != "--quick"]
+    return int(pytest.main([*quick, "--durations=5", "--durations-min=5", *others]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

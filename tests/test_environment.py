@@ -1,0 +1,366 @@
+"""A start from nothing: `.venv` is made once, found again, mended when broken, and never entered in a circle."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app import __main__ as start_app
+from engine import environment
+from engine.environment import GUARD, ROOT, Trouble, Venv, Wanted, enter, take_index
+from tests import __main__ as start_tests
+
+PROBE = """import json, sys
+from engine.environment import ROOT, enter
+rest = enter("probe", ROOT / "requirements.txt", sys.argv[1:])
+import tiny
+print(json.dumps({"prefix": sys.prefix, "rest": rest, "tiny": tiny.SAYS}))
+"""
+
+
+def wheel(folder: Path, version: str) -> None:
+    """The smallest wheel pip accepts: one module `tiny`."""
+    record = f"tiny-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"tiny-{version}-py3-none-any.whl", "w") as file:
+        file.writestr("tiny.py", f"SAYS = {version!r}\n")
+        file.writestr(f"{record}/METADATA", f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n")
+        file.writestr(f"{record}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{record}/RECORD", "")
+
+
+class Project:
+    """A copy of the starter with one dependency, whose wheel lies in a folder that only pip's configuration names."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.wheels, self.index, self.empty = root, root / "wheels", root / "index", root / "empty"
+        for folder in (root / "engine", root / "probe", self.wheels, self.index / "tiny", self.empty):
+            folder.mkdir(parents=True)
+        shutil.copy(ROOT / "engine" / "environment.py", root / "engine")
+        (root / "engine" / "__init__.py").touch()
+        (root / "probe" / "__main__.py").write_text(PROBE)
+        wheel(self.wheels, "1.0")
+        wheel(self.index / "tiny", "1.0+cpu")
+        (self.index / "tiny" / "index.html").write_text('<a href="tiny-1.0+cpu-py3-none-any.whl">tiny</a>')
+        self.require("tiny==1.0")
+
+    def require(self, text: str) -> None:
+        (self.root / "requirements.txt").write_text(text + "\n")
+
+    def start(self, *words: str, **more: str) -> subprocess.Popen[str]:
+        ordinary = {key: value for key, value in os.environ.items() if key != GUARD and not key.startswith("PIP_")}
+        pip = {
+            "PIP_CONFIG_FILE": os.devnull,
+            "PIP_INDEX_URL": self.empty.as_uri(),
+            "PIP_FIND_LINKS": self.wheels.as_uri(),
+        }
+        command = [sys.executable, "-m", "probe", *words]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            command, cwd=self.root, env={**ordinary, **pip, **more}, stdout=pipe, stderr=pipe, text=True
+        )
+
+    def run(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        running = self.start(*words, **more)
+        said, told = running.communicate(timeout=120)
+        return subprocess.CompletedProcess(running.args, running.returncode, said, told)
+
+    def answer(self, *words: str) -> tuple[dict[str, object], str]:
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout), done.stderr
+
+
+Start = tuple[Project, dict[str, object], str]
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """A project and its first start: making a `.venv` takes seconds, so the tests share one."""
+    if importlib.util.find_spec("ensurepip") is None:
+        pytest.skip("this Python has no ensurepip, so it makes no .venv")
+    project = Project(tmp_path_factory.mktemp("a project"))
+    return (project, *project.answer("--rounds", "3", "--index", project.index.as_uri(), "--json"))
+
+
+@pytest.fixture
+def project(first: Start) -> Project:
+    """The shared project with its `.venv` ready, whatever the test before did to it."""
+    first[0].require("tiny==1.0")
+    first[0].answer()
+    return first[0]
+
+
+def test_the_first_start_makes_the_environment_and_hands_over(first: Start) -> None:
+    project, answer, told = first
+    assert answer == {"prefix": str(project.root / ".venv"), "rest": ["--rounds", "3", "--json"], "tiny": "1.0+cpu"}
+    assert "making .venv" in told
+    assert "ready after" in told
+    assert json.loads((project.root / ".venv" / "leaklens.json").read_text())["requirements"]
+
+
+def test_the_second_start_runs_no_pip_and_says_nothing(project: Project) -> None:
+    shutil.move(Venv(project.root).site / "pip", project.root / "pip-away")
+    try:
+        answer, told = project.answer("a", "b")
+    finally:
+        shutil.move(project.root / "pip-away", Venv(project.root).site / "pip")
+    assert answer["rest"] == ["a", "b"]
+    assert told == ""
+
+
+def test_an_index_asked_for_too_late_is_explained(project: Project) -> None:
+    answer, told = project.answer("--index=https://example.org/simple")
+    assert answer["rest"] == []
+    assert "--index was not needed" in told
+
+
+def test_changed_requirements_are_installed_into_the_same_environment(
+    project: Project,
+) -> None:
+    kept = project.root / ".venv" / "kept"
+    kept.touch()
+    wheel(project.wheels, "1.1")
+    project.require("-r more.txt")
+    (project.root / "more.txt").write_text("tiny==1.1  # newer\n")
+    answer, told = project.answer()
+    assert answer["tiny"] == "1.1"
+    assert "making" not in told
+    assert kept.exists()
+
+
+@pytest.mark.slow
+def test_what_a_kill_left_half_made_is_made_again_by_one_of_two_starts(project: Project) -> None:
+    venv = Venv(project.root)
+    venv.stamp.rename(venv.mark)  # what a kill in the middle of pip leaves
+    debris = venv.folder / "debris"
+    debris.touch()
+    with environment._alone(project.root):  # both come to the door while it is locked
+        both = [project.start(word) for word in ("one", "two")]
+        waiting = [running.stderr.readline() for running in both if running.stderr]
+    said, told = zip(*(running.communicate(timeout=120) for running in both), strict=True)
+    assert waiting == ["leaklens: another start is preparing .venv: waiting for it\n"] * 2
+    assert [json.loads(text)["rest"] for text in said] == [["one"], ["two"]]
+    assert sorted("making it again" in text for text in told) == [False, True]
+    assert not debris.exists()
+    assert not venv.mark.exists()
+
+
+def test_a_pip_that_fails_leaves_no_stamp_and_names_the_remedy(
+    project: Project,
+) -> None:
+    project.require("tiny==9.9")
+    done = project.run()
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "pip did not finish: no package index in reach offers it for this Python" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not Venv(project.root).stamp.exists()
+
+
+def test_a_python_that_has_everything_is_used_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "requirements.txt").write_text(f"pytest=={importlib.metadata.version('pytest')}\n")
+    assert enter("app", tmp_path / "requirements.txt", ["--port", "1"], tmp_path) == ["--port", "1"]
+    assert not (tmp_path / ".venv").exists()
+    assert capsys.readouterr().err == ""
+
+
+def test_an_environment_that_lacks_what_it_was_given_is_not_entered_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "requirements.txt").write_text("tiny==1.0\n")
+    monkeypatch.setenv(GUARD, str(Venv(tmp_path).python))
+    with pytest.raises(SystemExit) as stopped:
+        enter("app", tmp_path / "requirements.txt", [], tmp_path)
+    assert stopped.value.code == 2
+    assert "does not see tiny==1.0. Delete" in capsys.readouterr().err
+    assert GUARD not in os.environ
+
+
+@pytest.mark.parametrize("absent", ["venv", "ensurepip"])
+def test_a_python_without_venv_says_how_to_get_it(
+    absent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == absent else real(name))
+    (tmp_path / "requirements.txt").write_text("tiny==1.0\n")
+    with pytest.raises(SystemExit) as stopped:
+        enter("app", tmp_path / "requirements.txt", [], tmp_path)
+    assert stopped.value.code == 2
+    told = capsys.readouterr().err
+    assert f"without `{absent}`" in told
+    assert "apt-get install python3-venv" in told
+
+
+def test_an_old_python_gets_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(environment, "OLDEST", (99, 0))
+    with pytest.raises(SystemExit) as stopped:
+        enter("app", ROOT / "requirements.txt", [])
+    assert stopped.value.code == 2
+    assert "LeakLens needs Python 99.0 or newer, and" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("engine/__init__.py", "engine/__main__.py", "engine/environment.py"),
+        *("app/__init__.py", "app/__main__.py", "tests/__init__.py", "tests/__main__.py"),
+    ],
+)
+def test_an_old_python_can_read_as_far_as_that_sentence(path: str) -> None:
+    ast.parse((ROOT / path).read_text(encoding="utf-8"), feature_version=(3, 8))
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "requirements.txt").write_text("tiny==1.0\n")
+    (tmp_path / ".venv.lock").mkdir()  # nobody can write there, root included
+    with pytest.raises(SystemExit) as stopped:
+        enter("app", tmp_path / "requirements.txt", [], tmp_path)
+    assert stopped.value.code == 2
+    assert "It must be a folder that you may write to" in capsys.readouterr().err
+
+
+def installed(site: Path, name: str, version: str) -> None:
+    folder = site / f"{name}-{version}.dist-info"
+    folder.mkdir()
+    if version:
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+
+
+def test_a_build_counts_as_its_version(tmp_path: Path) -> None:
+    installed(tmp_path, "torch", "2.13.0+cpu")
+    installed(tmp_path, "scikit_image", "0.26.0")
+    installed(tmp_path, "numpy", "2.4.60")
+    (tmp_path / "r.txt").write_text("torch==2.13.0\nscikit-image==0.26.0\nnumpy==2.4.6\nscipy==1.17.1\n")
+    assert Wanted(tmp_path / "r.txt").lacking(tmp_path) == ["numpy==2.4.6", "scipy==1.17.1"]
+
+
+def test_what_a_killed_installation_left_counts_as_absent(tmp_path: Path) -> None:
+    (tmp_path / "tiny-1.0.dist-info").mkdir()
+    (tmp_path / "r.txt").write_text("tiny==1.0\n")
+    assert Wanted(tmp_path / "r.txt").lacking(tmp_path) == ["tiny==1.0"]
+
+
+def test_requirements_are_pins_and_files(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "base.txt").write_text("# why\na==1\n\n")
+    (tmp_path / "sub" / "r.txt").write_text("-r ../base.txt\nb==2.0.1 # because\n")
+    wanted = Wanted(tmp_path / "sub" / "r.txt")
+    assert wanted.pins == {"a": "1", "b": "2.0.1"}
+    assert wanted.hashes > Wanted(tmp_path / "base.txt").hashes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("a>=1", "line 1: must be name==version"), ("-r gone.txt", "gone.txt: cannot")]
+)
+def test_a_requirement_it_cannot_check_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "r.txt").write_text(text)
+    with pytest.raises(Trouble, match=said):
+        Wanted(tmp_path / "r.txt")
+
+
+def test_the_requirements_of_the_project_are_exact_pins() -> None:
+    wanted, tested = Wanted(ROOT / "requirements.txt"), Wanted(ROOT / "tests" / "requirements.txt")
+    assert {"torch", "streamlit", "pydantic"} <= wanted.pins.keys()
+    assert wanted.pins.items() < tested.pins.items()
+
+
+@pytest.mark.parametrize(
+    ("words", "index", "rest"),
+    [
+        ([], "", []),
+        (["run", "--json"], "", ["run", "--json"]),
+        (["--index", "U", "-x"], "U", ["-x"]),
+        (["-x", "--index=U"], "U", ["-x"]),
+        (["--indexed", "U"], "", ["--indexed", "U"]),
+    ],
+)
+def test_the_index_is_taken_out(words: list[str], index: str, rest: list[str]) -> None:
+    assert take_index(words) == (index, rest)
+
+
+@pytest.mark.parametrize("words", [["--index"], ["--index="], ["--index", "--quick"]])
+def test_an_index_without_an_address_is_refused(words: list[str]) -> None:
+    with pytest.raises(Trouble, match="--index: must be followed by the address"):
+        take_index(words)
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("ERROR: [Errno 28] No space left on device", "the disk is full"),
+        ("WARNING: NewConnectionError('...')\nERROR: No matching distribution found", "index was not reached"),
+        ("ERROR: No matching distribution found for a==1", "no package index in reach offers it"),
+        ("ERROR: something else.\n", "ERROR: something else. Mend what it names"),
+        ("", "it gave no reason"),
+    ],
+)
+def test_a_failure_is_told_with_its_cause(said: str, cause: str) -> None:
+    assert cause in environment._diagnosis("pip did not finish", said)
+
+
+def test_an_environment_of_another_python_is_not_trusted(tmp_path: Path) -> None:
+    venv = Venv(tmp_path)
+    venv.python.parent.mkdir(parents=True)
+    venv.python.symlink_to(sys.executable)
+    assert not venv.sound()  # it starts, but installs into the Python it points to
+    venv.stamp.write_text(json.dumps({"python": "cpython-27", "requirements": ["a"]}))
+    assert venv.stamped() == set()
+    venv.stamp.write_text(json.dumps({"python": sys.implementation.cache_tag, "requirements": ["a"]}))
+    assert venv.stamped() == {"a"}
+
+
+Called = list[list[str]]
+
+
+@pytest.fixture
+def pytest_called(monkeypatch: pytest.MonkeyPatch) -> Called:
+    called: Called = []
+
+    def called_with(words: list[str]) -> int:
+        called.append(words)
+        return 0
+
+    monkeypatch.setattr(pytest, "main", called_with)
+    monkeypatch.setattr("tests.__main__.enter", lambda module, requirements, argv: take_index(argv)[1])
+    return called
+
+
+def test_quick_leaves_out_what_is_slow_and_the_rest_goes_to_pytest(pytest_called: Called) -> None:
+    assert start_tests.main(["--quick", "--index", "U", "-k", "ledger"]) == 0
+    assert start_tests.main(["-x"]) == 0
+    quick, whole = pytest_called
+    assert [*quick[:2], *quick[-2:]] == ["-m", "not slow", "-k", "ledger"]
+    assert "-m" not in whole
+    assert whole[-1] == "-x"
+
+
+@pytest.mark.parametrize("start", [start_tests.main, start_app.main])
+def test_help_costs_no_installation(
+    start: Callable[[list[str]], int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in ("app.__main__", "tests.__main__"):
+        monkeypatch.setattr(f"{module}.enter", lambda *given: pytest.fail("help came too late"))
+    assert start(["--help"]) == 0
+    assert "--index URL" in capsys.readouterr().out
+
+
+def test_the_dashboard_is_announced_and_the_engine_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("app.__main__.enter", lambda module, requirements, argv: list(argv))
+    assert start_app.main([]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "The dashboard comes next" in said.err
+    assert "python3 -m engine run" in said.err
