@@ -1,0 +1,110 @@
+"""A worker process as its supervisor sees it: started, given orders, listened to, and spoken of when it has died."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from queue import Queue
+from typing import Any
+
+from engine.runs.home import ROOT
+
+DEATH_S = 5.0
+TAIL_BYTES = 4000
+
+Inbox = Queue[tuple["Worker | None", bytes | None]]
+
+
+class Worker:
+    """One process, and a thread that puts its lines into the inbox; the last thing it puts is None."""
+
+    def __init__(self, inbox: Inbox, preload: Sequence[str]) -> None:
+        self.jobs = 0
+        self.ready = False
+        self.idle_since = time.monotonic()
+        self.garbled = False  # said something that is no event
+        self._job = ""
+        self._noise = tempfile.TemporaryFile("a+b")  # noqa: SIM115  (closed with the process)
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "engine.runs.worker", *preload],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._noise,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,  # Ctrl-C in a terminal is for the supervisor alone
+        )
+        threading.Thread(target=self._listen, args=(inbox,), daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._job)
+
+    def begin(self, job: Mapping[str, Any]) -> None:
+        self._job = job["token"]
+        self.jobs += 1
+        self._order(job)
+
+    def cancel(self, token: str) -> None:
+        self._order({"cancel": token})
+
+    def done(self, token: str) -> None:
+        if token == self._job:
+            self._job, self.idle_since = "", time.monotonic()
+
+    def kill(self) -> None:
+        """End it now; its cores are free when this returns."""
+        self._process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(DEATH_S)
+
+    def bury(self) -> None:
+        """Let go of the pipes and files of a dead process."""
+        self.kill()
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        self._noise.close()
+
+    def obituary(self) -> str:
+        """How it ended, as the end of a sentence."""
+        if self.garbled:
+            return "wrote what is not an event"
+        code = self._process.poll()
+        if code is None or code >= 0:
+            return f"ended by itself with exit code {code or 0}"
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return f"was ended by {name}" + ("; it may have run out of memory" if name == "SIGKILL" else "")
+
+    def last_words(self) -> str:
+        """The end of what it wrote to stderr."""
+        end = self._noise.seek(0, os.SEEK_END)
+        self._noise.seek(max(0, end - TAIL_BYTES))
+        return self._noise.read().decode(errors="replace")
+
+    @property
+    def _stdin(self) -> Any:
+        return self._process.stdin
+
+    def _order(self, order: Mapping[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # a dead worker is noticed by the end of its lines
+            self._stdin.write(json.dumps(order).encode() + b"\n")
+            self._stdin.flush()
+
+    def _listen(self, inbox: Inbox) -> None:
+        assert self._process.stdout
+        with self._process.stdout as lines:
+            for line in lines:
+                inbox.put((self, line))
+        inbox.put((self, None))

@@ -1,0 +1,122 @@
+"""The home of all state: where it lies, how full it may be, and what is wrong with it in plain words."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import HomeError, HomeFull, HomeUnwritable, refusal
+
+ROOT = Path(__file__).resolve().parents[2]
+QUOTA_GB = 20.0
+SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+MAKE_ROOM = "Delete runs that are no longer needed, or raise LEAKLENS_QUOTA_GB where the disk has room"
+
+
+@dataclass(frozen=True)
+class Home:
+    """One folder that holds the store and every payload."""
+
+    path: Path
+
+    @classmethod
+    def find(cls, path: Path | None = None) -> Home:
+        """The folder given, else `$LEAKLENS_HOME`, else `.leaklens` in the project; made on demand."""
+        chosen = path or Path(os.environ.get("LEAKLENS_HOME") or ROOT / ".leaklens")
+        home = cls(chosen.expanduser().absolute())
+        with home.explained():
+            home.payloads.mkdir(parents=True, exist_ok=True)
+        return home
+
+    @property
+    def database(self) -> Path:
+        return self.path / "leaklens.db"
+
+    @property
+    def payloads(self) -> Path:
+        return self.path / "payloads"
+
+    def folder(self, run: str) -> Path:
+        return self.payloads / safe("run", run)
+
+    def payload(self, run: str, name: str) -> Path:
+        return self.folder(run) / f"{safe('payload', name)}.npz"
+
+    def used(self) -> int:
+        """Bytes of everything under the home."""
+        return size(self.path)
+
+    def room(self, need: int = 0) -> None:
+        """Refuse before writing what would break the quota or fill the disk."""
+        limit, used = quota(), self.used()
+        if used + need > limit:
+            raise HomeFull(f"{self.path}: holds {gigabytes(used)} of {gigabytes(limit)} allowed", MAKE_ROOM)
+        with self.explained():
+            free = shutil.disk_usage(self.path).free
+        if need > free:
+            raise HomeFull(f"{self.path}: {gigabytes(need)} are to be written, {gigabytes(free)} are free", MAKE_ROOM)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn what the operating system says into what the owner of this folder can do."""
+        try:
+            yield
+        except OSError as error:
+            raise self.trouble(error) from error
+
+    def trouble(self, error: OSError) -> HomeError:
+        if error.errno in NO_ROOM:
+            return HomeFull(f"{self.path}: no space is left", MAKE_ROOM)
+        reason = error.strerror or str(error)
+        where = error.filename or self.path
+        return HomeUnwritable(
+            f"{where}: must be in a folder that can be written: {reason.lower()}",
+            "Choose another folder with LEAKLENS_HOME, or correct its permissions",
+        )
+
+
+def safe(noun: str, name: str) -> str:
+    """A name that is one plain file name on every system, and never a way out of the home."""
+    if not SAFE.fullmatch(name):
+        raise refusal(noun, "a name must be letters, digits, dots, dashes and underscores, at most 100", name)
+    return name
+
+
+def quota() -> float:
+    """Bytes the home may hold."""
+    said = os.environ.get("LEAKLENS_QUOTA_GB") or str(QUOTA_GB)
+    try:
+        allowed = float(said)
+    except ValueError:
+        allowed = math.nan
+    if not allowed > 0:
+        raise refusal("LEAKLENS_QUOTA_GB", "must be a number above 0", said)
+    return allowed * 1e9
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files below a folder; what vanishes while we look does not count."""
+    total, folders = 0, [str(folder)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_size
+        except OSError:
+            continue
+    return total
+
+
+def gigabytes(count: float) -> str:
+    return f"{count / 1e9:.3g} GB"

@@ -1,0 +1,174 @@
+"""What the holder of a lease may do: take a run, tell its events, go back to a checkpoint, let go.
+
+A lease is a slot: the live ones are counted against the cores, over all supervisors of one home. Its token fences:
+whoever lost the lease can write nothing more.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.errors import LeaseLost
+from engine.events import Event, Kept, decode, encode
+from engine.runs import payloads
+from engine.runs.holder import Holder
+from engine.runs.home import Home
+from engine.runs.standing import held
+
+CHECKPOINTS = 2  # kept of a run: the last one, and one to fall back on
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to run one attempt, and where it goes on."""
+
+    run: str
+    token: str
+    attempt: int
+    spec: dict[str, Any]
+    options: dict[str, Any]
+    resume: Kept | None  # the checkpoint, without its payload
+    after: int  # the number of the last event that stays
+    alone: bool  # nobody else runs or waits
+
+
+def take(
+    connection: sqlite3.Connection, home: Home, holder: Holder, slots: int, only: Container[str] | None
+) -> Lease | None:
+    """The oldest run that waits, if a slot is free."""
+    live = _live(connection)
+    free = [run for run in waiting(connection) if run not in live]
+    chosen = next((run for run in free if only is None or run in only), None)
+    if chosen is None or len(live) >= slots:
+        return None
+    row = connection.execute("SELECT * FROM runs WHERE id = ?", (chosen,)).fetchone()
+    token = secrets.token_hex(8)
+    connection.execute("UPDATE runs SET taken = attempt WHERE id = ?", (chosen,))
+    connection.execute(
+        "INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (chosen, token, row["attempt"], holder.place, holder.pid, holder.start, time.time()),
+    )
+    after, resume = _go_back(connection, home, chosen)
+    return Lease(
+        run=chosen,
+        token=token,
+        attempt=row["attempt"],
+        spec=json.loads(row["spec"]),
+        options=json.loads(row["options"]),
+        resume=resume,
+        after=after,
+        alone=not live and len(free) == 1,
+    )
+
+
+def waiting(connection: sqlite3.Connection) -> list[str]:
+    """Runs that may be taken, the oldest first."""
+    rows = connection.execute(
+        """SELECT id FROM runs WHERE taken < attempt
+            AND NOT EXISTS (SELECT 1 FROM requests WHERE kind = 'cancel' AND run = id AND number > attempt)
+            AND NOT EXISTS (SELECT 1 FROM requests WHERE kind = 'delete' AND run = id)
+            ORDER BY attempt"""
+    )
+    return [row["id"] for row in rows]
+
+
+def append(connection: sqlite3.Connection, lease: Lease, events: Sequence[Event]) -> None:
+    """Number and write events; one that ends gives the lease back with the same stroke."""
+    check(connection, lease)
+    now = time.time()
+    bodies = [json.dumps(encode(event), allow_nan=False, separators=(",", ":")) for event in events]
+    told = connection.execute("SELECT told FROM runs WHERE id = ?", (lease.run,)).fetchone()["told"]
+    connection.executemany(
+        "INSERT INTO events VALUES (?, ?, ?, ?, ?)",
+        [(lease.run, told + number, lease.attempt, now, body) for number, body in enumerate(bodies, start=1)],
+    )
+    connection.execute(
+        "UPDATE runs SET told = told + ?, text = text + ? WHERE id = ?",
+        (len(bodies), sum(map(len, bodies)), lease.run),
+    )
+    if any(event.ends for event in events):
+        release(connection, lease)
+
+
+def outdated_checkpoints(connection: sqlite3.Connection, run: str) -> set[str]:
+    """Names of checkpoints that newer ones have replaced."""
+    names = [kept.name for _, kept in _checkpoints(connection, run)]
+    return set(names) - set(names[:CHECKPOINTS])
+
+
+def rewind(connection: sqlite3.Connection, home: Home, lease: Lease) -> Lease:
+    """Back to the last whole checkpoint: the holder's worker is gone, and another will go on."""
+    check(connection, lease)
+    after, resume = _go_back(connection, home, lease.run)
+    return replace(lease, after=after, resume=resume)
+
+
+def renew(connection: sqlite3.Connection, lease: Lease) -> None:
+    check(connection, lease)
+    connection.execute("UPDATE leases SET beat = ? WHERE token = ?", (time.time(), lease.token))
+
+
+def release(connection: sqlite3.Connection, lease: Lease) -> None:
+    connection.execute("DELETE FROM leases WHERE run = ? AND token = ?", (lease.run, lease.token))
+
+
+def unwanted(connection: sqlite3.Connection, lease: Lease) -> bool:
+    """Has somebody asked to cancel or delete this attempt?"""
+    asked = "SELECT 1 FROM requests WHERE kind IN ('cancel', 'delete') AND run = ? AND number > ?"
+    return connection.execute(asked, (lease.run, lease.attempt)).fetchone() is not None
+
+
+def check(connection: sqlite3.Connection, lease: Lease) -> None:
+    holds = connection.execute("SELECT 1 FROM leases WHERE run = ? AND token = ?", (lease.run, lease.token)).fetchone()
+    if holds is None:
+        raise LeaseLost(f"run {lease.run}: another supervisor holds it now")
+
+
+def _live(connection: sqlite3.Connection) -> set[str]:
+    """Runs whose holder lives; the leases of the dead are removed."""
+    live = set()
+    for row in connection.execute("SELECT * FROM leases").fetchall():
+        if held(row):
+            live.add(str(row["run"]))
+        else:
+            connection.execute("DELETE FROM leases WHERE token = ?", (row["token"],))
+    return live
+
+
+def _go_back(connection: sqlite3.Connection, home: Home, run: str) -> tuple[int, Kept | None]:
+    """Delete what was told after the last checkpoint that can be read; replay will tell it again."""
+    after, resume = next(
+        ((number, kept) for number, kept in _checkpoints(connection, run) if payloads.whole(home, run, kept.name)),
+        (0, None),
+    )
+    gone = connection.execute("DELETE FROM events WHERE run = ? AND number > ?", (run, after)).rowcount
+    if gone:
+        connection.execute(
+            """UPDATE runs SET edition = ?, text = (SELECT COALESCE(SUM(LENGTH(body)), 0) FROM events WHERE run = id)
+                WHERE id = ?""",
+            (secrets.token_hex(4), run),
+        )
+    named = connection.execute(
+        """SELECT json_extract(body, '$.name') AS name FROM events WHERE run = ?
+            AND json_extract(body, '$.event') IN ('kept', 'pictured') AND json_extract(body, '$.name') <> ''""",
+        (run,),
+    )
+    payloads.keep_only(home, run, {row["name"] for row in named})
+    return after, resume
+
+
+def _checkpoints(connection: sqlite3.Connection, run: str) -> list[tuple[int, Kept]]:
+    """The newest first."""
+    rows = connection.execute(
+        """SELECT number, body FROM events WHERE run = ? AND json_extract(body, '$.kind') = 'checkpoint'
+            ORDER BY number DESC""",
+        (run,),
+    )
+    found = [(row["number"], decode(json.loads(row["body"]))) for row in rows]
+    return [(number, event) for number, event in found if isinstance(event, Kept)]

@@ -1,0 +1,204 @@
+"""The store: what was asked of runs and what they told, in one file that any thread and any process may open."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from engine.errors import BadInput, UnknownName, shown
+from engine.events import Event, Kept, decode
+from engine.runs import leases, payloads
+from engine.runs.database import Database, damaged
+from engine.runs.holder import Holder
+from engine.runs.home import Home, safe, size
+from engine.runs.leases import Lease
+from engine.runs.standing import Listed, Standing, Status, standing, standings
+
+if TYPE_CHECKING:
+    import numpy
+
+AGAIN: tuple[Status, ...] = ("failed", "cancelled", "interrupted")
+
+
+class Store:
+    """Everything known about every run."""
+
+    def __init__(self, home: Path | None = None) -> None:
+        self.home = Home.find(home)
+        self._database = Database(self.home)
+        self.tidy()
+
+    def close(self) -> None:
+        self._database.close()
+
+    # --- what anyone may ask -----------------------------------------------------------------------------------
+
+    def submit(self, run: str, spec: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> Status:
+        """Ask for a run. Asked again it is the same one: finished stays, what stopped begins a new attempt."""
+        safe("run", run)
+        with self._database.write() as connection:
+            known = standing(connection, run)
+            if known and not known.removed and known.status not in AGAIN:
+                return known.status
+            self.home.room()
+            attempt = _request(connection, run, "submit")
+            said = json.dumps(options or {}, allow_nan=False)
+            if known:
+                connection.execute("UPDATE runs SET attempt = ?, options = ? WHERE id = ?", (attempt, said, run))
+            else:
+                connection.execute(
+                    "INSERT INTO runs (id, spec, options, attempt, edition) VALUES (?, ?, ?, ?, ?)",
+                    (run, json.dumps(spec, allow_nan=False), said, attempt, secrets.token_hex(4)),
+                )
+        return "queued"
+
+    def cancel(self, run: str) -> Status:
+        """Stop a run, or take it out of the queue; what has ended stays as it ended."""
+        with self._database.write() as connection:
+            known = _known(connection, run)
+            if known.status in ("queued", "running", "interrupted"):
+                _request(connection, run, "cancel")
+            return _known(connection, run).status
+
+    def delete(self, run: str) -> None:
+        """Remove a run with its events and payloads; a running one is refused."""
+        with self._database.write() as connection:
+            if _known(connection, run).status == "running":
+                raise BadInput(f"run {run}: is running", "Cancel it first, then delete it")
+            _request(connection, run, "delete")
+        self.tidy()
+
+    def status(self, run: str) -> Status:
+        with self._database.read() as connection:
+            return _known(connection, run).status
+
+    def run(self, run: str) -> Listed:
+        """One run as the list shows it."""
+        with self._database.read() as connection:
+            found = _known(connection, run)
+            queue = _queue(standings(connection)) if found.status == "queued" else []
+        return found.listed(queue.index(run) + 1 if run in queue else None, size(self.home.folder(run)))
+
+    def runs(self) -> list[Listed]:
+        """Every run, the newest question first."""
+        with self._database.read() as connection:
+            known = standings(connection)
+        place = {run: number for number, run in enumerate(_queue(known), start=1)}
+        rows = [(one, str(one.row["id"])) for one in reversed(known)]
+        return [one.listed(place.get(run), size(self.home.folder(run))) for one, run in rows]
+
+    def queue(self) -> list[str]:
+        """Runs that wait for a slot, the next one first."""
+        with self._database.read() as connection:
+            return _queue(standings(connection))
+
+    def bodies(self, run: str, after: int = 0) -> list[tuple[int, dict[str, Any]]]:
+        """Events as JSON with their numbers, those after a number only."""
+        with self._database.read() as connection:
+            _known(connection, run)
+            rows = connection.execute(
+                "SELECT number, body FROM events WHERE run = ? AND number > ? ORDER BY number", (run, after)
+            ).fetchall()
+        try:
+            bodies = json.loads(f"[{','.join(row['body'] for row in rows)}]")
+        except (ValueError, TypeError) as error:
+            raise damaged(self.home, f"an event of run {run} cannot be read") from error
+        return [(row["number"], body) for row, body in zip(rows, bodies, strict=True)]
+
+    def events(self, run: str, after: int = 0) -> list[tuple[int, Event]]:
+        """Events with their numbers. Numbers only rise; `Listed.edition` tells when earlier events were taken back."""
+        return [(number, decode(body)) for number, body in self.bodies(run, after)]
+
+    def payload(self, run: str, name: str) -> dict[str, numpy.ndarray[Any, Any]]:
+        """The arrays that a Kept or Pictured event put aside under this name."""
+        return payloads.read(self.home, run, name)
+
+    def used(self) -> int:
+        """Bytes of everything under the home."""
+        return self.home.used()
+
+    def tidy(self) -> None:
+        """Complete every deletion, also those that an end of their process left half done."""
+        with self._database.read() as connection:
+            rows = connection.execute("SELECT DISTINCT run FROM requests WHERE kind = 'delete'").fetchall()
+        for row in rows:
+            with self._database.write() as connection:
+                _forget(connection, self.home, row["run"])
+        payloads.empty_trash(self.home)
+
+    # --- what a supervisor does --------------------------------------------------------------------------------
+
+    def take(self, holder: Holder, slots: int, only: Container[str] | None = None) -> Lease | None:
+        """In one transaction: the oldest waiting run, a slot, the lease, and the way back to its checkpoint."""
+        with self._database.read() as connection:
+            if not leases.waiting(connection):
+                return None
+        with self._database.write() as connection:
+            return leases.take(connection, self.home, holder, slots, only)
+
+    def append(self, lease: Lease, events: Sequence[Event]) -> None:
+        """Write what a run told, all of it or nothing; LeaseLost for whoever no longer holds it."""
+        with self._database.write() as connection:
+            leases.append(connection, lease, events)
+        if any(isinstance(event, Kept) and event.kind == "checkpoint" for event in events):
+            with self._database.read() as connection:
+                outdated = leases.outdated_checkpoints(connection, lease.run)
+            payloads.remove(self.home, lease.run, outdated)
+
+    def rewind(self, lease: Lease) -> Lease:
+        with self._database.write() as connection:
+            return leases.rewind(connection, self.home, lease)
+
+    def renew(self, lease: Lease) -> None:
+        with self._database.write() as connection:
+            leases.renew(connection, lease)
+
+    def release(self, lease: Lease) -> None:
+        with self._database.write() as connection:
+            leases.release(connection, lease)
+
+    def unwanted(self, lease: Lease) -> bool:
+        with self._database.read() as connection:
+            return leases.unwanted(connection, lease)
+
+
+def _request(connection: sqlite3.Connection, run: str, kind: str) -> int:
+    asked = connection.execute("INSERT INTO requests (run, kind, at) VALUES (?, ?, ?)", (run, kind, time.time()))
+    return int(asked.lastrowid or 0)
+
+
+def _known(connection: sqlite3.Connection, run: str) -> Standing:
+    found = standing(connection, run)
+    return found if found and not found.removed else _unknown(run)
+
+
+def _unknown(run: str) -> NoReturn:
+    raise UnknownName(f"run: no {shown(run)}", "It was never asked for in this home, or it was deleted")
+
+
+def _queue(known: Sequence[Standing]) -> list[str]:
+    return [str(one.row["id"]) for one in known if one.status == "queued"]
+
+
+def _forget(connection: sqlite3.Connection, home: Home, run: str) -> None:
+    """Carry out a deletion once nobody works on the run; a question asked since then begins from nothing."""
+    found = standing(connection, run)
+    removal = connection.execute(
+        "SELECT MAX(number) FROM requests WHERE kind = 'delete' AND run = ?", (run,)
+    ).fetchone()[0]
+    if removal is None or (found and found.held):
+        return
+    payloads.bury(home, run)
+    connection.execute("DELETE FROM events WHERE run = ?", (run,))
+    connection.execute("DELETE FROM leases WHERE run = ?", (run,))
+    connection.execute("DELETE FROM requests WHERE run = ? AND number <= ?", (run, removal))
+    if found and not found.removed:
+        fresh = "UPDATE runs SET taken = 0, told = 0, text = 0, edition = ? WHERE id = ?"
+        connection.execute(fresh, (secrets.token_hex(4), run))
+    else:
+        connection.execute("DELETE FROM runs WHERE id = ?", (run,))

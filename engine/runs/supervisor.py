@@ -1,0 +1,297 @@
+"""The supervisor: claims runs, hands them to workers, writes down what they tell, and lets go of what must stop."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from queue import Empty, Full, Queue
+from typing import Any
+
+from engine.errors import Damaged, HomeError, LeakLensError, LeaseLost
+from engine.events import Cancelled, Event, Failed, Round, decode, encode
+from engine.runs.crew import Inbox, Worker
+from engine.runs.holder import Holder, cores
+from engine.runs.leases import Lease
+from engine.runs.store import Store
+
+TICK_S = 0.05
+BEAT_S = 2.0
+TIDY_S = 5.0
+CANCEL_S = 0.7  # for a worker to stop by itself; after it the process is ended
+CRASHES = 3  # at the same place, then the run has failed
+JOBS = 100  # of one worker
+IDLE_S = 30.0  # for more than one worker without work
+SPARE_S = 2.0  # a run that has just begun keeps its cores to itself before the next spare is warmed up
+PAUSE_S = 1.0  # after trouble with the home
+INBOX = 4096  # lines; a worker that tells more has to wait
+
+
+@dataclass
+class Task:
+    """One lease in the hands of one worker."""
+
+    lease: Lease
+    threads: int
+    round: int
+    crashes: int = 0
+    deadline: float | None = None  # set by a cancel
+    beat: float = field(default_factory=time.monotonic)
+
+
+class Supervisor:
+    """One thread beside a page or a command; many of them, in many processes, may share one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        workers: int | None = None,
+        entry: str = "engine.loop:run_json",
+        preload: Sequence[str] = ("torch", "engine.loop"),
+        only: Container[str] | None = None,
+    ) -> None:
+        """`only`: claim these runs and no others, as a command does that ends with its own run."""
+        self.store, self.entry, self.preload, self.only = store, entry, tuple(preload), only
+        self.workers = workers or cores()
+        self.trouble: Exception | None = None  # why nothing moves at the moment
+        self._inbox: Inbox = Queue(INBOX)
+        self._crew: list[Worker] = []
+        self._tasks: dict[Worker, Task] = {}
+        self._next_spare = self._next_tidy = 0.0
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> Supervisor:
+        if self._thread is None:
+            self._stopping.clear()
+            self._thread = threading.Thread(target=self._live, name="supervisor", daemon=True)
+            self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End the workers and give every lease back: its run is interrupted, and goes on when it is asked again."""
+        thread, self._thread = self._thread, None
+        if thread:
+            self._stopping.set()
+            thread.join()
+
+    def __enter__(self) -> Supervisor:
+        return self.start()
+
+    def wake(self) -> None:
+        """Look for new questions now, not at the next tick."""
+        with suppress(Full):
+            self._inbox.put_nowait((None, None))
+
+    def __exit__(self, *how: object) -> None:
+        self.stop()
+
+    # --- the thread ----------------------------------------------------------------------------------------------
+
+    def _live(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                try:
+                    self._step()
+                except Exception as error:  # a server outlives any trouble; what it held can be asked again
+                    self.trouble = error
+                    if not isinstance(error, HomeError):
+                        self._let_go()
+                    self._stopping.wait(PAUSE_S)
+        finally:
+            self._let_go()
+
+    def _step(self) -> None:
+        for worker, lines in self._collect(TICK_S).items():
+            self._hear(worker, lines)
+            if None in lines:
+                self._lose(worker)
+        for worker, task in list(self._tasks.items()):
+            with self._holding(worker, task):
+                self._watch(worker, task)
+        if time.monotonic() > self._next_tidy:
+            self._next_tidy = time.monotonic() + TIDY_S
+            self.store.tidy()
+        self._staff()
+        self._claim()
+
+    def _collect(self, wait: float) -> dict[Worker, list[bytes | None]]:
+        """What the workers said since the last time: gathered, so that one transaction writes it."""
+        heard: dict[Worker, list[bytes | None]] = {}
+        with suppress(Empty):
+            for count in range(INBOX):
+                worker, line = self._inbox.get(block=count == 0, timeout=wait)
+                if worker:
+                    heard.setdefault(worker, []).append(line)
+        return heard
+
+    def _hear(self, worker: Worker, lines: Sequence[bytes | None]) -> None:
+        told: list[Event] = []
+        done = ""
+        for line in lines:
+            if line is None or not line.endswith(b"\n"):  # the end, or a line cut by it
+                continue
+            message = understood(line)
+            if message is None:  # something may be missing now: a fresh worker tells it again from the checkpoint
+                worker.garbled = True
+                worker.kill()
+                break
+            if isinstance(message, Event):
+                told.append(message)
+            worker.ready |= isinstance(message, dict) and "ready" in message
+            done = message.get("done", done) if isinstance(message, dict) else done
+        if told and (task := self._tasks.get(worker)):
+            with self._holding(worker, task):
+                self._record(worker, task, told)
+        if done:
+            worker.done(done)
+
+    def _record(self, worker: Worker, task: Task, told: list[Event]) -> None:
+        self.store.append(task.lease, told)
+        task.round = max([task.round, *(event.round for event in told if isinstance(event, Round))])
+        if told[-1].ends:
+            del self._tasks[worker]
+            self._next_tidy = 0.0  # it may be what a deletion waits for
+
+    def _watch(self, worker: Worker, task: Task) -> None:
+        """Cancel what nobody wants any more; show that the rest is still held."""
+        now = time.monotonic()
+        if task.deadline is None and self.store.unwanted(task.lease):
+            task.deadline = now + CANCEL_S
+            worker.cancel(task.lease.token)
+        elif task.deadline is not None and now > task.deadline:
+            self._dismiss(worker)
+            self.store.append(task.lease, [Cancelled(task.round)])
+            self._next_tidy = 0.0
+        if now - task.beat > BEAT_S and worker in self._tasks:
+            task.beat = now
+            self.store.renew(task.lease)
+
+    def _claim(self) -> None:
+        holder = Holder.me()
+        while len(self._tasks) < self.workers:
+            lease = self.store.take(holder, self.workers, self.only)
+            if lease is None:
+                return
+            threads = lease.options.get("threads") or (cores() if lease.alone else 1)
+            self.trouble = None
+            self._assign(Task(lease, threads, lease.resume.round if lease.resume else 0))
+            self._next_spare = time.monotonic() + SPARE_S
+
+    def _assign(self, task: Task) -> None:
+        free = sorted((worker for worker in self._crew if not worker.busy), key=lambda worker: not worker.ready)
+        worker = free[0] if free else self._hire()
+        lease = task.lease
+        self._tasks[worker] = task
+        worker.begin(
+            {
+                "token": lease.token,
+                "run": lease.run,
+                "entry": self.entry,
+                "spec": lease.spec,
+                "resume": encode(lease.resume) if lease.resume else None,
+                "home": str(self.store.home.path),
+                "threads": task.threads,
+                "device": lease.options.get("device") or "cpu",
+            }
+        )
+
+    # --- the crew ------------------------------------------------------------------------------------------------
+
+    def _hire(self) -> Worker:
+        worker = Worker(self._inbox, self.preload)
+        self._crew.append(worker)
+        return worker
+
+    def _staff(self) -> None:
+        """One warm worker waits where a run may still come; the worn out and the superfluous go."""
+        now = time.monotonic()
+        idle = [worker for worker in self._crew if not worker.busy]
+        for worker in idle:
+            if worker.jobs >= JOBS:
+                self._dismiss(worker)
+        for worker in idle[1:]:
+            if now - worker.idle_since > IDLE_S:
+                self._dismiss(worker)
+        expected = len(self._tasks) < self.workers and (self.only is None or not self._tasks)
+        if expected and not idle and now > self._next_spare:
+            self._hire()
+
+    def _dismiss(self, worker: Worker) -> None:
+        self._tasks.pop(worker, None)
+        if worker in self._crew:
+            self._crew.remove(worker)
+        worker.kill()
+
+    def _lose(self, worker: Worker) -> None:
+        """A worker's last line is read: it is dead, whether we ended it or not."""
+        task = self._tasks.get(worker)
+        self._dismiss(worker)
+        if not worker.ready:  # it died while it warmed up, and so may the next one
+            self._next_spare = time.monotonic() + TIDY_S
+        how, words = worker.obituary(), worker.last_words()
+        worker.bury()
+        if task:
+            with self._holding(worker, task):
+                self._go_on(task, how, words)
+
+    def _go_on(self, task: Task, how: str, words: str) -> None:
+        """A fresh worker goes on from the checkpoint, unless workers die again and again at the same place."""
+        if task.deadline is not None:
+            self.store.append(task.lease, [Cancelled(task.round)])
+            return
+        lease = self.store.rewind(task.lease)
+        task.crashes = 1 if lease.after > task.lease.after else task.crashes + 1
+        task.lease = lease
+        if task.crashes < CRASHES:
+            self._assign(task)
+            return
+        reason = f"the worker process stopped {CRASHES} times at the same place: it {how}"
+        remedy = "Choose a smaller model or fewer clients per round, or ask again: it goes on from its checkpoint"
+        self.store.append(lease, [Failed(reason, remedy, words)])
+
+    @contextmanager
+    def _holding(self, worker: Worker, task: Task) -> Iterator[None]:
+        """What to do with a run when the store refuses: forget what is not ours, fail what cannot be written."""
+        try:
+            yield
+        except LeaseLost:
+            self._dismiss(worker)
+        except LeakLensError as trouble:
+            self.trouble = trouble
+            self._dismiss(worker)
+            with suppress(LeakLensError):
+                self.store.append(task.lease, [Failed(trouble.message, trouble.remedy)])
+
+    def _let_go(self) -> None:
+        """End all workers, write what they still said, give the leases back."""
+        for worker in self._crew:
+            worker.kill()
+        speaking, last = set(self._crew), time.monotonic() + PAUSE_S
+        while speaking and time.monotonic() < last:
+            for worker, lines in self._collect(TICK_S).items():
+                self._hear(worker, lines)
+                if None in lines:
+                    speaking.discard(worker)
+                    worker.bury()
+        for worker in list(self._crew):
+            task = self._tasks.get(worker)
+            self._dismiss(worker)
+            worker.bury()
+            with suppress(LeakLensError):
+                if task:
+                    self.store.release(task.lease)
+
+
+def understood(line: bytes) -> Event | dict[str, Any] | None:
+    """A worker's line: an event, a word about itself, or nothing that we know."""
+    try:
+        message = json.loads(line)
+        if isinstance(message, dict) and "event" in message:
+            return decode(message)
+    except (ValueError, Damaged):
+        return None
+    return message if isinstance(message, dict) and ("ready" in message or "done" in message) else None
