@@ -1,0 +1,387 @@
+"""The command line: `python -m engine COMMAND`. Scripts depend on its words, its JSON and its exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from engine import environment
+from engine.asking import NUMBERS, PARTS, PRIVACY, literal, read_spec
+from engine.errors import BadInput, LeakLensError, NotBuiltYet, RunFailed, UnknownName, refusal
+from engine.report import epsilon_words, report
+
+SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")
+BAR = 24
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}. Ask `{self.prog} --help`.\n")
+
+
+def parser() -> Parser:
+    top = Parser(prog="python -m engine", description="What federated learning leaks, and what protection costs.")
+    top.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    shared = Parser(add_help=False)
+    shared.add_argument("--json", action="store_true", help="answer as JSON")
+    shared.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+    def command(name: str, does: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, parents=[shared], help=words, description=words)
+        added.set_defaults(does=does)
+        return added
+
+    command("list", list_parts, "the parts of one shelf").add_argument("shelf", choices=SHELVES)
+    _run_options(command("run", run, "train for real; asked again, the same question opens the same run"))
+    attack = command("attack", not_built_yet, "attack what a run sent")
+    attack.add_argument("rest", nargs=argparse.REMAINDER)
+    epsilon = command("epsilon", tell_epsilon, "ε of Gaussian noise, or the noise for an ε")
+    for name in ("noise", "rate", "steps", "delta", "target-epsilon"):
+        epsilon.add_argument(f"--{name}", type=literal)
+    command("runs", list_runs, "every run in the store")
+    for name, does, words in (
+        ("cancel", cancel, "stop a run; its checkpoint stays"),
+        ("delete", delete, "remove a run and everything it kept"),
+    ):
+        command(name, does, words).add_argument("id")
+    export = command("export", not_built_yet, "one self-contained page of a run")
+    export.add_argument("rest", nargs=argparse.REMAINDER)
+    command("doctor", doctor, "what works on this machine")
+    bench = command("bench", bench_all, "speed beside a peer, in the same run")
+    bench.add_argument("names", nargs="*", metavar="NAME")
+    return top
+
+
+def _run_options(run_parser: argparse.ArgumentParser) -> None:
+    for name in (*PARTS, "sampling", "view"):
+        run_parser.add_argument(f"--{name}")
+    for name in (*NUMBERS, *PRIVACY):
+        run_parser.add_argument(f"--{name}", type=literal, metavar="X")
+    run_parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the method, or model.NAME=VALUE",
+    )
+    run_parser.add_argument("--spec", metavar="FILE", help="begin from a spec in JSON")
+    run_parser.add_argument("--preset", metavar="NAME", help="begin from a preset")
+    run_parser.add_argument("--device", default="cpu")
+    run_parser.add_argument("--threads", type=literal, default=None, metavar="X")
+    run_parser.add_argument("--dry-run", action="store_true", help="the forecast only")
+
+
+# --- run ---------------------------------------------------------------------------------------------------
+
+
+def run(asked: argparse.Namespace) -> int:
+    from engine.runs.store import Store
+    from engine.runs.supervisor import Supervisor
+
+    threads = _threads(asked.threads)
+    if asked.dry_run:
+        return dry_run(asked, threads)
+    store, mine = Store(), set[str]()
+    with Supervisor(
+        store, preload=("engine.warm",), only=mine
+    ) as supervisor:  # warms up while the question is read here
+        spec = read_spec(asked)
+        _refuse(spec)
+        mine.add(spec.id)
+        store.submit(spec.id, spec.canonical(), {"device": asked.device, "threads": asked.threads})
+        supervisor.wake()
+        try:
+            watch(store, spec.id, spec.rounds, quiet=asked.json)
+        except KeyboardInterrupt:
+            store.cancel(spec.id)
+            watch(store, spec.id, spec.rounds, quiet=True)
+            say(f"Cancelled. Ask the same again and it goes on: its id is {spec.id}.")
+    return answer(store, spec.id, asked.json)
+
+
+def _refuse(spec: Any) -> None:
+    """Everything that would stop the run is said before it is queued."""
+    from engine.stage import plan
+
+    plan(spec)
+
+
+def _threads(value: Any) -> int:
+    most = os.cpu_count() or 1
+    if value is None:
+        return most
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 256:
+        raise refusal("run: threads", "must be a whole number between 1 and 256", value)
+    return value
+
+
+def dry_run(asked: argparse.Namespace, threads: int) -> int:
+    from engine.forecast import forecast
+
+    told = forecast(read_spec(asked), precise=True, threads=threads)
+    body = {
+        "id": told.id,
+        "epsilon": {one.view: one.epsilon for one in told.answers},
+        "accountant": {one.view: one.accountant for one in told.answers},
+        "unit": told.answers[0].unit if told.answers else None,
+        "adjacency": told.answers[0].adjacency if told.answers else None,
+        "delta": told.delta,
+        "noise": told.noise,
+        "guarantee": {"status": told.guarantee.status, "reason": told.guarantee.reason} if told.guarantee else None,
+        "problems": [{"reason": one.reason, "remedy": one.remedy, "fatal": one.fatal} for one in told.problems],
+        "seconds": told.seconds,
+    }
+    if asked.json:
+        emit(body)
+    else:
+        print(f"run {told.id}")
+        for one in told.answers:
+            words = (one.unit, one.adjacency, one.delta, one.accountant, one.reason, one.bound)
+            print(f"  {epsilon_words(one.view, one.epsilon, *words)}")
+        if told.seconds is not None:
+            print(f"  about {told.seconds:.1f} s")
+        for problem in told.problems:
+            print(f"  {problem.reason}. {problem.remedy}.")
+    return 2 if told.fatal else 0
+
+
+def watch(store: Any, run_id: str, rounds: int, quiet: bool) -> None:
+    """Follow the store until the run has ended; the bar goes to stderr."""
+    from engine.events import Measured, Round, Spent, Warned
+
+    after, accuracy, epsilon, began = 0, "", "", time.monotonic()
+    while True:
+        ended = store.status(run_id) not in ("queued", "running")
+        for number, event in store.events(run_id, after):
+            after = number
+            if (
+                isinstance(event, Measured)
+                and event.name == "accuracy"
+                and event.who == "global"
+                and event.value is not None
+            ):
+                accuracy = f"accuracy {100 * event.value:.1f} %"
+            elif isinstance(event, Spent) and event.view == "outsider" and event.epsilon is not None:
+                epsilon = f"ε {event.epsilon:.3g} outsider"
+            elif isinstance(event, Warned) and not quiet:
+                say(f"\r{event.reason}. {event.remedy}.")
+            elif isinstance(event, Round) and not quiet and sys.stderr.isatty():
+                done = (event.round - 1 + event.fraction) / max(1, event.of)
+                left = (time.monotonic() - began) * (1 - done) / done if done > 0.02 else None
+                bar = "#" * round(BAR * done) + "-" * (BAR - round(BAR * done))
+                tail = f", {left:.0f} s left" if left is not None else ""
+                say(f"\r[{bar}] round {event.round} of {rounds}  {accuracy}  {epsilon}{tail}   ", end="")
+        if ended:
+            if not quiet and sys.stderr.isatty():
+                say("")
+            return
+        time.sleep(0.05)
+
+
+def answer(store: Any, run_id: str, as_json: bool) -> int:
+    status = store.status(run_id)
+    body = report(event for _, event in store.events(run_id))
+    if as_json:
+        emit({**body, "status": status})
+    if status == "failed":
+        raise RunFailed(f"run {run_id}: {body.get('error') or 'failed'}", body.get("remedy") or "")
+    if not as_json:
+        show(body, status)
+    return 0 if status == "finished" else 1
+
+
+def show(body: Mapping[str, Any], status: str) -> None:
+    print(f"run {body.get('id', '')}: {status}, {body['rounds-done']} rounds")
+    if body["accuracy"] is not None:
+        print(f"  accuracy {100 * body['accuracy']:.1f} % (best {100 * body['accuracy-best']:.1f} %)")
+    if body["accuracy-personal"] is not None:
+        print(f"  personal accuracy {100 * body['accuracy-personal']:.1f} %")
+    for view, epsilon in body["epsilon"].items():
+        words = epsilon_words(
+            view, epsilon, body["unit"] or "user", body["adjacency"], body["delta"], body["accountant"][view],
+            body["reason"].get(view, ""), body["bound"].get(view, ""),
+        )  # fmt: skip
+        print(f"  {words}")
+    if guarantee := body.get("guarantee"):
+        print(f"  guarantee: {guarantee['status']}: {guarantee['reason']}")
+
+
+# --- the other commands ------------------------------------------------------------------------------------
+
+
+def list_parts(asked: argparse.Namespace) -> int:
+    import importlib
+
+    shelf = getattr(importlib.import_module(f"engine.{asked.shelf}"), asked.shelf.upper())
+    rows = [
+        {
+            "name": part.name,
+            "title": part.title,
+            "summary": part.summary(),
+            "parameters": part.model_json_schema(by_alias=True),
+            "guarantee": promise(part),
+            "source": part.source,
+        }
+        for part in shelf
+    ]
+    if asked.json:
+        emit(rows)
+    else:
+        for row in rows:
+            print(f"{row['name']:<20} {row['summary']}")
+    return 0
+
+
+def promise(part: Any) -> str | None:
+    """The status a method has as it stands, on the default question; None for other parts."""
+    if not hasattr(part, "guarantee"):
+        return None
+    from engine.spec import RunSpec
+    from engine.stage import plan
+
+    return str(plan(RunSpec(method=part.name)).guarantee.status)
+
+
+def tell_epsilon(asked: argparse.Namespace) -> int:
+    from engine.privacy.solver import answer_epsilon, answer_noise
+
+    missing = [name for name in ("rate", "steps", "delta") if getattr(asked, name) is None]
+    if missing:
+        raise BadInput(
+            f"epsilon: {missing[0]}: is missing", "Give --noise (or --target-epsilon), --rate, --steps and --delta"
+        )
+    if (asked.noise is None) == (asked.target_epsilon is None):
+        raise BadInput("epsilon: noise: give either --noise or --target-epsilon")
+    if asked.target_epsilon is not None:
+        noise = answer_noise(asked.target_epsilon, asked.rate, asked.steps, asked.delta)
+    else:
+        noise = asked.noise
+    body = answer_epsilon(noise, asked.rate, asked.steps, asked.delta)
+    if asked.target_epsilon is not None:
+        body = {"noise": noise, **body}
+    if asked.json:
+        emit(body)
+    else:
+        for name, value in body.items():
+            print(f"{name:<6} {'none' if value is None else format(value, '.5g')}")
+    return 0
+
+
+def list_runs(asked: argparse.Namespace) -> int:
+    from engine.runs.store import Store
+
+    rows = Store().runs()
+    if asked.json:
+        emit([row.json() for row in rows])
+        return 0
+    for row in rows:
+        method = row.spec.get("method", {})
+        name = method.get("name", "") if isinstance(method, Mapping) else method
+        place = f" (place {row.place} in the queue)" if row.place else ""
+        print(f"{row.id}  {row.status:<12} {name:<14} round {row.round}  {row.bytes / 1e6:.1f} MB{place}")
+    if not rows:
+        print("No runs yet. Begin with: python3 -m engine run --method udp-fedavg")
+    return 0
+
+
+def cancel(asked: argparse.Namespace) -> int:
+    from engine.runs.store import Store
+
+    status = Store().cancel(asked.id)
+    emit({"id": asked.id, "status": status}) if asked.json else print(f"{asked.id}: {status}")
+    return 0
+
+
+def delete(asked: argparse.Namespace) -> int:
+    from engine.runs.store import Store
+
+    Store().delete(asked.id)
+    emit({"id": asked.id, "status": "deleted"}) if asked.json else print(f"{asked.id}: deleted")
+    return 0
+
+
+def doctor(asked: argparse.Namespace) -> int:
+    from engine.doctor import examine
+
+    findings = examine()
+    if asked.json:
+        emit([finding.json() for finding in findings])
+    else:
+        for finding in findings:
+            print(f"{'ok  ' if finding.ok else 'look'} {finding.name:<22} {finding.text}")
+            if finding.remedy:
+                print(f"     {'':<22} {finding.remedy}")
+    return 0
+
+
+def bench_all(asked: argparse.Namespace) -> int:
+    from engine.bench import BENCHES, measure
+
+    unknown = [name for name in asked.names if name not in BENCHES]
+    if unknown:
+        raise UnknownName(f"bench: no {unknown[0]}", f"Known here: {', '.join(BENCHES)}")
+    rows = []
+    for name in asked.names or BENCHES:
+        row = measure(name)
+        rows.append(row)
+        if not asked.json:
+            print(f"{name:<16} {row.words()}", flush=True)
+    if asked.json:
+        emit([row.json() for row in rows])
+    return 0
+
+
+def not_built_yet(asked: argparse.Namespace) -> int:
+    raise NotBuiltYet(
+        f"{asked.command}: not built yet", "It comes with the leak lab; `python3 -m engine --help` shows what is there"
+    )
+
+
+# --- words -------------------------------------------------------------------------------------------------
+
+
+def emit(body: Any) -> None:
+    print(json.dumps(body, ensure_ascii=False, allow_nan=False))
+
+
+def say(text: str, end: str = "\n") -> None:
+    print(text, end=end, file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    asked = parser().parse_args(arguments)
+    try:
+        return int(asked.does(asked))
+    except LeakLensError as error:
+        return _refused(error, error.exit_code, asked.debug)
+    except BrokenPipeError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        words = LeakLensError(f"{type(error).__name__}: {error}", "This should not happen: --debug shows where")
+        return _refused(words, 1, asked.debug)
+
+
+def _refused(error: LeakLensError, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    say(str(error))
+    return code
+
+
+if __name__ == "__main__":
+    environment.enter("engine", environment.ROOT / "requirements.txt", sys.argv[1:])
+    sys.exit(main())

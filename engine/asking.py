@@ -1,0 +1,78 @@
+"""From the words of a command line to a RunSpec: a file or preset first, then the options, then `--set`."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.environment import ROOT
+from engine.errors import BadInput, UnknownName, refusal
+from engine.part import hyphened
+
+if TYPE_CHECKING:
+    from engine.spec import RunSpec
+
+PARTS = ("method", "dataset", "model", "partition")
+NUMBERS = ("rounds", "clients", "sampled", "epochs", "batch", "lr", "momentum", "weight-decay", "seed")
+PRIVACY = ("honest-share", "delta", "target-epsilon", "budget")
+
+
+def read_spec(asked: Namespace) -> RunSpec:
+    from engine.spec import RunSpec  # here: a list of runs needs no torch
+
+    values: dict[str, Any] = _base(asked)
+    for name in (*PARTS, *NUMBERS, *PRIVACY, "sampling", "view"):
+        given = getattr(asked, name.replace("-", "_"))
+        if given is not None:
+            values[name] = hyphened(given) if isinstance(given, str) else given
+    for pair in asked.set:
+        _set(values, pair, {part: RunSpec.model_fields[part].default for part in PARTS})
+    return RunSpec(**values)
+
+
+def _set(values: dict[str, Any], pair: str, defaults: dict[str, str]) -> None:
+    name, found, value = pair.partition("=")
+    if not found or not name:
+        raise refusal("run: --set", "must be NAME=VALUE", pair)
+    part, _, field = name.rpartition(".")
+    part = part or "method"
+    if part not in PARTS:
+        raise refusal(
+            "run: --set", f"must name a parameter of the method, or begin with one of {', '.join(PARTS)}", name
+        )
+    held = values.get(part, defaults[part])
+    values[part] = {**({"name": held} if isinstance(held, str) else held), hyphened(field): literal(value)}
+
+
+def _base(asked: Namespace) -> dict[str, Any]:
+    if asked.spec and asked.preset:
+        raise BadInput("run: --spec and --preset: choose one of them")
+    if asked.preset:
+        folder = ROOT / "assets" / "presets"
+        known = sorted(path.stem for path in folder.glob("*.json"))
+        if asked.preset not in known:
+            raise UnknownName(f"preset: no {asked.preset}", f"Known here: {', '.join(known) or 'none yet'}")
+        return _json_file(folder / f"{asked.preset}.json")
+    return _json_file(Path(asked.spec)) if asked.spec else {}
+
+
+def _json_file(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(f"spec: {path}: {error.strerror or error}", "Name a file that can be read") from None
+    except ValueError as error:
+        raise BadInput(f"spec: {path}: is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise BadInput(f"spec: {path}: must be an object of fields")
+    return values
+
+
+def literal(text: str) -> Any:
+    """A value as JSON would read it, else the word itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,5 @@
+"""The shelf of attacks: ways to turn what an adversary received back into pictures."""
+
+from engine.attacks.base import ATTACKS, Attack, Guess
+
+__all__ = ["ATTACKS", "Attack", "Guess"]

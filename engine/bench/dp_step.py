@@ -1,0 +1,58 @@
+"""One record-level DP step of LeNet-5 with batch 64: the peer is Opacus with hooks and per-sample gradients."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from engine import clipping
+from engine.bench import Row
+from engine.bench.clock import race
+from engine.desk import steady
+from engine.noise import gaussian_added
+from engine.seeds import Seeds
+from engine.spec import RunSpec
+from engine.stage import plan
+from engine.training import PLAIN, descend
+
+BATCH = 64
+
+
+def measure() -> Row:
+    steady()
+    world = plan(RunSpec(dataset="cifar10", model="lenet5", clients=1, sampled=1)).world
+    rng = Seeds(0).rng("bench")
+    x = torch.rand(BATCH, *world.shape, generator=rng)
+    y = torch.randint(0, world.classes, (BATCH,), generator=rng)
+    ghost, parameters = clipping.ghost_bench(world, world.weights, 1.0)
+    names = list(world.weights)
+
+    def ours() -> None:
+        sums = clipping.clipped_sum(ghost, parameters, x, y)
+        noised = gaussian_added(dict(zip(names, sums, strict=True)), 1.0, rng)
+        descend(parameters, [tensor / BATCH for tensor in noised.values()], None, world, world.weights, PLAIN)
+
+    found = race(ours, hooked(world, x, y), turns=9)
+    row = {"ms": 1000 * min(found.ours)}
+    return Row("dp-step", row, {"ms": 1000 * min(found.peer)}, found.ratio, "at least 4 times", found.ratio >= 4)
+
+
+def hooked(world: Any, x: torch.Tensor, y: torch.Tensor) -> Any:
+    from opacus.grad_sample import GradSampleModule
+    from opacus.optimizers import DPOptimizer
+
+    warnings.filterwarnings("ignore", message=".*[Bb]ackward hook is firing.*")
+    module = GradSampleModule(world.build(torch.Generator()))
+    optimiser = DPOptimizer(
+        torch.optim.SGD(module.parameters(), lr=0.1), noise_multiplier=1.0, max_grad_norm=1.0, expected_batch_size=BATCH
+    )
+
+    def step() -> None:
+        optimiser.zero_grad()
+        functional.cross_entropy(module(x), y).backward()
+        optimiser.step()
+
+    return step

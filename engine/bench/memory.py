@@ -1,0 +1,34 @@
+"""Peak memory of a run with 1,000 clients, each method in a process of its own. There is no peer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from engine.bench import Row
+from engine.environment import ROOT
+
+PROGRAM = """
+import resource, sys
+from engine.loop import run
+from engine.spec import RunSpec
+if sys.argv[1] == "scaffold":
+    from engine.methods import METHODS
+    from tests.engine.methods.doubles import Scaffold
+    METHODS.names()
+    METHODS.add("scaffold", title="SCAFFOLD", source="arXiv:1910.06378")(Scaffold)
+for event in run(RunSpec(method=sys.argv[1], clients=1000, sampled=1000, sampling="all", rounds=3, epochs=1), threads=2):
+    pass
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(peak / (1e9 if sys.platform == "darwin" else 1e6))
+"""
+
+
+def measure() -> Row:
+    ours = {f"{name} GB": peak(name) for name in ("udp-fedavg", "scaffold")}
+    return Row("memory", ours, promise="peak under 1.5 GB", kept=max(ours.values()) < 1.5)
+
+
+def peak(method: str) -> float:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, method], cwd=ROOT, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])

@@ -1,0 +1,84 @@
+"""Thirty rounds of FedAvg with the MLP, through `run(spec)`: the peer is an nn.Module with torch's SGD, client after client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from engine.bench import Row
+from engine.bench.clock import race
+from engine.desk import steady
+from engine.events import Event, Measured
+from engine.loop import run
+from engine.seeds import Seeds
+from engine.spec import RunSpec
+from engine.stage import Stage, stage
+
+TURNS = 7
+
+
+def measure() -> Row:
+    spec = RunSpec()  # 12,000 pictures, 100 clients, 10 a round, 30 rounds, 2 epochs, batch 32
+    scene = stage(spec)
+    stacked, plain = accuracy(run(spec, threads=2)), accuracy(unstacked(spec))
+    found = race(lambda: list(run(spec, threads=2)), lambda: module_loop(scene, threads=1), TURNS)
+    ours = {"s": min(found.ours), "accuracy": stacked, "accuracy unstacked": plain}
+    kept = found.ratio >= 2 and abs(stacked - plain) <= 0.002
+    return Row(
+        "rounds-mlp", ours, {"s": min(found.peer)}, found.ratio, "at least 2 times, accuracy equal to unstacked", kept
+    )
+
+
+def module_loop(scene: Stage, threads: int) -> float:
+    """What most code of this field does: one module, torch's optimiser, one client after the other; tested every round."""
+    steady()
+    torch.set_num_threads(threads)
+    spec, module = scene.spec, scene.world.build(torch.Generator())
+    module.load_state_dict(dict(scene.world.weights))
+    rng, right = Seeds(0).rng("bench"), torch.empty(0)
+    server = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    for round in range(1, spec.rounds + 1):
+        cohort = scene.cohort(round)
+        total = {name: torch.zeros_like(tensor) for name, tensor in server.items()}
+        for place in cohort:
+            module.load_state_dict(server)
+            _train(module, scene.client(place).x, scene.client(place).y, spec, rng)
+            for name, tensor in module.state_dict().items():
+                total[name] += tensor / len(cohort)
+        server = total
+        module.load_state_dict(server)
+        module.eval()
+        with torch.no_grad():
+            right = module(scene.test_x).argmax(1) == scene.test_labels
+    return float(right.float().mean())
+
+
+def _train(module: nn.Module, x: torch.Tensor, y: torch.Tensor, spec: RunSpec, rng: torch.Generator) -> None:
+    module.train()
+    optimiser = torch.optim.SGD(module.parameters(), lr=spec.lr)
+    for _ in range(spec.epochs):
+        for places in torch.randperm(len(y), generator=rng).split(spec.batch):
+            optimiser.zero_grad()
+            functional.cross_entropy(module(x[places]), y[places]).backward()
+            optimiser.step()
+
+
+def unstacked(spec: RunSpec) -> Iterator[Event]:
+    """The same run with every client on its own."""
+    model: Any = type(spec.model)
+    model.stackable = False
+    try:
+        yield from run(spec, threads=1)
+    finally:
+        model.stackable = True
+
+
+def accuracy(events: Iterator[Event]) -> float:
+    found = [
+        one.value for one in events if isinstance(one, Measured) and one.name == "accuracy" and one.who == "global"
+    ]
+    return float(found[-1] or 0.0)

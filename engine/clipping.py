@@ -1,0 +1,90 @@
+"""Record-level DP-SGD inside a client: Poisson batches, one clip per example (ghost clipping by Opacus), Gaussian noise."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from engine import noise
+from engine.desk import Desk
+from engine.records import Client, Local, Weights, World
+from engine.training import PLAIN, Extra, descend, seed_dropout
+
+_here = threading.local()
+
+
+def batch_rate(size: int, local: Local) -> float:
+    """The chance of one record to be in one batch."""
+    return min(1.0, local.batch / size)
+
+
+def steps_per_epoch(size: int, local: Local) -> int:
+    return max(1, size // local.batch)
+
+
+def fit_private(
+    desk: Desk, start: Weights, client: Client, *, bound: float, multiplier: float, extra: Extra = PLAIN
+) -> Weights:
+    """DP-SGD from `start`: each step sees every record with one chance, so an empty batch is noise alone.
+
+    `extra` is added after the noise: it touches no data, so it costs nothing.
+    """
+    local, size = desk.world.local, len(client.y)
+    rate = batch_rate(size, local)
+    ghost, parameters = ghost_bench(desk.world, start, bound)
+    seed_dropout(ghost, desk.rng("dropout"))
+    drawing, noising = desk.rng("batches"), desk.rng("noise")
+    names = [name for name, _ in ghost._module.named_parameters()]
+    seen, momenta = torch.zeros(size, dtype=torch.bool), None
+    for _ in range(local.epochs * steps_per_epoch(size, local)):
+        drawn = torch.rand(size, generator=drawing, dtype=torch.float64) < rate
+        seen |= drawn
+        sums = clipped_sum(ghost, parameters, client.x[drawn], client.y[drawn])
+        noised = noise.gaussian_added(dict(zip(names, sums, strict=True)), multiplier * bound, noising)
+        slopes = [tensor / (rate * size) for tensor in noised.values()]
+        momenta = descend(parameters, slopes, momenta, desk.world, start, extra)
+    desk.used = torch.nonzero(seen).flatten()
+    return {
+        name: p.detach().clone(memory_format=torch.contiguous_format) for name, p in zip(names, parameters, strict=True)
+    }
+
+
+def clipped_sum(ghost: Any, parameters: list[Tensor], x: Tensor, y: Tensor) -> list[Tensor]:
+    """The sum of the examples' gradients, each clipped: one backward pass for the norms, one for the sum."""
+    if len(y) == 0:
+        return [torch.zeros_like(parameter) for parameter in parameters]
+    losses = functional.cross_entropy(ghost(x.contiguous()), y, reduction="none")
+    losses.sum().backward(retain_graph=True)
+    for parameter in parameters:
+        parameter.grad = None
+    shares = ghost.get_clipping_coef()
+    ghost.disable_hooks()
+    try:
+        return list(torch.autograd.grad((shares.detach() * losses).sum(), parameters))
+    finally:
+        ghost.enable_hooks()
+
+
+def ghost_bench(world: World, weights: Weights, bound: float) -> tuple[Any, list[Tensor]]:
+    """This thread's own module under Opacus' hooks, holding these weights."""
+    if getattr(_here, "owner", None) != (id(world.build), bound):
+        from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import GradSampleModuleFastGradientClipping
+
+        # the picture itself needs no gradient, and torch says so at every pass
+        warnings.filterwarnings("ignore", message=".*[Bb]ackward hook is firing.*")
+        # never channels last here: Opacus 1.6 then gets the norms of convolutions wrong, and the clip bounds nothing
+        module = world.build(torch.Generator()).to(next(iter(weights.values())).device)
+        _here.ghost = GradSampleModuleFastGradientClipping(
+            module, max_grad_norm=bound, use_ghost_clipping=True, loss_reduction="sum"
+        )
+        _here.world, _here.owner = world, (id(world.build), bound)
+    with torch.no_grad():
+        for name, parameter in _here.ghost._module.named_parameters():
+            parameter.copy_(weights[name])
+    _here.ghost.train()
+    return _here.ghost, list(_here.ghost.parameters())

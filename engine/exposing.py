@@ -1,0 +1,96 @@
+"""What one adversary gets of an exchange, as an Exposure: written to arrays and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine import weights
+from engine.errors import Damaged
+from engine.events import Kept, Payload
+from engine.records import Exposure, Local, Protocol
+from engine.rounds import Exchange
+from engine.stage import Stage
+from engine.state import array
+
+
+def recorded(stage: Stage, exchange: Exchange, slot: int = 0) -> Exposure:
+    """The upload of one client as the server saw it."""
+    seat, upload = exchange.seats[slot], exchange.uploads[slot]
+    protocol = stage.method.protocol(stage.world, seat, "server")
+    used = exchange.used[slot]
+    pictures = len(used) if used is not None else stage.world.sizes[seat.client]
+    return Exposure(
+        "server",
+        exchange.packets[slot],
+        upload.tensors,
+        replace(protocol, pictures=pictures),
+        stage.world.shape,
+        stage.world.classes,
+    )
+
+
+def truth(stage: Stage, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
+    """Every picture that entered the upload, as pixels in [0, 1]: stored apart, for metrics alone."""
+    client, used = stage.client(exchange.seats[slot].client), exchange.used[slot]
+    x, y = (client.x, client.y) if used is None else (client.x[used], client.y[used])
+    return {"pictures": pixels(stage, x), "labels": y}
+
+
+def pixels(stage: Stage, x: Tensor) -> Tensor:
+    """Inputs of the model back as pixels in [0, 1]."""
+    mean, std = (torch.tensor(side, device=x.device).view(-1, 1, 1) for side in (stage.world.mean, stage.world.std))
+    return (x * std + mean).clamp(0, 1)
+
+
+def kept(stage: Stage, exchange: Exchange, slot: int = 0) -> tuple[Kept, Kept]:
+    """The exposure and, apart from it, the truth."""
+    seat = exchange.seats[slot]
+    name = f"{seat.round}-{seat.client}-server"
+    facts, payload = pack(recorded(stage, exchange, slot))
+    facts = {**facts, "client": seat.client}
+    arrays = {key: array(tensor) for key, tensor in truth(stage, exchange, slot).items()}
+    return (
+        Kept("exposure", f"exposure-{name}", seat.round, facts, payload),
+        Kept("truth", f"truth-{name}", seat.round, {"client": seat.client}, arrays),
+    )
+
+
+def pack(exposure: Exposure) -> tuple[dict[str, Any], Payload]:
+    """An exposure as small JSON and arrays."""
+    facts = {
+        "view": exposure.view,
+        "protocol": asdict(exposure.protocol),
+        "shape": list(exposure.shape),
+        "classes": exposure.classes,
+        "tampered": exposure.tampered,
+    }
+    arrays = {f"sent/{name}": array(tensor) for name, tensor in exposure.sent.items()}
+    arrays |= {f"received/{name}": array(tensor) for name, tensor in exposure.received.items()}
+    return facts, arrays
+
+
+def unpack(facts: Mapping[str, Any], payload: Payload) -> Exposure:
+    """The exposure that `pack` wrote."""
+    try:
+        told = dict(facts["protocol"])
+        told |= {"local": Local(**told["local"]), "mean": tuple(told["mean"]), "scale": tuple(told["scale"])}
+        sides: dict[str, dict[str, Tensor]] = {"sent": {}, "received": {}}
+        for key, values in payload.items():
+            side, _, name = key.partition("/")
+            sides[side][name] = torch.from_numpy(values)
+        return Exposure(
+            facts["view"], sides["sent"], sides["received"], Protocol(**told),
+            tuple(facts["shape"]), facts["classes"], facts["tampered"],
+        )  # fmt: skip
+    except (KeyError, TypeError) as error:
+        raise Damaged(f"exposure: cannot be read ({error})", "Delete it and record it again") from None
+
+
+def summed(exchange: Exchange) -> dict[str, Tensor]:
+    """What secure aggregation would show: the sum of the uploads."""
+    return weights.total([upload.tensors for upload in exchange.uploads])

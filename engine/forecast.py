@@ -1,0 +1,150 @@
+"""What a form shows before the click: ε per view, the promise, what stands in the way, the time it takes, the cliff's place."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from engine import weights
+from engine.desk import Crew, Desk
+from engine.errors import LeakLensError
+from engine.part import Problem
+from engine.privacy.ledger import Answer, Ledger
+from engine.records import Client, Guarantee, Seat
+from engine.spec import RunSpec
+from engine.stage import Plan, plan
+from engine.training import STACK, scores
+
+REGION = (0.1, 1.0)  # noise-to-signal: below it pictures come back, above it nothing measured here did
+
+
+@dataclass(frozen=True)
+class Cliff:
+    """Where attacks are expected to stop working, told as noise over signal of one upload."""
+
+    ratio: float | None  # of this question, where a clip bounds the signal
+    parameters: int
+    noise_from: float  # the noise multipliers at the two ends of the region, where one clip binds the whole update
+    noise_to: float
+    region: tuple[float, float] = REGION
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Everything that is known about a question before it is run."""
+
+    id: str
+    answers: tuple[Answer, ...] = ()
+    guarantee: Guarantee | None = None
+    problems: tuple[Problem, ...] = ()
+    seconds: float | None = None
+    noise: float | None = None  # in force: solved, where a target ε was asked
+    delta: float | None = None
+    cliff: Cliff | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def fatal(self) -> bool:
+        return any(problem.fatal for problem in self.problems)
+
+
+def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forecast:
+    """ε of the whole run without running it: the schedule of clients is known from the seed, so this is no estimate."""
+    try:
+        outline = plan(spec)
+    except LeakLensError as error:
+        others = tuple(problem for problem in spec.problems() if problem.reason != error.message)
+        return Forecast(spec.id, problems=(Problem(error.message, error.remedy), *others))
+    ledger = outline.ledger(spec.rounds)
+    return Forecast(
+        spec.id,
+        ledger.answers(precise=precise),
+        outline.guarantee,
+        (*spec.problems(), *_stops_early(spec, ledger)),
+        seconds(outline, threads),
+        getattr(outline.method, "noise", None),
+        outline.delta,
+        cliff(outline),
+        {
+            "sizes": [min(outline.world.sizes), max(outline.world.sizes)],
+            "parameters": weights.count(outline.world.weights),
+        },
+    )
+
+
+def _stops_early(spec: RunSpec, ledger: Ledger) -> tuple[Problem, ...]:
+    if spec.budget is None or spec.view is None or not ledger.exceeds(spec.view, spec.budget):
+        return ()
+    reason = f"the budget ε = {spec.budget:g} in the {spec.view} view does not last for all {spec.rounds} rounds: the run will stop early"
+    return (Problem(reason, "More noise, fewer rounds or a larger budget go further", fatal=False),)
+
+
+def cliff(outline: Plan) -> Cliff:
+    """Noise over signal of one upload as the server sees it, in the first round that anybody takes part in."""
+    many = weights.count(outline.world.weights)
+    cohort = next((found for round in range(1, outline.spec.rounds + 1) if (found := outline.cohort(round))), (0,))
+    seat = Seat(cohort[0], 0, 1, 1, 1, len(cohort))
+    told = outline.method.protocol(outline.world, seat, "server")
+    ratio = None
+    if told.bound is not None:
+        # a whole update is at most C long; DP-SGD moves at most lr · C at each step
+        signal = told.bound if told.clip == "whole-update" else told.local.lr * told.bound * told.steps
+        ratio = told.std * math.sqrt(many) / signal
+    return Cliff(ratio, many, REGION[0] / math.sqrt(many), REGION[1] / math.sqrt(many))
+
+
+def seconds(outline: Plan, threads: int) -> float:
+    """The expected time, from one step and one test batch timed on this machine."""
+    spec, world = outline.spec, outline.world
+    key = json.dumps(
+        [spec.method.name, spec.model.name, spec.model.values(), spec.dataset.name, spec.batch], sort_keys=True
+    )
+    step, test = _timed(key, _Box(outline))
+    steps = sum(world.sizes) / world.clients / min(spec.batch, max(world.sizes)) * spec.epochs
+    training = world.sampled * steps * step / max(1, min(threads, world.sampled))
+    return spec.rounds * (training + test * len(outline.test_labels) / 500 / max(1, threads))
+
+
+class _Box:
+    """Hands a plan past the cache, which remembers by the key alone."""
+
+    def __init__(self, outline: Plan) -> None:
+        self.outline = outline
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Box)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _timed(key: str, box: _Box) -> tuple[float, float]:
+    """Seconds of one client's step, and of testing 500 pictures: the better of two tries."""
+    outline = box.outline
+    world, batch = outline.world, min(outline.spec.batch, max(outline.world.sizes))
+    many = STACK if world.stacked else 1
+    world = replace(world, sizes=(batch,) * max(many, world.clients), local=replace(world.local, epochs=1, batch=batch))
+    rng = outline.seeds.rng("timing")
+    clients = [
+        Client(place, torch.rand(batch, *world.shape, generator=rng), torch.zeros(batch).long())
+        for place in range(many)
+    ]
+    x = torch.rand(500, *world.shape, generator=rng)
+    found = []
+    with Crew(1) as crew:
+        desks = [Desk(world, Seat(place, place, 1, 1, 1, many), outline.seeds, crew) for place in range(many)]
+        packets = [outline.method.send(desk.seat, world.weights, outline.method.begin(world)) for desk in desks]
+        for _ in range(3):
+            start = time.perf_counter()
+            outline.method.train_all(clients, packets, [None] * many, desks)
+            middle = time.perf_counter()
+            crew.each(scores, [world], [world.weights], [x])
+            found.append(((middle - start) / many, time.perf_counter() - middle))
+    return min(step for step, _ in found), min(test for _, test in found)

@@ -1,0 +1,243 @@
+"""A run, round by round: the page to read first.
+
+    stage      the data is dealt to clients, the first weights are drawn        (stage.py)
+    round      send, train, merge                                               (rounds.py)
+    measure    how well the model does now
+    spend      what the round cost, in every view                               (privacy/)
+    keep       checkpoints, and what the server saw                             (exposing.py)
+
+`run` opens no file and knows no store: it says events, and whoever listens writes them down.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from engine import exposing, weights
+from engine.desk import Crew, steady
+from engine.errors import RunFailed, refusal
+from engine.events import Event, Finished, Kept, Measured, Round, Spent, Started, Warned
+from engine.privacy.ledger import Answer, Ledger
+from engine.records import Weights
+from engine.rounds import Exchange, opening, play
+from engine.spec import RunSpec
+from engine.stage import Stage, parameters, stage
+from engine.state import State, array, restored
+from engine.training import scores
+
+CHECKPOINT_S = 2.0  # at most this often
+NOTE_S = 0.5
+STATES = 8  # kept between the first and the last round, for probes
+
+
+def run(spec: RunSpec, resume: Kept | None = None, *, threads: int = 1, device: str = "cpu") -> Iterator[Event]:
+    """Everything a run says, from its first event, or from a checkpoint, to its end."""
+    began = time.monotonic()
+    with quiet_torch(device), Crew(threads) as crew:
+        scene = stage(spec, device)
+        state = opening(scene) if resume is None else restored(resume.round, resume.payload, scene.world.weights)
+        ledger = scene.ledger(state.round)
+        began -= float(resume.facts.get("seconds", 0.0)) if resume else 0.0
+        if resume is None:
+            yield from introduce(scene)
+        safe, recorded, states = Checkpoints(began), recorded_rounds(scene), kept_rounds(scene)
+        for round in range(state.round + 1, spec.rounds + 1):
+            if over := over_budget(scene, ledger, round):
+                yield over
+                break
+            cohort, seen = scene.cohort(round), list[Exchange]()
+            yield Round(round, spec.rounds, len(cohort))
+            watch = seen.append if round in recorded else None  # it holds every upload of the round
+            state = yield from listen(
+                round, spec.rounds, len(cohort), partial(play, scene, state, round, crew, watch=watch)
+            )
+            yield from measure(scene, state, crew)
+            ledger.add(scene.method.releases(scene.world, round, cohort))
+            yield from spend(scene, ledger, round)
+            if seen and seen[0].uploads:
+                yield from exposing.kept(scene, seen[0])
+            if round in states:
+                yield Kept("state", f"state-{round}", round, payload=state.payload())
+            yield from safe.when_due(state)
+        if state.round:
+            yield from spend(scene, ledger, state.round, precise=True)
+        yield Kept("state", f"state-{state.round}", state.round, payload=state.payload())
+        yield Finished(state.round, round_s(time.monotonic() - began))
+
+
+def run_json(
+    spec: Mapping[str, Any], resume: Kept | None = None, *, threads: int = 1, device: str = "cpu"
+) -> Iterator[Event]:
+    """The same from a spec as JSON: what a worker calls."""
+    return run(RunSpec(**spec), resume, threads=threads, device=device)
+
+
+def introduce(scene: Stage) -> Iterator[Event]:
+    """What was asked, what it comes to, and what the asker should know."""
+    world = scene.world
+    facts = {
+        "parameters": parameters(world),
+        "sizes": [min(world.sizes), max(world.sizes)],
+        "sampling": world.sampling,
+        "delta": scene.delta,
+        "noise": getattr(scene.method, "noise", None),
+        "unit": scene.method.unit(),
+        "guarantee": {
+            "status": scene.guarantee.status,
+            "reason": scene.guarantee.reason,
+            "absent": dict(scene.guarantee.absent),
+        },
+    }
+    yield Started(scene.spec.id, scene.spec.canonical(), facts)
+    for problem in scene.spec.problems():
+        yield Warned(problem.reason, problem.remedy)
+    counts = {name: array(counts) for name, counts in scene.counts().items()}
+    yield Kept("partition", "partition", 0, payload=counts)
+    yield Kept("state", "state-0", 0, payload=opening(scene).payload())
+
+
+def listen(round: int, of: int, cohort: int, work: Callable[..., State]) -> Generator[Event, None, State]:
+    """Do the work in a thread of its own, and say how far it is now and then."""
+    told: queue.SimpleQueue[tuple[float, dict[str, float]] | None] = queue.SimpleQueue()
+    last = time.monotonic()
+    with ThreadPoolExecutor(1, initializer=steady) as clerk:
+        done = clerk.submit(work, note=lambda fraction, numbers: told.put((fraction, numbers)))
+        done.add_done_callback(lambda _: told.put(None))
+        while (note := told.get()) is not None:
+            if time.monotonic() - last >= NOTE_S:
+                last = time.monotonic()
+                yield Round(round, of, cohort, note[0], note[1])
+        return done.result()
+
+
+def measure(scene: Stage, state: State, crew: Crew) -> Iterator[Event]:
+    """Accuracy and loss on the test pictures; per class at the last round; per client where models are personal."""
+    if not weights.finite(state.server):
+        raise RunFailed(
+            f"round {state.round}: the weights are no longer finite numbers",
+            "Lower the learning rate, the server step or the noise",
+        )
+    judged = scene.method.judged(state.server, state.memory, state.privates)
+    logits = predict(scene, judged["global"], scene.test_x, crew)
+    right = logits.argmax(1) == scene.test_labels
+    yield Measured(state.round, "accuracy", share(right))
+    yield Measured(state.round, "loss", float(functional.cross_entropy(logits, scene.test_labels)))
+    if state.round == scene.spec.rounds:
+        for label in range(scene.world.classes):
+            yield Measured(state.round, "accuracy", share(right[scene.test_labels == label]), f"class {label}")
+    if len(judged) > 1:
+        yield Measured(state.round, "accuracy", personal(scene, judged, right, crew), "personal")
+
+
+def personal(scene: Stage, judged: Mapping[str | int, Weights], right: Tensor, crew: Crew) -> float | None:
+    """The mean over clients of each one's accuracy on its own share of the test pictures; the rest use the global model."""
+
+    def one(client: int) -> float | None:
+        places = scene.test[client]
+        if not len(places):
+            return None
+        if client not in judged:
+            return share(right[places])
+        return share(scores(scene.world, judged[client], scene.test_x[places]).argmax(1) == scene.test_labels[places])
+
+    found = [value for value in crew.each(one, range(scene.world.clients)) if value is not None]
+    return sum(found) / len(found) if found else None
+
+
+def predict(scene: Stage, model: Weights, x: Tensor, crew: Crew) -> Tensor:
+    """Logits, the pictures shared by the crew in parts of one size."""
+    return torch.cat(crew.each(partial(scores, scene.world, model), x.split(500)))
+
+
+def share(right: Tensor) -> float | None:
+    return int(right.sum()) / len(right) if len(right) else None
+
+
+def spend(scene: Stage, ledger: Ledger, round: int, precise: bool = False) -> Iterator[Spent]:
+    """What has been spent by now: every round where something is promised, else once at the end."""
+    if scene.method.unit() is None and not precise:
+        return
+    for answer in ledger.answers(precise=precise):
+        yield spent(round, answer)
+
+
+def spent(round: int, answer: Answer) -> Spent:
+    return Spent(
+        round, answer.view, answer.epsilon, answer.unit, answer.adjacency, answer.delta, answer.accountant,
+        answer.sampling, answer.bound, answer.reason, answer.worst, answer.quantiles,
+    )  # fmt: skip
+
+
+def over_budget(scene: Stage, ledger: Ledger, round: int) -> Warned | None:
+    """Said before the round that would exceed the budget."""
+    spec = scene.spec
+    if spec.budget is None or spec.view is None:
+        return None
+    if not ledger.with_releases(scene.method.releases(scene.world, round, scene.cohort(round))).exceeds(
+        spec.view, spec.budget
+    ):
+        return None
+    return Warned(
+        f"stopped after round {round - 1}: round {round} would exceed the budget ε = {spec.budget:g} in the {spec.view} view",
+        "More noise, fewer rounds or a larger budget go further",
+        round,
+    )
+
+
+def recorded_rounds(scene: Stage) -> tuple[int, ...]:
+    """The first and the last round that anybody takes part in: there the first client's upload is kept as the server saw it."""
+    rounds = range(1, scene.spec.rounds + 1)
+    first = next((round for round in rounds if scene.cohort(round)), 0)
+    last = next((round for round in reversed(rounds) if scene.cohort(round)), 0)
+    return (first, last)
+
+
+def kept_rounds(scene: Stage) -> frozenset[int]:
+    """Rounds after which the state is kept for probes: before the last one, and a few in between."""
+    last = scene.spec.rounds
+    between = {round(last * part / (STATES + 1)) for part in range(1, STATES + 1)}
+    marks = sorted(mark for mark in scene.method.landmarks(scene.world) if mark < last)
+    return frozenset((between | {last - 1} | set(marks[-1:])) - {0, last})
+
+
+class Checkpoints:
+    """A checkpoint at most every two seconds, and never more than a tenth of the time."""
+
+    def __init__(self, began: float) -> None:
+        self.began, self.due = began, time.monotonic() + CHECKPOINT_S
+
+    def when_due(self, state: State) -> Iterator[Kept]:
+        if (now := time.monotonic()) < self.due:
+            return
+        facts = {"seconds": round_s(now - self.began)}
+        yield Kept("checkpoint", f"checkpoint-{state.round}", state.round, facts, state.payload())
+        after = time.monotonic()
+        self.due = after + max(CHECKPOINT_S, 10 * (after - now))
+
+
+@contextmanager
+def quiet_torch(device: str) -> Iterator[None]:
+    """One intra-op thread and no denormals while a run lasts; what was set before comes back."""
+    if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
+        raise refusal("run: device", "must be cpu, or cuda where a GPU is found", device, "Leave --device out")
+    threads = torch.get_num_threads()
+    steady()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_flush_denormal(False)
+
+
+def round_s(seconds: float) -> float:
+    return round(seconds, 3)

@@ -1,0 +1,83 @@
+"""DP-FedAvg, record level: every client trains by DP-SGD, so that no single picture stands out (Truex 2019, as in arXiv:2302.01068).
+
+Paper → here:  σ → noise,  C → clip (per example),  B → batch (the expected one),  q = B / n_k.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import Field
+
+from engine import clipping
+from engine.desk import Desk
+from engine.methods.base import METHODS, Averaging, clip_field, noise_field, plain_protocol
+from engine.records import VIEWS, Client, Gaussian, Guarantee, Packet, Protocol, Release, Seat, Upload, View, Weights, World
+
+
+@METHODS.add("dp-fedavg", title="DP-FedAvg (record level)", source="arXiv:2302.01068")
+class DPFedAvg(Averaging):
+    """Each client trains with noise on every step, so that no single picture of it stands out in what it sends."""
+
+    noise: float = noise_field()
+    clip: float = clip_field()
+    server_step: float = Field(
+        1.0, gt=0, le=10, title="server step", description="How far the server follows the mean update."
+    )
+
+    def unit(self) -> Literal["record", "user"] | None:
+        return "record"
+
+    def server_rate(self) -> float:
+        return self.server_step
+
+    def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
+        return [1.0 / world.sampled] * len(uploads)
+
+    def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[Desk]) -> list[Weights]:
+        def one(desk: Desk, start: Packet, client: Client) -> Weights:
+            return clipping.fit_private(desk, start, client, bound=self.clip, multiplier=self.noise)
+
+        return desks[0].crew.each(one, desks, starts, clients, tell=desks[0].tell)
+
+    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
+        by_size: dict[int, list[int]] = {}
+        for client in cohort:
+            by_size.setdefault(world.sizes[client], []).append(client)
+        found: list[Release] = []
+        for size, who in by_size.items():
+            steps = world.local.epochs * clipping.steps_per_epoch(size, world.local)
+            law = Gaussian(self.noise, clipping.batch_rate(size, world.local), steps)
+            base = Release("server", law, tuple(who), unit="record", adjacency="add-remove", sampling="poisson")
+            found += [base if view == "server" else replace(base, view=view, bound="upper bound") for view in VIEWS]
+        return tuple(found)
+
+    def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
+        size = world.sizes[seat.client]
+        rate = clipping.batch_rate(size, world.local)
+        steps = world.local.epochs * clipping.steps_per_epoch(size, world.local)
+        # the noise of all steps together, as if none had moved the path
+        single = world.local.lr * self.noise * self.clip / (rate * size) * math.sqrt(steps)
+        many = math.sqrt(seat.cohort)
+        follow = self.server_step / world.sampled
+        std = {"server": single, "aggregate": single * many, "outsider": single * math.sqrt(world.sampled) * follow}
+        facts = plain_protocol(self, world, seat, view) | {
+            "steps": steps,
+            "batch": round(rate * size),
+            "drawing": "whole" if rate == 1 else "poisson",
+            "clip": "per-example",
+            "bound": self.clip,
+            "noise": "gaussian" if self.noise else "none",
+            "std": std.get(view, std["outsider"]),
+        }
+        return Protocol(**facts)
+
+    def guarantee(self, world: World) -> Guarantee:
+        if self.noise == 0:
+            return Guarantee("none", "the noise is 0: clipping alone promises nothing")
+        return Guarantee(
+            "formal", "the noise is added inside the client at every step; it protects one picture, not one client"
+        )

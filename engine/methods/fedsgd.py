@@ -1,0 +1,82 @@
+"""FedSGD: one gradient per batch, summed up at the server (arXiv:1602.05629).
+
+Paper → here:  one exchange per batch → batches `every`,  one batch per round → batches `one`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from pydantic import Field
+
+from engine import training, weights
+from engine.desk import Desk
+from engine.methods.base import METHODS, Method, Trained
+from engine.records import Client, Guarantee, Memory, Packet, Private, Protocol, Seat, Upload, View, Weights, World
+
+
+@METHODS.add("fedsgd", title="FedSGD", source="arXiv:1602.05629")
+class FedSGD(Method):
+    """Clients send the gradient of one batch at a time. This is what a gradient attacker likes best."""
+
+    batches: Literal["every", "one"] = Field(
+        "every",
+        title="batches a round",
+        description="Whether a round walks through the batches, one exchange each, or takes one. "
+        "There are as many as the smallest client has; what others have beyond is left out.",
+    )
+    server_step: float = Field(
+        1.0,
+        gt=0,
+        le=10,
+        title="server step",
+        description="The server steps by this times the learning rate of the clients.",
+    )
+
+    def exchanges(self, world: World) -> int:
+        if self.batches == "one":
+            return 1
+        return world.local.epochs * max(1, min(world.sizes) // world.local.batch)
+
+    def train(self, client: Client, packet: Packet, private: Private | None, desk: Desk) -> Trained:
+        places = self.batch(len(client.y), desk)
+        desk.used = places
+        slopes = training.gradient(desk, packet, client.x[places], client.y[places])
+        return Upload(client.id, "gradient", slopes), private
+
+    def batch(self, size: int, desk: Desk) -> torch.Tensor:
+        """The pictures of this exchange: the epoch's order is drawn once, and each exchange takes its batch of it."""
+        length = min(size, desk.world.local.batch)
+        per_epoch = (
+            max(1, size // length) if self.batches == "one" else self.exchanges(desk.world) // desk.world.local.epochs
+        )
+        epoch, place = divmod(desk.seat.exchange - 1, per_epoch)
+        rng = desk.seeds.rng("batches", desk.seat.round, desk.seat.client, epoch)
+        return torch.randperm(size, generator=rng)[place * length : (place + 1) * length]
+
+    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+        if not uploads:
+            return server, memory
+        mean = weights.total([upload.tensors for upload in uploads], [1 / len(uploads)] * len(uploads))
+        return weights.add(server, mean, -self.server_step * desk.world.local.lr), memory
+
+    def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
+        uploads = {"server": 1, "aggregate": seat.cohort, "outsider": world.sampled, "client": world.sampled}[view]
+        batch = min(world.sizes[seat.client], world.local.batch)
+        return Protocol(
+            kind="gradient",
+            local=world.local,
+            steps=1,
+            batch=batch,
+            drawing="whole" if batch == world.sizes[seat.client] else "shuffled",
+            server_step=self.server_step * world.local.lr,
+            uploads=uploads,
+            mean=world.mean,
+            scale=world.std,
+        )
+
+    def guarantee(self, world: World) -> Guarantee:
+        del world
+        return Guarantee("none", "every gradient leaves as it is: no clipping and no noise")

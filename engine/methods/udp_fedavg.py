@@ -1,0 +1,119 @@
+"""UDP-FedAvg: clip and noise the whole update of each client (Algorithm 1 of arXiv:2402.07002).
+
+Paper → here:  σ → noise,  C → clip,  η → server-step,  K → sampled (a constant),  S_t → the cohort.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import Field
+
+from engine import noise, weights
+from engine.desk import Desk
+from engine.methods.base import METHODS, Averaging, clip_field, noise_field, plain_protocol
+from engine.records import Clear, Client, Gaussian, Guarantee, Memory, Protocol, Release, Seat, Upload, View, Weights, World
+
+FIXED = "a fixed number of clients a round may cost far more than the ε of Poisson sampling, so no ε is claimed"
+
+
+@METHODS.add("udp-fedavg", title="UDP-FedAvg", source="arXiv:2402.07002")
+class UDPFedAvg(Averaging):
+    """Each client shortens its update to a bound and adds noise before it leaves, so that no single client stands out."""
+
+    noise: float = noise_field()
+    clip: float = clip_field()
+    noise_split: Literal["paper", "full-local"] = Field(
+        "paper",
+        title="noise split",
+        description="paper: the clients of a round share one portion of noise; full-local: each adds a whole one.",
+    )
+    server_step: float = Field(
+        0.1, gt=0, le=10, title="server step η", description="How far the server follows the mean update."
+    )
+
+    def unit(self) -> Literal["record", "user"] | None:
+        return "user"
+
+    def server_rate(self) -> float:
+        return self.server_step
+
+    def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
+        return [1.0 / world.sampled] * len(uploads)  # the constant K: dividing by |S| would tell who is there
+
+    def upload_std(self, cohort: int) -> float:
+        """The noise on one upload: clients are told |S|, so that together they always add the same."""
+        return self.noise * self.clip / (math.sqrt(cohort) if self.noise_split == "paper" else 1.0)
+
+    def upload(self, client: Client, start: Weights, end: Weights, desk: Desk) -> Upload:
+        clipped = weights.clip(weights.subtract(end, start), self.clip)
+        return Upload(
+            client.id, "update", noise.gaussian_added(clipped, self.upload_std(desk.seat.cohort), desk.rng("noise"))
+        )
+
+    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+        if not uploads and self.noise_split == "paper":  # an empty round must look like any other
+            alone = noise.gaussian(server, self.noise * self.clip, desk.rng("noise"))
+            return weights.add(server, alone, self.server_step / desk.world.sampled), memory
+        return super().merge(server, uploads, memory, desk)
+
+    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
+        size, honest, who = len(cohort), world.honest, tuple(cohort)
+        if self.noise_split == "full-local":
+            together = Gaussian(self.noise * math.sqrt(max(1.0, honest * size)))
+            seen_inside = Gaussian(self.noise * math.sqrt(max(1.0, honest * size - 1)))
+            others = tuple(client for client in range(world.clients) if client not in set(cohort))
+            return (
+                ()
+                if not size
+                else (
+                    Release("server", Gaussian(self.noise), who),
+                    Release("aggregate", together, who),
+                    Release("outsider", together, who, bound="upper bound"),
+                    Release("client", seen_inside, who, observers=who, bound="upper bound"),
+                    Release("client", together, who, observers=others, bound="upper bound"),
+                )
+            )
+        share = max(honest, 1 / max(size, 1))  # the protected client itself always adds its part
+        spread = Gaussian(self.noise * math.sqrt(share), world.rate)
+        amplified = world.sampling != "fixed" or world.rate == 1
+        outside = Release("outsider", spread if amplified else Clear(FIXED), sampling=world.sampling)
+        others = tuple(client for client in range(world.clients) if client not in set(cohort))
+        inside = Gaussian(self.noise * math.sqrt(max(1 / max(size, 1), honest - 1 / max(size, 1))))
+        return (
+            *((Release("server", Gaussian(self.noise / math.sqrt(size)), who),) if size else ()),
+            *((Release("aggregate", Gaussian(self.noise * math.sqrt(share)), who),) if size else ()),
+            outside,
+            *((Release("client", inside, who, observers=who),) if size > 1 else ()),
+            replace(outside, view="client", observers=others),
+        )
+
+    def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
+        single = self.upload_std(seat.cohort)
+        follow = self.server_step / world.sampled
+        std = {
+            "server": single,
+            "aggregate": single * math.sqrt(seat.cohort),
+            "outsider": self.upload_std(world.sampled) * math.sqrt(world.sampled) * follow,
+        }
+        facts = plain_protocol(self, world, seat, view) | {
+            "clip": "whole-update",
+            "bound": self.clip,
+            "noise": "gaussian" if self.noise else "none",
+            "std": std.get(view, std["outsider"]),
+        }
+        return Protocol(**facts)
+
+    def guarantee(self, world: World) -> Guarantee:
+        if self.noise == 0:
+            return Guarantee("none", "the noise is 0: clipping alone promises nothing")
+        if self.noise_split == "full-local":
+            return Guarantee("formal", "every client adds the whole noise itself, so it holds against the server too")
+        return Guarantee(
+            "formal-other-view",
+            "the clients of a round share one portion of noise: it protects well from outsiders, "
+            "but the server the paper names sees every upload with only 1/√|S| of it",
+        )

@@ -1,0 +1,5 @@
+"""The shelf of metrics: how near a guess is to the truth."""
+
+from engine.metrics.base import METRICS, Metric
+
+__all__ = ["METRICS", "Metric"]

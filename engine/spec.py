@@ -1,0 +1,148 @@
+"""RunSpec: one question to the engine, frozen, validated, and named by a short hash of what it asks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from engine.datasets import DATASETS, Dataset
+from engine.errors import BadInput, NewerVersion, refusal
+from engine.methods import METHODS, Method
+from engine.models import MODELS, Model
+from engine.part import Declared, Part, Problem, hyphened
+from engine.partitions import PARTITIONS, Partition
+from engine.records import Local, View
+
+FORMAT = 1  # raised when the same spec would give other results
+
+OPTIONAL = (
+    "momentum",
+    "weight-decay",
+    "honest-share",
+    "delta",
+    "target-epsilon",
+    "view",
+    "budget",
+)  # left out at default
+
+
+class RunSpec(Declared):
+    """A federated training run: what to learn, who takes part, how it is protected."""
+
+    method: Annotated[Method, *METHODS.field()] = Field("fedavg", title="method")  # type: ignore[assignment]
+    dataset: Annotated[Dataset, *DATASETS.field()] = Field("fashion-mnist", title="data set")  # type: ignore[assignment]
+    model: Annotated[Model, *MODELS.field()] = Field("mlp", title="model")  # type: ignore[assignment]
+    partition: Annotated[Partition, *PARTITIONS.field()] = Field("iid", title="partition")  # type: ignore[assignment]
+    rounds: int = Field(30, ge=0, le=10_000, title="rounds T")
+    clients: int = Field(100, ge=1, le=10_000, title="clients N")
+    sampled: int = Field(10, ge=1, le=10_000, title="clients a round K")
+    sampling: Literal["poisson", "fixed", "all", "auto"] = Field("auto", title="client sampling")
+    epochs: int = Field(2, ge=1, le=1000, title="local epochs E")
+    batch: int = Field(32, ge=1, le=10_000, title="batch B")
+    lr: float = Field(0.1, gt=0, le=100, title="learning rate")
+    momentum: float = Field(0.0, ge=0, lt=1, title="momentum")
+    weight_decay: float = Field(0.0, ge=0, le=1, title="weight decay")
+    seed: int = Field(0, ge=0, le=2**53, title="seed")
+    honest_share: float = Field(
+        1.0, ge=0, le=1, title="honest share", description="The share of clients that add their noise."
+    )
+    delta: float | None = Field(None, gt=0, lt=1, title="δ")
+    target_epsilon: float | None = Field(
+        None, gt=0, le=1e6, title="target ε", description="Solve the noise for this ε."
+    )
+    budget: float | None = Field(
+        None, gt=0, le=1e6, title="budget ε", description="Stop before a round would exceed it."
+    )
+    view: View | None = Field(None, title="view", description="Who looks, for the target and the budget.")
+
+    def __init__(self, **values: Any) -> None:  # parts may come by name, as objects, or ready made
+        super().__init__(**values)
+
+    @classmethod
+    def called(cls) -> str:
+        return "run"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _newer(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and (written := values.get("format")) is not None:
+            if not isinstance(written, int) or written > FORMAT:
+                raise NewerVersion(
+                    f"run: the spec has format {written}, and this LeakLens knows up to {FORMAT}",
+                    "Update LeakLens to open it",
+                )
+            values = {key: value for key, value in values.items() if key != "format"}
+        return values
+
+    @field_validator("lr", "momentum", "weight_decay", "honest_share", mode="after")
+    @classmethod
+    def _no_negative_zero(cls, value: float) -> float:
+        return value + 0.0
+
+    @model_validator(mode="after")
+    def _settled(self) -> RunSpec:
+        if self.sampled > self.clients and self.sampling != "all":
+            raise refusal(
+                "run: sampled", f"must be at most the {self.clients} clients there are", self.sampled, "Ask for fewer"
+            )
+        if self.sampling == "all" and self.sampled != self.clients:
+            if "sampled" in self.model_fields_set:
+                law = f"must be all {self.clients} clients where sampling is all"
+                raise refusal("run: sampled", law, self.sampled, "Leave it out")
+            self._put("sampled", self.clients)
+        if self.sampling == "auto":
+            self._put("sampling", "poisson" if self.method.unit() else "fixed")
+        self._settle_privacy()
+        return self
+
+    def _settle_privacy(self) -> None:
+        if self.target_epsilon is None and self.budget is None:
+            if self.view is not None:
+                self._put("view", None)  # it says nothing without a number
+            return
+        if self.view is None:
+            raise BadInput(
+                "run: view: is missing; every view has its own ε",
+                "Name who looks: server, aggregate, outsider or client",
+            )
+        if "noise" not in type(self.method).model_fields:
+            raise BadInput(
+                f"{self.method.name}: has no noise, so no ε can be asked of it",
+                "Choose a method with noise, such as udp-fedavg",
+            )
+        if (
+            self.target_epsilon is not None
+        ):  # the target decides the noise: two questions with one answer are one question
+            self._put("method", self.method.with_(noise=type(self.method).model_fields["noise"].default))
+
+    def _put(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def local(self) -> Local:
+        return Local(self.epochs, self.batch, self.lr, self.momentum, self.weight_decay)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.method, self.dataset, self.model, self.partition)
+
+    def canonical(self) -> dict[str, Any]:
+        """The question as JSON: optional fields at their default are left out, so that ids survive new versions."""
+        values = self.values()
+        defaults = {hyphened(name): field.default for name, field in type(self).model_fields.items()}
+        kept = {key: value for key, value in values.items() if key not in OPTIONAL or value != defaults[key]}
+        return {"format": FORMAT, **kept}
+
+    @property
+    def id(self) -> str:
+        """A short hash of the question and of the engine's result format."""
+        text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything the parts have against this question."""
+        return tuple(problem for part in self.parts for problem in part.problems(self))

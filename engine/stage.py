@@ -1,0 +1,188 @@
+"""The stage of a run: data dealt to clients, first weights, the noise in force; built from the spec alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from engine import weights
+from engine.errors import BadInput, refusal
+from engine.methods import Method
+from engine.partitions import split
+from engine.privacy.ledger import Ledger
+from engine.privacy.solver import solve
+from engine.records import Client, Guarantee, World
+from engine.seeds import Seeds
+from engine.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything about a run that is known before a picture is read: enough for ε, not for training."""
+
+    spec: RunSpec
+    method: Method  # with the noise in force, where a target ε decides it
+    world: World
+    delta: float
+    train: tuple[Tensor, ...]  # places of each client's pictures
+    test: tuple[Tensor, ...]
+    labels: Tensor
+    test_labels: Tensor
+
+    @property
+    def seeds(self) -> Seeds:
+        return Seeds(self.spec.seed)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return self.method.guarantee(self.world)
+
+    def cohort(self, round: int) -> tuple[int, ...]:
+        return self.seeds.cohort(round, self.world.clients, self.world.sampled, self.world.sampling)
+
+    def ledger(self, rounds: int, method: Method | None = None) -> Ledger:
+        """What the first rounds cost: the schedule is known from the seed, so this is exact before the run."""
+        ledger = Ledger(self.world.clients, self.delta)
+        for round in range(1, rounds + 1):
+            ledger.add((method or self.method).releases(self.world, round, self.cohort(round)))
+        return ledger
+
+    def counts(self) -> dict[str, Tensor]:
+        """How many pictures of each class every client has: (clients, classes)."""
+        return {
+            "train": torch.stack(
+                [torch.bincount(self.labels[own], minlength=self.world.classes) for own in self.train]
+            ),
+            "test": torch.stack(
+                [torch.bincount(self.test_labels[own], minlength=self.world.classes) for own in self.test]
+            ),
+        }
+
+
+@dataclass(frozen=True)
+class Stage(Plan):
+    """A plan with its pictures: each client's own, and the test pictures."""
+
+    clients: tuple[Client, ...] = ()
+    test_x: Tensor = field(default_factory=lambda: torch.empty(0))
+
+    def client(self, place: int) -> Client:
+        return self.clients[place]
+
+
+def plan(spec: RunSpec) -> Plan:
+    """Deal the labels, draw the first weights, settle δ and the noise; no picture is read."""
+    facts = spec.dataset.facts()
+    _refuse_fatal(spec)
+    train, test = split(spec.partition, facts.train_y, facts.test_y, spec.clients, Seeds(spec.seed))
+    world = _world(spec, facts, tuple(len(own) for own in train))
+    _refuse_batch_norm(spec, world)
+    delta = _delta(spec, sum(world.sizes))
+    draft = Plan(spec, spec.method, world, delta, tuple(train), tuple(test), facts.train_y, facts.test_y)
+    if spec.target_epsilon is not None:
+        draft = replace(draft, method=_solved(draft))
+    if spec.budget is not None and spec.view is not None:
+        _answerable(draft, "budget", draft.method)
+    return draft
+
+
+def stage(spec: RunSpec, device: str = "cpu") -> Stage:
+    """The plan, with every client's pictures side by side in memory."""
+    outline = plan(spec)
+    data = spec.dataset.load()
+    mean, std = (torch.tensor(side).view(-1, 1, 1) for side in (outline.world.mean, outline.world.std))
+    order = torch.cat(outline.train)
+    x = data.train_x[order].sub_(mean).div_(std).to(device)
+    y = data.train_y[order].to(device)
+    parts = zip(x.split(list(outline.world.sizes)), y.split(list(outline.world.sizes)), strict=True)
+    clients = tuple(Client(place, own_x, own_y) for place, (own_x, own_y) in enumerate(parts))
+    first = {name: tensor.to(device) for name, tensor in outline.world.weights.items()}
+    values = {name: getattr(outline, name) for name in Plan.__dataclass_fields__}
+    values |= {"world": replace(outline.world, weights=first), "test_labels": data.test_y.to(device)}
+    return Stage(**values, clients=clients, test_x=data.test_x.clone().sub_(mean).div_(std).to(device))
+
+
+def _world(spec: RunSpec, facts: Any, sizes: tuple[int, ...]) -> World:
+    build = partial(spec.model.build, facts.shape, len(facts.classes))
+    module = build(Seeds(spec.seed).rng("weights"))
+    first = {name: tensor.detach().clone() for name, tensor in module.named_parameters()}
+    channels = facts.shape[0]
+    return World(
+        weights=first,
+        build=build,
+        stacked=spec.model.stacked if spec.model.stackable else None,
+        head=spec.model.head(module),
+        shape=facts.shape,
+        classes=len(facts.classes),
+        clients=spec.clients,
+        sampled=spec.sampled,
+        sampling=spec.sampling,  # type: ignore[arg-type]
+        sizes=sizes,
+        rounds=spec.rounds,
+        local=spec.local,
+        mean=spec.dataset.centre if spec.dataset.normalise else (0.0,) * channels,
+        std=spec.dataset.spread if spec.dataset.normalise else (1.0,) * channels,
+        honest=spec.honest_share,
+    )
+
+
+def _delta(spec: RunSpec, records: int) -> float:
+    units = records if spec.method.unit() == "record" else spec.clients
+    noun = "pictures" if spec.method.unit() == "record" else "clients"
+    if spec.delta is None:
+        return min(1e-5, 1 / (10 * units))
+    if spec.delta >= 1 / units:
+        law = f"must be below 1/n = {1 / units:.3g} for {units} {noun}"
+        raise refusal("run: delta", law, spec.delta, "A larger δ would allow to publish one of them outright")
+    return spec.delta
+
+
+def _refuse_fatal(spec: RunSpec) -> None:
+    for part in (spec.dataset, spec.model, spec.method):  # the partition is tried right after
+        for problem in part.problems(spec):
+            if problem.fatal:
+                raise BadInput(problem.reason, problem.remedy)
+
+
+def _refuse_batch_norm(spec: RunSpec, world: World) -> None:
+    if spec.method.unit() is None:
+        return
+    module = world.build(torch.Generator())
+    if any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in module.modules()):
+        raise BadInput(
+            f"{spec.method.name}: {spec.model.name} has batch normalisation, which mixes the pictures of a batch: "
+            "no clip bounds what one of them changes",
+            "Choose a model with group normalisation",
+        )
+
+
+def _solved(draft: Plan) -> Method:
+    """The method with the least noise that keeps the target ε over all rounds, in the view that was named."""
+    spec = draft.spec
+    assert spec.target_epsilon is not None and spec.view is not None
+    view = spec.view
+
+    def epsilon_at(noise: float, precise: bool) -> float | None:
+        return draft.ledger(spec.rounds, spec.method.with_(noise=noise)).answer(view, precise=precise).epsilon
+
+    _answerable(draft, "target-epsilon", spec.method.with_(noise=1.0))
+    return spec.method.with_(noise=solve(epsilon_at, spec.target_epsilon, high=1000.0))
+
+
+def _answerable(draft: Plan, asked: str, method: Method) -> None:
+    """Refuse a number in a view that has none, whatever the noise."""
+    view = draft.spec.view
+    assert view is not None
+    if view in method.guarantee(draft.world).absent:
+        raise BadInput(f"run: {asked}: the {view} view does not apply: {draft.guarantee.absent[view]}", "Choose another view")
+    answer = draft.ledger(draft.spec.rounds, method).answer(view)
+    if answer.epsilon is None:
+        raise BadInput(f"run: {asked}: there is no ε in the {view} view: {answer.reason}", "Choose another view or method")
+
+
+def parameters(world: World) -> int:
+    return weights.count(world.weights)

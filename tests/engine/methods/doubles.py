@@ -1,0 +1,91 @@
+"""Two methods that are no product, kept to hold the contract to its word: server memory, private parts, and models of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine import training, weights
+from engine.desk import Desk
+from engine.methods.base import Averaging, Trained
+from engine.records import Client, Guarantee, Memory, Packet, Private, Seat, Upload, Weights, World
+from engine.training import Extra
+
+
+class Scaffold(Averaging):
+    """SCAFFOLD (arXiv:1910.06378): control variates c (server) and c_k (client) correct the drift of each local step."""
+
+    def begin(self, world: World) -> Memory:
+        return weights.zeros(world.weights)
+
+    def send(self, seat: Seat, server: Weights, memory: Memory) -> Packet:
+        return {**{f"w/{k}": v for k, v in server.items()}, **{f"c/{k}": v for k, v in memory.items()}}
+
+    def train_all(
+        self,
+        clients: Sequence[Client],
+        packets: Sequence[Packet],
+        privates: Sequence[Private | None],
+        desks: Sequence[Desk],
+    ) -> list[Trained]:
+        starts = [part(packet, "w/") for packet in packets]
+        servers = [part(packet, "c/") for packet in packets]
+        own = [private or weights.zeros(c) for private, c in zip(privates, servers, strict=True)]
+        extras = [Extra(offset=weights.subtract(c, c_k)) for c, c_k in zip(servers, own, strict=True)]
+        ends = training.fit(desks, starts, clients, extras)
+        trained: list[Trained] = []
+        for client, start, end, c, c_k, desk in zip(clients, starts, ends, servers, own, desks, strict=True):
+            local = desk.world.local
+            steps = local.epochs * -(-len(client.y) // local.batch)
+            update = weights.subtract(end, start)
+            change = weights.add(weights.scale(c, -1), update, -1 / (steps * local.lr))  # c_k+ - c_k
+            tensors = {**{f"w/{k}": v for k, v in update.items()}, **{f"c/{k}": v for k, v in change.items()}}
+            trained.append((Upload(client.id, "update", tensors), weights.add(c_k, change)))
+        return trained
+
+    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+        if not uploads:
+            return server, memory
+        mean = weights.scale(weights.total([upload.tensors for upload in uploads]), 1 / len(uploads))
+        moved = weights.add(memory, part(mean, "c/"), len(uploads) / desk.world.clients)
+        return weights.add(server, part(mean, "w/")), moved
+
+    def guarantee(self, world: World) -> Guarantee:
+        return Guarantee("none", "nothing is clipped or noised")
+
+
+class PrivateHead(Averaging):
+    """CENTAUR's shape: the last layer stays at home, everything else is shared; each client has a model of its own."""
+
+    def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[Desk]) -> list[Weights]:
+        return training.fit(desks, starts, clients)
+
+    def train_all(
+        self,
+        clients: Sequence[Client],
+        packets: Sequence[Packet],
+        privates: Sequence[Private | None],
+        desks: Sequence[Desk],
+    ) -> list[Trained]:
+        head = desks[0].world.head
+        starts = [{**packet, **(private or {})} for packet, private in zip(packets, privates, strict=True)]
+        trained: list[Trained] = []
+        for client, start, end in zip(clients, starts, self.fit(starts, clients, desks), strict=True):
+            shared = {name: end[name] - start[name] for name in end if name not in head}
+            trained.append((Upload(client.id, "update", shared), {name: end[name] for name in head}))
+        return trained
+
+    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+        if not uploads:
+            return server, memory
+        mean = weights.scale(weights.total([upload.tensors for upload in uploads]), 1 / len(uploads))
+        return {name: value + mean[name] if name in mean else value for name, value in server.items()}, memory
+
+    def judged(self, server: Weights, memory: Memory, privates: Mapping[int, Private]) -> Mapping[str | int, Weights]:
+        return {"global": server, **{client: {**server, **head} for client, head in privates.items()}}
+
+    def guarantee(self, world: World) -> Guarantee:
+        return Guarantee("none", "nothing is clipped or noised")
+
+
+def part(tensors: Mapping[str, object], prefix: str) -> dict:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

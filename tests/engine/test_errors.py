@@ -1,0 +1,73 @@
+"""A message says who, the law, the value and the remedy; the tree says how a command ends."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+
+import pytest
+
+from engine import errors
+from engine.errors import BadInput, HomeError, LeakLensError, RunFailed, refusal, shown
+
+
+def tree(root: type[LeakLensError] = LeakLensError) -> Iterator[type[LeakLensError]]:
+    yield root
+    for kind in root.__subclasses__():
+        if kind.__module__ == errors.__name__:
+            yield from tree(kind)
+
+
+EVERY = list(tree())
+
+
+def test_a_refusal_reads_like_a_sentence() -> None:
+    error = refusal("fedceo: every", "must be between 1 and 50", 0, "Ask for 1")
+    assert isinstance(error, BadInput)
+    assert (error.message, error.remedy) == ("fedceo: every: must be between 1 and 50, got 0", "Ask for 1")
+    assert str(error) == "fedceo: every: must be between 1 and 50, got 0. Ask for 1."
+
+
+def test_a_sentence_without_a_remedy_has_no_full_stop() -> None:
+    assert str(LeakLensError("something broke.")) == "something broke"
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_full_stops_are_never_doubled_and_an_error_can_travel(kind: type[LeakLensError]) -> None:
+    error = kind("the store is full.", "Delete a run.")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind
+    assert str(again) == str(error) == "the store is full. Delete a run."
+    assert (again.message, again.remedy) == ("the store is full", "Delete a run")
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_the_exit_code_follows_the_tree(kind: type[LeakLensError]) -> None:
+    asked_wrong = issubclass(kind, BadInput | HomeError)
+    assert kind.exit_code == (2 if asked_wrong else 1)
+    assert asked_wrong or kind in (LeakLensError, RunFailed, errors.LeaseLost)
+
+
+def test_the_tree_in_the_docstring_is_the_tree() -> None:
+    assert errors.__doc__ is not None
+    assert all(kind.__name__ in errors.__doc__ for kind in EVERY)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"), (0, "0"), (-1, "-1"), (0.1, "0.1"), (1e-5, "1e-05"), (float("nan"), "nan"), (None, "None"),
+        ("two words", "two words"), ([1, "a"], "[1, 'a']"),
+    ],
+)  # fmt: skip
+def test_a_value_is_shown_as_its_owner_would_write_it(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+@pytest.mark.parametrize("value", ["a" * 61, list(range(1000)), {"key": "b" * 500}])
+def test_a_large_value_is_cut(value: object) -> None:
+    assert len(shown(value)) == 60 and shown(value).endswith("...")
+
+
+def test_sixty_letters_are_shown_whole() -> None:
+    assert shown("a" * 60) == "a" * 60

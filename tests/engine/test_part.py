@@ -1,0 +1,185 @@
+"""A part is its declaration: what it refuses, in which words, and how it becomes JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from engine.errors import BadInput, refusal
+from engine.part import Declared, Part, Problem, hyphened, law
+
+
+class Recipe(Part):
+    """How a soup is made. Nobody reads this second sentence.
+
+    Nor this paragraph.
+    """
+
+    salt_spoons: float = Field(0.5, ge=0, le=10)
+    heat: float = Field(1.0, gt=0, lt=2)
+    minutes: int = Field(20, ge=1)
+    seed: int = Field(0, ge=0, le=2**53)
+    covered: bool = True
+    pot: Literal["iron", "clay"] = "iron"
+    stove: Literal["gas", "wood"] | None = None
+    guests: int | None = Field(None, ge=1, le=8)
+    note: str = ""
+    spices: tuple[str, ...] = ()
+
+
+Recipe.name = "soup"
+
+
+def refused(**values: Any) -> str:
+    with pytest.raises(BadInput) as caught:
+        Recipe(**values)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("salt_spoons", "must be a number between 0 and 10"),
+        ("heat", "must be a number above 0 and below 2"),
+        ("minutes", "must be a whole number at least 1"),
+        ("seed", "must be a whole number between 0 and 9007199254740992"),
+        ("covered", "must be true or false"),
+        ("pot", "must be one of iron, clay"),
+        ("stove", "must be one of gas, wood"),
+        ("guests", "must be a whole number between 1 and 8"),
+        ("note", "must be a word"),
+        ("spices", "must be a list"),
+    ],
+)
+def test_the_law_of_a_field_in_words(field: str, words: str) -> None:
+    assert law(Recipe.model_fields[field]) == words
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"salt-spoons": -1}, "soup: salt-spoons: must be a number between 0 and 10, got -1"),
+        ({"salt_spoons": 10.5}, "soup: salt-spoons: must be a number between 0 and 10, got 10.5"),
+        ({"salt_spoons": math.nan}, "soup: salt-spoons: must be a number between 0 and 10, got nan"),
+        ({"salt_spoons": math.inf}, "soup: salt-spoons: must be a number between 0 and 10, got inf"),
+        ({"salt_spoons": True}, "soup: salt-spoons: must be a number between 0 and 10, got true"),
+        ({"salt_spoons": None}, "soup: salt-spoons: must be a number between 0 and 10, got None"),
+        ({"salt_spoons": "0.5"}, 'soup: salt-spoons: must be a number between 0 and 10, got "0.5"'),
+        ({"salt_spoons": "two"}, "soup: salt-spoons: must be a number between 0 and 10, got two"),
+        ({"minutes": 3.0}, "soup: minutes: must be a whole number at least 1, got 3.0"),
+        ({"minutes": 3.5}, "soup: minutes: must be a whole number at least 1, got 3.5"),
+        ({"minutes": False}, "soup: minutes: must be a whole number at least 1, got false"),
+        ({"covered": 1}, "soup: covered: must be true or false, got 1"),
+        ({"pot": "gold"}, "soup: pot: must be one of iron, clay, got gold"),
+        ({"stove": "coal"}, "soup: stove: must be one of gas, wood, got coal"),
+        ({"guests": 9}, "soup: guests: must be a whole number between 1 and 8, got 9"),
+        ({"spices": "salt"}, "soup: spices: must be a list, got salt"),
+        ({"broth": 1}, "soup: broth: no such parameter. Known here: salt-spoons, heat, minutes, seed, covered, pot, "
+                       "stove, guests, note, spices."),
+    ],
+)  # fmt: skip
+def test_a_refusal_is_one_sentence(values: dict[str, Any], sentence: str) -> None:
+    assert refused(**values) == sentence
+
+
+def test_a_long_value_is_cut() -> None:
+    assert len(refused(pot="x" * 5000)) < 120
+
+
+def test_a_missing_value_is_named() -> None:
+    class Bread(Part):
+        """Flour and water."""
+
+        flour: int
+
+    with pytest.raises(BadInput, match="^bread: flour: is missing and has no default$"):
+        Bread()
+
+
+def test_what_a_validator_says_keeps_its_own_words() -> None:
+    class Stew(Part):
+        """Slow."""
+
+        hours: int = 1
+        pots: int = 1
+
+        @field_validator("hours")
+        @classmethod
+        def _patience(cls, value: int) -> int:
+            if value == 13:
+                raise ValueError("brings bad luck")
+            if value == 14:
+                raise refusal("stew", "must be eaten", value, "Ask guests")
+            return value
+
+        @model_validator(mode="after")
+        def _enough(self) -> Stew:
+            if self.pots > self.hours:
+                raise ValueError("too many pots")
+            return self
+
+    for values, sentence in (
+        ({"hours": 13}, "stew: hours: brings bad luck"),
+        ({"hours": 14}, "stew: must be eaten, got 14. Ask guests."),
+        ({"hours": 1, "pots": 2}, "stew: too many pots"),
+    ):
+        with pytest.raises(BadInput) as caught:
+            Stew(**values)
+        assert str(caught.value) == sentence
+
+
+def test_a_part_is_frozen() -> None:
+    with pytest.raises(ValidationError):
+        Recipe().minutes = 3  # type: ignore[misc]
+
+
+def test_names_outside_have_hyphens_and_underscores_are_accepted() -> None:
+    assert hyphened("salt_spoons") == "salt-spoons"
+    assert Recipe(**{"salt-spoons": 2.0}) == Recipe(salt_spoons=2) == Recipe().with_(salt_spoons=2.0)
+    assert "salt-spoons" in Recipe().values() and "salt_spoons" not in Recipe().values()
+
+
+def test_with_keeps_the_rest_and_validates_again() -> None:
+    first = Recipe(minutes=7, stove="gas")
+    second = first.with_(pot="clay")
+    assert (second.minutes, second.stove, second.pot, first.pot) == (7, "gas", "clay", "iron")
+    with pytest.raises(BadInput, match="must be a whole number"):
+        first.with_(minutes=0)
+
+
+def test_a_list_from_json_becomes_a_tuple() -> None:
+    assert Recipe(spices=["salt", "dill"]).spices == ("salt", "dill")
+    assert hash(Recipe(spices=["salt"])) == hash(Recipe(spices=("salt",)))
+
+
+def test_minus_zero_is_zero() -> None:
+    assert math.copysign(1, Recipe(salt_spoons=-0.0).salt_spoons) == 1
+
+
+@given(
+    salt=st.floats(0, 10), minutes=st.integers(1, 10**9), guests=st.none() | st.integers(1, 8), spices=st.lists(st.text())
+)
+def test_values_make_the_same_part_again(salt: float, minutes: int, guests: int | None, spices: list[str]) -> None:
+    part = Recipe(salt_spoons=salt, minutes=minutes, guests=guests, spices=spices)
+    assert Recipe(**part.values()) == part
+
+
+def test_the_summary_is_the_first_sentence() -> None:
+    assert Recipe.summary() == "How a soup is made."
+
+
+def test_a_part_has_nothing_against_a_question_unless_it_says_so() -> None:
+    assert Recipe().problems(object()) == ()
+    assert Problem("a", "b").fatal
+
+
+def test_a_record_is_called_by_its_class_and_a_part_by_its_name() -> None:
+    class Plate(Declared):
+        """Round."""
+
+    assert (Plate.called(), Recipe.called()) == ("plate", "soup")

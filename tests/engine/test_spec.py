@@ -1,0 +1,242 @@
+"""One question, one id: everything asked is in it, and nothing else is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic.fields import FieldInfo
+
+from engine.datasets import DATASETS
+from engine.errors import BadInput, LeakLensError, NewerVersion
+from engine.methods import METHODS
+from engine.models import MODELS
+from engine.part import Part
+from engine.partitions import PARTITIONS
+from engine.registry import Shelf
+from engine.spec import FORMAT, OPTIONAL, RunSpec
+from engine.stage import plan
+from tests.engine.declared import changed
+from tests.engine.small import tiny
+
+SHELVES: dict[str, Shelf[Any]] = {"method": METHODS, "dataset": DATASETS, "model": MODELS, "partition": PARTITIONS}
+ASKED: dict[str, Any] = {  # for each field another legal value, in a question whose noise is to be solved
+    "method": "dp-fedavg", "dataset": "cifar10", "model": "lenet5", "partition": "dirichlet", "rounds": 31, "clients": 99,
+    "sampled": 11, "sampling": "fixed", "epochs": 3, "batch": 33, "lr": 0.2, "momentum": 0.5, "weight_decay": 0.01, "seed": 1,
+    "honest_share": 0.5, "delta": 1e-6, "target_epsilon": 9.0, "budget": 7.0, "view": "client",
+}  # fmt: skip
+BASE: dict[str, Any] = {"method": "udp-fedavg", "target_epsilon": 8.0, "view": "server"}
+
+
+def again(spec: RunSpec) -> RunSpec:
+    return RunSpec(**json.loads(json.dumps(spec.canonical(), allow_nan=False)))
+
+
+def refused(**asked: Any) -> str:
+    with pytest.raises(BadInput) as caught:
+        plan(RunSpec(**asked))
+    return str(caught.value)
+
+
+# --- the id ------------------------------------------------------------------------------------------------
+
+
+def test_every_field_changes_the_id_and_survives_json() -> None:
+    assert set(ASKED) == set(RunSpec.model_fields)  # a new field must be tried here
+    specs = [RunSpec(**BASE), *(RunSpec(**{**BASE, name: value}) for name, value in ASKED.items())]
+    assert len({spec.id for spec in specs}) == 1 + len(ASKED)
+    for spec in specs:
+        assert again(spec) == spec and again(spec).id == spec.id and again(spec).canonical() == spec.canonical()
+
+
+PARTS = [pytest.param(place, part, id=part.name) for place, shelf in SHELVES.items() for part in shelf]
+
+
+@pytest.mark.parametrize(("place", "part"), PARTS)
+def test_every_field_of_every_part_changes_the_id_and_survives_json(place: str, part: type[Part]) -> None:
+    specs = [tiny(**{place: one}) for one in (part(), *changed(part()))]
+    assert len({spec.id for spec in specs}) == 1 + len(part.model_fields)
+    assert [again(spec).id for spec in specs] == [spec.id for spec in specs]
+
+
+@pytest.mark.parametrize("place", SHELVES)
+def test_every_part_of_a_shelf_has_an_id_of_its_own(place: str) -> None:
+    names = SHELVES[place].names()
+    assert len({tiny(**{place: name}).id for name in names}) == len(names)
+
+
+def test_the_id_is_a_hash_of_the_question_and_the_format() -> None:
+    spec = RunSpec()
+    text = json.dumps(spec.canonical(), sort_keys=True, separators=(",", ":"))
+    assert spec.id == hashlib.sha256(text.encode()).hexdigest()[:12]
+    assert spec.canonical()["format"] == FORMAT
+    assert spec.canonical()["method"] == METHODS.dump(METHODS["fedavg"]())  # never `{}`
+
+
+def test_optional_fields_at_their_default_are_left_out() -> None:
+    assert not set(OPTIONAL) & set(RunSpec().canonical())
+    explicit = RunSpec(momentum=0.0, weight_decay=0.0, honest_share=1.0, delta=None, target_epsilon=None, view=None, budget=None)
+    assert explicit.id == RunSpec().id
+    full = RunSpec(**{**BASE, **{name.replace("-", "_"): ASKED[name.replace("-", "_")] for name in OPTIONAL}})
+    assert set(OPTIONAL) <= set(full.canonical())
+
+
+@pytest.mark.parametrize(
+    ("auto", "explicit"),
+    [
+        ({}, {"sampling": "fixed"}),
+        ({"method": "udp-fedavg"}, {"method": "udp-fedavg", "sampling": "poisson"}),
+        ({"method": "dp-fedavg", "sampling": "auto"}, {"method": "dp-fedavg", "sampling": "poisson"}),
+        ({"sampling": "all"}, {"sampling": "all", "sampled": 100}),
+        ({"sampling": "all", "clients": 7}, {"sampling": "all", "clients": 7, "sampled": 7}),
+    ],
+)
+def test_what_is_resolved_has_the_id_of_what_is_said(auto: dict[str, Any], explicit: dict[str, Any]) -> None:
+    assert RunSpec(**auto).id == RunSpec(**explicit).id
+    assert RunSpec(**auto).canonical()["sampling"] != "auto"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"weight_decay": 0.1}, {"weight-decay": 0.1}),
+        ({"method": "udp_fedavg"}, {"method": "udp-fedavg"}),
+        ({"method": {"name": "udp_fedavg", "noise_split": "full-local"}}, {"method": {"name": "udp-fedavg", "noise-split": "full-local"}}),
+        ({"partition": {"name": "classes_per_client", "classes": 3}}, {"partition": {"classes": 3, "name": "classes-per-client"}}),
+        ({"lr": 1}, {"lr": 1.0}),
+        ({"method": {"name": "udp-fedavg", "noise": 2}}, {"method": {"name": "udp-fedavg", "noise": 2.0}}),
+        ({"method": {"name": "udp-fedavg", "noise": -0.0}}, {"method": {"name": "udp-fedavg", "noise": 0.0}}),
+        ({"momentum": -0.0}, {}),
+        ({"method": "fedavg"}, {"method": METHODS["fedavg"]()}),
+    ],
+)  # fmt: skip
+def test_two_spellings_are_one_question(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert RunSpec(**one).id == RunSpec(**other).id
+
+
+def test_a_view_without_a_number_is_no_question() -> None:
+    assert RunSpec(method="udp-fedavg", view="server").id == RunSpec(method="udp-fedavg").id
+    assert RunSpec(method="fedavg", view="client").view is None
+
+
+def test_a_target_decides_the_noise_so_the_noise_asked_for_is_forgotten() -> None:
+    ids = {RunSpec(**{**BASE, "method": {"name": "udp-fedavg", "noise": noise}}).id for noise in (0.0, 1.0, 3.0)}
+    assert len(ids) == 1
+    budgets = {RunSpec(method={"name": "udp-fedavg", "noise": noise}, budget=8.0, view="server").id for noise in (1.0, 3.0)}
+    assert len(budgets) == 2
+    clipped = RunSpec(**{**BASE, "method": {"name": "udp-fedavg", "clip": 3.0}})
+    assert clipped.id not in ids
+
+
+# --- any legal question survives JSON -----------------------------------------------------------------------
+
+
+def legal(field: FieldInfo) -> st.SearchStrategy[Any]:
+    """Any value the declaration allows."""
+    if get_origin(field.annotation) is Literal:
+        return st.sampled_from(get_args(field.annotation))
+    bounds = {key: getattr(rule, key) for rule in field.metadata for key in ("ge", "gt", "le", "lt") if hasattr(rule, key)}
+    low, high = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
+    if field.annotation is int:
+        return st.integers(low, high)
+    if field.annotation is float:
+        ends = {"exclude_min": "gt" in bounds, "exclude_max": "lt" in bounds}
+        return st.floats(low, high, allow_nan=False, allow_infinity=False, **ends)
+    assert field.annotation is bool, field
+    return st.booleans()
+
+
+def any_part(shelf: Shelf[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of([st.builds(part, **{name: legal(field) for name, field in part.model_fields.items()}) for part in shelf])
+
+
+plain = {name: legal(RunSpec.model_fields[name]) for name in ("rounds", "epochs", "batch", "lr", "momentum", "weight_decay", "seed", "honest_share")}
+questions = st.fixed_dictionaries(
+    {}, optional={**{name: any_part(shelf) for name, shelf in SHELVES.items()}, **plain, "delta": st.none() | st.floats(1e-12, 0.5)}
+)  # fmt: skip
+counts = st.integers(1, 10_000).flatmap(lambda clients: st.tuples(st.just(clients), st.integers(1, clients)))
+
+
+@settings(max_examples=60)
+@given(questions, counts, st.sampled_from(["poisson", "fixed", "auto"]))
+def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int, int], sampling: str) -> None:
+    spec = RunSpec(**asked, clients=many[0], sampled=many[1], sampling=sampling)
+    assert again(spec) == spec and again(spec).id == spec.id
+    assert all(getattr(spec, name) == value for name, value in asked.items())
+    assert spec.with_(seed=spec.seed).id == spec.id
+
+
+# --- questions that cannot be asked ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"method": {"name": "udp-fedavg", "noise": -1}}, "udp-fedavg: noise: must be a number between 0 and 1000, got -1"),
+        ({"method": {"name": "udp-fedavg", "noise": math.nan}}, "udp-fedavg: noise: must be a number between 0 and 1000, got nan"),
+        ({"method": {"name": "dp-fedavg", "clip": math.inf}}, "dp-fedavg: clip: must be a number above 0 and at most 1000, got inf"),
+        ({"method": {"name": "udp-fedavg", "noise": True}}, "udp-fedavg: noise: must be a number between 0 and 1000, got true"),
+        ({"method": {"name": "fedsgd", "batches": "two"}}, "fedsgd: batches: must be one of every, one, got two"),
+        ({"method": {"name": "fedavg", "noise": 1.0}}, "fedavg: noise: no such parameter. Known here: weighting, server-step."),
+        ({"model": {"name": "mlp", "bias": 1}}, "mlp: bias: must be true or false, got 1"),
+        ({"dataset": "mnits"}, "dataset: no mnits. Did you mean mnist? Known here: cifar10, fashion-mnist, mnist."),
+        ({"method": None}, "method: must be a name, or an object with a name, got None"),
+        ({"rounds": -1}, "run: rounds: must be a whole number between 0 and 10000, got -1"),
+        ({"rounds": 3.0}, "run: rounds: must be a whole number between 0 and 10000, got 3.0"),
+        ({"rounds": True}, "run: rounds: must be a whole number between 0 and 10000, got true"),
+        ({"lr": math.nan}, "run: lr: must be a number above 0 and at most 100, got nan"),
+        ({"lr": -math.inf}, "run: lr: must be a number above 0 and at most 100, got -inf"),
+        ({"lr": "0.1"}, 'run: lr: must be a number above 0 and at most 100, got "0.1"'),
+        ({"clients": 0}, "run: clients: must be a whole number between 1 and 10000, got 0"),
+        ({"sampled": 101}, "run: sampled: must be at most the 100 clients there are, got 101. Ask for fewer."),
+        ({"sampling": "all", "sampled": 10}, "run: sampled: must be all 100 clients where sampling is all, got 10. Leave it out."),
+        ({"sampling": "some"}, "run: sampling: must be one of poisson, fixed, all, auto, got some"),
+        ({"view": "nobody"}, "run: view: must be one of server, aggregate, outsider, client, got nobody"),
+        ({"seed": 2**54}, "run: seed: must be a whole number between 0 and 9007199254740992, got 18014398509481984"),
+        ({"delta": 0}, "run: delta: must be a number above 0 and below 1, got 0"),
+        ({"delta": 0.01}, "run: delta: must be below 1/n = 0.01 for 100 clients, got 0.01. "
+                          "A larger δ would allow to publish one of them outright."),
+        ({"target_epsilon": 8.0, "method": "udp-fedavg"}, "run: view: is missing; every view has its own ε. "
+                                                          "Name who looks: server, aggregate, outsider or client."),
+        ({"budget": 8.0, "method": "udp-fedavg"}, "run: view: is missing; every view has its own ε. "
+                                                  "Name who looks: server, aggregate, outsider or client."),
+        ({"target_epsilon": 8.0, "view": "server"}, "fedavg: has no noise, so no ε can be asked of it. "
+                                                    "Choose a method with noise, such as udp-fedavg."),
+        ({"target_epsilon": 0, "view": "server"}, "run: target-epsilon: must be a number above 0 and at most 1e+06, got 0"),
+    ],
+)  # fmt: skip
+def test_a_bad_question_is_answered_with_one_clear_sentence(asked: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(LeakLensError) as caught:
+        plan(RunSpec(**asked))
+    text = str(caught.value)
+    assert caught.value.exit_code == 2 and "\n" not in text and "pydantic" not in text
+    assert text == sentence
+
+
+def test_an_unknown_field_is_answered_with_the_known_ones() -> None:
+    assert refused(planet="Mars").startswith("run: planet: no such parameter. Known here: method, dataset, model, partition, rounds,")
+
+
+@pytest.mark.parametrize("written", [FORMAT + 1, "x", 1.5])
+def test_a_newer_format_is_refused_whatever_else_it_says(written: Any) -> None:
+    with pytest.raises(NewerVersion) as caught:
+        RunSpec(**{"format": written, "planet": "Mars"})
+    assert str(caught.value) == (
+        f"run: the spec has format {written}, and this LeakLens knows up to {FORMAT}. Update LeakLens to open it."
+    )
+
+
+def test_a_client_without_pictures_is_refused() -> None:
+    text = refused(clients=2000, sampled=5, partition={"name": "dirichlet", "alpha": 0.01})
+    assert text.startswith("dirichlet: client ") and "would get no pictures: every client must get at least one" in text
+    assert "2000 clients" in text and "alpha 0.01" in text and "Raise alpha" in text
+
+
+def test_a_question_is_frozen() -> None:
+    with pytest.raises(Exception, match="frozen"):
+        RunSpec().rounds = 3  # type: ignore[misc]
