@@ -57,6 +57,8 @@ class Declared(BaseModel):
             return value + 0.0
         return tuple(value) if isinstance(value, list) else value
 
+    later: ClassVar[tuple[str, ...]] = ()  # fields younger than the first release, or optional by nature
+
     @classmethod
     def called(cls) -> str:
         """The name a refusal begins with."""
@@ -65,6 +67,12 @@ class Declared(BaseModel):
     def values(self) -> dict[str, Any]:
         """Every field as JSON, by its outside name."""
         return self.model_dump(mode="json", by_alias=True)
+
+    def question(self) -> dict[str, Any]:
+        """The values that a run is named by: later fields at their default are left out, so that old ids survive."""
+        fields = type(self).model_fields
+        usual = {hyphened(name) for name in self.later if getattr(self, name) == fields[name].default}
+        return {name: value for name, value in self.values().items() if name not in usual}
 
     def with_(self: D, **changes: Any) -> D:
         """The same record with other values, validated again."""

@@ -67,7 +67,7 @@ class Shelf(Generic[P]):
     @staticmethod
     def dump(part: Part) -> dict[str, Any]:
         """A part as JSON. (Typed with its base class, pydantic alone would write `{}` and all runs would share one id.)"""
-        return {"name": part.name, **part.values()}
+        return {"name": part.name, **part.question()}
 
     def field(self) -> tuple[PlainValidator, PlainSerializer]:
         """What a pydantic field needs to hold a part of this shelf."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,25 +13,18 @@ from engine.datasets import DATASETS, Dataset
 from engine.errors import BadInput, NewerVersion, refusal
 from engine.methods import METHODS, Method
 from engine.models import MODELS, Model
-from engine.part import Declared, Part, Problem, hyphened
+from engine.part import Declared, Part, Problem
 from engine.partitions import PARTITIONS, Partition
 from engine.records import Local, View
 
 FORMAT = 1  # raised when the same spec would give other results
 
-OPTIONAL = (
-    "momentum",
-    "weight-decay",
-    "honest-share",
-    "delta",
-    "target-epsilon",
-    "view",
-    "budget",
-)  # left out at default
-
-
 class RunSpec(Declared):
     """A federated training run: what to learn, who takes part, how it is protected."""
+
+    later: ClassVar[tuple[str, ...]] = (
+        "momentum", "weight_decay", "honest_share", "delta", "target_epsilon", "view", "budget",
+    )  # fmt: skip
 
     method: Annotated[Method, *METHODS.field()] = Field("fedavg", title="method")  # type: ignore[assignment]
     dataset: Annotated[Dataset, *DATASETS.field()] = Field("fashion-mnist", title="data set")  # type: ignore[assignment]
@@ -132,10 +125,7 @@ class RunSpec(Declared):
 
     def canonical(self) -> dict[str, Any]:
         """The question as JSON: optional fields at their default are left out, so that ids survive new versions."""
-        values = self.values()
-        defaults = {hyphened(name): field.default for name, field in type(self).model_fields.items()}
-        kept = {key: value for key, value in values.items() if key not in OPTIONAL or value != defaults[key]}
-        return {"format": FORMAT, **kept}
+        return {"format": FORMAT, **self.question()}
 
     @property
     def id(self) -> str:
