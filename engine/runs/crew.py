@@ -40,7 +40,6 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._noise,
             env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C in a terminal is for the supervisor alone
         )
         threading.Thread(target=self._listen, args=(inbox,), daemon=True).start()
 

@@ -89,6 +89,11 @@ class Supervisor:
     def __exit__(self, *how: object) -> None:
         self.stop()
 
+    @property
+    def warm(self) -> bool:
+        """Whether a worker waits that has imported what it needs."""
+        return any(worker.ready and not worker.busy for worker in list(self._crew))
+
     # --- the thread ----------------------------------------------------------------------------------------------
 
     def _live(self) -> None:

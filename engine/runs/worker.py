@@ -7,6 +7,7 @@ import errno
 import faulthandler
 import importlib
 import json
+import math
 import os
 import signal
 import sys
@@ -57,7 +58,7 @@ class Wire:
         self._lines: list[bytes] = []
         self._lock = threading.Lock()
         self._waiting = threading.Event()
-        self._left = 0.0
+        self._left = -math.inf
         threading.Thread(target=self._gather, daemon=True).start()
 
     def tell(self, line: str, *, now: bool = False) -> None:

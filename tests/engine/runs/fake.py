@@ -46,8 +46,8 @@ def run(spec: Mapping[str, Any], resume: Kept | None, *, threads: int = 1, devic
 
 def misbehave(spec: Mapping[str, Any], round: int) -> None:
     act = spec.get("act", {})
-    if round == act.get("round"):
-        ACTS[act["kind"]](act)
+    if round in act.get("rounds", [act.get("round")]):
+        ACTS[act["kind"]]({**act, "now": round})
 
 
 def busy(act: Mapping[str, Any]) -> None:
@@ -87,7 +87,13 @@ def die(act: Mapping[str, Any]) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-ACTS = {act.__name__: act for act in (busy, wait, refuse, trip, memory, noise, garble, die)}
+def stumble(act: Mapping[str, Any]) -> None:
+    """Die once in each of the rounds."""
+    if first({"marker": f"{act['marker']}-{act['now']}"}):
+        die(act)
+
+
+ACTS = {act.__name__: act for act in (busy, wait, refuse, trip, memory, noise, garble, die, stumble)}
 
 
 def prepare(fault: Mapping[str, Any]) -> None:

@@ -206,6 +206,16 @@ def test_a_worker_that_always_dies_at_one_place_fails_the_run(
     assert ended(store, "two") == "finished"
 
 
+def test_many_deaths_are_forgiven_while_the_run_gets_further(
+    store: Store, ask: Ask, supervise: Supervise, starts: Path, tmp_path: Path
+) -> None:
+    supervise()
+    ask(rounds=20, act={"kind": "stumble", "rounds": [4, 7, 10, 13, 16], "marker": str(tmp_path / "once")})
+    assert ended(store, "one") == "finished"
+    assert same(store)
+    assert [line[2] for line in lines(starts)] == ["0", "3", "6", "9", "12", "15"]
+
+
 def test_a_worker_that_cannot_start_fails_the_run_and_says_why(store: Store, ask: Ask, supervise: Supervise) -> None:
     supervise(preload=("engine.runs.nowhere",))
     ask()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -19,7 +21,7 @@ import pytest
 
 from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Kept, Round, decode, encode
-from engine.runs import payloads
+from engine.runs import payloads, worker
 from engine.runs.home import ROOT, Home
 from engine.runs.worker import Job, failure, perform
 from tests.engine.runs import fake
@@ -138,12 +140,47 @@ def test_a_cancelled_job_stops_between_events_and_wins_over_an_error(job: Job) -
             raise ValueError("on the way out")
 
     fake.watched = watched  # type: ignore[attr-defined]
-    lines = list(perform(replace(job, entry="tests.engine.runs.fake:watched"), {"token"}))
-    assert [decode(json.loads(line.text)) for line in lines] == [Round(4, 9, 3), Cancelled(4)]
+    lines = perform(replace(job, entry="tests.engine.runs.fake:watched"), {"token"})
+    assert decode(json.loads(next(lines).text)) == Round(4, 9, 3)
+    assert closed == []
+    assert decode(json.loads(next(lines).text)) == Cancelled(4)
     assert closed == [True]
+    assert list(lines) == []
     SCRIPTED[:] = [ValueError("broke")]
     (line,) = perform(replace(job, entry=f"{__name__}:scripted"), {"token"})
     assert decode(json.loads(line.text)) == Cancelled(0)
+
+
+def test_the_first_line_leaves_at_once_and_the_next_ones_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "GATHER_S", 3600.0)
+    written: list[bytes] = []
+
+    class Stream(io.BytesIO):
+        def write(self, data: Any) -> int:
+            written.append(bytes(data))
+            return len(data)
+
+    wire = worker.Wire(Stream())
+    wire.tell("a")
+    assert written == [b"a\n"]
+    wire.tell("b")
+    wire.tell("c")
+    assert written == [b"a\n"]
+    wire.tell("d", now=True)
+    assert written == [b"a\n", b"b\nc\nd\n"]
+
+
+def test_what_is_gathered_leaves_by_itself() -> None:
+    stream = io.BytesIO()
+    wire = worker.Wire(stream)
+    for word in ("a", "b", "c"):
+        wire.tell(word)
+    assert until(lambda: stream.getvalue() == b"a\nb\nc\n")
+
+
+def test_a_checkpoint_leaves_at_once(job: Job) -> None:
+    now = [line.now for line in perform(job, set())]
+    assert now == [isinstance(event, Kept) for event in fake.run(job.spec, None)]
 
 
 # --- the process -------------------------------------------------------------------------------------------
@@ -197,65 +234,74 @@ def talk() -> Iterator[Callable[..., Talk]]:
 
 
 def test_one_worker_does_one_job_after_another(job: Job, talk: Callable[..., Talk]) -> None:
-    worker = talk("json")
+    one = talk("json")
     for token in ("a", "b"):
-        worker.order(asdict(replace(job, token=token)))
-    until(lambda: worker.heard("done", "b"))
+        one.order(asdict(replace(job, token=token)))
+    until(lambda: one.heard("done", "b"))
     told = [encode(event) for event in fake.run(job.spec, None)]
-    assert worker.said == [{"ready": worker.process.pid}, *told, {"done": "a"}, *told, {"done": "b"}]
+    assert one.said == [{"ready": one.process.pid}, *told, {"done": "a"}, *told, {"done": "b"}]
 
 
 def test_what_libraries_print_stays_out_of_the_events(job: Job, talk: Callable[..., Talk]) -> None:
-    worker = talk()
-    worker.order(asdict(replace(job, spec={**job.spec, "act": {"kind": "noise", "round": 2}})))
-    until(lambda: worker.heard("done", "token"))
-    assert worker.heard("event", "finished")
-    worker.process.kill()
-    assert worker.process.stderr
-    noise = worker.process.stderr.read()
+    one = talk()
+    one.order(asdict(replace(job, spec={**job.spec, "act": {"kind": "noise", "round": 2}})))
+    until(lambda: one.heard("done", "token"))
+    assert one.heard("event", "finished")
+    one.process.kill()
+    assert one.process.stderr
+    noise = one.process.stderr.read()
     assert b"a library prints to the descriptor" in noise
 
 
 def test_the_first_event_leaves_at_once(job: Job, talk: Callable[..., Talk], tmp_path: Path) -> None:
-    worker = talk()
+    one = talk()
     gate = tmp_path / "gate"
     act = {"kind": "wait", "round": 1, "until": str(gate)}
-    worker.order(asdict(replace(job, spec={**job.spec, "act": act})))
-    until(lambda: worker.heard("event", "round"))  # it would never come if it waited for the next one
-    assert not worker.heard("event", "measured")
+    one.order(asdict(replace(job, spec={**job.spec, "act": act})))
+    until(lambda: one.heard("event", "round"))  # it would never come if it waited for the next one
+    assert not one.heard("event", "measured")
     gate.touch()
-    until(lambda: worker.heard("done", "token"))
+    until(lambda: one.heard("done", "token"))
 
 
 def test_a_worker_ends_with_its_supervisor_whatever_it_computes(job: Job, talk: Callable[..., Talk]) -> None:
-    worker = talk()
-    worker.order(asdict(replace(job, spec={**job.spec, "act": {"kind": "busy", "round": 2}})))
-    until(lambda: any(line.get("round") == 2 for line in worker.said))
-    assert worker.process.poll() is None
-    assert worker.process.stdin
-    worker.process.stdin.close()
-    assert worker.process.wait(10) == 0
+    one = talk()
+    one.order(asdict(replace(job, spec={**job.spec, "act": {"kind": "busy", "round": 2}})))
+    until(lambda: any(line.get("round") == 2 for line in one.said))
+    assert one.process.poll() is None
+    assert one.process.stdin
+    one.process.stdin.close()
+    assert one.process.wait(10) == 0
 
 
 def test_cancel_is_heard_while_a_job_runs(job: Job, talk: Callable[..., Talk]) -> None:
-    worker = talk()
-    worker.order(asdict(replace(job, spec={**job.spec, "rounds": 10**6, "pause": 0.001})))
-    until(lambda: any(line.get("round") == 5 for line in worker.said))
-    worker.order({"cancel": "another"})
-    worker.order({"cancel": "token"})
-    until(lambda: worker.heard("done", "token"))
-    assert worker.said[-2]["event"] == "cancelled"
-    assert worker.said[-2]["round"] == max(line["round"] for line in worker.said if line.get("event") == "round")
-    worker.order(asdict(replace(job, token="next")))
-    until(lambda: worker.heard("done", "next"))
-    assert worker.said[-2]["event"] == "finished"
+    one = talk()
+    one.order(asdict(replace(job, spec={**job.spec, "rounds": 10**6, "pause": 0.001})))
+    until(lambda: any(line.get("round") == 5 for line in one.said))
+    one.order({"cancel": "another"})
+    one.order({"cancel": "token"})
+    until(lambda: one.heard("done", "token"))
+    assert one.said[-2]["event"] == "cancelled"
+    assert one.said[-2]["round"] == max(line["round"] for line in one.said if line.get("event") == "round")
+    one.order(asdict(replace(job, token="next")))
+    until(lambda: one.heard("done", "next"))
+    assert one.said[-2]["event"] == "finished"
+
+
+def test_ctrl_c_is_for_the_supervisor(job: Job, talk: Callable[..., Talk]) -> None:
+    one = talk()
+    until(lambda: one.heard("ready", one.process.pid))
+    one.process.send_signal(signal.SIGINT)
+    one.order(asdict(job))
+    until(lambda: one.heard("done", "token"))
+    assert one.heard("event", "finished")
 
 
 def test_a_worker_that_cannot_warm_up_ends(talk: Callable[..., Talk]) -> None:
-    worker = talk("engine.runs.nowhere")
-    assert worker.process.wait(20) == 1
-    assert worker.process.stderr
-    assert b"nowhere" in worker.process.stderr.read()
+    one = talk("engine.runs.nowhere")
+    assert one.process.wait(20) == 1
+    assert one.process.stderr
+    assert b"nowhere" in one.process.stderr.read()
 
 
 def test_nothing_here_forks() -> None:
