@@ -16,6 +16,7 @@ from engine.records import Client, Local, Weights, World
 from engine.training import PLAIN, Extra, descend, seed_dropout
 
 _here = threading.local()
+_door = threading.Lock()
 
 
 def batch_rate(size: int, local: Local) -> float:
@@ -73,13 +74,9 @@ def clipped_sum(ghost: Any, parameters: list[Tensor], x: Tensor, y: Tensor) -> l
 def ghost_bench(world: World, weights: Weights, bound: float) -> tuple[Any, list[Tensor]]:
     """This thread's own module under Opacus' hooks, holding these weights."""
     if getattr(_here, "owner", None) != (id(world.build), bound):
-        from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import GradSampleModuleFastGradientClipping
-
-        # the picture itself needs no gradient, and torch says so at every pass
-        warnings.filterwarnings("ignore", message=".*[Bb]ackward hook is firing.*")
         # never channels last here: Opacus 1.6 then gets the norms of convolutions wrong, and the clip bounds nothing
         module = world.build(torch.Generator()).to(next(iter(weights.values())).device)
-        _here.ghost = GradSampleModuleFastGradientClipping(
+        _here.ghost = _ghost_class()(
             module, max_grad_norm=bound, use_ghost_clipping=True, loss_reduction="sum"
         )
         _here.world, _here.owner = world, (id(world.build), bound)
@@ -88,3 +85,14 @@ def ghost_bench(world: World, weights: Weights, bound: float) -> tuple[Any, list
             parameter.copy_(weights[name])
     _here.ghost.train()
     return _here.ghost, list(_here.ghost.parameters())
+
+
+def _ghost_class() -> Any:
+    """Opacus is a second of imports, and half-imported modules are seen by other threads: one at a time."""
+    with _door:
+        import torch.distributed.tensor  # its hooks look this up and do not import it
+        from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import GradSampleModuleFastGradientClipping
+
+        # the picture itself needs no gradient, and torch says so at every pass
+        warnings.filterwarnings("ignore", message=".*[Bb]ackward hook is firing.*")
+        return GradSampleModuleFastGradientClipping
