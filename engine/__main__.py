@@ -15,10 +15,11 @@ from typing import Any, NoReturn
 from engine import environment
 from engine.asking import NUMBERS, PARTS, PRIVACY, literal, read_spec
 from engine.errors import BadInput, LeakLensError, NotBuiltYet, RunFailed, UnknownName, refusal
-from engine.report import epsilon_words, report
+from engine.part import hyphened
+from engine.report import Progress, epsilon_words, lines, report
 
 SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")
-BAR = 24
+ERASE = "\r\033[K"  # the line of the bar
 
 
 class Parser(argparse.ArgumentParser):
@@ -89,24 +90,22 @@ def run(asked: argparse.Namespace) -> int:
     from engine.runs.supervisor import Supervisor
 
     threads = _threads(asked.threads)
+    _device(asked.device)
     if asked.dry_run:
         return dry_run(asked, threads)
     store, mine = Store(), set[str]()
-    with Supervisor(
-        store, preload=("engine.warm",), only=mine
-    ) as supervisor:  # warms up while the question is read here
+    with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:  # it warms up while we read the question
         spec = read_spec(asked)
         _refuse(spec)
         mine.add(spec.id)
         store.submit(spec.id, spec.canonical(), {"device": asked.device, "threads": asked.threads})
         supervisor.wake()
         try:
-            watch(store, spec.id, spec.rounds, quiet=asked.json)
+            watch(store, spec.id, quiet=asked.json)
         except KeyboardInterrupt:
-            store.cancel(spec.id)
-            watch(store, spec.id, spec.rounds, quiet=True)
-            say(f"Cancelled. Ask the same again and it goes on: its id is {spec.id}.")
-    return answer(store, spec.id, asked.json)
+            if store.cancel(spec.id) == "cancelled":
+                say(f"Cancelled. Ask the same again and it goes on: its id is {spec.id}.")
+    return answer(store, spec.id, asked.json, asked.debug)
 
 
 def _refuse(spec: Any) -> None:
@@ -114,6 +113,14 @@ def _refuse(spec: Any) -> None:
     from engine.stage import plan
 
     plan(spec)
+
+
+def _device(name: str) -> None:
+    if name != "cpu":
+        from engine.loop import quiet_torch
+
+        with quiet_torch(name):  # refuses what is not here
+            pass
 
 
 def _threads(value: Any) -> int:
@@ -151,69 +158,45 @@ def dry_run(asked: argparse.Namespace, threads: int) -> int:
         if told.seconds is not None:
             print(f"  about {told.seconds:.1f} s")
         for problem in told.problems:
-            print(f"  {problem.reason}. {problem.remedy}.")
-    return 2 if told.fatal else 0
+            if not problem.fatal:
+                print(f"  {problem.reason}. {problem.remedy}.")
+    if fatal := next((problem for problem in told.problems if problem.fatal), None):
+        raise BadInput(fatal.reason, fatal.remedy)
+    return 0
 
 
-def watch(store: Any, run_id: str, rounds: int, quiet: bool) -> None:
+def watch(store: Any, run_id: str, quiet: bool) -> None:
     """Follow the store until the run has ended; the bar goes to stderr."""
-    from engine.events import Measured, Round, Spent, Warned
+    from engine.events import Warned
 
-    after, accuracy, epsilon, began = 0, "", "", time.monotonic()
+    after, progress, terminal = 0, Progress(), sys.stderr.isatty()
     while True:
         ended = store.status(run_id) not in ("queued", "running")
         for number, event in store.events(run_id, after):
-            after = number
-            if (
-                isinstance(event, Measured)
-                and event.name == "accuracy"
-                and event.who == "global"
-                and event.value is not None
-            ):
-                accuracy = f"accuracy {100 * event.value:.1f} %"
-            elif isinstance(event, Spent) and event.view == "outsider" and event.epsilon is not None:
-                epsilon = f"ε {event.epsilon:.3g} outsider"
-            elif isinstance(event, Warned) and not quiet:
-                say(f"\r{event.reason}. {event.remedy}.")
-            elif isinstance(event, Round) and not quiet and sys.stderr.isatty():
-                done = (event.round - 1 + event.fraction) / max(1, event.of)
-                left = (time.monotonic() - began) * (1 - done) / done if done > 0.02 else None
-                bar = "#" * round(BAR * done) + "-" * (BAR - round(BAR * done))
-                tail = f", {left:.0f} s left" if left is not None else ""
-                say(f"\r[{bar}] round {event.round} of {rounds}  {accuracy}  {epsilon}{tail}   ", end="")
+            after, line = number, progress.hear(event)
+            if isinstance(event, Warned) and not quiet:
+                say(f"{ERASE if terminal else ''}{event.reason}. {event.remedy}.")
+            elif line and terminal and not quiet:
+                say(f"{ERASE}{line}", end="")
         if ended:
-            if not quiet and sys.stderr.isatty():
-                say("")
+            say(ERASE, end="") if terminal and not quiet else None
             return
         time.sleep(0.05)
 
 
-def answer(store: Any, run_id: str, as_json: bool) -> int:
+def answer(store: Any, run_id: str, as_json: bool, debug: bool = False) -> int:
     status = store.status(run_id)
-    body = report(event for _, event in store.events(run_id))
+    events = [event for _, event in store.events(run_id)]
+    body = {**report(events), "id": run_id, "status": status}
     if as_json:
-        emit({**body, "status": status})
+        emit(body)
     if status == "failed":
+        if debug:
+            say(getattr(events[-1], "trace", ""))
         raise RunFailed(f"run {run_id}: {body.get('error') or 'failed'}", body.get("remedy") or "")
     if not as_json:
-        show(body, status)
+        print("\n".join(lines(body)))
     return 0 if status == "finished" else 1
-
-
-def show(body: Mapping[str, Any], status: str) -> None:
-    print(f"run {body.get('id', '')}: {status}, {body['rounds-done']} rounds")
-    if body["accuracy"] is not None:
-        print(f"  accuracy {100 * body['accuracy']:.1f} % (best {100 * body['accuracy-best']:.1f} %)")
-    if body["accuracy-personal"] is not None:
-        print(f"  personal accuracy {100 * body['accuracy-personal']:.1f} %")
-    for view, epsilon in body["epsilon"].items():
-        words = epsilon_words(
-            view, epsilon, body["unit"] or "user", body["adjacency"], body["delta"], body["accountant"][view],
-            body["reason"].get(view, ""), body["bound"].get(view, ""),
-        )  # fmt: skip
-        print(f"  {words}")
-    if guarantee := body.get("guarantee"):
-        print(f"  guarantee: {guarantee['status']}: {guarantee['reason']}")
 
 
 # --- the other commands ------------------------------------------------------------------------------------
@@ -222,7 +205,7 @@ def show(body: Mapping[str, Any], status: str) -> None:
 def list_parts(asked: argparse.Namespace) -> int:
     import importlib
 
-    shelf = getattr(importlib.import_module(f"engine.{asked.shelf}"), asked.shelf.upper())
+    shelf = getattr(importlib.import_module(f"engine.{asked.shelf}"), asked.shelf.upper(), ())  # some are empty yet
     rows = [
         {
             "name": part.name,
@@ -243,13 +226,15 @@ def list_parts(asked: argparse.Namespace) -> int:
 
 
 def promise(part: Any) -> str | None:
-    """The status a method has as it stands, on the default question; None for other parts."""
+    """The status of a method on the default question; None for other parts, or where that question is refused."""
     if not hasattr(part, "guarantee"):
         return None
     from engine.spec import RunSpec
     from engine.stage import plan
 
-    return str(plan(RunSpec(method=part.name)).guarantee.status)
+    with contextlib.suppress(LeakLensError):
+        return str(plan(RunSpec(method=part.name)).guarantee.status)
+    return None
 
 
 def tell_epsilon(asked: argparse.Namespace) -> int:
@@ -261,7 +246,8 @@ def tell_epsilon(asked: argparse.Namespace) -> int:
             f"epsilon: {missing[0]}: is missing", "Give --noise (or --target-epsilon), --rate, --steps and --delta"
         )
     if (asked.noise is None) == (asked.target_epsilon is None):
-        raise BadInput("epsilon: noise: give either --noise or --target-epsilon")
+        law = "epsilon: noise and target-epsilon: exactly one of them must be given"
+        raise BadInput(law, "Give --noise to learn its ε, or --target-epsilon to learn the noise")
     if asked.target_epsilon is not None:
         noise = answer_noise(asked.target_epsilon, asked.rate, asked.steps, asked.delta)
     else:
@@ -311,7 +297,7 @@ def delete(asked: argparse.Namespace) -> int:
 
 
 def doctor(asked: argparse.Namespace) -> int:
-    from engine.doctor import examine
+    from engine.doctor import able, examine
 
     findings = examine()
     if asked.json:
@@ -321,7 +307,7 @@ def doctor(asked: argparse.Namespace) -> int:
             print(f"{'ok  ' if finding.ok else 'look'} {finding.name:<22} {finding.text}")
             if finding.remedy:
                 print(f"     {'':<22} {finding.remedy}")
-    return 0
+    return 0 if able(findings) else 1
 
 
 def bench_all(asked: argparse.Namespace) -> int:
@@ -358,8 +344,14 @@ def say(text: str, end: str = "\n") -> None:
     print(text, end=end, file=sys.stderr, flush=True)
 
 
+def _option(word: str) -> str:
+    """`--weight_decay` is `--weight-decay`; values stay as they are."""
+    name, equals, value = word.partition("=")
+    return f"{hyphened(name)}{equals}{value}" if word.startswith("--") else word
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    asked = parser().parse_args(arguments)
+    asked = parser().parse_args([_option(word) for word in (sys.argv[1:] if arguments is None else arguments)])
     try:
         return int(asked.does(asked))
     except LeakLensError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.environment import ROOT
-from engine.errors import BadInput, UnknownName, refusal
+from engine.errors import BadInput, UnknownName, refusal, shown
 from engine.part import hyphened
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def _set(values: dict[str, Any], pair: str, defaults: dict[str, str]) -> None:
             "run: --set", f"must name a parameter of the method, or begin with one of {', '.join(PARTS)}", name
         )
     held = values.get(part, defaults[part])
+    if not isinstance(held, str | dict):
+        raise refusal(f"run: {part}", "must be a name, or an object with a name", held)
     values[part] = {**({"name": held} if isinstance(held, str) else held), hyphened(field): literal(value)}
 
 
@@ -52,9 +54,9 @@ def _base(asked: Namespace) -> dict[str, Any]:
     if asked.preset:
         folder = ROOT / "assets" / "presets"
         known = sorted(path.stem for path in folder.glob("*.json"))
-        if asked.preset not in known:
-            raise UnknownName(f"preset: no {asked.preset}", f"Known here: {', '.join(known) or 'none yet'}")
-        return _json_file(folder / f"{asked.preset}.json")
+        if (name := hyphened(asked.preset)) not in known:
+            raise UnknownName(f"preset: no {shown(asked.preset)}", f"Known here: {', '.join(known) or 'none yet'}")
+        return _json_file(folder / f"{name}.json")
     return _json_file(Path(asked.spec)) if asked.spec else {}
 
 
@@ -63,7 +65,7 @@ def _json_file(path: Path) -> dict[str, Any]:
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"spec: {path}: {error.strerror or error}", "Name a file that can be read") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"spec: {path}: is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise BadInput(f"spec: {path}: must be an object of fields")
@@ -74,5 +76,5 @@ def literal(text: str) -> Any:
     """A value as JSON would read it, else the word itself."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -162,6 +162,8 @@ def store() -> Finding:
             return Finding("store", True, "none yet: the first run begins it")
     with _reading(home) as connection:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            raise damaged(home, "holds tables of another program")
         if version < len(MIGRATIONS):
             return Finding("store", True, f"version {version}: the next run leads it up to {len(MIGRATIONS)}")
         count = Counter(one.status for one in standings(connection))
@@ -209,7 +211,7 @@ def _sound(home: Home, connection: sqlite3.Connection) -> str:
 def _hurry(connection: sqlite3.Connection) -> None:
     """From now on, what takes too long is interrupted."""
     last = time.monotonic() + LOOK_S
-    connection.set_progress_handler(lambda: time.monotonic() > last, 10_000)
+    connection.set_progress_handler(lambda: time.monotonic() > last, 1000)
 
 
 def payloads() -> Finding:
@@ -230,9 +232,8 @@ def payloads() -> Finding:
     text = f"{extent}; {len(bad)} unreadable, {len(missing)} missing, {stray} stray"
     if bad or missing:
         first = bad[0] if bad else home.payload(*missing[0])
-        return Finding(
-            "payloads", False, f"{text}; the first: {first}", f"Delete run {first.parent.name} and ask it again"
-        )
+        remedy = f"Delete run {first.parent.name} and ask it again"
+        return Finding("payloads", False, f"{text}; the first: {first}", remedy)
     return Finding("payloads", True, text, "No run reads a stray file: it may be removed" if stray else "")
 
 

@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
-from engine.events import Event, Failed, Finished, Measured, Spent, Started, finite
+from engine.events import Event, Failed, Finished, Measured, Round, Spent, Started, finite
+
+BAR = 24
 
 
 def report(events: Iterable[Event]) -> dict[str, Any]:
-    """One pass over the events; the last word on each thing counts."""
-    facts: dict[str, Any] = {}
-    accuracies: list[tuple[int, float]] = []
-    personal: float | None = None
-    bills: dict[str, Spent] = {}
-    ending: dict[str, Any] = {"rounds-done": 0, "seconds": None}
-    for event in events:
-        if isinstance(event, Started):
-            facts = {
-                "id": event.run,
-                "guarantee": event.facts["guarantee"],
-                "delta": event.facts["delta"],
-                **_unit(event),
-            }
-        elif isinstance(event, Measured) and event.name == "accuracy" and event.value is not None:
-            ending["rounds-done"] = event.round  # a run that did not finish has done these
-            if event.who == "global":
-                accuracies.append((event.round, event.value))
-            elif event.who == "personal":
-                personal = event.value
-        elif isinstance(event, Spent):
-            bills[event.view] = event
-        elif isinstance(event, Finished):
-            ending = {"rounds-done": event.rounds, "seconds": event.seconds}
-        elif isinstance(event, Failed):
-            ending |= {"error": event.reason, "remedy": event.remedy}
+    """The last word on each thing counts."""
+    told = list(events)
+    begun = next((event for event in told if isinstance(event, Started)), None)
+    facts = begun.facts if begun else {}
+    scores = [event for event in told if isinstance(event, Measured) and event.name == "accuracy"]
+    overall = [event.value for event in scores if event.who == "global" and event.value is not None]
+    personal = [event.value for event in scores if event.who == "personal"]
     body: dict[str, Any] = finite(
         {
-            **facts,
-            "accuracy": accuracies[-1][1] if accuracies else None,
-            "accuracy-best": max((value for _, value in accuracies), default=None),
-            "accuracy-personal": personal,
-            **privacy(bills),
-            **ending,
+            "id": begun.run if begun else None,
+            **{name: facts.get(name) for name in ("guarantee", "delta", "unit")},
+            "accuracy": overall[-1] if overall else None,
+            "accuracy-best": max(overall, default=None),
+            "accuracy-personal": personal[-1] if personal else None,
+            **privacy({event.view: event for event in told if isinstance(event, Spent)}),
+            **_ending(told[-1] if told else None, scores[-1].round if scores else 0),
         }
     )
     return body
+
+
+def _ending(last: Event | None, done: int) -> dict[str, Any]:
+    """How it ended; a run that did not finish has done the rounds that were measured."""
+    if isinstance(last, Finished):
+        return {"rounds-done": last.rounds, "seconds": last.seconds}
+    failure = {"error": last.reason, "remedy": last.remedy} if isinstance(last, Failed) else {}
+    return {"rounds-done": done, "seconds": None, **failure}
 
 
 def privacy(bills: dict[str, Spent]) -> dict[str, Any]:
@@ -61,8 +54,22 @@ def privacy(bills: dict[str, Spent]) -> dict[str, Any]:
     }
 
 
-def _unit(event: Started) -> dict[str, Any]:
-    return {"unit": event.facts["unit"]}
+def lines(body: dict[str, Any]) -> list[str]:
+    """The report as a person reads it."""
+    said = [f"run {body['id']}: {body['status']}, {body['rounds-done']} rounds"]
+    if body["accuracy"] is not None:
+        said.append(f"  accuracy {100 * body['accuracy']:.1f} % (best {100 * body['accuracy-best']:.1f} %)")
+    if body["accuracy-personal"] is not None:
+        said.append(f"  personal accuracy {100 * body['accuracy-personal']:.1f} %")
+    for view, epsilon in body["epsilon"].items():
+        words = epsilon_words(
+            view, epsilon, body["unit"] or "user", body["adjacency"], body["delta"], body["accountant"][view],
+            body["reason"].get(view, ""), body["bound"].get(view, ""),
+        )  # fmt: skip
+        said.append(f"  {words}")
+    if guarantee := body["guarantee"]:
+        said.append(f"  guarantee: {guarantee['status']}: {guarantee['reason']}")
+    return said
 
 
 def epsilon_words(
@@ -79,4 +86,28 @@ def epsilon_words(
     if epsilon is None:
         return f"no finite ε in the {view} view: {reason}"
     note = f", {bound}" if bound else ""
-    return f"ε = {epsilon:.4g} in the {view} view (per {unit}, {adjacency}, δ = {delta:.2g}, {accountant}, worst {unit}{note})"
+    terms = f"per {unit}, {adjacency}, δ = {delta:.2g}, {accountant}, worst {unit}{note}"
+    return f"ε = {epsilon:.4g} in the {view} view ({terms})"
+
+
+class Progress:
+    """The line a terminal shows while a run runs."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._accuracy = self._epsilon = ""
+
+    def hear(self, event: Event) -> str:
+        """The line after this event; empty where nothing moved."""
+        if isinstance(event, Measured) and event.name == "accuracy" and event.who == "global":
+            self._accuracy = "" if event.value is None else f"accuracy {100 * event.value:.1f} %"
+        elif isinstance(event, Spent) and event.view == "outsider":
+            self._epsilon = "" if event.epsilon is None else f"ε {event.epsilon:.3g} outsider"
+        return self._line(event) if isinstance(event, Round) else ""
+
+    def _line(self, event: Round) -> str:
+        done = (event.round - 1 + event.fraction) / max(1, event.of)
+        left = (time.monotonic() - self._began) * (1 - done) / done if done > 0.02 else None
+        bar = "#" * round(BAR * done) + "-" * (BAR - round(BAR * done))
+        tail = f", {left:.0f} s left" if left is not None else ""
+        return f"[{bar}] round {event.round} of {event.of}  {self._accuracy}  {self._epsilon}{tail}"

@@ -1,0 +1,331 @@
+"""The command line as scripts and people meet it: its answers, its refusals, its exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import loop
+from engine.__main__ import ERASE, answer, watch
+from engine.environment import ROOT
+from engine.errors import RunFailed
+from engine.events import Failed, Kept
+from engine.loop import run
+from engine.privacy.solver import answer_epsilon
+from engine.report import BAR, report
+from engine.runs import payloads
+from engine.runs.holder import Holder
+from engine.runs.store import Store
+from engine.spec import RunSpec
+from tests.engine.asked import SMALL, Answer, ask
+
+QUESTION: dict[str, Any] = {"method": "udp-fedavg", "rounds": 2, "clients": 40, "sampled": 4, "epochs": 1, "batch": 100}
+SPEC = RunSpec(**QUESTION)
+PROMISED = {
+    "id", "accuracy", "accuracy-best", "accuracy-personal", "rounds-done", "epsilon", "unit", "adjacency", "delta",
+    "accountant", "guarantee", "seconds",
+}  # fmt: skip
+SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")
+PATIENCE_S = 60.0
+
+
+def computed(spec: RunSpec) -> dict[str, Any]:
+    """The report of a run that nothing interrupts, without a store; time aside."""
+    return {**report(run(spec, threads=2)), "seconds": None}
+
+
+def said(told: Answer) -> dict[str, Any]:
+    """What `run --json` answered; time and standing aside."""
+    body = {**told.json, "seconds": None}
+    del body["status"]
+    return body
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
+    """A home with one run, and what the command said of it."""
+    home = tmp_path_factory.mktemp("main") / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEAKLENS_HOME", str(home))
+        return home, ask(f"run --method udp-fedavg {SMALL} --json")
+
+
+@pytest.fixture
+def known(finished: tuple[Path, Answer], home: Path) -> Answer:
+    """The same home to play with."""
+    shutil.copytree(finished[0], home)
+    return finished[1]
+
+
+# --- a run -------------------------------------------------------------------------------------------------
+
+
+def test_a_run_answers_with_one_line_of_what_was_promised(finished: tuple[Path, Answer]):
+    _, told = finished
+    body = told.json
+    assert told.code == 0
+    assert body.keys() >= PROMISED
+    assert body["id"] == SPEC.id
+    assert body["rounds-done"] == 2
+    assert 0 <= body["accuracy"] <= body["accuracy-best"] <= 1
+    assert body["accuracy-personal"] is None
+    assert body["unit"] == "user"
+    assert body["adjacency"] == "zero-out"
+    assert body["delta"] == 1e-5
+    assert body["epsilon"].keys() == body["accountant"].keys() == {"server", "aggregate", "outsider", "client"}
+    assert all(epsilon > 0 for epsilon in body["epsilon"].values())
+    assert body["guarantee"].keys() >= {"status", "reason"}
+    assert body["seconds"] > 0
+
+
+def test_its_numbers_are_those_of_the_loop(finished: tuple[Path, Answer]):
+    assert said(finished[1]) == computed(SPEC)
+
+
+def test_the_same_question_in_any_words_opens_the_same_run(known: Answer, tmp_path: Path):
+    file = tmp_path / "spec.json"
+    file.write_text(json.dumps(QUESTION | {"method": {"name": "udp_fedavg"}}))
+    for words in (f"run --method udp_fedavg {SMALL} --threads 1", f"run --spec {file}", f"run --spec {file} --seed=0"):
+        again = ask(words, "--json")
+        assert (again.code, again.json) == (0, known.json)
+    (row,) = ask("runs --json").json
+    assert (row["id"], row["status"], row["attempt"]) == (SPEC.id, "finished", 1)
+
+
+def test_a_person_reads_sentences(known: Answer):
+    told = ask(f"run --method udp-fedavg {SMALL}")
+    body = known.json
+    assert told.code == 0
+    assert f"run {SPEC.id}: finished, 2 rounds" in told.out
+    assert f"accuracy {100 * body['accuracy']:.1f} %" in told.out
+    for view, epsilon in body["epsilon"].items():
+        terms = f"(per user, zero-out, δ = 1e-05, {body['accountant'][view]}, worst user)"
+        assert f"ε = {epsilon:.4g} in the {view} view {terms}" in told.out
+    assert f"guarantee: {body['guarantee']['status']}" in told.out
+
+
+def test_runs_are_listed_cancelled_and_deleted(known: Answer):
+    assert SPEC.id in ask("runs").out
+    assert ask(f"cancel {SPEC.id} --json").json == {"id": SPEC.id, "status": "finished"}
+    assert ask(f"delete {SPEC.id} --json").json == {"id": SPEC.id, "status": "deleted"}
+    assert ask("runs --json").json == []
+    assert ask("runs").out.startswith("No runs yet")
+    assert ask(f"delete {SPEC.id}").code == 2
+
+
+def test_a_waiting_run_is_cancelled():
+    Store().submit("waits", {"rounds": 2})
+    assert ask("cancel waits").out == "waits: cancelled\n"
+    assert ask("runs --json").json[0]["status"] == "cancelled"
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_on_its_own_says_why():
+    told = ask("run --rounds 2 --clients 40 --sampled 4 --epochs 5 --batch 10 --lr 100 --json")
+    assert told.code == 1
+    assert told.json.keys() >= PROMISED
+    assert (told.json["accuracy"], told.json["epsilon"], told.json["rounds-done"]) == (None, {}, 0)
+    assert "the weights are no longer finite numbers. Lower the learning rate" in told.sentence()
+
+
+def test_where_a_run_failed_is_shown_on_demand(capsys: pytest.CaptureFixture[str]):
+    store = Store()
+    store.submit("bad", {})
+    lease = store.take(Holder.me(), 9)
+    assert lease
+    store.append(lease, [Failed("it broke", "Mend it", "Traceback: line 7")])
+    for debug in (False, True):
+        with pytest.raises(RunFailed, match=r"run bad: it broke\. Mend it\."):
+            answer(store, "bad", as_json=True, debug=debug)
+        told = capsys.readouterr()
+        assert json.loads(told.out).keys() >= PROMISED
+        assert json.loads(told.out)["id"] == "bad"
+        assert ("line 7" in told.err) == debug
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_follows_the_run_on_one_line(finished: tuple[Path, Answer], monkeypatch: pytest.MonkeyPatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    watch(Store(finished[0]), SPEC.id, quiet=True)
+    assert terminal.getvalue() == ""
+    watch(Store(finished[0]), SPEC.id, quiet=False)
+    first, *_, last, after = terminal.getvalue().removeprefix(ERASE).split(ERASE)
+    assert first.startswith(f"[{'-' * BAR}] round 1 of 2")
+    assert last.startswith(f"[{'#' * (BAR // 2)}{'-' * (BAR // 2)}] round 2 of 2  accuracy ")
+    assert " outsider, " in last
+    assert last.endswith(" s left")
+    assert after == ""
+
+
+# --- what is interrupted goes on ---------------------------------------------------------------------------
+
+LONG = {**QUESTION, "rounds": 6, "seed": 5}
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "whole": lambda body: body,
+    "cut": lambda body: body[: len(body) // 2],
+}
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A run that was left after a checkpoint: by hand, as its worker would have done it."""
+    spec, store = RunSpec(**LONG), Store()
+    monkeypatch.setattr(loop, "CHECKPOINT_S", 0.0)
+    store.submit(spec.id, spec.canonical(), {"device": "cpu", "threads": None})
+    lease = store.take(Holder.me(), 9)
+    assert lease
+    for event in run(spec):
+        if isinstance(event, Kept) and event.payload is not None:
+            payloads.write(store.home, spec.id, event.name, event.payload)
+            event = replace(event, payload=None)
+        store.append(lease, [event])
+        if isinstance(event, Kept) and event.kind == "checkpoint":
+            break
+    store.release(lease)
+    return store
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_an_interrupted_run_goes_on_and_a_damaged_checkpoint_is_not_believed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, damage: str
+):
+    spec, store = RunSpec(**LONG), interrupted(monkeypatch)
+    assert store.status(spec.id) == "interrupted"
+    before = store.bodies(spec.id)
+    file = store.home.payload(spec.id, before[-1][1]["name"])
+    file.write_bytes(DAMAGES[damage](file.read_bytes()))
+    (tmp_path / "spec.json").write_text(json.dumps(spec.canonical()))
+    told = ask(f"run --spec {tmp_path / 'spec.json'} --json")
+    assert said(told) == computed(spec)
+    after = store.bodies(spec.id)
+    if damage == "whole":
+        assert after[: len(before)] == before
+    else:  # from the start: what it had told was taken back
+        assert after[0][0] > before[-1][0]
+
+
+@pytest.mark.slow
+def test_ctrl_c_cancels_and_the_same_question_goes_on_to_the_same_numbers(home: Path):
+    line = f"run --method udp-fedavg {SMALL} --rounds 100 --json"
+    spec = RunSpec(**QUESTION | {"rounds": 100})
+    asked = subprocess.Popen(
+        [sys.executable, "-m", "engine", *line.split()],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may have told us to ignore it
+    )  # fmt: skip
+    store = Store(home)
+    for _ in waiting(asked):
+        if any(row.round >= 2 for row in store.runs()):
+            break
+    asked.send_signal(signal.SIGINT)
+    out, err = asked.communicate(timeout=PATIENCE_S)
+    assert asked.returncode == 1
+    assert json.loads(out)["status"] == "cancelled"
+    assert 1 <= json.loads(out)["rounds-done"] < 100
+    assert err == f"Cancelled. Ask the same again and it goes on: its id is {spec.id}.\n"
+    again = ask(line)
+    assert again.json["status"] == "finished"
+    assert said(again) == computed(spec)
+    assert store.run(spec.id).attempt == 2
+
+
+def waiting(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Look again and again, but not for ever."""
+    last = time.monotonic() + PATIENCE_S
+    while time.monotonic() < last:
+        assert process.poll() is None, process.communicate()
+        yield
+        time.sleep(0.02)
+    raise AssertionError("nothing happened")
+
+
+# --- without a run -----------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_reaches_every_part_and_leaves_no_trace(home: Path):
+    told = ask(
+        "run --method udp_fedavg --set noise=2 --dataset mnist --set dataset.normalise=false --set model.bias=true "
+        "--partition dirichlet --set partition.alpha=5 --rounds 2 --clients 40 --sampled 4 --json --dry-run"
+    )
+    spec = RunSpec(
+        method={"name": "udp-fedavg", "noise": 2.0},
+        dataset={"name": "mnist", "normalise": False},
+        model={"name": "mlp", "bias": True},
+        partition={"name": "dirichlet", "alpha": 5.0},
+        rounds=2,
+        clients=40,
+        sampled=4,
+    )
+    body = told.json
+    assert (told.code, body["id"], body["noise"]) == (0, spec.id, 2.0)
+    assert all(epsilon > 0 for epsilon in body["epsilon"].values())
+    assert body["seconds"] > 0
+    assert not home.exists()
+
+
+def test_a_dry_run_promises_what_the_run_then_spends(finished: tuple[Path, Answer]):
+    told = ask(f"run --method udp-fedavg {SMALL} --dry-run --json")
+    for key in ("id", "epsilon", "accountant", "unit", "adjacency", "delta"):
+        assert told.json[key] == finished[1].json[key]
+    assert "ε = " in ask(f"run --method udp-fedavg {SMALL} --dry-run").out
+
+
+def test_a_dry_run_of_what_cannot_be_is_refused():
+    told = ask("run --dataset cifar10 --clients 4000 --dry-run --json")
+    assert told.code == 2
+    assert told.json["problems"][0]["fatal"]
+    assert told.json["problems"][0]["reason"] in told.sentence()
+
+
+@pytest.mark.parametrize("shelf", SHELVES)
+def test_a_shelf_is_listed(shelf: str):
+    told = ask(f"list {shelf} --json")
+    assert told.code == 0
+    for row in told.json:
+        assert row.keys() == {"name", "title", "summary", "parameters", "guarantee", "source"}
+        assert row["parameters"]["type"] == "object"
+        assert (row["guarantee"] is None) == (shelf != "methods")
+        assert all([row["name"], row["title"], row["summary"]])
+    names = [row["name"] for row in told.json]
+    assert [line.split()[0] for line in ask(f"list {shelf}").out.splitlines()] == names
+    assert {"methods": "fedavg", "datasets": "mnist", "models": "mlp", "partitions": "iid"}.get(shelf) in [None, *names]
+
+
+@pytest.mark.parametrize(("rate", "noise"), [("0.1", "1"), ("1", "4")])
+def test_epsilon_and_noise_are_answered(rate: str, noise: str):
+    told = ask(f"epsilon --noise {noise} --rate {rate} --steps 30 --delta 1e-5 --json")
+    assert told.json == answer_epsilon(float(noise), float(rate), 30, 1e-5)
+    back = ask(f"epsilon --target_epsilon {told.json['prv']} --rate {rate} --steps 30 --delta 1e-5 --json")
+    assert back.json["noise"] == pytest.approx(float(noise), rel=2e-3)
+    assert back.json["prv"] <= told.json["prv"]
+    assert f"{told.json['rdp']:.5g}" in ask(f"epsilon --noise {noise} --rate {rate} --steps 30 --delta 1e-5").out
+
+
+def test_epsilon_that_is_infinite_is_null():
+    assert ask("epsilon --noise 0 --rate 0.1 --steps 3 --delta 1e-5 --json").json == {"prv": None, "rdp": None}
+    assert ask("epsilon --noise 0 --rate 0.1 --steps 3 --delta 1e-5").out.split() == ["prv", "none", "rdp", "none"]
+
+
+def test_it_answers_as_a_program_too():
+    words = ["epsilon", "--noise", "1", "--rate", "1", "--steps", "1", "--delta", "1e-5", "--json"]
+    told = subprocess.run(
+        [sys.executable, "-m", "engine", *words], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert (told.returncode, told.stderr) == (0, "")
+    assert json.loads(told.stdout) == answer_epsilon(1.0, 1.0, 1, 1e-5)

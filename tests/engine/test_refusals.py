@@ -1,0 +1,241 @@
+"""A question that cannot be asked: exit code 2, one sentence with who, the law and the value, and nothing begun."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import __main__
+from engine.runs.database import MIGRATIONS
+from engine.runs.store import Store
+from tests.engine.asked import SMALL, ask
+
+PLAN = "--rate 0.1 --steps 30 --delta 1e-5"
+NOISY = "epsilon --noise 1"
+UDP = "run --method udp-fedavg"
+
+
+def refused(line: str, *words: str) -> str:
+    told = ask(line)
+    assert (told.code, told.out) == (2, "")
+    for word in words:
+        assert word in told.sentence()
+    return told.err
+
+
+# --- questions ---------------------------------------------------------------------------------------------
+
+RUNS = [
+    ("run --method fedavgg", "method: no fedavgg. Did you mean fedavg? Known here: "),
+    ("run --dataset none", "dataset: no none. Known here: cifar10, "),
+    ("run --model none", "model: no none. Known here: "),
+    ("run --partition none", "partition: no none. Known here: "),
+    ("run --preset none", "preset: no none. Known here: "),
+    ("run --rounds -1", "run: rounds: must be a whole number between 0 and 10000, got -1"),
+    ("run --rounds 10001", "run: rounds: must be a whole number between 0 and 10000, got 10001"),
+    ("run --rounds true", "run: rounds: must be a whole number between 0 and 10000, got true"),
+    ("run --rounds NaN", "run: rounds: must be a whole number between 0 and 10000, got nan"),
+    ("run --rounds 1e999", "run: rounds: must be a whole number between 0 and 10000, got inf"),
+    ("run --rounds 2.5", "run: rounds: must be a whole number between 0 and 10000, got 2.5"),
+    ("run --rounds many", "run: rounds: must be a whole number between 0 and 10000, got many"),
+    ("run --lr NaN", "run: lr: must be a number above 0 and at most 100, got nan"),
+    ("run --lr Infinity", "run: lr: must be a number above 0 and at most 100, got inf"),
+    ("run --lr=-Infinity", "run: lr: must be a number above 0 and at most 100, got -inf"),
+    ("run --lr true", "run: lr: must be a number above 0 and at most 100, got true"),
+    ("run --lr 0", "run: lr: must be a number above 0 and at most 100, got 0"),
+    ("run --weight_decay 2", "run: weight-decay: must be a number between 0 and 1, got 2"),
+    ("run --sampling some", "run: sampling: must be one of poisson, fixed, all, auto, got some"),
+    ("run --view nobody", "run: view: must be one of server, aggregate, outsider, client, got nobody"),
+    ("run --clients 5 --sampled 6", "run: sampled: must be at most the 5 clients there are, got 6"),
+    ("run --threads 0", "run: threads: must be a whole number between 1 and 256, got 0"),
+    ("run --threads true", "run: threads: must be a whole number between 1 and 256, got true"),
+    ("run --device cuda:900", "run: device: must be cpu, or cuda where a GPU is found, got cuda:900. Leave"),
+    ("run --device tpu", "run: device: must be cpu, or cuda where a GPU is found, got tpu. Leave --device out"),
+    ("run --target-epsilon 3", "run: view: is missing"),
+    ("run --target-epsilon 3 --view server", "fedavg: has no noise, so no ε can be asked of it. Choose"),
+    (f"{UDP} --target-epsilon Infinity --view server", "run: target-epsilon: must be a number above 0", "got inf"),
+    (f"{UDP} --delta 0", "run: delta: must be a number above 0 and below 1, got 0"),
+    (f"{UDP} --delta 0.01", "run: delta: must be below 1/n = 0.01 for 100 clients, got 0.01. A larger δ"),
+    (f"{UDP} --delta 0.5", "run: delta: must be below 1/n = 0.01 for 100 clients, got 0.5"),
+    (f"{UDP} --set noise=-1", "udp-fedavg: noise: must be a number between 0 and 1000, got -1"),
+    (f"{UDP} --set noise=NaN", "udp-fedavg: noise: must be a number between 0 and 1000, got nan"),
+    (f"{UDP} --set noise=true", "udp-fedavg: noise: must be a number between 0 and 1000, got true"),
+    ("run --set noise=1", "fedavg: noise: no such parameter. Known here: "),
+    ("run --set fog", "run: --set: must be NAME=VALUE, got fog"),
+    ("run --set server.fog=1", "run: --set: must name a parameter of the method", "got server.fog"),
+    ("run --dataset cifar10 --clients 4000", "clients: must be between 1 and the 3,000 training pictures, got 4000"),
+    (
+        "run --partition dirichlet --set partition.alpha=0.01 --dataset mnist",
+        "would get no pictures: every client must get at least one",
+        "Raise alpha, take fewer clients or more pictures",
+    ),
+    ("run --dataset cifar10 --set dataset.full=true", "cifar10: the full set is not on this machine (looked in "),
+    ("run --spec nowhere.json", "spec: nowhere.json: No such file or directory. Name a file"),
+]
+
+
+@pytest.mark.parametrize("question", RUNS, ids=lambda question: question[0])
+def test_a_run_that_cannot_be_asked_is_not_queued(question: tuple[str, ...], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("LEAKLENS_DATA", raising=False)
+    monkeypatch.delenv("LEAKLENS_DOWNLOAD", raising=False)
+    refused(*question)
+    assert Store().runs() == []
+
+
+def test_the_sentence_is_the_same_for_a_script():
+    assert refused("run --rounds -1 --json") == refused("run --rounds -1")
+    assert refused(f"epsilon --noise -1 {PLAN} --json") == refused(f"epsilon --noise -1 {PLAN}")
+
+
+def test_a_gpu_that_is_not_here_is_refused_for_a_dry_run_too(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    refused(f"run {SMALL} --device cuda --dry-run", "run: device: must be cpu", "got cuda")
+
+
+def test_a_spec_file_of_a_newer_format_is_refused(tmp_path: Path):
+    (tmp_path / "spec.json").write_text('{"format": 99}')
+    refused(f"run --spec {tmp_path / 'spec.json'}", "run: the spec has format 99", "Update LeakLens to open it")
+
+
+ONE = "epsilon: noise and target-epsilon: exactly one of them must be given. Give --noise to learn its ε"
+LAWS = {
+    "noise": ("must be a number, at least 0", ["NaN", "Infinity", "-1", "true", "loud", "[1]"]),
+    "rate": ("must be a number between 0 and 1", ["NaN", "2", "-0.1", "true", "loud"]),
+    "steps": ("must be a whole number, at least 0", ["NaN", "Infinity", "-1", "1.5", "true"]),
+    "delta": ("must be a number above 0 and below 1", ["NaN", "0", "1", "-1", "true"]),
+    "target-epsilon": ("must be a number above 0", ["NaN", "Infinity", "0", "-1", "true"]),
+}
+EPSILONS = [
+    (f"epsilon {PLAN}", ONE),
+    (f"epsilon --noise 1 --target-epsilon 1 {PLAN}", ONE),
+    ("epsilon --noise 1 --steps 3 --delta 1e-5", "epsilon: rate: is missing. Give --noise"),
+    ("epsilon --noise 1 --rate 1 --delta 1e-5", "epsilon: steps: is missing. Give --noise"),
+    ("epsilon --noise 1 --rate 1 --steps 3", "epsilon: delta: is missing. Give --noise"),
+    (f"epsilon --target-epsilon 1e-9 {PLAN}", "target ε: must be within reach (the noise 10000 gives ε = ", "Ask for"),
+    *(
+        (f"{'epsilon' if name == 'target-epsilon' else NOISY} {PLAN} --{name} {bad}", f"epsilon: {name}: {law}, got ")
+        for name, (law, many) in LAWS.items()
+        for bad in many
+    ),
+]
+
+
+@pytest.mark.parametrize("question", EPSILONS, ids=lambda question: question[0])
+def test_a_plan_without_an_epsilon_is_refused(question: tuple[str, ...]):
+    refused(*question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("cancel nobody", "run: no nobody. It was never asked for in this home, or it was deleted"),
+        ("delete nobody", "run: no nobody. It was never asked for in this home, or it was deleted"),
+        ("delete ../home", "run: no ../home."),
+        ("attack x --attack map", "attack: not built yet"),
+        ("export x --out page.html", "export: not built yet"),
+        ("bench nothing", "bench: no nothing. Known here: "),
+    ],
+    ids=lambda question: question[0],
+)
+def test_a_command_that_cannot_be_followed_is_refused(question: tuple[str, ...]):
+    refused(*question)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "dance", "list", "list songs", "run --rounds", "run --loud", "run --json=yes", "cancel", "epsilon 3"],
+)
+def test_words_that_are_no_command_are_answered_with_where_to_ask(line: str):
+    told = ask(line)
+    assert (told.code, told.out) == (2, "")
+    assert told.sentence().startswith("python -m engine")
+    assert "--help`." in told.sentence()
+
+
+def test_help_is_no_refusal():
+    assert (ask("--help").code, ask("run --help").code) == (0, 0)
+    assert "--target-epsilon" in ask("run --help").out
+
+
+@pytest.mark.parametrize("line", ["--debug run --rounds -1", "run --rounds -1 --debug"])
+def test_a_traceback_is_shown_on_demand(line: str):
+    told = ask(line)
+    assert told.code == 2
+    assert "Traceback" in told.err
+    assert told.err.endswith("run: rounds: must be a whole number between 0 and 10000, got -1\n")
+
+
+def test_our_own_mistakes_are_one_sentence_too(monkeypatch: pytest.MonkeyPatch):
+    def breaks(asked: object) -> int:
+        raise KeyError("gone")
+
+    monkeypatch.setattr(__main__, "list_runs", breaks)
+    told = ask("runs")
+    assert (told.code, told.out) == (1, "")
+    assert told.sentence() == "KeyError: 'gone'. This should not happen: --debug shows where."
+    assert "Traceback" in ask("runs --debug").err
+
+
+# --- homes -------------------------------------------------------------------------------------------------
+
+
+def a_file_in_its_place(home: Path) -> None:
+    home.write_text("precious")
+
+
+def garbage(home: Path) -> None:
+    home.mkdir()
+    (home / "leaklens.db").write_bytes(b"precious" * 1000)
+
+
+def newer(home: Path) -> None:
+    Store(home).close()
+    with sqlite3.connect(home / "leaklens.db") as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 98}")
+    connection.close()
+
+
+HOMES = [
+    (a_file_in_its_place, "must be in a folder that can be written", "Choose another folder with LEAKLENS_HOME"),
+    (garbage, "cannot be read: file is not a database. Move leaklens.db", "nothing was overwritten"),
+    (newer, f"has version {len(MIGRATIONS) + 98}, this LeakLens knows up to {len(MIGRATIONS)}", "Update LeakLens"),
+]
+
+
+@pytest.mark.parametrize("line", [f"run {SMALL}", "runs", "cancel x", "delete x"], ids=lambda line: line.split()[0])
+@pytest.mark.parametrize(("spoil", "law", "remedy"), HOMES)
+def test_a_home_that_cannot_be_used_is_told_and_left_alone(
+    home: Path, spoil: Callable[[Path], None], law: str, remedy: str, line: str
+):
+    spoil(home)
+    files = [home] if home.is_file() else [home / "leaklens.db"]
+    before = [file.read_bytes() for file in files]
+    assert str(home) in refused(line, law, remedy)
+    assert [file.read_bytes() for file in files] == before
+
+
+def test_tables_of_another_program_are_refused_and_kept(home: Path):
+    home.mkdir()
+    with sqlite3.connect(home / "leaklens.db") as connection:
+        connection.execute("CREATE TABLE songs AS SELECT 'Erlkönig' AS title")
+    refused(f"run {SMALL}", "holds tables of another program", "Move leaklens.db")
+    assert connection.execute("SELECT * FROM songs").fetchall() == [("Erlkönig",)]
+    connection.close()
+
+
+def test_a_full_home_takes_no_more_runs(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LEAKLENS_QUOTA_GB", "1e-9")
+    told = ask(f"run {SMALL} --json")
+    assert (told.code, told.out) == (2, "")
+    assert told.sentence().startswith(f"{home}: holds ")
+    assert " of 1e-09 GB allowed. Delete runs that are no longer needed, or raise LEAKLENS_QUOTA_GB" in told.sentence()
+    monkeypatch.delenv("LEAKLENS_QUOTA_GB")
+    assert ask("runs --json").json == []
+
+
+def test_a_quota_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LEAKLENS_QUOTA_GB", "much")
+    refused(f"run {SMALL}", "LEAKLENS_QUOTA_GB: must be a number above 0, got much")
