@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import sys
 import time
 import traceback
@@ -24,6 +25,11 @@ ERASE = "\r\033[K"  # the line of the bar
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one sentence."""
+
+    def __init__(self, *words: Any, **more: Any) -> None:
+        super().__init__(*words, **more)
+        # any negative number is a value, so that the part itself refuses it and says its law
+        self._negative_number_matcher = re.compile(r"^-(\d|\.\d|[Ii]nf|[Nn]a[Nn])")
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}. Ask `{self.prog} --help`.\n")
@@ -103,7 +109,12 @@ def run(asked: argparse.Namespace) -> int:
         try:
             watch(store, spec.id, quiet=asked.json)
         except KeyboardInterrupt:
+            if store.status(spec.id) == "running" and not supervisor.working:
+                say(f"Run {spec.id} goes on: another command or the dashboard computes it.")
+                return 130
             if store.cancel(spec.id) == "cancelled":
+                while supervisor.working:  # at most a second: it leaves a checkpoint
+                    time.sleep(0.02)
                 say(f"Cancelled. Ask the same again and it goes on: its id is {spec.id}.")
     return answer(store, spec.id, asked.json, asked.debug)
 

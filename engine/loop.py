@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import queue
+import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -40,8 +41,15 @@ NOTE_S = 0.5
 STATES = 8  # kept between the first and the last round, for probes
 
 
-def run(spec: RunSpec, resume: Kept | None = None, *, threads: int = 1, device: str = "cpu") -> Iterator[Event]:
-    """Everything a run says, from its first event, or from a checkpoint, to its end."""
+def run(
+    spec: RunSpec,
+    resume: Kept | None = None,
+    *,
+    threads: int = 1,
+    device: str = "cpu",
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Event]:
+    """Everything a run says, from its first event, or from a checkpoint, to its end; asked to stop, it leaves a checkpoint."""
     began = time.monotonic()
     with quiet_torch(device), Crew(threads) as crew:
         scene = stage(spec, device)
@@ -68,18 +76,19 @@ def run(spec: RunSpec, resume: Kept | None = None, *, threads: int = 1, device: 
                 yield from exposing.kept(scene, seen[0])
             if round in states:
                 yield Kept("state", f"state-{round}", round, payload=state.payload())
-            yield from safe.when_due(state)
+            stopping = stop()
+            yield from safe.when_due(state, now=stopping)
+            if stopping:
+                return
         if state.round:
             yield from spend(scene, ledger, state.round, precise=True)
         yield Kept("state", f"state-{state.round}", state.round, payload=state.payload())
         yield Finished(state.round, round_s(time.monotonic() - began))
 
 
-def run_json(
-    spec: Mapping[str, Any], resume: Kept | None = None, *, threads: int = 1, device: str = "cpu"
-) -> Iterator[Event]:
+def run_json(spec: Mapping[str, Any], resume: Kept | None = None, **how: Any) -> Iterator[Event]:
     """The same from a spec as JSON: what a worker calls."""
-    return run(RunSpec(**spec), resume, threads=threads, device=device)
+    return run(RunSpec(**spec), resume, **how)
 
 
 def introduce(scene: Stage) -> Iterator[Event]:
@@ -216,19 +225,19 @@ class Checkpoints:
     def __init__(self, began: float) -> None:
         self.began, self.due = began, time.monotonic() + CHECKPOINT_S
 
-    def when_due(self, state: State) -> Iterator[Kept]:
-        if (now := time.monotonic()) < self.due:
+    def when_due(self, state: State, now: bool) -> Iterator[Kept]:
+        if (before := time.monotonic()) < self.due and not now:
             return
-        facts = {"seconds": round_s(now - self.began)}
+        facts = {"seconds": round_s(before - self.began)}
         yield Kept("checkpoint", f"checkpoint-{state.round}", state.round, facts, state.payload())
         after = time.monotonic()
-        self.due = after + max(CHECKPOINT_S, 10 * (after - now))
+        self.due = after + max(CHECKPOINT_S, 10 * (after - before))
 
 
 @contextmanager
 def quiet_torch(device: str) -> Iterator[None]:
     """One intra-op thread and no denormals while a run lasts; what was set before comes back."""
-    if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
+    if device != "cpu" and not found_cuda(device):
         raise refusal("run: device", "must be cpu, or cuda where a GPU is found", device, "Leave --device out")
     threads = torch.get_num_threads()
     steady()
@@ -237,6 +246,11 @@ def quiet_torch(device: str) -> Iterator[None]:
     finally:
         torch.set_num_threads(threads)
         torch.set_flush_denormal(False)
+
+
+def found_cuda(device: str) -> bool:
+    named = re.fullmatch(r"cuda(?::(\d+))?", device)
+    return named is not None and int(named[1] or 0) < torch.cuda.device_count()
 
 
 def round_s(seconds: float) -> float:

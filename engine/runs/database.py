@@ -135,7 +135,7 @@ def connect(home: Home) -> sqlite3.Connection:
     connection = sqlite3.connect(home.database, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         connection.row_factory = sqlite3.Row
-        outdated = _outdated(home, connection)
+        outdated = _outdated(home, connection)  # before anything is written: a file of somebody else stays as it is
         _use_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         if outdated:
@@ -166,6 +166,8 @@ def _outdated(home: Home, connection: sqlite3.Connection) -> bool:
             f"{home.database}: has version {version}, this LeakLens knows up to {len(MIGRATIONS)}",
             "Update LeakLens, or choose another folder with LEAKLENS_HOME",
         )
+    if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+        raise damaged(home, "holds tables of another program")
     return version < len(MIGRATIONS)
 
 
@@ -173,10 +175,7 @@ def _migrate(home: Home, connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         _outdated(home, connection)
-        version = _version(connection)
-        if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-            raise damaged(home, "holds tables of another program")
-        for migration in MIGRATIONS[version:]:
+        for migration in MIGRATIONS[_version(connection) :]:
             for statement in migration:
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")

@@ -94,6 +94,11 @@ class Supervisor:
         """Whether a worker waits that has imported what it needs."""
         return any(worker.ready and not worker.busy for worker in list(self._crew))
 
+    @property
+    def working(self) -> bool:
+        """Whether it holds a run."""
+        return bool(self._tasks)
+
     # --- the thread ----------------------------------------------------------------------------------------------
 
     def _live(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import faulthandler
 import importlib
@@ -35,7 +34,7 @@ class Job:
 
     token: str
     run: str
-    entry: str  # `module:function`, called with (spec, resume, threads=, device=)
+    entry: str  # `module:function`, called with (spec, resume, threads=, device=, stop=)
     spec: dict[str, Any]
     resume: dict[str, Any] | None  # a Kept event, its payload is in the home
     home: str
@@ -111,16 +110,15 @@ def perform(job: Job, cancelled: Container[str]) -> Iterator[Line]:
         round = resume.round if resume else 0
         module, _, function = job.entry.partition(":")
         run = getattr(importlib.import_module(module), function)
-        events = iter(run(job.spec, resume, threads=job.threads, device=job.device))
-        for event in events:
+        how = {"threads": job.threads, "device": job.device, "stop": lambda: job.token in cancelled}
+        for event in run(job.spec, resume, **how):
             round = event.round if isinstance(event, Round) else round
             yield _line(_put_aside(home, job.run, event, names))
             if event.ends:
                 return
-            if job.token in cancelled:
-                _close(events)
-                yield _line(Cancelled(round))
-                return
+        if job.token in cancelled:
+            yield _line(Cancelled(round))
+            return
         raise RunFailed("the run ended without a result", "This is a fault of the part that computed it")
     except GeneratorExit:
         raise
@@ -189,14 +187,6 @@ def _put_aside(home: Home, run: str, event: Event, names: dict[str, int]) -> Eve
         raise RunFailed(f"payload {event.name}: kept in two rounds under one name", "Put the round in the name")
     payloads.write(home, run, event.name, event.payload)
     return replace(event, payload=None)
-
-
-def _close(events: Iterator[Event]) -> None:
-    """Let a generator go; what it says or does on its way out changes nothing."""
-    close = getattr(events, "close", None)
-    with contextlib.suppress(Exception):
-        if close:
-            close()
 
 
 if __name__ == "__main__":

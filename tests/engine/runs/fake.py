@@ -20,9 +20,9 @@ from engine.runs import payloads
 EVERY = 3  # rounds between two checkpoints
 
 
-def run(spec: Mapping[str, Any], resume: Kept | None, *, threads: int = 1, device: str = "cpu") -> Iterator[Event]:
+def run(spec: Mapping[str, Any], resume: Kept | None, **how: Any) -> Iterator[Event]:
     """`rounds` of a chaotic map: one wrong bit, or one round too many, changes every later number."""
-    note(spec, f"{spec['id']} {os.getpid()} {resume.round if resume else 0} {threads} {device}")
+    note(spec, f"{spec['id']} {os.getpid()} {resume.round if resume else 0} {how.get('threads')} {how.get('device')}")
     if fault := spec.get("fault"):
         prepare(fault)
     x = np.linspace(0.1, 0.9, 64) + spec.get("seed", 0) / 97
@@ -32,6 +32,8 @@ def run(spec: Mapping[str, Any], resume: Kept | None, *, threads: int = 1, devic
         assert resume.payload is not None
         x = resume.payload["x"]
     for round in range(resume.round + 1 if resume else 1, spec["rounds"] + 1):
+        if how and how["stop"]():
+            return
         yield Round(round, spec["rounds"], 1)
         misbehave(spec, round)
         x = np.modf(np.sin(x * 1.7 + round) * 1e3)[0]

@@ -14,9 +14,9 @@ from engine.events import Event, Kept, Round
 KILLS, MARKS = "LEAKLENS_TEST_KILLS", "LEAKLENS_TEST_MARKS"
 
 
-def run(spec: Mapping[str, Any], resume: Kept | None, *, threads: int = 1, device: str = "cpu") -> Iterator[Event]:
+def run(spec: Mapping[str, Any], resume: Kept | None, **how: Any) -> Iterator[Event]:
     loop.CHECKPOINT_S = 0.0
-    for event in loop.run_json(spec, resume, threads=threads, device=device):
+    for event in loop.run_json(spec, resume, **how):
         yield event
         mark = Path(os.environ[MARKS]) / f"{event.round}" if isinstance(event, Round) else None
         if mark and mark.name in os.environ[KILLS].split(",") and not mark.exists():

@@ -31,7 +31,7 @@ from tests.engine.runs.serve import FAKE
 SCRIPTED: list[Event | BaseException] = []
 
 
-def scripted(spec: Mapping[str, Any], resume: Kept | None, *, threads: int, device: str) -> Iterator[Event]:
+def scripted(spec: Mapping[str, Any], resume: Kept | None, **how: Any) -> Iterator[Event]:
     for one in SCRIPTED:
         if isinstance(one, BaseException):
             raise one
@@ -128,24 +128,20 @@ def test_one_name_for_two_rounds_is_refused(job: Job) -> None:
     assert end.reason == "payload checkpoint: kept in two rounds under one name"
 
 
-def test_a_cancelled_job_stops_between_events_and_wins_over_an_error(job: Job) -> None:
-    closed: list[bool] = []
+def test_a_cancelled_job_ends_where_its_run_stops_and_wins_over_an_error(job: Job) -> None:
+    def polite(*_: Any, stop: Callable[[], bool], **__: Any) -> Iterator[Event]:
+        yield Round(4, 9, 3)
+        if stop():
+            yield Kept("checkpoint", "checkpoint-4", 4, payload={"x": np.zeros(1)})
+            return
+        yield Round(5, 9, 3)
 
-    def watched(*_: Any, **__: Any) -> Iterator[Event]:
-        try:
-            yield Round(4, 9, 3)
-            yield Round(5, 9, 3)
-        finally:
-            closed.append(True)
-            raise ValueError("on the way out")
-
-    fake.watched = watched  # type: ignore[attr-defined]
-    lines = perform(replace(job, entry="tests.engine.runs.fake:watched"), {"token"})
+    fake.polite = polite  # type: ignore[attr-defined]
+    cancelled: set[str] = set()
+    lines = perform(replace(job, entry="tests.engine.runs.fake:polite"), cancelled)
     assert decode(json.loads(next(lines).text)) == Round(4, 9, 3)
-    assert closed == []
-    assert decode(json.loads(next(lines).text)) == Cancelled(4)
-    assert closed == [True]
-    assert list(lines) == []
+    cancelled.add("token")
+    assert [decode(json.loads(line.text)) for line in lines] == [Kept("checkpoint", "checkpoint-4", 4), Cancelled(4)]
     SCRIPTED[:] = [ValueError("broke")]
     (line,) = perform(replace(job, entry=f"{__name__}:scripted"), {"token"})
     assert decode(json.loads(line.text)) == Cancelled(0)
