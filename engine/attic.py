@@ -16,7 +16,7 @@ LIMIT_BYTES = 200_000_000
 
 
 class Attic(MutableMapping[int, Private]):
-    """What clients keep, by client id. The file has no name, so nothing of it stays behind when the process is killed."""
+    """What clients keep, by client id. The file has no name: nothing of it stays behind when the process is killed."""
 
     def __init__(self, limit: int = LIMIT_BYTES) -> None:
         self._limit, self._held = limit, 0

@@ -65,7 +65,7 @@ def before(stage: Stage, round: int, kept: Sequence[Kept], crew: Crew) -> State:
 
 
 def probe(stage: Stage, kept: Sequence[Kept], who: Victim, view: View, crew: Crew) -> Exposure:
-    """What this view would have seen, had the victim's pictures been all the client had. The run itself is not touched."""
+    """What this view would have seen, had the victim's pictures been all the client had; the run is not touched."""
     absent: Mapping[str, str] = stage.guarantee.absent
     if view in absent:
         raise BadInput(f"probe: view: {view} does not apply: {absent[view]}", "Choose another view")

@@ -1,4 +1,4 @@
-"""Record-level DP-SGD inside a client: Poisson batches, one clip per example (ghost clipping by Opacus), Gaussian noise."""
+"""Record-level DP-SGD inside a client: Poisson batches, a clip per example (Opacus' ghost clipping), Gaussian noise."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ def ghost_bench(world: World, weights: Weights, bound: float) -> tuple[Any, list
     if getattr(_here, "owner", None) != (id(world.build), bound):
         # never channels last here: Opacus 1.6 then gets the norms of convolutions wrong, and the clip bounds nothing
         module = world.build(torch.Generator()).to(next(iter(weights.values())).device)
-        _here.ghost = _ghost_class()(
-            module, max_grad_norm=bound, use_ghost_clipping=True, loss_reduction="sum"
-        )
+        _here.ghost = _ghost_class()(module, max_grad_norm=bound, use_ghost_clipping=True, loss_reduction="sum")
         _here.world, _here.owner = world, (id(world.build), bound)
     with torch.no_grad():
         for name, parameter in _here.ghost._module.named_parameters():
@@ -90,7 +88,6 @@ def ghost_bench(world: World, weights: Weights, bound: float) -> tuple[Any, list
 def _ghost_class() -> Any:
     """Opacus is a second of imports, and half-imported modules are seen by other threads: one at a time."""
     with _door:
-        import torch.distributed.tensor  # its hooks look this up and do not import it
         from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import GradSampleModuleFastGradientClipping
 
         # the picture itself needs no gradient, and torch says so at every pass

@@ -1,4 +1,4 @@
-"""What a form shows before the click: ε per view, the promise, what stands in the way, the time it takes, the cliff's place."""
+"""What a form shows before the click: ε per view, the promise, what stands in the way, the time, the cliff's place."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
 def _stops_early(spec: RunSpec, ledger: Ledger) -> tuple[Problem, ...]:
     if spec.budget is None or spec.view is None or not ledger.exceeds(spec.view, spec.budget):
         return ()
-    reason = f"the budget ε = {spec.budget:g} in the {spec.view} view does not last for all {spec.rounds} rounds: the run will stop early"
+    what = f"the budget ε = {spec.budget:g} in the {spec.view} view"
+    reason = f"{what} does not last for all {spec.rounds} rounds: the run will stop early"
     return (Problem(reason, "More noise, fewer rounds or a larger budget go further", fatal=False),)
 
 

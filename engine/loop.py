@@ -49,7 +49,7 @@ def run(
     device: str = "cpu",
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
-    """Everything a run says, from its first event, or from a checkpoint, to its end; asked to stop, it leaves a checkpoint."""
+    """Everything a run says, from its first event or a checkpoint to its end; asked to stop, it leaves a checkpoint."""
     began = time.monotonic()
     with quiet_torch(device), Crew(threads) as crew:
         scene = stage(spec, device)
@@ -149,7 +149,7 @@ def measure(scene: Stage, state: State, crew: Crew) -> Iterator[Event]:
 
 
 def personal(scene: Stage, judged: Mapping[str | int, Weights], right: Tensor, crew: Crew) -> float | None:
-    """The mean over clients of each one's accuracy on its own share of the test pictures; the rest use the global model."""
+    """The mean over clients of each one's accuracy on its own test pictures; the rest use the global model."""
 
     def one(client: int) -> float | None:
         places = scene.test[client]
@@ -197,14 +197,14 @@ def over_budget(scene: Stage, ledger: Ledger, round: int) -> Warned | None:
     ):
         return None
     return Warned(
-        f"stopped after round {round - 1}: round {round} would exceed the budget ε = {spec.budget:g} in the {spec.view} view",
+        """The first and the last round with anybody in it: there the upload of the first client is kept."""
         "More noise, fewer rounds or a larger budget go further",
         round,
     )
 
 
 def recorded_rounds(scene: Stage) -> tuple[int, ...]:
-    """The first and the last round that anybody takes part in: there the first client's upload is kept as the server saw it."""
+    """The first and the last round with anybody in it: there the first client's upload is kept as the server saw it."""
     rounds = range(1, scene.spec.rounds + 1)
     first = next((round for round in rounds if scene.cohort(round)), 0)
     last = next((round for round in reversed(rounds) if scene.cohort(round)), 0)

@@ -1,4 +1,4 @@
-"""The frozen records that cross a wall: what a method knows, what leaves a client, what an attacker gets, what privacy costs."""
+"""Frozen records that cross a wall: what a method knows, what leaves a client, what an attacker gets, what it costs."""
 
 from __future__ import annotations
 

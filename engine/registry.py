@@ -1,4 +1,4 @@
-"""A shelf finds the parts of one package, refuses a name taken twice and answers an unknown name with the known ones."""
+"""A shelf finds the parts of one package, refuses a name taken twice, answers an unknown name with the known ones."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Shelf(Generic[P]):
 
     @staticmethod
     def dump(part: Part) -> dict[str, Any]:
-        """A part as JSON. (Typed with its base class, pydantic alone would write `{}` and all runs would share one id.)"""
+        """A part as JSON: typed with its base class, pydantic alone would write `{}`, the same for every run."""
         return {"name": part.name, **part.question()}
 
     def field(self) -> tuple[PlainValidator, PlainSerializer]:

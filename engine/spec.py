@@ -19,6 +19,7 @@ from engine.records import Local, View
 
 FORMAT = 1  # raised when the same spec would give other results
 
+
 class RunSpec(Declared):
     """A federated training run: what to learn, who takes part, how it is protected."""
 

@@ -178,10 +178,14 @@ def _answerable(draft: Plan, asked: str, method: Method) -> None:
     view = draft.spec.view
     assert view is not None
     if view in method.guarantee(draft.world).absent:
-        raise BadInput(f"run: {asked}: the {view} view does not apply: {draft.guarantee.absent[view]}", "Choose another view")
+        raise BadInput(
+            f"run: {asked}: the {view} view does not apply: {draft.guarantee.absent[view]}", "Choose another view"
+        )
     answer = draft.ledger(draft.spec.rounds, method).answer(view)
     if answer.epsilon is None:
-        raise BadInput(f"run: {asked}: there is no ε in the {view} view: {answer.reason}", "Choose another view or method")
+        raise BadInput(
+            f"run: {asked}: there is no ε in the {view} view: {answer.reason}", "Choose another view or method"
+        )
 
 
 def parameters(world: World) -> int:

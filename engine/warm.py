@@ -1,4 +1,4 @@
-"""What a worker does before its first job comes, so that a click is answered at once: imports, shelves, the default data."""
+"""What a worker does before its first job, so that a click is answered at once: imports, shelves, the default data."""
 
 from __future__ import annotations
 

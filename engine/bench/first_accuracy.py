@@ -1,4 +1,4 @@
-"""From submit to the first measured accuracy in the store: with a warm worker, and from a cold start. There is no peer."""
+"""From submit to the first measured accuracy in the store: with a warm worker, and cold. There is no peer."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ if sys.argv[1] == "scaffold":
     from tests.engine.methods.doubles import Scaffold
     METHODS.names()
     METHODS.add("scaffold", title="SCAFFOLD", source="arXiv:1910.06378")(Scaffold)
-for event in run(RunSpec(method=sys.argv[1], clients=1000, sampled=1000, sampling="all", rounds=3, epochs=1), threads=2):
+spec = RunSpec(method=sys.argv[1], clients=1000, sampling="all", rounds=3, epochs=1)
+for event in run(spec, threads=2):
     pass
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(peak / (1e9 if sys.platform == "darwin" else 1e6))

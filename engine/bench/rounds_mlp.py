@@ -1,4 +1,4 @@
-"""Thirty rounds of FedAvg with the MLP, through `run(spec)`: the peer is an nn.Module with torch's SGD, client after client."""
+"""Thirty rounds of FedAvg with the MLP: the peer is an nn.Module with torch's SGD, client after client."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def measure() -> Row:
 
 
 def module_loop(scene: Stage, threads: int) -> float:
-    """What most code of this field does: one module, torch's optimiser, one client after the other; tested every round."""
+    """What most code of this field does: one module, torch's optimiser, client after client; tested every round."""
     steady()
     torch.set_num_threads(threads)
     spec, module = scene.spec, scene.world.build(torch.Generator())

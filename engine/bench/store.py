@@ -1,4 +1,4 @@
-"""The store: events a second appended by one supervisor, and a run of 300 rounds read back. The peer is JSON lines with fsync."""
+"""Events a second appended by one supervisor, and a long run read back. The peer is JSON lines with fsync."""
 
 from __future__ import annotations
 

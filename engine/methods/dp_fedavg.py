@@ -1,4 +1,4 @@
-"""DP-FedAvg, record level: every client trains by DP-SGD, so that no single picture stands out (Truex 2019, as in arXiv:2302.01068).
+"""DP-FedAvg, record level: every client trains by DP-SGD (Truex 2019, as in arXiv:2302.01068).
 
 Paper → here:  σ → noise,  C → clip (per example),  B → batch (the expected one),  q = B / n_k.
 """
@@ -15,7 +15,20 @@ from pydantic import Field
 from engine import clipping
 from engine.desk import Desk
 from engine.methods.base import METHODS, Averaging, clip_field, noise_field, plain_protocol
-from engine.records import VIEWS, Client, Gaussian, Guarantee, Packet, Protocol, Release, Seat, Upload, View, Weights, World
+from engine.records import (
+    VIEWS,
+    Client,
+    Gaussian,
+    Guarantee,
+    Packet,
+    Protocol,
+    Release,
+    Seat,
+    Upload,
+    View,
+    Weights,
+    World,
+)
 
 
 @METHODS.add("dp-fedavg", title="DP-FedAvg (record level)", source="arXiv:2302.01068")

@@ -15,14 +15,24 @@ from pydantic import Field
 from engine import noise, weights
 from engine.desk import Desk
 from engine.methods.base import METHODS, Averaging, clip_field, noise_field, plain_protocol
-from engine.records import Clear, Client, Gaussian, Guarantee, Memory, Protocol, Release, Seat, Upload, View, Weights, World
-
-FIXED = "a fixed number of clients a round may cost far more than the ε of Poisson sampling, so no ε is claimed"
+from engine.records import (
+    Client,
+    Gaussian,
+    Guarantee,
+    Memory,
+    Protocol,
+    Release,
+    Seat,
+    Upload,
+    View,
+    Weights,
+    World,
+)
 
 
 @METHODS.add("udp-fedavg", title="UDP-FedAvg", source="arXiv:2402.07002")
 class UDPFedAvg(Averaging):
-    """Each client shortens its update to a bound and adds noise before it leaves, so that no single client stands out."""
+    """Each client shortens its update to a bound and adds noise before it leaves, and no single client stands out."""
 
     noise: float = noise_field()
     clip: float = clip_field()
@@ -61,34 +71,43 @@ class UDPFedAvg(Averaging):
         return super().merge(server, uploads, memory, desk)
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
-        size, honest, who = len(cohort), world.honest, tuple(cohort)
-        if self.noise_split == "full-local":
-            together = Gaussian(self.noise * math.sqrt(max(1.0, honest * size)))
-            seen_inside = Gaussian(self.noise * math.sqrt(max(1.0, honest * size - 1)))
-            others = tuple(client for client in range(world.clients) if client not in set(cohort))
-            return (
-                ()
-                if not size
-                else (
-                    Release("server", Gaussian(self.noise), who),
-                    Release("aggregate", together, who),
-                    Release("outsider", together, who, bound="upper bound"),
-                    Release("client", seen_inside, who, observers=who, bound="upper bound"),
-                    Release("client", together, who, observers=others, bound="upper bound"),
-                )
-            )
-        share = max(honest, 1 / max(size, 1))  # the protected client itself always adds its part
-        spread = Gaussian(self.noise * math.sqrt(share), world.rate)
-        amplified = world.sampling != "fixed" or world.rate == 1
-        outside = Release("outsider", spread if amplified else Clear(FIXED), sampling=world.sampling)
-        others = tuple(client for client in range(world.clients) if client not in set(cohort))
-        inside = Gaussian(self.noise * math.sqrt(max(1 / max(size, 1), honest - 1 / max(size, 1))))
+        there = set(cohort)
+        absent = tuple(client for client in range(world.clients) if client not in there)
+        told = self.full_local if self.noise_split == "full-local" else self.shared
+        return told(world, tuple(cohort), absent)
+
+    def shared(self, world: World, who: tuple[int, ...], absent: tuple[int, ...]) -> tuple[Release, ...]:
+        """The clients of a round add one portion together; the protected client itself always adds its part."""
+        # an outsider does not know |S|, so its number may not depend on it
+        spread = Gaussian(self.noise * math.sqrt(max(world.honest, 1 / world.clients)), world.rate)
+        outside = Release("outsider", spread, sampling=world.sampling)
+        watched = replace(outside, view="client", observers=absent)
+        if not who:
+            return outside, watched
+        part = 1 / len(who)
+        together = Gaussian(self.noise * math.sqrt(max(part, world.honest)))
+        but_one = Gaussian(self.noise * math.sqrt(max(part, world.honest - part)))  # a participant knows its own noise
         return (
-            *((Release("server", Gaussian(self.noise / math.sqrt(size)), who),) if size else ()),
-            *((Release("aggregate", Gaussian(self.noise * math.sqrt(share)), who),) if size else ()),
+            Release("server", Gaussian(self.noise / math.sqrt(len(who))), who),
+            Release("aggregate", together, who),
             outside,
-            *((Release("client", inside, who, observers=who),) if size > 1 else ()),
-            replace(outside, view="client", observers=others),
+            *((Release("client", but_one, who, observers=who),) if len(who) > 1 else ()),
+            watched,
+        )
+
+    def full_local(self, world: World, who: tuple[int, ...], absent: tuple[int, ...]) -> tuple[Release, ...]:
+        """Every client adds a whole portion: the noise of the sum tells |S|, so nobody's view is amplified."""
+        if not who:
+            return ()
+        honest = world.honest * len(who)
+        together = Gaussian(self.noise * math.sqrt(max(1.0, honest)))
+        but_one = Gaussian(self.noise * math.sqrt(max(1.0, honest - 1)))
+        return (
+            Release("server", Gaussian(self.noise), who),
+            Release("aggregate", together, who),
+            Release("outsider", together, who, bound="upper bound"),
+            Release("client", but_one, who, observers=who, bound="upper bound"),
+            Release("client", together, who, observers=absent, bound="upper bound"),
         )
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:

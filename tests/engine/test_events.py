@@ -39,7 +39,20 @@ SAID: list[Event] = [
     Round(1, 30, 10, 0.25, {"loss": 0.5}),
     Measured(1, "accuracy", 0.5),
     Measured(1, "accuracy", None, "class 3"),
-    Spent(1, "server", 1.25, "user", "zero-out", 1e-5, "exact", "poisson", "upper bound", "", 7, (0.0, 0.5, 1.0, 1.1, 1.25)),
+    Spent(
+        1,
+        "server",
+        1.25,
+        "user",
+        "zero-out",
+        1e-5,
+        "exact",
+        "poisson",
+        "upper bound",
+        "",
+        7,
+        (0.0, 0.5, 1.0, 1.1, 1.25),
+    ),
     Spent(1, "server", None, "user", "zero-out", 1e-5, "none", "all", reason="it leaves without noise"),
     Pictured("map", 10, 0.5, "picture-10", PAYLOAD),
     Warned("ε is large", "More noise helps", 3),
@@ -96,7 +109,9 @@ def test_no_number_becomes_none_however_deep(value: float) -> None:
 
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
-trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=8)
+trees = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=8
+)
 
 
 @given(trees)

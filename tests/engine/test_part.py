@@ -87,6 +87,17 @@ def test_a_refusal_is_one_sentence(values: dict[str, Any], sentence: str) -> Non
     assert refused(**values) == sentence
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_field_without_limits_takes_numbers_alone(value: float) -> None:
+    class Kettle(Part):
+        """It whistles."""
+
+        litres: float = 1.0
+
+    with pytest.raises(BadInput, match=rf"^kettle: litres: must be a number, got {value}$"):
+        Kettle(litres=value)
+
+
 def test_a_long_value_is_cut() -> None:
     assert len(refused(pot="x" * 5000)) < 120
 
@@ -97,7 +108,7 @@ def test_a_missing_value_is_named() -> None:
 
         flour: int
 
-    with pytest.raises(BadInput, match="^bread: flour: is missing and has no default$"):
+    with pytest.raises(BadInput, match=r"^bread: flour: is missing and has no default$"):
         Bread()
 
 
@@ -140,7 +151,8 @@ def test_a_part_is_frozen() -> None:
 
 def test_names_outside_have_hyphens_and_underscores_are_accepted() -> None:
     assert hyphened("salt_spoons") == "salt-spoons"
-    assert Recipe(**{"salt-spoons": 2.0}) == Recipe(salt_spoons=2) == Recipe().with_(salt_spoons=2.0)
+    hyphens: dict[str, Any] = {"salt-spoons": 2.0}
+    assert Recipe(**hyphens) == Recipe(salt_spoons=2) == Recipe().with_(salt_spoons=2.0)
     assert "salt-spoons" in Recipe().values() and "salt_spoons" not in Recipe().values()
 
 
@@ -153,8 +165,9 @@ def test_with_keeps_the_rest_and_validates_again() -> None:
 
 
 def test_a_list_from_json_becomes_a_tuple() -> None:
-    assert Recipe(spices=["salt", "dill"]).spices == ("salt", "dill")
-    assert hash(Recipe(spices=["salt"])) == hash(Recipe(spices=("salt",)))
+    listed: dict[str, Any] = {"spices": ["salt", "dill"]}
+    assert Recipe(**listed).spices == ("salt", "dill")
+    assert hash(Recipe(**listed)) == hash(Recipe(spices=("salt", "dill")))
 
 
 def test_minus_zero_is_zero() -> None:
@@ -162,11 +175,33 @@ def test_minus_zero_is_zero() -> None:
 
 
 @given(
-    salt=st.floats(0, 10), minutes=st.integers(1, 10**9), guests=st.none() | st.integers(1, 8), spices=st.lists(st.text())
+    salt=st.floats(0, 10),
+    minutes=st.integers(1, 10**9),
+    guests=st.none() | st.integers(1, 8),
+    spices=st.lists(st.text()).map(tuple),
 )
-def test_values_make_the_same_part_again(salt: float, minutes: int, guests: int | None, spices: list[str]) -> None:
+def test_values_make_the_same_part_again(
+    salt: float, minutes: int, guests: int | None, spices: tuple[str, ...]
+) -> None:
     part = Recipe(salt_spoons=salt, minutes=minutes, guests=guests, spices=spices)
     assert Recipe(**part.values()) == part
+
+
+def test_later_fields_at_their_default_are_no_part_of_the_question() -> None:
+    class Older(Part):
+        """As it was."""
+
+        heat: float = 1.0
+
+    class Newer(Older):
+        """A field has come since."""
+
+        later = ("lid_mm",)
+        lid_mm: int | None = None
+
+    assert Newer().question() == Older().question() == {"heat": 1.0}
+    assert Newer(lid_mm=3).question() == {"heat": 1.0, "lid-mm": 3}
+    assert Newer().values() == {"heat": 1.0, "lid-mm": None}
 
 
 def test_the_summary_is_the_first_sentence() -> None:

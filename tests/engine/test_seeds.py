@@ -42,7 +42,7 @@ def test_a_fixed_cohort_has_exactly_k_clients_by_id(seed: int, round: int, clien
     sampled = data.draw(st.integers(1, clients))
     cohort = Seeds(seed).cohort(round, clients, sampled, "fixed")
     assert len(set(cohort)) == sampled and list(cohort) == sorted(cohort)
-    assert 0 <= cohort[0] and cohort[-1] < clients
+    assert cohort[0] >= 0 and cohort[-1] < clients
     assert cohort == Seeds(seed).cohort(round, clients, sampled, "fixed")
 
 

@@ -16,21 +16,24 @@ from engine.datasets import DATASETS
 from engine.errors import BadInput, LeakLensError, NewerVersion
 from engine.methods import METHODS
 from engine.models import MODELS
-from engine.part import Part
+from engine.part import Part, hyphened
 from engine.partitions import PARTITIONS
 from engine.registry import Shelf
-from engine.spec import FORMAT, OPTIONAL, RunSpec
+from engine.spec import FORMAT, RunSpec
 from engine.stage import plan
 from tests.engine.declared import changed
 from tests.engine.small import tiny
 
 SHELVES: dict[str, Shelf[Any]] = {"method": METHODS, "dataset": DATASETS, "model": MODELS, "partition": PARTITIONS}
 ASKED: dict[str, Any] = {  # for each field another legal value, in a question whose noise is to be solved
-    "method": "dp-fedavg", "dataset": "cifar10", "model": "lenet5", "partition": "dirichlet", "rounds": 31, "clients": 99,
-    "sampled": 11, "sampling": "fixed", "epochs": 3, "batch": 33, "lr": 0.2, "momentum": 0.5, "weight_decay": 0.01, "seed": 1,
-    "honest_share": 0.5, "delta": 1e-6, "target_epsilon": 9.0, "budget": 7.0, "view": "client",
+    "method": "dp-fedavg", "dataset": "cifar10", "model": "lenet5", "partition": "dirichlet", "rounds": 31,
+    "clients": 99, "sampled": 11, "sampling": "fixed", "epochs": 3, "batch": 33, "lr": 0.2, "momentum": 0.5,
+    "weight_decay": 0.01, "seed": 1, "honest_share": 0.5, "delta": 1e-6, "target_epsilon": 9.0, "budget": 7.0,
+    "view": "client",
 }  # fmt: skip
 BASE: dict[str, Any] = {"method": "udp-fedavg", "target_epsilon": 8.0, "view": "server"}
+OPTIONAL = [hyphened(name) for name in RunSpec.later]
+UDP, NOISE = "udp-fedavg", "udp-fedavg: noise: must be a number between 0 and 1000"
 
 
 def again(spec: RunSpec) -> RunSpec:
@@ -80,7 +83,9 @@ def test_the_id_is_a_hash_of_the_question_and_the_format() -> None:
 
 def test_optional_fields_at_their_default_are_left_out() -> None:
     assert not set(OPTIONAL) & set(RunSpec().canonical())
-    explicit = RunSpec(momentum=0.0, weight_decay=0.0, honest_share=1.0, delta=None, target_epsilon=None, view=None, budget=None)
+    explicit = RunSpec(
+        momentum=0.0, weight_decay=0.0, honest_share=1.0, delta=None, target_epsilon=None, view=None, budget=None
+    )
     assert explicit.id == RunSpec().id
     full = RunSpec(**{**BASE, **{name.replace("-", "_"): ASKED[name.replace("-", "_")] for name in OPTIONAL}})
     assert set(OPTIONAL) <= set(full.canonical())
@@ -106,8 +111,9 @@ def test_what_is_resolved_has_the_id_of_what_is_said(auto: dict[str, Any], expli
     [
         ({"weight_decay": 0.1}, {"weight-decay": 0.1}),
         ({"method": "udp_fedavg"}, {"method": "udp-fedavg"}),
-        ({"method": {"name": "udp_fedavg", "noise_split": "full-local"}}, {"method": {"name": "udp-fedavg", "noise-split": "full-local"}}),
-        ({"partition": {"name": "classes_per_client", "classes": 3}}, {"partition": {"classes": 3, "name": "classes-per-client"}}),
+        ({"method": {"name": "udp_fedavg", "noise_split": "full-local"}},
+         {"method": {"name": UDP, "noise-split": "full-local"}}),
+        ({"partition": {"name": "classes_per_client"}}, {"partition": "classes-per-client"}),
         ({"lr": 1}, {"lr": 1.0}),
         ({"method": {"name": "udp-fedavg", "noise": 2}}, {"method": {"name": "udp-fedavg", "noise": 2.0}}),
         ({"method": {"name": "udp-fedavg", "noise": -0.0}}, {"method": {"name": "udp-fedavg", "noise": 0.0}}),
@@ -127,7 +133,9 @@ def test_a_view_without_a_number_is_no_question() -> None:
 def test_a_target_decides_the_noise_so_the_noise_asked_for_is_forgotten() -> None:
     ids = {RunSpec(**{**BASE, "method": {"name": "udp-fedavg", "noise": noise}}).id for noise in (0.0, 1.0, 3.0)}
     assert len(ids) == 1
-    budgets = {RunSpec(method={"name": "udp-fedavg", "noise": noise}, budget=8.0, view="server").id for noise in (1.0, 3.0)}
+    budgets = {
+        RunSpec(method={"name": "udp-fedavg", "noise": noise}, budget=8.0, view="server").id for noise in (1.0, 3.0)
+    }
     assert len(budgets) == 2
     clipped = RunSpec(**{**BASE, "method": {"name": "udp-fedavg", "clip": 3.0}})
     assert clipped.id not in ids
@@ -140,25 +148,37 @@ def legal(field: FieldInfo) -> st.SearchStrategy[Any]:
     """Any value the declaration allows."""
     if get_origin(field.annotation) is Literal:
         return st.sampled_from(get_args(field.annotation))
-    bounds = {key: getattr(rule, key) for rule in field.metadata for key in ("ge", "gt", "le", "lt") if hasattr(rule, key)}
+    bounds = {
+        key: getattr(rule, key) for rule in field.metadata for key in ("ge", "gt", "le", "lt") if hasattr(rule, key)
+    }
     low, high = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
     if field.annotation is int:
         return st.integers(low, high)
     if field.annotation is float:
-        ends = {"exclude_min": "gt" in bounds, "exclude_max": "lt" in bounds}
+        ends: dict[str, Any] = {"exclude_min": "gt" in bounds, "exclude_max": "lt" in bounds}
         return st.floats(low, high, allow_nan=False, allow_infinity=False, **ends)
     assert field.annotation is bool, field
     return st.booleans()
 
 
 def any_part(shelf: Shelf[Any]) -> st.SearchStrategy[Any]:
-    return st.one_of([st.builds(part, **{name: legal(field) for name, field in part.model_fields.items()}) for part in shelf])
+    return st.one_of(
+        [st.builds(part, **{name: legal(field) for name, field in part.model_fields.items()}) for part in shelf]
+    )
 
 
-plain = {name: legal(RunSpec.model_fields[name]) for name in ("rounds", "epochs", "batch", "lr", "momentum", "weight_decay", "seed", "honest_share")}
+plain = {
+    name: legal(RunSpec.model_fields[name])
+    for name in ("rounds", "epochs", "batch", "lr", "momentum", "weight_decay", "seed", "honest_share")
+}
 questions = st.fixed_dictionaries(
-    {}, optional={**{name: any_part(shelf) for name, shelf in SHELVES.items()}, **plain, "delta": st.none() | st.floats(1e-12, 0.5)}
-)  # fmt: skip
+    {},
+    optional={
+        **{name: any_part(shelf) for name, shelf in SHELVES.items()},
+        **plain,
+        "delta": st.none() | st.floats(1e-12, 0.5),
+    },
+)
 counts = st.integers(1, 10_000).flatmap(lambda clients: st.tuples(st.just(clients), st.integers(1, clients)))
 
 
@@ -177,12 +197,14 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"method": {"name": "udp-fedavg", "noise": -1}}, "udp-fedavg: noise: must be a number between 0 and 1000, got -1"),
-        ({"method": {"name": "udp-fedavg", "noise": math.nan}}, "udp-fedavg: noise: must be a number between 0 and 1000, got nan"),
-        ({"method": {"name": "dp-fedavg", "clip": math.inf}}, "dp-fedavg: clip: must be a number above 0 and at most 1000, got inf"),
-        ({"method": {"name": "udp-fedavg", "noise": True}}, "udp-fedavg: noise: must be a number between 0 and 1000, got true"),
+        ({"method": {"name": "udp-fedavg", "noise": -1}}, f"{NOISE}, got -1"),
+        ({"method": {"name": "udp-fedavg", "noise": math.nan}}, f"{NOISE}, got nan"),
+        ({"method": {"name": "dp-fedavg", "clip": math.inf}},
+         "dp-fedavg: clip: must be a number above 0 and at most 1000, got inf"),
+        ({"method": {"name": "udp-fedavg", "noise": True}}, f"{NOISE}, got true"),
         ({"method": {"name": "fedsgd", "batches": "two"}}, "fedsgd: batches: must be one of every, one, got two"),
-        ({"method": {"name": "fedavg", "noise": 1.0}}, "fedavg: noise: no such parameter. Known here: weighting, server-step."),
+        ({"method": {"name": "fedavg", "noise": 1.0}},
+         "fedavg: noise: no such parameter. Known here: weighting, server-step."),
         ({"model": {"name": "mlp", "bias": 1}}, "mlp: bias: must be true or false, got 1"),
         ({"dataset": "mnits"}, "dataset: no mnits. Did you mean mnist? Known here: cifar10, fashion-mnist, mnist."),
         ({"method": None}, "method: must be a name, or an object with a name, got None"),
@@ -194,7 +216,8 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
         ({"lr": "0.1"}, 'run: lr: must be a number above 0 and at most 100, got "0.1"'),
         ({"clients": 0}, "run: clients: must be a whole number between 1 and 10000, got 0"),
         ({"sampled": 101}, "run: sampled: must be at most the 100 clients there are, got 101. Ask for fewer."),
-        ({"sampling": "all", "sampled": 10}, "run: sampled: must be all 100 clients where sampling is all, got 10. Leave it out."),
+        ({"sampling": "all", "sampled": 10},
+         "run: sampled: must be all 100 clients where sampling is all, got 10. Leave it out."),
         ({"sampling": "some"}, "run: sampling: must be one of poisson, fixed, all, auto, got some"),
         ({"view": "nobody"}, "run: view: must be one of server, aggregate, outsider, client, got nobody"),
         ({"seed": 2**54}, "run: seed: must be a whole number between 0 and 9007199254740992, got 18014398509481984"),
@@ -207,7 +230,8 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
                                                   "Name who looks: server, aggregate, outsider or client."),
         ({"target_epsilon": 8.0, "view": "server"}, "fedavg: has no noise, so no ε can be asked of it. "
                                                     "Choose a method with noise, such as udp-fedavg."),
-        ({"target_epsilon": 0, "view": "server"}, "run: target-epsilon: must be a number above 0 and at most 1e+06, got 0"),
+        ({"target_epsilon": 0, "view": "server"},
+         "run: target-epsilon: must be a number above 0 and at most 1e+06, got 0"),
     ],
 )  # fmt: skip
 def test_a_bad_question_is_answered_with_one_clear_sentence(asked: dict[str, Any], sentence: str) -> None:
@@ -219,13 +243,15 @@ def test_a_bad_question_is_answered_with_one_clear_sentence(asked: dict[str, Any
 
 
 def test_an_unknown_field_is_answered_with_the_known_ones() -> None:
-    assert refused(planet="Mars").startswith("run: planet: no such parameter. Known here: method, dataset, model, partition, rounds,")
+    assert refused(planet="Mars").startswith(
+        "run: planet: no such parameter. Known here: method, dataset, model, partition, rounds,"
+    )
 
 
 @pytest.mark.parametrize("written", [FORMAT + 1, "x", 1.5])
 def test_a_newer_format_is_refused_whatever_else_it_says(written: Any) -> None:
     with pytest.raises(NewerVersion) as caught:
-        RunSpec(**{"format": written, "planet": "Mars"})
+        RunSpec(format=written, planet="Mars")
     assert str(caught.value) == (
         f"run: the spec has format {written}, and this LeakLens knows up to {FORMAT}. Update LeakLens to open it."
     )

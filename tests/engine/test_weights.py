@@ -24,7 +24,10 @@ def tensors(draw: st.DrawFn) -> dict[str, Tensor]:
 
 
 def random(seed: int, **shapes: tuple[int, ...]) -> dict[str, Tensor]:
-    return {name: torch.randn(shape, generator=Seeds(seed).rng("test", place)) for place, (name, shape) in enumerate(shapes.items())}
+    return {
+        name: torch.randn(shape, generator=Seeds(seed).rng("test", place))
+        for place, (name, shape) in enumerate(shapes.items())
+    }
 
 
 A, B = random(1, w=(3, 4), b=(5,)), random(2, w=(3, 4), b=(5,))
@@ -51,7 +54,9 @@ def test_the_norm_is_one_over_everything() -> None:
     assert weights.norm({"a": torch.tensor([3.0]), "b": torch.tensor([[0.0, 4.0]])}) == 5.0
     many = {"a": torch.full((1_000_000,), 1e-3)}
     assert weights.norm(many) == pytest.approx(1.0, rel=1e-6)
-    assert weights.norm({"a": torch.tensor([1e30, 0.0])}) == pytest.approx(1e30)  # its square is no single-precision number
+    assert weights.norm({"a": torch.tensor([1e30, 0.0])}) == pytest.approx(
+        1e30
+    )  # its square is no single-precision number
 
 
 @given(tensors(), st.floats(1e-3, 1e3))

@@ -1,4 +1,4 @@
-"""Two methods that are no product, kept to hold the contract to its word: server memory, private parts, and models of one's own."""
+"""Two methods that are no product, kept to try the contract: server memory, private parts, models of one's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.training import Extra
 
 
 class Scaffold(Averaging):
-    """SCAFFOLD (arXiv:1910.06378): control variates c (server) and c_k (client) correct the drift of each local step."""
+    """SCAFFOLD (arXiv:1910.06378): control variates c (server) and c_k (client) correct the drift of local steps."""
 
     def begin(self, world: World) -> Memory:
         return weights.zeros(world.weights)

@@ -1,4 +1,4 @@
-"""What every method must keep, found on the shelf without editing this file; two doubles hold the contract to its word."""
+"""What every method must keep, found on the shelf without editing this file; two doubles try the contract itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine import breach
 from engine.desk import Crew
 from engine.events import Finished, Kept, Measured, Spent, decode, encode
 from engine.loop import run
-from engine.methods import METHODS
+from engine.methods import METHODS, Method
 from engine.records import VIEWS, Gaussian, Seat, Status
 from engine.rounds import opening, play
 from engine.spec import RunSpec
@@ -22,7 +22,7 @@ from tests.engine.declared import changed
 from tests.engine.methods.doubles import PrivateHead, Scaffold
 from tests.engine.small import accuracies, tiny, told
 
-DOUBLES = {"double-scaffold": Scaffold, "double-private-head": PrivateHead}
+DOUBLES: dict[str, type[Method]] = {"double-scaffold": Scaffold, "double-private-head": PrivateHead}
 REAL = METHODS.names()
 DROPOUT = {"name": "mlp", "dropout": 0.4, "hidden": 16}
 

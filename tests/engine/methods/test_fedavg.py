@@ -1,0 +1,92 @@
+"""FedAvg: the mean of what clients send, each counted once or by its pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from engine import training, weights
+from engine.desk import Crew
+from engine.methods import METHODS, Method
+from engine.records import VIEWS, Clear, Seat, Upload
+from engine.rounds import Exchange, opening, play, server_desk
+from engine.stage import Stage, stage
+from tests.engine.small import tiny
+
+
+def scene(**asked: Any) -> Stage:
+    return stage(tiny(model={"name": "mlp", "hidden": 8}, partition={"name": "dirichlet", "alpha": 0.5}, **asked))
+
+
+def merged(method: Method, there: Stage, uploads: list[Upload]) -> dict[str, torch.Tensor]:
+    with Crew(1) as crew:
+        desk = server_desk(there, [upload.client for upload in uploads], 1, 1, 1, crew)
+        server, memory = method.merge(there.world.weights, uploads, {}, desk)
+    assert memory == {}
+    return weights.subtract(server, there.world.weights)
+
+
+def uploads(there: Stage, clients: tuple[int, ...]) -> list[Upload]:
+    """Client k sends k + 1 everywhere."""
+    return [
+        Upload(k, "update", {n: torch.full_like(t, k + 1.0) for n, t in there.world.weights.items()}) for k in clients
+    ]
+
+
+@pytest.mark.parametrize("weighting", ["uniform", "size"])
+@pytest.mark.parametrize("step", [1.0, 0.25])
+def test_the_server_adds_the_weighted_mean(weighting: str, step: float) -> None:
+    there, who = scene(), (0, 3, 11)
+    shares = [there.world.sizes[k] if weighting == "size" else 1 for k in who]
+    expected = step * sum(share * (k + 1) for share, k in zip(shares, who, strict=True)) / sum(shares)
+    method = METHODS.make({"name": "fedavg", "weighting": weighting, "server-step": step})
+    for tensor in merged(method, there, uploads(there, who)).values():
+        torch.testing.assert_close(tensor, torch.full_like(tensor, expected), rtol=1e-5, atol=1e-5)
+    assert len(set(shares)) == (3 if weighting == "size" else 1)
+
+
+def test_without_uploads_nothing_changes() -> None:
+    there = scene()
+    assert not any(tensor.any() for tensor in merged(METHODS.make("fedavg"), there, []).values())
+
+
+def test_a_round_is_the_mean_of_what_each_client_learns_alone() -> None:
+    there, seen = scene(method={"name": "fedavg", "weighting": "size"}), list[Exchange]()
+    with Crew(2) as crew:
+        state = play(there, opening(there), 1, crew, watch=seen.append)
+        cohort, alone = there.cohort(1), replace(there, world=replace(there.world, stacked=None))
+        ends = [end_of(alone, client, crew) for client in cohort]
+    share = [there.world.sizes[client] for client in cohort]
+    mean = weights.total(ends, [one / sum(share) for one in share])
+    assert [upload.client for upload in seen[0].uploads] == list(cohort)
+    for name, tensor in state.server.items():
+        torch.testing.assert_close(tensor, mean[name], rtol=1e-4, atol=1e-5)
+
+
+def end_of(there: Stage, client: int, crew: Crew) -> dict[str, torch.Tensor]:
+    from engine.rounds import seated
+
+    cohort = there.cohort(1)
+    desk = seated(there, cohort, 1, 1, 1, crew)[cohort.index(client)]
+    return dict(training.fit_one(desk, there.world.weights, there.client(client)))
+
+
+def test_it_promises_nothing_and_says_so() -> None:
+    there, method = scene(), METHODS.make("fedavg")
+    assert method.unit() is None and method.guarantee(there.world).status == "none"
+    releases = method.releases(there.world, 1, (0, 3))
+    assert [one.view for one in releases] == list(VIEWS) and all(isinstance(one.law, Clear) for one in releases)
+
+
+@pytest.mark.parametrize(("view", "uploads"), [("server", 1), ("aggregate", 6), ("outsider", 5), ("client", 5)])
+def test_the_public_facts(view: Any, uploads: int) -> None:
+    there = scene(sampled=5, epochs=3)
+    size = there.world.sizes[7]
+    told = METHODS.make({"name": "fedavg", "server-step": 0.5}).protocol(there.world, Seat(7, 0, 1, 1, 1, 6), view)
+    assert (told.kind, told.clip, told.noise, told.std, told.bound) == ("update", "none", "none", 0.0, None)
+    assert (told.uploads, told.server_step, told.steps) == (uploads, 0.5, 3 * -(-size // 100))
+    assert told.batch == min(size, 100) and told.drawing == ("whole" if size <= 100 else "shuffled")
+    assert told.pictures is None and (told.mean, told.scale) == (there.world.mean, there.world.std)

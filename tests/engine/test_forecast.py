@@ -1,0 +1,196 @@
+"""The forecast is no estimate: its ε is the one the run will spend, and its noise the one the run will use."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.events import Finished, Spent, Started, Warned
+from engine.forecast import forecast
+from engine.loop import run
+from engine.methods import METHODS
+from engine.privacy.ledger import Answer
+from engine.records import VIEWS
+from engine.spec import RunSpec
+from engine.stage import Plan, plan
+from tests.engine.small import tiny
+
+FULL = {"name": "udp-fedavg", "noise-split": "full-local"}
+PRIVATE = ["udp-fedavg", FULL, "dp-fedavg"]
+
+
+def few(**asked: Any) -> RunSpec:
+    """Twelve clients and a narrow model: what is spent does not depend on either."""
+    many = {"sampled": 12 if asked.get("sampling") == "all" else 4}
+    return tiny(clients=12, batch=400, model={"name": "mlp", "hidden": 4}, **many, **asked)
+
+
+def words(said: Answer | Spent) -> tuple[Any, ...]:
+    return (
+        said.view,
+        said.unit,
+        said.adjacency,
+        said.delta,
+        said.accountant,
+        said.sampling,
+        said.bound,
+        said.reason,
+        said.worst,
+    )
+
+
+def same(forecasted: tuple[Answer, ...], spent: list[Spent]) -> None:
+    assert [words(one) for one in forecasted] == [words(one) for one in spent]
+    for one, other in zip(forecasted, spent, strict=True):
+        assert (one.epsilon is None) == (other.epsilon is None)
+        assert one.epsilon is None or one.epsilon == pytest.approx(other.epsilon, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "partition"), [("poisson", "iid"), ("poisson", "dirichlet"), ("fixed", "iid"), ("all", "dirichlet")]
+)
+@pytest.mark.parametrize("method", PRIVATE, ids=["udp", "udp full-local", "dp"])
+def test_the_forecast_is_what_the_run_spends(method: Any, sampling: str, partition: str) -> None:
+    spec = few(method=method, sampling=sampling, partition=partition)
+    spent = [one for one in run(spec) if isinstance(one, Spent)]
+    views = len({one.view for one in spent})
+    assert views == len(VIEWS) and {one.round for one in spent[-2 * views :]} == {2}
+    same(forecast(spec).answers, spent[-2 * views : -views])
+    same(forecast(spec, precise=True).answers, spent[-views:])
+    amplified = method == "udp-fedavg" and sampling == "fixed"
+    assert any(one.epsilon is None for one in spent) is amplified  # no bound is known there, so none is told
+
+
+def test_where_nothing_is_promised_the_forecast_says_why() -> None:
+    told = forecast(few(method="fedavg"))
+    assert {one.view for one in told.answers} == set(VIEWS)
+    assert all(one.epsilon is None and one.reason for one in told.answers)
+    assert told.guarantee is not None and told.guarantee.status == "none" and told.noise is None
+
+
+# --- a target ε is reached ---------------------------------------------------------------------------------
+
+
+TARGETS = [("udp-fedavg", target, view) for target in (8.0, 4.0) for view in VIEWS]
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "view"), [*TARGETS, ("dp-fedavg", 8.0, "server"), ("dp-fedavg", 4.0, "client")]
+)
+def test_a_target_is_reached_and_not_overpaid(method: str, target: float, view: str) -> None:
+    spec = few(method=method, target_epsilon=target, view=view, rounds=3)
+    told = forecast(spec, precise=True)
+    epsilon = next(one.epsilon for one in told.answers if one.view == view)
+    assert epsilon is not None and 0.97 * target < epsilon <= target
+    assert not told.problems
+
+
+@pytest.mark.parametrize("view", ["server", "outsider"])
+def test_the_run_uses_the_noise_of_the_forecast(view: str) -> None:
+    spec = few(method="udp-fedavg", target_epsilon=8.0, view=view)
+    told, events = forecast(spec, precise=True), list(run(spec))
+    started = next(one for one in events if isinstance(one, Started))
+    assert started.facts["noise"] == told.noise == plan(spec).method.noise != 1.0  # type: ignore[attr-defined]
+    assert started.facts["delta"] == told.delta and started.run == told.id
+    last = [one for one in events if isinstance(one, Spent) and one.view == view][-1]
+    assert last.epsilon is not None and 0.97 * 8 < last.epsilon <= 8
+
+
+# --- a budget ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("share", "enough"), [(0.9, False), (0.999, False), (1.001, True), (1.5, True)])
+def test_a_budget_that_will_not_last_is_said_and_it_is_true(share: float, enough: bool) -> None:
+    """Judged by the number of record: a budget between PRV and Rényi is enough."""
+    asked: dict[str, Any] = {"method": "udp-fedavg", "rounds": 4}
+    answer = next(one for one in forecast(few(**asked), precise=True).answers if one.view == "outsider")
+    renyi = next(one for one in forecast(few(**asked)).answers if one.view == "outsider")
+    assert answer.epsilon is not None and renyi.epsilon is not None and renyi.epsilon > 1.001 * answer.epsilon
+    spec = few(**asked, budget=share * answer.epsilon, view="outsider")
+    problems, events = forecast(spec).problems, list(run(spec))
+    assert isinstance(events[-1], Finished) and (events[-1].rounds == 4) is enough
+    assert (not problems) is enough and all(not one.fatal and one.remedy for one in problems)
+    assert enough or f"does not last for all {spec.rounds} rounds" in problems[0].reason
+    stopped = [one for one in events if isinstance(one, Warned) and "would exceed the budget" in one.reason]
+    assert bool(stopped) is not enough
+
+
+# --- how ε moves -------------------------------------------------------------------------------------------
+
+
+@cache
+def outline(sampled: int) -> Plan:
+    return plan(tiny(method="udp-fedavg", sampled=sampled, rounds=1))
+
+
+def spends(view: str, noise: float, rounds: int, sampled: int = 6) -> float:
+    method = METHODS.make({"name": "udp-fedavg", "noise": noise})
+    epsilon = outline(sampled).ledger(rounds, method).answer(view).epsilon  # type: ignore[arg-type]
+    assert epsilon is not None and math.isfinite(epsilon)
+    return epsilon
+
+
+few_tries = settings(max_examples=12)
+noises, lengths, rates = st.floats(0.5, 5), st.integers(1, 12), st.integers(1, 20)
+known = st.sampled_from(["server", "aggregate", "outsider"])  # in `client`, more clients also hide one another
+
+
+@few_tries
+@given(st.sampled_from(VIEWS), noises, lengths)
+def test_epsilon_never_falls_with_rounds(view: str, noise: float, rounds: int) -> None:
+    assert spends(view, noise, rounds) <= spends(view, noise, rounds + 1)
+    assert spends(view, noise, 1) < spends(view, noise, rounds + 12)
+
+
+@few_tries
+@given(known, noises, lengths, rates)
+def test_epsilon_never_falls_with_the_rate(view: str, noise: float, rounds: int, sampled: int) -> None:
+    assert spends(view, noise, rounds, sampled) <= spends(view, noise, rounds, sampled + 1) + 1e-9
+    assert spends(view, noise, rounds + 6, sampled) < spends(view, noise, rounds + 6, 40)
+
+
+@few_tries
+@given(st.sampled_from(VIEWS), noises, st.floats(1.05, 3), lengths)
+def test_epsilon_falls_with_noise(view: str, noise: float, factor: float, rounds: int) -> None:
+    assert spends(view, noise * factor, rounds + 3) < spends(view, noise, rounds + 3)
+
+
+# --- what else a form shows --------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_asked_comes_back_as_a_problem() -> None:
+    told = forecast(tiny(method="udp-fedavg", delta=0.5))
+    assert told.fatal and not told.answers and told.id == tiny(method="udp-fedavg", delta=0.5).id
+    assert told.problems[0].reason == "run: delta: must be below 1/n = 0.025 for 40 clients, got 0.5"
+    empty = forecast(tiny(partition={"name": "dirichlet", "alpha": 0.001}, clients=1000))
+    assert empty.fatal and len(empty.problems) == 1 and "would get no pictures" in empty.problems[0].reason
+
+
+def test_no_picture_is_read_and_torchs_own_chance_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = few(method="udp-fedavg")
+    monkeypatch.setattr(type(spec.dataset), "load", None)  # reading a picture would fail
+    before = torch.random.get_rng_state()
+    told = forecast(spec)
+    assert told.answers and torch.equal(before, torch.random.get_rng_state())
+    assert told.facts == {"sizes": [1000, 1000], "parameters": 784 * 4 + 4 * 10}
+
+
+def test_the_time_it_takes_grows_with_the_work() -> None:
+    one, many = forecast(few(method="fedavg", rounds=1)).seconds, forecast(few(method="fedavg", rounds=50)).seconds
+    assert one is not None and many is not None and 0 < one < math.inf
+    assert many == pytest.approx(50 * one)  # timed once on this machine
+
+
+def test_the_cliff_is_told_as_noise_over_signal() -> None:
+    told = forecast(few(method={**FULL, "noise": 2.0, "clip": 3.0})).cliff
+    assert told is not None and told.parameters == 784 * 4 + 4 * 10
+    assert told.ratio == pytest.approx(2.0 * math.sqrt(told.parameters))  # C stands on both sides
+    assert (told.noise_from, told.noise_to) == pytest.approx([end / math.sqrt(told.parameters) for end in told.region])
+    open_ = forecast(few(method="fedavg")).cliff
+    assert open_ is not None and open_.ratio is None

@@ -1,0 +1,181 @@
+"""What is settled before the first round: who holds what, first weights, δ, and the noise in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from engine.errors import BadInput
+from engine.methods import METHODS
+from engine.models import MODELS, Model
+from engine.part import Problem
+from engine.privacy.ledger import Ledger
+from engine.stage import plan, stage
+from tests.engine.small import tiny
+
+
+def refused(**asked: Any) -> str:
+    with pytest.raises(BadInput) as caught:
+        plan(tiny(**asked))
+    return str(caught.value)
+
+
+def test_the_world_is_what_was_asked() -> None:
+    spec = tiny(method="udp-fedavg", honest_share=0.75, momentum=0.5, weight_decay=0.01)
+    world = plan(spec).world
+    assert (world.clients, world.sampled, world.sampling, world.rounds, world.honest) == (40, 6, "poisson", 2, 0.75)
+    assert (world.local, world.rate) == (spec.local, 6 / 40)
+    assert (world.shape, world.classes, len(world.sizes), sum(world.sizes)) == ((1, 28, 28), 10, 40, 12_000)
+    assert (world.mean, world.std) == (spec.dataset.centre, spec.dataset.spread)
+    plain = plan(tiny(dataset={"name": "cifar10", "normalise": False})).world
+    assert (plain.mean, plain.std) == ((0.0,) * 3, (1.0,) * 3)
+
+
+@pytest.mark.parametrize("partition", ["iid", "dirichlet"])
+def test_every_picture_goes_to_one_client_and_nothing_is_changed_on_the_way(partition: str) -> None:
+    scene = stage(tiny(partition=partition))
+    data = scene.spec.dataset.load()
+    assert torch.equal(torch.cat(scene.train).sort().values, torch.arange(len(data.train_y)))
+    assert torch.equal(torch.cat(scene.test).sort().values, torch.arange(len(data.test_y)))
+    mean, std = scene.world.mean[0], scene.world.std[0]
+    for client in (scene.client(0), scene.client(17), scene.client(39)):
+        places = scene.train[client.id]
+        assert len(client.y) == scene.world.sizes[client.id]
+        assert torch.equal(client.y, data.train_y[places])
+        torch.testing.assert_close(client.x * std + mean, data.train_x[places], atol=1e-5, rtol=0)
+    torch.testing.assert_close(scene.test_x * std + mean, data.test_x, atol=1e-5, rtol=0)
+    assert (
+        float(data.train_x.min()) == 0 and float(data.train_x.max()) == 1
+    )  # what others share is not normalised in place
+
+
+def test_a_plan_is_a_stage_without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = tiny(method="udp-fedavg", partition="dirichlet")
+    whole = stage(spec)
+    monkeypatch.setattr(type(spec.dataset), "load", None)  # reading a picture would fail
+    outline = plan(spec)
+    assert outline.world.sizes == whole.world.sizes and outline.delta == whole.delta
+    assert all(torch.equal(outline.world.weights[name], tensor) for name, tensor in whole.world.weights.items())
+    assert outline.cohort(1) == whole.cohort(1)
+    counts = outline.counts()
+    assert counts["train"].shape == (40, 10) and counts["train"].sum(1).tolist() == list(outline.world.sizes)
+    assert int(counts["test"].sum()) == len(whole.test_labels)
+
+
+def test_first_weights_follow_the_seed_alone() -> None:
+    first, again, other = (plan(spec).world.weights for spec in (tiny(), tiny(method="fedsgd", rounds=9), tiny(seed=4)))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert all(not torch.equal(first[name], other[name]) for name in first)
+
+
+# --- δ -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "delta"),
+    [
+        ({"method": "udp-fedavg"}, 1e-5),
+        ({"method": "udp-fedavg", "clients": 12_000 // 6 * 5}, 1e-5),
+        ({"method": "dp-fedavg"}, 1 / 120_000),
+        ({"method": "dp-fedavg", "delta": 3e-6}, 3e-6),
+        ({"method": "udp-fedavg", "delta": 0.02}, 0.02),
+    ],
+)
+def test_delta_is_small_for_every_protected_unit(asked: dict[str, Any], delta: float) -> None:
+    assert plan(tiny(**asked)).delta == pytest.approx(delta, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("method", "delta", "limit"),
+    [
+        ("udp-fedavg", 0.025, "0.025 for 40 clients"),
+        ("udp-fedavg", 0.03, "0.025 for 40 clients"),
+        ("dp-fedavg", 1 / 12_000, "8.33e-05 for 12000 pictures"),
+        ("dp-fedavg", 0.02, "8.33e-05 for 12000 pictures"),
+    ],
+)
+def test_a_delta_that_would_allow_to_publish_one_is_refused(method: str, delta: float, limit: str) -> None:
+    text = refused(method=method, delta=delta)
+    assert text.startswith(f"run: delta: must be below 1/n = {limit}, got {delta:g}. A larger δ would allow")
+
+
+# --- refusals ----------------------------------------------------------------------------------------------
+
+
+class Normed(Model):
+    """A model with batch normalisation."""
+
+    def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(784), nn.Linear(784, classes))
+
+    def fill(self, layer: nn.Module, rng: torch.Generator) -> None:
+        if not isinstance(layer, nn.BatchNorm1d):
+            super().fill(layer, rng)
+
+
+class Picky(Model):
+    """A model that minds the weather."""
+
+    def problems(self, spec: Any) -> tuple[Problem, ...]:
+        return (Problem("it might rain", "Take a coat", fatal=False), Problem("picky: it rains", "Wait for the sun"))
+
+
+@pytest.fixture(autouse=True)
+def odd_models() -> Iterator[None]:
+    for name, model in (("normed", Normed), ("picky", Picky)):
+        MODELS.add(name, title="odd", source="tests")(model)
+    yield
+    for name in ("normed", "picky"):
+        del MODELS._parts[name]
+
+
+def test_batch_normalisation_is_refused_where_something_is_promised() -> None:
+    text = refused(model="normed", method="udp-fedavg")
+    assert text.startswith("udp-fedavg: normed has batch normalisation, which mixes the pictures of a batch")
+    assert text.endswith("Choose a model with group normalisation.")
+    assert plan(tiny(model="normed", method="fedavg")).world.weights
+
+
+def test_the_first_fatal_problem_is_the_answer() -> None:
+    assert refused(model="picky") == "picky: it rains. Wait for the sun."
+
+
+# --- the noise in force ------------------------------------------------------------------------------------
+
+
+def test_without_a_target_the_noise_is_the_one_asked_for() -> None:
+    spec = tiny(method={"name": "udp-fedavg", "noise": 2.5})
+    assert plan(spec).method is spec.method
+
+
+def test_the_solved_noise_is_the_least_of_four_digits() -> None:
+    outline = plan(tiny(method={"name": "udp-fedavg", "clip": 3.0}, target_epsilon=5.0, view="aggregate"))
+    noise = outline.method.noise  # type: ignore[attr-defined]
+    assert noise != 1.0 and outline.method.clip == 3.0  # type: ignore[attr-defined]
+    for less, within in ((noise, True), (noise * 0.998, False)):
+        found = outline.ledger(2, outline.method.with_(noise=less)).answer("aggregate").epsilon
+        assert found is not None and (found <= 5.0) is within
+
+
+def test_a_target_no_noise_can_reach_is_refused() -> None:
+    text = refused(method="udp-fedavg", target_epsilon=1e-6, view="server", rounds=100)
+    assert text.startswith("target ε: must be within reach (the noise 1000 gives ε = ") and "got 1e-06" in text
+    fixed = refused(method="udp-fedavg", sampling="fixed", target_epsilon=8.0, view="outsider")
+    assert (
+        fixed.startswith("run: target-epsilon: ")
+        and "outsider view: a fixed number of clients a round may cost" in fixed
+    )
+
+
+def test_the_ledger_of_a_plan_is_the_sum_of_its_rounds() -> None:
+    outline = plan(tiny(method="udp-fedavg", rounds=5))
+    ledger = Ledger(40, outline.delta)
+    for round in range(1, 4):
+        ledger.add(outline.method.releases(outline.world, round, outline.cohort(round)))
+    assert outline.ledger(3).answers() == ledger.answers()
+    louder = METHODS["udp-fedavg"](noise=2.0)  # type: ignore[call-arg]
+    assert outline.ledger(3, louder).answer("server").epsilon < ledger.answer("server").epsilon  # type: ignore[operator]
