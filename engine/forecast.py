@@ -64,9 +64,9 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
     ledger = outline.ledger(spec.rounds)
     return Forecast(
         spec.id,
-        ledger.answers(precise=precise),
+        ledger.answers(precise=precise, quantiles=True),
         outline.guarantee,
-        (*spec.problems(), *_stops_early(spec, ledger)),
+        (*spec.problems(), *outline.method.remarks(outline.world), *_stops_early(spec, ledger)),
         seconds(outline, threads),
         getattr(outline.method, "noise", None),
         outline.delta,

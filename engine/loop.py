@@ -108,7 +108,7 @@ def introduce(scene: Stage) -> Iterator[Event]:
         },
     }
     yield Started(scene.spec.id, scene.spec.canonical(), facts)
-    for problem in scene.spec.problems():
+    for problem in (*scene.spec.problems(), *scene.method.remarks(world)):
         yield Warned(problem.reason, problem.remedy)
     counts = {name: array(counts) for name, counts in scene.counts().items()}
     yield Kept("partition", "partition", 0, payload=counts)
@@ -176,7 +176,7 @@ def spend(scene: Stage, ledger: Ledger, round: int, precise: bool = False) -> It
     """What has been spent by now: every round where something is promised, else once at the end."""
     if scene.method.unit() is None and not precise:
         return
-    for answer in ledger.answers(precise=precise):
+    for answer in ledger.answers(precise=precise, quantiles=precise):
         yield spent(round, answer)
 
 
@@ -197,7 +197,7 @@ def over_budget(scene: Stage, ledger: Ledger, round: int) -> Warned | None:
     ):
         return None
     return Warned(
-        """The first and the last round with anybody in it: there the upload of the first client is kept."""
+        f"stopped after round {round - 1}: the next one would exceed ε = {spec.budget:g} in the {spec.view} view",
         "More noise, fewer rounds or a larger budget go further",
         round,
     )

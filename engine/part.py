@@ -76,7 +76,7 @@ class Declared(BaseModel):
 
     def with_(self: D, **changes: Any) -> D:
         """The same record with other values, validated again."""
-        return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
+        return type(self)(**{**{name: getattr(self, name) for name in self.model_fields_set}, **changes})
 
 
 class Part(Declared):

@@ -192,4 +192,3 @@ class Guarantee:
     status: Status
     reason: str
     absent: Mapping[str, str] = field(default_factory=dict)  # view -> why it has no ε ("n/a, because ...")
-    other: Mapping[str, str] = field(default_factory=dict)  # view -> why its ε is infinite or only for orientation

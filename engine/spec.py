@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from engine.datasets import DATASETS, Dataset
 from engine.errors import BadInput, NewerVersion, refusal
@@ -71,11 +71,6 @@ class RunSpec(Declared):
                 )
             values = {key: value for key, value in values.items() if key != "format"}
         return values
-
-    @field_validator("lr", "momentum", "weight_decay", "honest_share", mode="after")
-    @classmethod
-    def _no_negative_zero(cls, value: float) -> float:
-        return value + 0.0
 
     @model_validator(mode="after")
     def _settled(self) -> RunSpec:

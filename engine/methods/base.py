@@ -10,7 +10,7 @@ from pydantic import Field
 
 from engine import training, weights
 from engine.desk import Desk
-from engine.part import Part
+from engine.part import Part, Problem
 from engine.records import (
     VIEWS,
     Clear,
@@ -98,6 +98,11 @@ class Method(Part):
     @abstractmethod
     def guarantee(self, world: World) -> Guarantee:
         """What is promised, in words of one fixed list, and why."""
+
+    def remarks(self, world: World) -> tuple[Problem, ...]:
+        """What the asker should know before the run, though nothing forbids it."""
+        del world
+        return ()
 
     def landmarks(self, world: World) -> tuple[int, ...]:
         """Rounds after which the state is worth keeping, whatever the schedule (a smoothing, for instance)."""

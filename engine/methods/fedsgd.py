@@ -14,6 +14,7 @@ from pydantic import Field
 from engine import training, weights
 from engine.desk import Desk
 from engine.methods.base import METHODS, Method, Trained
+from engine.part import Problem
 from engine.records import Client, Guarantee, Memory, Packet, Private, Protocol, Seat, Upload, View, Weights, World
 
 
@@ -39,6 +40,15 @@ class FedSGD(Method):
         if self.batches == "one":
             return 1
         return world.local.epochs * max(1, min(world.sizes) // world.local.batch)
+
+    def remarks(self, world: World) -> tuple[Problem, ...]:
+        used = world.local.batch * max(1, min(world.sizes) // world.local.batch)
+        left = max(world.sizes) - min(used, max(world.sizes))
+        if self.batches == "one" or not left:
+            return ()
+        reason = f"every client goes through as many batches as the smallest one has: up to {left} pictures of a client"
+        remedy = "Choose a batch that divides what the clients hold, or a partition that deals evenly"
+        return (Problem(f"{reason} are left out of a round", remedy, fatal=False),)
 
     def train(self, client: Client, packet: Packet, private: Private | None, desk: Desk) -> Trained:
         places = self.batch(len(client.y), desk)

@@ -131,8 +131,9 @@ class UDPFedAvg(Averaging):
             return Guarantee("none", "the noise is 0: clipping alone promises nothing")
         if self.noise_split == "full-local":
             return Guarantee("formal", "every client adds the whole noise itself, so it holds against the server too")
+        whom = "who only see the sum" if world.sampling == "fixed" else "outside"
         return Guarantee(
             "formal-other-view",
-            "the clients of a round share one portion of noise: it protects well from outsiders, "
+            f"the clients of a round share one portion of noise: it holds against those {whom}, "
             "but the server the paper names sees every upload with only 1/√|S| of it",
         )

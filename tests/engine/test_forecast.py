@@ -168,7 +168,7 @@ def test_what_cannot_be_asked_comes_back_as_a_problem() -> None:
     told = forecast(tiny(method="udp-fedavg", delta=0.5))
     assert told.fatal and not told.answers and told.id == tiny(method="udp-fedavg", delta=0.5).id
     assert told.problems[0].reason == "run: delta: must be below 1/n = 0.025 for 40 clients, got 0.5"
-    empty = forecast(tiny(partition={"name": "dirichlet", "alpha": 0.001}, clients=1000))
+    empty = forecast(tiny(partition={"name": "dirichlet", "alpha": 0.001}, clients=200))
     assert empty.fatal and len(empty.problems) == 1 and "would get no pictures" in empty.problems[0].reason
 
 

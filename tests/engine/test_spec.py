@@ -258,9 +258,9 @@ def test_a_newer_format_is_refused_whatever_else_it_says(written: Any) -> None:
 
 
 def test_a_client_without_pictures_is_refused() -> None:
-    text = refused(clients=2000, sampled=5, partition={"name": "dirichlet", "alpha": 0.01})
+    text = refused(clients=500, sampled=5, partition={"name": "dirichlet", "alpha": 0.01})
     assert text.startswith("dirichlet: client ") and "would get no pictures: every client must get at least one" in text
-    assert "2000 clients" in text and "alpha 0.01" in text and "Raise alpha" in text
+    assert "500 clients" in text and "alpha 0.01" in text and "Raise alpha" in text
 
 
 def test_a_question_is_frozen() -> None:

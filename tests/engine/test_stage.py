@@ -165,10 +165,7 @@ def test_a_target_no_noise_can_reach_is_refused() -> None:
     text = refused(method="udp-fedavg", target_epsilon=1e-6, view="server", rounds=100)
     assert text.startswith("target ε: must be within reach (the noise 1000 gives ε = ") and "got 1e-06" in text
     fixed = refused(method="udp-fedavg", sampling="fixed", target_epsilon=8.0, view="outsider")
-    assert (
-        fixed.startswith("run: target-epsilon: ")
-        and "outsider view: a fixed number of clients a round may cost" in fixed
-    )
+    assert fixed.startswith("run: target-epsilon: ") and "in the outsider view: exactly K of the N clients" in fixed
 
 
 def test_the_ledger_of_a_plan_is_the_sum_of_its_rounds() -> None:
