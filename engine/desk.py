@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TypeVar
@@ -23,6 +23,7 @@ class Crew:
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="client", initializer=steady)
+        self._clerk = ThreadPoolExecutor(1, thread_name_prefix="clerk", initializer=steady)
 
     def each(
         self, work: Callable[..., R], *columns: Sequence[object], tell: Callable[[float], None] | None = None
@@ -35,13 +36,18 @@ class Crew:
                 tell(len(answers) / len(columns[0]))
         return answers
 
+    def begin(self, work: Callable[[], R]) -> Future[R]:
+        """Begin one long work beside whoever asks; the work itself may call `each`."""
+        return self._clerk.submit(work)
+
     def __enter__(self) -> Crew:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._clerk, self._pool):
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def steady() -> None:

@@ -15,7 +15,6 @@ import queue
 import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -66,9 +65,8 @@ def run(
             cohort, seen = scene.cohort(round), list[Exchange]()
             yield Round(round, spec.rounds, len(cohort))
             watch = seen.append if round in recorded else None  # it holds every upload of the round
-            state = yield from listen(
-                round, spec.rounds, len(cohort), partial(play, scene, state, round, crew, watch=watch)
-            )
+            work = partial(play, scene, state, round, crew, watch=watch)
+            state = yield from listen(round, spec.rounds, len(cohort), crew, work)
             yield from measure(scene, state, crew)
             ledger.add(scene.method.releases(scene.world, round, cohort))
             yield from spend(scene, ledger, round)
@@ -115,18 +113,17 @@ def introduce(scene: Stage) -> Iterator[Event]:
     yield Kept("state", "state-0", 0, payload=opening(scene).payload())
 
 
-def listen(round: int, of: int, cohort: int, work: Callable[..., State]) -> Generator[Event, None, State]:
-    """Do the work in a thread of its own, and say how far it is now and then."""
+def listen(round: int, of: int, cohort: int, crew: Crew, work: Callable[..., State]) -> Generator[Event, None, State]:
+    """Let the round be played beside us, and say how far it is now and then."""
     told: queue.SimpleQueue[tuple[float, dict[str, float]] | None] = queue.SimpleQueue()
     last = time.monotonic()
-    with ThreadPoolExecutor(1, initializer=steady) as clerk:
-        done = clerk.submit(work, note=lambda fraction, numbers: told.put((fraction, numbers)))
-        done.add_done_callback(lambda _: told.put(None))
-        while (note := told.get()) is not None:
-            if time.monotonic() - last >= NOTE_S:
-                last = time.monotonic()
-                yield Round(round, of, cohort, note[0], note[1])
-        return done.result()
+    done = crew.begin(partial(work, note=lambda fraction, numbers: told.put((fraction, numbers))))
+    done.add_done_callback(lambda _: told.put(None))
+    while (note := told.get()) is not None:
+        if time.monotonic() - last >= NOTE_S:
+            last = time.monotonic()
+            yield Round(round, of, cohort, note[0], note[1])
+    return done.result()
 
 
 def measure(scene: Stage, state: State, crew: Crew) -> Iterator[Event]:
@@ -164,8 +161,9 @@ def personal(scene: Stage, judged: Mapping[str | int, Weights], right: Tensor, c
 
 
 def predict(scene: Stage, model: Weights, x: Tensor, crew: Crew) -> Tensor:
-    """Logits, the pictures shared by the crew in parts of one size."""
-    return torch.cat(crew.each(partial(scores, scene.world, model), x.split(500)))
+    """Logits, the pictures shared by the crew in parts that stay in the cache."""
+    part = 500 if scene.world.stacked else 100
+    return torch.cat(crew.each(partial(scores, scene.world, model), x.split(part)))
 
 
 def share(right: Tensor) -> float | None:

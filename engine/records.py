@@ -35,7 +35,7 @@ class World:
 
     weights: Weights
     build: Callable[[torch.Generator], nn.Module]
-    stacked: Callable[..., Tensor] | None  # the forward pass of many clients at once, where the model has one
+    stacked: Callable[..., dict[str, Tensor]] | None  # gradients of many clients at once, where the model has them
     head: tuple[str, ...]  # the parameters of the last layer
     shape: tuple[int, ...]
     classes: int

@@ -95,11 +95,14 @@ def stage(spec: RunSpec, device: str = "cpu") -> Stage:
     outline = plan(spec)
     data = spec.dataset.load()
     mean, std = (torch.tensor(side).view(-1, 1, 1) for side in (outline.world.mean, outline.world.std))
-    order = torch.cat(outline.train)
-    x = data.train_x[order].sub_(mean).div_(std).to(device)
-    y = data.train_y[order].to(device)
-    parts = zip(x.split(list(outline.world.sizes)), y.split(list(outline.world.sizes)), strict=True)
-    clients = tuple(Client(place, own_x, own_y) for place, (own_x, own_y) in enumerate(parts))
+    y = data.train_y[torch.cat(outline.train)].to(device)
+    x = torch.empty(len(y), *outline.world.shape)
+    parts = x.split(list(outline.world.sizes))
+    for own, part in zip(outline.train, parts, strict=True):  # client by client: each stays in the cache
+        torch.index_select(data.train_x, 0, own, out=part)
+        part.sub_(mean).div_(std)
+    pairs = zip(x.to(device).split(list(outline.world.sizes)), y.split(list(outline.world.sizes)), strict=True)
+    clients = tuple(Client(place, own_x, own_y) for place, (own_x, own_y) in enumerate(pairs))
     first = {name: tensor.to(device) for name, tensor in outline.world.weights.items()}
     values = {name: getattr(outline, name) for name in Plan.__dataclass_fields__}
     values |= {"world": replace(outline.world, weights=first), "test_labels": data.test_y.to(device)}

@@ -99,9 +99,9 @@ def fit_stacked(
     stack = {name: torch.stack([start[name] for start in starts]) for name in starts[0]}  # (clients, ...)
     anchor = {name: tensor.clone() for name, tensor in stack.items()} if any(extra.pull for extra in extras) else stack
     shuffles, dropouts = rngs(desks, "batches"), rngs(desks, "dropout")
-    x = clients[0].x.new_zeros(len(clients), sizes[0], *clients[0].x.shape[1:])
+    room = torch.empty if sizes[0] == sizes[-1] else torch.zeros  # padding must not hold what is no number
+    x = room(len(clients), sizes[0], *clients[0].x.shape[1:], device=clients[0].x.device)
     y = clients[0].y.new_zeros(len(clients), sizes[0])
-    share = x.new_zeros(len(clients), sizes[0])  # 1 / batch on real rows, 0 on the padding
     momenta: dict[str, Tensor] = {}
     for _ in range(local.epochs):
         for place, client in enumerate(clients):
@@ -110,25 +110,17 @@ def fit_stacked(
             y[place, : sizes[place]] = client.y[order]
         for low in range(0, sizes[0], local.batch):
             rows = [min(size - low, local.batch) for size in sizes if size > low]
-            active = len(rows)
-            part = slice(low, low + rows[0])
-            for place, row in enumerate(rows):
-                share[place, low : low + row] = 1.0 / row
-            live = {name: tensor[:active].detach().requires_grad_() for name, tensor in stack.items()}
-            logits = world.stacked(live, x[:active, part], dropouts[:active], rows)  # (active, batch, classes)
-            losses = functional.cross_entropy(logits.flatten(0, 1), y[:active, part].flatten(), reduction="none")
-            loss = (losses * share[:active, part].flatten()).sum()
-            slopes = torch.autograd.grad(loss, list(live.values()))
-            _descend_stacked(
-                live, list(slopes), momenta, world, {n: t[:active] for n, t in anchor.items()}, extras[:active]
-            )
+            active, part = len(rows), slice(low, low + rows[0])
+            live = {name: tensor[:active] for name, tensor in stack.items()}
+            slopes = world.stacked(live, x[:active, part], y[:active, part], dropouts[:active], rows)
+            _descend_stacked(live, slopes, momenta, world, anchor, extras[:active])
     return [{name: tensor[place].clone() for name, tensor in stack.items()} for place in range(len(clients))]
 
 
 @torch.no_grad()
 def _descend_stacked(
     live: Mapping[str, Tensor],
-    slopes: list[Tensor],
+    slopes: Mapping[str, Tensor],
     momenta: dict[str, Tensor],
     world: World,
     anchor: Mapping[str, Tensor],
@@ -136,13 +128,14 @@ def _descend_stacked(
 ) -> None:
     """One SGD step of the active clients, in place: `live` are views of the stack."""
     local, active = world.local, len(extras)
-    for (name, parameter), slope in zip(live.items(), slopes, strict=True):
+    for name, parameter in live.items():
+        slope = slopes[name]
         if local.weight_decay:
             slope.add_(parameter, alpha=local.weight_decay)
         if extras[0].offset is not None:
             slope.add_(torch.stack([extra.offset[name] for extra in extras if extra.offset is not None]))
         if extras[0].pull:
-            slope.add_(parameter - anchor[name], alpha=2 * extras[0].pull)
+            slope.add_(parameter - anchor[name][:active], alpha=2 * extras[0].pull)
         if local.momentum:
             if name not in momenta:
                 momenta[name] = torch.zeros_like(slope)
@@ -165,7 +158,8 @@ def scores(world: World, weights: Weights, x: Tensor) -> Tensor:
     """Logits of a trained model, in eval mode."""
     module, _ = bench(world, weights)
     module.eval()
-    return torch.cat([module(image_layout(part)) for part in x.split(500)])
+    logits: Tensor = module(image_layout(x))
+    return logits
 
 
 def bench(world: World, weights: Weights) -> tuple[nn.Module, list[Tensor]]:

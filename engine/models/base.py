@@ -92,13 +92,14 @@ class Model(Part):
         self,
         weights: Mapping[str, Tensor],
         x: Tensor,
-        rngs: Sequence[torch.Generator] = (),
-        rows: Sequence[int] = (),
-    ) -> Tensor:
-        """Logits (clients, batch, classes) of many clients at once: weights (clients, ...), x (clients, batch, ...).
+        y: Tensor,
+        rngs: Sequence[torch.Generator],
+        rows: Sequence[int],
+    ) -> dict[str, Tensor]:
+        """The gradients (clients, ...) of each client's mean loss, many clients at once.
 
-        With generators, one per client, it is the forward pass of training: each generator gives the masks that the
-        module would draw from it for a batch of that many rows. Rows beyond a client's own are padding.
+        weights (clients, ...), x (clients, batch, ...), y (clients, batch). A client's pictures are its first `rows`,
+        what follows is padding; its generator gives the dropout masks that the module would draw from it.
         """
         raise LeakLensError(f"{self.called()}: clients cannot be stacked in this model")
 

@@ -23,11 +23,11 @@ class Lenet5(Model):
         return nn.Sequential(
             OrderedDict(
                 conv1=nn.Conv2d(channels, 32, 5),
+                pool1=nn.MaxPool2d(2),  # before the ReLU: the same function, a quarter of the work
                 relu1=nn.ReLU(),
-                pool1=nn.MaxPool2d(2),
                 conv2=nn.Conv2d(32, 64, 5),
-                relu2=nn.ReLU(),
                 pool2=nn.MaxPool2d(2),
+                relu2=nn.ReLU(),
                 flatten=nn.Flatten(),
                 fc1=nn.Linear(64 * _left(height) * _left(width), 512),
                 relu3=nn.ReLU(),

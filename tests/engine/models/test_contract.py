@@ -167,13 +167,19 @@ def test_it_can_be_stacked_or_says_that_it_cannot(name):
     part = MODELS.make(name)
     if not part.stackable:
         with pytest.raises(Exception, match=f"{name}: clients cannot be stacked"):
-            part.stacked({}, torch.zeros(1, 1, 3, 32, 32))
+            part.stacked({}, torch.zeros(1, 1, 3, 32, 32), torch.zeros(1, 1).long(), [], [1])
         return
-    modules = [built(name, seed=seed).eval() for seed in range(3)]
+    modules = [built(name, seed=seed) for seed in range(3)]
     weights = {
-        key: torch.stack([dict(one.named_parameters())[key] for one in modules])
+        key: torch.stack([dict(one.named_parameters())[key].detach() for one in modules])
         for key, _ in modules[0].named_parameters()
     }
     x = torch.rand(3, 5, 3, 32, 32, generator=Seeds(0).rng("pictures"))
-    apart = torch.stack([module(x[place]) for place, module in enumerate(modules)])
-    torch.testing.assert_close(part.stacked(weights, x), apart, atol=1e-5, rtol=1e-5)
+    y = torch.randint(0, 10, (3, 5), generator=Seeds(0).rng("labels"))
+    rngs = [Seeds(0).rng("dropout", client) for client in range(3)]
+    together = part.stacked(weights, x, y, rngs, [5, 5, 2])
+    for client, many in enumerate((5, 5, 2)):
+        module = modules[client]
+        loss = functional.cross_entropy(module(x[client, :many]), y[client, :many])
+        for key, slope in zip(weights, torch.autograd.grad(loss, list(module.parameters())), strict=True):
+            torch.testing.assert_close(together[key][client], slope, atol=1e-6, rtol=1e-5)
