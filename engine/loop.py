@@ -194,11 +194,9 @@ def over_budget(scene: Stage, ledger: Ledger, round: int) -> Warned | None:
         spec.view, spec.budget
     ):
         return None
-    return Warned(
-        f"stopped after round {round - 1}: the next one would exceed ε = {spec.budget:g} in the {spec.view} view",
-        "More noise, fewer rounds or a larger budget go further",
-        round,
-    )
+    budget = f"the budget ε = {spec.budget:g} in the {spec.view} view"
+    remedy = "More noise, fewer rounds or a larger budget go further"
+    return Warned(f"stopped after round {round - 1}: the next one would exceed {budget}", remedy, round)
 
 
 def recorded_rounds(scene: Stage) -> tuple[int, ...]:
