@@ -105,7 +105,7 @@ def fit_stacked(
     momenta: dict[str, Tensor] = {}
     for _ in range(local.epochs):
         for place, client in enumerate(clients):
-            order = torch.randperm(sizes[place], generator=shuffles[place])
+            order = torch.randperm(sizes[place], generator=shuffles[place]).to(x.device)
             torch.index_select(client.x, 0, order, out=x[place, : sizes[place]])
             y[place, : sizes[place]] = client.y[order]
         for low in range(0, sizes[0], local.batch):

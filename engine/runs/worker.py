@@ -10,6 +10,7 @@ import math
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -105,6 +106,7 @@ def main(preload: Sequence[str]) -> None:
 def perform(job: Job, cancelled: Container[str]) -> Iterator[Line]:
     """What a run tells, as JSON, with payloads put aside; always ended by exactly one ending."""
     home, names, round = Home(Path(job.home)), dict[str, int](), 0
+    tempfile.tempdir = job.home  # what a run puts aside for itself shares the home's disk, not a small /tmp
     try:
         resume = _checkpoint(home, job)
         round = resume.round if resume else 0

@@ -151,6 +151,7 @@ def test_a_cancel_frees_the_cores(
     assert (pid(starts) == int(lines(starts)[0][1])) is not bool(act)  # the polite one is used again
 
 
+@pytest.mark.slow
 def test_a_cancelled_run_goes_on_when_asked_again(store: Store, ask: Ask, supervise: Supervise, starts: Path) -> None:
     supervise()
     ask(rounds=60, pause=0.005)
@@ -206,6 +207,7 @@ def test_a_worker_that_always_dies_at_one_place_fails_the_run(
     assert ended(store, "two") == "finished"
 
 
+@pytest.mark.slow
 def test_many_deaths_are_forgiven_while_the_run_gets_further(
     store: Store, ask: Ask, supervise: Supervise, starts: Path, tmp_path: Path
 ) -> None:
@@ -267,6 +269,7 @@ def test_lines_that_say_something_are() -> None:
 # --- trouble -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_letting_go_leaves_an_interrupted_run_that_goes_on_later(
     store: Store, ask: Ask, supervise: Supervise, starts: Path
 ) -> None:
@@ -315,6 +318,7 @@ def test_a_full_home_fails_the_run_in_words(
     assert "Delete runs" in end.remedy
 
 
+@pytest.mark.slow
 def test_a_store_that_refuses_ends_the_run_and_not_the_supervisor(
     store: Store, ask: Ask, supervise: Supervise, starts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +343,7 @@ def test_a_store_that_refuses_ends_the_run_and_not_the_supervisor(
     assert mine.trouble is None
 
 
+@pytest.mark.slow
 def test_a_supervisor_outlives_an_unforeseen_error(
     store: Store, ask: Ask, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
