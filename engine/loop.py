@@ -36,6 +36,7 @@ from engine.state import State, array, restored
 from engine.training import scores
 
 CHECKPOINT_S = 2.0  # at most this often
+SHARE = 10  # and never more than one part in so many of the time
 NOTE_S = 0.5
 STATES = 8  # kept between the first and the last round, for probes
 
@@ -227,7 +228,7 @@ class Checkpoints:
         facts = {"seconds": round_s(before - self.began)}
         yield Kept("checkpoint", f"checkpoint-{state.round}", state.round, facts, state.payload())
         after = time.monotonic()
-        self.due = after + max(CHECKPOINT_S, 10 * (after - before))
+        self.due = after + max(CHECKPOINT_S, SHARE * (after - before))
 
 
 @contextmanager
