@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -113,8 +114,26 @@ class Method(Part):
 METHODS: Shelf[Method] = Shelf("engine.methods", "method")
 
 
+def noise_field(default: float = 1.0) -> Any:
+    """The noise multiplier, told the same way by every method that has one: a target ε is solved for it."""
+    words = "Noise over sensitivity. More noise is more private and less accurate."
+    return Field(default, ge=0, le=1000, title="noise σ", description=words)
+
+
+def clip_field(default: float = 1.0) -> Any:
+    words = "Nothing that is noised may be longer than this; what is longer is shortened."
+    return Field(default, gt=0, le=1000, title="clip C", description=words)
+
+
+def step_field(default: float) -> Any:
+    words = "How far the server follows the mean update."
+    return Field(default, gt=0, le=10, title="server step η", description=words)
+
+
 class Averaging(Method):
     """Clients train from the server's model and upload the difference; the server adds the mean."""
+
+    server_step: float = step_field(1.0)
 
     def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[Desk]) -> list[Weights]:
         """The weights each client ends with."""
@@ -139,20 +158,15 @@ class Averaging(Method):
         uploads = desks[0].crew.each(self.upload, clients, packets, ends, desks)
         return [(upload, private) for upload, private in zip(uploads, privates, strict=True)]
 
-    def server_rate(self) -> float:
-        """How far the server follows the mean update."""
-        return 1.0
-
     def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
-        """The weight of each upload in the mean; methods with a promise divide by the constant K instead."""
-        del world
-        return [1.0 / len(uploads)] * len(uploads)
+        """The weight of each upload; what promises something divides by the constant K: |S| would tell who is there."""
+        return [1.0 / (world.sampled if self.unit() else len(uploads))] * len(uploads)
 
     def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory
         mean = weights.total([upload.tensors for upload in uploads], self.shares(uploads, desk.world))
-        return weights.add(server, mean, self.server_rate()), memory
+        return weights.add(server, mean, self.server_step), memory
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         return Protocol(**plain_protocol(self, world, seat, view))
@@ -168,29 +182,37 @@ def plain_protocol(method: Averaging, world: World, seat: Seat, view: View) -> d
         "steps": steps,
         "batch": min(size, world.local.batch),
         "drawing": "whole" if size <= world.local.batch else "shuffled",
-        "server_step": method.server_rate(),
-        "uploads": {"server": 1, "aggregate": seat.cohort, "outsider": world.sampled, "client": world.sampled}[view],
+        "server_step": method.server_step,
+        "uploads": {"server": 1, "aggregate": seat.cohort}.get(view, world.sampled),
         "mean": world.mean,
         "scale": world.std,
     }
 
 
-def noise_field(default: float = 1.0) -> Any:
-    """The noise multiplier, told the same way by every method that has one: a target ε is solved for it."""
-    return Field(
-        default,
-        ge=0,
-        le=1000,
-        title="noise σ",
-        description="Noise over sensitivity. More noise is more private and less accurate.",
-    )
+class Noised(Averaging):
+    """The averaging methods that clip and noise: what they promise, the ledger adds up."""
 
+    noise: float = noise_field()
+    clip: float = clip_field()
 
-def clip_field(default: float = 1.0) -> Any:
-    return Field(
-        default,
-        gt=0,
-        le=1000,
-        title="clip C",
-        description="No upload may be longer than this; longer ones are shortened.",
-    )
+    def noised_protocol(
+        self, world: World, seat: Seat, view: View, clip: str, std: Callable[[int], float]
+    ) -> dict[str, Any]:
+        """`std` of one upload, by the number of clients in its round; an outsider does not know that number."""
+        outside = std(world.sampled) * math.sqrt(world.sampled) * self.server_step / world.sampled
+        inside = {"server": std(seat.cohort), "aggregate": std(seat.cohort) * math.sqrt(seat.cohort)}
+        return plain_protocol(self, world, seat, view) | {
+            "clip": clip,
+            "bound": self.clip,
+            "noise": "gaussian" if self.noise else "none",
+            "std": inside.get(view, outside),
+        }
+
+    def guarantee(self, world: World) -> Guarantee:
+        if self.noise == 0:
+            return Guarantee("none", "the noise is 0: clipping alone promises nothing")
+        return self.promise(world)
+
+    @abstractmethod
+    def promise(self, world: World) -> Guarantee:
+        """The guarantee where there is noise."""

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from pydantic import Field
-
 from engine import clipping
 from engine.desk import Desk
-from engine.methods.base import METHODS, Averaging, clip_field, noise_field, plain_protocol
+from engine.methods.base import METHODS, Noised
 from engine.records import (
     VIEWS,
     Client,
@@ -24,7 +22,6 @@ from engine.records import (
     Protocol,
     Release,
     Seat,
-    Upload,
     View,
     Weights,
     World,
@@ -32,23 +29,11 @@ from engine.records import (
 
 
 @METHODS.add("dp-fedavg", title="DP-FedAvg (record level)", source="arXiv:2302.01068")
-class DPFedAvg(Averaging):
+class DPFedAvg(Noised):
     """Each client trains with noise on every step, so that no single picture of it stands out in what it sends."""
-
-    noise: float = noise_field()
-    clip: float = clip_field()
-    server_step: float = Field(
-        1.0, gt=0, le=10, title="server step", description="How far the server follows the mean update."
-    )
 
     def unit(self) -> Literal["record", "user"] | None:
         return "record"
-
-    def server_rate(self) -> float:
-        return self.server_step
-
-    def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
-        return [1.0 / world.sampled] * len(uploads)
 
     def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[Desk]) -> list[Weights]:
         def one(desk: Desk, start: Packet, client: Client) -> Weights:
@@ -70,27 +55,16 @@ class DPFedAvg(Averaging):
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         size = world.sizes[seat.client]
-        rate = clipping.batch_rate(size, world.local)
+        batch = clipping.batch_rate(size, world.local) * size
         steps = world.local.epochs * clipping.steps_per_epoch(size, world.local)
         # the noise of all steps together, as if none had moved the path
-        single = world.local.lr * self.noise * self.clip / (rate * size) * math.sqrt(steps)
-        many = math.sqrt(seat.cohort)
-        follow = self.server_step / world.sampled
-        std = {"server": single, "aggregate": single * many, "outsider": single * math.sqrt(world.sampled) * follow}
-        facts = plain_protocol(self, world, seat, view) | {
-            "steps": steps,
-            "batch": round(rate * size),
-            "drawing": "whole" if rate == 1 else "poisson",
-            "clip": "per-example",
-            "bound": self.clip,
-            "noise": "gaussian" if self.noise else "none",
-            "std": std.get(view, std["outsider"]),
-        }
-        return Protocol(**facts)
+        single = world.local.lr * self.noise * self.clip / batch * math.sqrt(steps)
+        facts = self.noised_protocol(world, seat, view, "per-example", lambda cohort: single)
+        drawing = "whole" if batch == size else "poisson"
+        return Protocol(**facts | {"steps": steps, "batch": round(batch), "drawing": drawing})
 
-    def guarantee(self, world: World) -> Guarantee:
-        if self.noise == 0:
-            return Guarantee("none", "the noise is 0: clipping alone promises nothing")
+    def promise(self, world: World) -> Guarantee:
+        del world
         return Guarantee(
             "formal", "the noise is added inside the client at every step; it protects one picture, not one client"
         )

@@ -21,12 +21,6 @@ class FedAvg(Averaging):
     weighting: Literal["uniform", "size"] = Field(
         "uniform", title="weights", description="Whether each client counts the same, or by how many pictures it has."
     )
-    server_step: float = Field(
-        1.0, gt=0, le=10, title="server step", description="How far the server follows the mean update."
-    )
-
-    def server_rate(self) -> float:
-        return self.server_step
 
     def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
         sizes = [world.sizes[upload.client] if self.weighting == "size" else 1 for upload in uploads]

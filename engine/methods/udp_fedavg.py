@@ -14,7 +14,7 @@ from pydantic import Field
 
 from engine import noise, weights
 from engine.desk import Desk
-from engine.methods.base import METHODS, Averaging, clip_field, noise_field, plain_protocol
+from engine.methods.base import METHODS, Noised, step_field
 from engine.records import (
     Client,
     Gaussian,
@@ -31,28 +31,18 @@ from engine.records import (
 
 
 @METHODS.add("udp-fedavg", title="UDP-FedAvg", source="arXiv:2402.07002")
-class UDPFedAvg(Averaging):
+class UDPFedAvg(Noised):
     """Each client shortens its update to a bound and adds noise before it leaves, and no single client stands out."""
 
-    noise: float = noise_field()
-    clip: float = clip_field()
     noise_split: Literal["paper", "full-local"] = Field(
         "paper",
         title="noise split",
         description="paper: the clients of a round share one portion of noise; full-local: each adds a whole one.",
     )
-    server_step: float = Field(
-        0.1, gt=0, le=10, title="server step η", description="How far the server follows the mean update."
-    )
+    server_step: float = step_field(0.1)
 
     def unit(self) -> Literal["record", "user"] | None:
         return "user"
-
-    def server_rate(self) -> float:
-        return self.server_step
-
-    def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
-        return [1.0 / world.sampled] * len(uploads)  # the constant K: dividing by |S| would tell who is there
 
     def upload_std(self, cohort: int) -> float:
         """The noise on one upload: clients are told |S|, so that together they always add the same."""
@@ -111,24 +101,9 @@ class UDPFedAvg(Averaging):
         )
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
-        single = self.upload_std(seat.cohort)
-        follow = self.server_step / world.sampled
-        std = {
-            "server": single,
-            "aggregate": single * math.sqrt(seat.cohort),
-            "outsider": self.upload_std(world.sampled) * math.sqrt(world.sampled) * follow,
-        }
-        facts = plain_protocol(self, world, seat, view) | {
-            "clip": "whole-update",
-            "bound": self.clip,
-            "noise": "gaussian" if self.noise else "none",
-            "std": std.get(view, std["outsider"]),
-        }
-        return Protocol(**facts)
+        return Protocol(**self.noised_protocol(world, seat, view, "whole-update", self.upload_std))
 
-    def guarantee(self, world: World) -> Guarantee:
-        if self.noise == 0:
-            return Guarantee("none", "the noise is 0: clipping alone promises nothing")
+    def promise(self, world: World) -> Guarantee:
         if self.noise_split == "full-local":
             return Guarantee("formal", "every client adds the whole noise itself, so it holds against the server too")
         whom = "who only see the sum" if world.sampling == "fixed" else "outside"

@@ -56,9 +56,6 @@ class Scaffold(Averaging):
 class PrivateHead(Averaging):
     """CENTAUR's shape: the last layer stays at home, everything else is shared; each client has a model of its own."""
 
-    def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[Desk]) -> list[Weights]:
-        return training.fit(desks, starts, clients)
-
     def train_all(
         self,
         clients: Sequence[Client],
