@@ -204,7 +204,7 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
         ({"method": {"name": "udp-fedavg", "noise": True}}, f"{NOISE}, got true"),
         ({"method": {"name": "fedsgd", "batches": "two"}}, "fedsgd: batches: must be one of every, one, got two"),
         ({"method": {"name": "fedavg", "noise": 1.0}},
-         "fedavg: noise: no such parameter. Known here: weighting, server-step."),
+         "fedavg: noise: no such parameter. Known here: server-step, weighting."),
         ({"model": {"name": "mlp", "bias": 1}}, "mlp: bias: must be true or false, got 1"),
         ({"dataset": "mnits"}, "dataset: no mnits. Did you mean mnist? Known here: cifar10, fashion-mnist, mnist."),
         ({"method": None}, "method: must be a name, or an object with a name, got None"),
