@@ -24,6 +24,7 @@ class Attic(MutableMapping[int, Private]):
         self._far: dict[int, int] = {}  # client -> where its bytes begin
         self._layout: dict[str, torch.Size] = {}  # the same for every client of a run
         self._file: IO[bytes] | None = None
+        self._end = 0  # of the file: places are never given twice
 
     def __setitem__(self, client: int, private: Private) -> None:
         many = sum(tensor.nbytes for tensor in private.values())
@@ -35,7 +36,8 @@ class Attic(MutableMapping[int, Private]):
             self._far.pop(client, None)
             return
         self._layout, self._file = shapes, self._file or tempfile.TemporaryFile()  # noqa: SIM115  (closed with the run)
-        place = self._far.setdefault(client, len(self._far) * many)
+        place = self._far.setdefault(client, self._end)
+        self._end = max(self._end, place + many)
         flat = np.concatenate([tensor.detach().cpu().numpy().ravel() for tensor in private.values()])
         os.pwrite(self._file.fileno(), flat.tobytes(), place)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,9 +14,9 @@ from engine import weights
 from engine.desk import Crew, Desk
 from engine.errors import BadInput, refusal
 from engine.events import Kept
-from engine.exposing import summed
-from engine.records import Client, Exposure, Packet, Upload, View, World
-from engine.rounds import Exchange, opening, play, seated, server_desk
+from engine.records import Client, Exposure, Packet, Protocol, Upload, View, World
+from engine.rounds import opening, play, seated, server_desk
+from engine.seeds import Seeds
 from engine.stage import Stage
 from engine.state import State, restored
 
@@ -33,8 +35,8 @@ class Victim:
 
 def victim(stage: Stage, round: int, pictures: Tensor, labels: Tensor, client: int | None = None) -> Victim:
     """The victim takes the seat of `client`, by default the first of that round's cohort."""
-    if not 1 <= round <= stage.spec.rounds:
-        raise refusal("probe: round", f"must be between 1 and {stage.spec.rounds}", round)
+    if not 1 <= round <= stage.last:
+        raise refusal("probe: round", f"must be between 1 and {stage.last}", round)
     if not 1 <= len(pictures) <= MOST or len(labels) != len(pictures):
         raise refusal("probe: pictures", f"must be 1 to {MOST}, each with a label", len(pictures))
     if tuple(pictures.shape[1:]) != stage.world.shape:
@@ -57,7 +59,8 @@ def victim(stage: Stage, round: int, pictures: Tensor, labels: Tensor, client: i
 
 def before(stage: Stage, round: int, kept: Sequence[Kept], crew: Crew) -> State:
     """The state before a round: the nearest one kept, and the rounds since played again."""
-    near = max((one for one in kept if one.round < round), key=lambda one: one.round, default=None)
+    states = [one for one in kept if one.kind in ("state", "checkpoint") and one.round < round]
+    near = max(states, key=lambda one: one.round, default=None)
     state = opening(stage) if near is None else restored(near.round, near.payload, stage.world.weights)
     for again in range(state.round + 1, round):
         state = play(stage, state, again, crew)
@@ -69,45 +72,64 @@ def probe(stage: Stage, kept: Sequence[Kept], who: Victim, view: View, crew: Cre
     absent: Mapping[str, str] = stage.guarantee.absent
     if view in absent:
         raise BadInput(f"probe: view: {view} does not apply: {absent[view]}", "Choose another view")
-    state = before(stage, who.round, kept, crew)
-    small = probe_world(stage, who)
-    cohort = stage.cohort(who.round)
-    slot = cohort.index(who.client)
-    desks = seated(stage, cohort, who.round, 1, 1, crew)
-    desks[slot] = replace(desks[slot], world=small)
-    packets = [stage.method.send(desk.seat, state.server, state.memory) for desk in desks]
+    state, method = before(stage, who.round, kept, crew), stage.method
+    small, chance = probe_world(stage, who), fresh_chance(stage, who)
+    desks = seated(stage, stage.cohort(who.round), who.round, 1, 1, crew)
+    slot = [desk.seat.client for desk in desks].index(who.client)
+    desks[slot] = replace(desks[slot], world=small, seeds=chance)
+    packets = [method.send(desk.seat, state.server, state.memory) for desk in desks]
+
+    def exposed(sent: Mapping[str, Tensor], received: Mapping[str, Tensor]) -> Exposure:
+        return Exposure(view, sent, received, told(stage, desks, slot, view), small.shape, small.classes)
+
+    victims = _train(stage, state, [packets[slot]], [desks[slot]], who)
     if view == "server":
-        uploads = [_train(stage, state, [who.client], [packets[slot]], [desks[slot]], who)[0]]
-        return _exposure(stage, small, desks[slot], view, packets[slot], uploads[0].tensors, who)
-    clients = [*cohort]
-    others = [place for place in range(len(clients)) if place != slot]
-    uploads = _train(
-        stage, state, [clients[p] for p in others], [packets[p] for p in others], [desks[p] for p in others], None
-    )
-    uploads.insert(slot, _train(stage, state, [who.client], [packets[slot]], [desks[slot]], who)[0])
+        return exposed(packets[slot], victims[0].tensors)
+    rest = [place for place in range(len(desks)) if place != slot]
+    uploads = _train(stage, state, [packets[place] for place in rest], [desks[place] for place in rest], None)
+    uploads.insert(slot, victims[0])
     if view == "aggregate":
-        exchange = Exchange([desk.seat for desk in desks], packets, uploads, [], state.server, state.server)
-        return _exposure(stage, small, desks[slot], view, packets[slot], summed(exchange), who)
-    server, memory = stage.method.merge(
-        state.server, uploads, state.memory, server_desk(stage, cohort, who.round, 1, 1, crew)
-    )
+        return exposed(packets[slot], weights.total([upload.tensors for upload in uploads]))
+    boss = server_desk(stage, stage.cohort(who.round), who.round, 1, 1, crew)
+    server, memory = method.merge(state.server, uploads, state.memory, replace(boss, world=small, seeds=chance))
     if view == "outsider":
-        return _exposure(stage, small, desks[slot], view, state.server, weights.subtract(server, state.server), who)
-    witness, packet = next_packet(stage, who, server, memory, crew)
-    sent = packets[cohort.index(witness)] if witness in cohort else state.server
-    return _exposure(stage, small, desks[slot], view, sent, packet, who)
+        return exposed(state.server, weights.subtract(server, state.server))
+    witness, packet = next_packet(stage, who, replace(state, round=who.round, server=server, memory=memory), crew)
+    own = {desk.seat.client: sent for desk, sent in zip(desks, packets, strict=True)}
+    return exposed(own.get(witness, state.server), packet)
 
 
-def next_packet(
-    stage: Stage, who: Victim, server: Mapping[str, Tensor], memory: Mapping[str, Tensor], crew: Crew
-) -> tuple[int, Packet]:
-    """What the next round's send gives another participant, in the first later round that has one."""
-    for later in range(who.round + 1, stage.spec.rounds + 2):
+def fresh_chance(stage: Stage, who: Victim) -> Seeds:
+    """The probe's own stream, one for all views: with the run's noise, exposures would differ by clean uploads."""
+    text = f"{stage.spec.seed}:probe:{who.round}:{who.client}:"
+    pictures = who.pictures.contiguous().numpy().tobytes() + who.labels.contiguous().numpy().tobytes()
+    return Seeds(int.from_bytes(hashlib.sha256(text.encode() + pictures).digest()[:16], "big"))
+
+
+def told(stage: Stage, desks: Sequence[Desk], slot: int, view: View) -> Protocol:
+    """The public facts of this probe: the noise of the victim's few pictures beside that of the others."""
+    world, seat = desks[slot].world, desks[slot].seat
+    protocol = replace(stage.method.protocol(world, seat, view), pictures=world.sizes[seat.client])
+    stds = [stage.method.protocol(desk.world, desk.seat, "server").std for desk in desks]
+    if view == "server":
+        return protocol
+    if view == "aggregate":
+        return replace(protocol, std=math.hypot(*stds))
+    usual = stage.method.protocol(stage.world, seat, "server").std
+    follow = protocol.server_step / stage.world.sampled
+    square = stage.method.protocol(stage.world, seat, view).std ** 2 + (stds[slot] ** 2 - usual**2) * follow**2
+    return replace(protocol, std=math.sqrt(max(0.0, square)))
+
+
+def next_packet(stage: Stage, who: Victim, state: State, crew: Crew) -> tuple[int, Packet]:
+    """What the next round's send gives another participant; rounds without one are played on the side copy."""
+    for later in range(who.round + 1, stage.last + 2):
         others = [
             desk for desk in seated(stage, stage.cohort(later), later, 1, 1, crew) if desk.seat.client != who.client
         ]
         if others:
-            return others[0].seat.client, stage.method.send(others[0].seat, server, memory)
+            return others[0].seat.client, stage.method.send(others[0].seat, state.server, state.memory)
+        state = play(stage, state, later, crew)
     raise BadInput(f"probe: view: no other client receives anything after round {who.round}", "Choose an earlier round")
 
 
@@ -119,32 +141,15 @@ def probe_world(stage: Stage, who: Victim) -> World:
 
 
 def _train(
-    stage: Stage,
-    state: State,
-    clients: Sequence[int],
-    packets: Sequence[Packet],
-    desks: Sequence[Desk],
-    who: Victim | None,
+    stage: Stage, state: State, packets: Sequence[Packet], desks: Sequence[Desk], who: Victim | None
 ) -> list[Upload]:
-    if not clients:
+    """The uploads of these seats; with a victim, from its pictures."""
+    if not desks:
         return []
-    data = [stage.client(client) for client in clients]
+    data = [stage.client(desk.seat.client) for desk in desks]
     if who is not None:
         mean, std = (torch.tensor(side).view(-1, 1, 1) for side in (stage.world.mean, stage.world.std))
         x = ((who.pictures - mean) / std).to(data[0].x.device)
         data = [Client(who.client, x, who.labels.to(x.device))]
-    privates = [state.privates.get(client) for client in clients]
+    privates = [state.privates.get(client.id) for client in data]
     return [upload for upload, _ in stage.method.train_all(data, packets, privates, desks)]
-
-
-def _exposure(
-    stage: Stage,
-    world: World,
-    desk: Desk,
-    view: View,
-    sent: Mapping[str, Tensor],
-    received: Mapping[str, Tensor],
-    who: Victim,
-) -> Exposure:
-    protocol = replace(stage.method.protocol(world, desk.seat, view), pictures=len(who.labels))
-    return Exposure(view, sent, received, protocol, world.shape, world.classes)

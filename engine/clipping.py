@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from engine import noise
 from engine.desk import Desk
+from engine.errors import RunFailed
 from engine.records import Client, Local, Weights, World
 from engine.training import PLAIN, Extra, descend, seed_dropout
 
@@ -64,6 +65,10 @@ def clipped_sum(ghost: Any, parameters: list[Tensor], x: Tensor, y: Tensor) -> l
     for parameter in parameters:
         parameter.grad = None
     shares = ghost.get_clipping_coef()
+    if not bool(torch.isfinite(losses).all() and torch.isfinite(ghost.get_norm_sample()).all()):
+        raise RunFailed(
+            "a gradient is no longer made of finite numbers, and no clip can bound it", "Lower the learning rate"
+        )
     ghost.disable_hooks()
     try:
         return list(torch.autograd.grad((shares.detach() * losses).sum(), parameters))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from engine import weights
 from engine.errors import Damaged
 from engine.events import Kept, Payload
 from engine.records import Exposure, Local, Protocol
@@ -47,17 +46,18 @@ def pixels(stage: Stage, x: Tensor) -> Tensor:
     return (x * std + mean).clamp(0, 1)
 
 
-def kept(stage: Stage, exchange: Exchange, slot: int = 0) -> tuple[Kept, Kept]:
-    """The exposure and, apart from it, the truth."""
-    seat = exchange.seats[slot]
-    name = f"{seat.round}-{seat.client}-server"
-    facts, payload = pack(recorded(stage, exchange, slot))
-    facts = {**facts, "client": seat.client}
-    arrays = {key: array(tensor) for key, tensor in truth(stage, exchange, slot).items()}
-    return (
-        Kept("exposure", f"exposure-{name}", seat.round, facts, payload),
-        Kept("truth", f"truth-{name}", seat.round, {"client": seat.client}, arrays),
-    )
+def kept(stage: Stage, exchange: Exchange) -> Iterator[Kept]:
+    """The exposure of the first client that put a picture in, and, apart from it, the truth."""
+    for slot, seat in enumerate(exchange.seats):
+        used = exchange.used[slot]
+        if used is not None and not len(used):  # DP-SGD drew nothing: there is noise to see, and no truth
+            continue
+        name = f"{seat.round}-{seat.client}-server"
+        facts, payload = pack(recorded(stage, exchange, slot))
+        arrays = {key: array(tensor) for key, tensor in truth(stage, exchange, slot).items()}
+        yield Kept("exposure", f"exposure-{name}", seat.round, {**facts, "client": seat.client}, payload)
+        yield Kept("truth", f"truth-{name}", seat.round, {"client": seat.client}, arrays)
+        return
 
 
 def pack(exposure: Exposure) -> tuple[dict[str, Any], Payload]:
@@ -89,8 +89,3 @@ def unpack(facts: Mapping[str, Any], payload: Payload) -> Exposure:
         )  # fmt: skip
     except (KeyError, TypeError) as error:
         raise Damaged(f"exposure: cannot be read ({error})", "Delete it and record it again") from None
-
-
-def summed(exchange: Exchange) -> dict[str, Tensor]:
-    """What secure aggregation would show: the sum of the uploads."""
-    return weights.total([upload.tensors for upload in exchange.uploads])

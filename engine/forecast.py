@@ -6,7 +6,6 @@ import json
 import math
 import time
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from engine import weights
 from engine.desk import Crew, Desk
 from engine.errors import LeakLensError
 from engine.part import Problem
-from engine.privacy.ledger import Answer, Ledger
+from engine.privacy.ledger import Answer
 from engine.records import Client, Guarantee, Seat
 from engine.spec import RunSpec
 from engine.stage import Plan, plan
@@ -61,12 +60,11 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
     except LeakLensError as error:
         others = tuple(problem for problem in spec.problems() if problem.reason != error.message)
         return Forecast(spec.id, problems=(Problem(error.message, error.remedy), *others))
-    ledger = outline.ledger(spec.rounds)
     return Forecast(
         spec.id,
-        ledger.answers(precise=precise, quantiles=True),
+        outline.answers(outline.ledger(outline.last), precise),
         outline.guarantee,
-        (*spec.problems(), *outline.method.remarks(outline.world), *_stops_early(spec, ledger)),
+        (*spec.problems(), *outline.method.remarks(outline.world), *_stops_early(outline)),
         seconds(outline, threads),
         getattr(outline.method, "noise", None),
         outline.delta,
@@ -78,11 +76,12 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
     )
 
 
-def _stops_early(spec: RunSpec, ledger: Ledger) -> tuple[Problem, ...]:
-    if spec.budget is None or spec.view is None or not ledger.exceeds(spec.view, spec.budget):
+def _stops_early(outline: Plan) -> tuple[Problem, ...]:
+    spec, last = outline.spec, outline.last
+    if spec.budget is None or last == spec.rounds:
         return ()
     what = f"the budget ε = {spec.budget:g} in the {spec.view} view"
-    reason = f"{what} does not last for all {spec.rounds} rounds: the run will stop early"
+    reason = f"{what} does not last for all {spec.rounds} rounds: the run will stop after round {last}"
     return (Problem(reason, "More noise, fewer rounds or a larger budget go further", fatal=False),)
 
 
@@ -100,38 +99,28 @@ def cliff(outline: Plan) -> Cliff:
     return Cliff(ratio, many, REGION[0] / math.sqrt(many), REGION[1] / math.sqrt(many))
 
 
+_times: dict[str, tuple[float, float]] = {}  # measured once per process
+
+
 def seconds(outline: Plan, threads: int) -> float:
     """The expected time, from one step and one test batch timed on this machine."""
     spec, world = outline.spec, outline.world
-    key = json.dumps(
-        [spec.method.name, spec.model.name, spec.model.values(), spec.dataset.name, spec.batch], sort_keys=True
-    )
-    step, test = _timed(key, _Box(outline))
-    steps = sum(world.sizes) / world.clients / min(spec.batch, max(world.sizes)) * spec.epochs
-    training = world.sampled * steps * step / max(1, min(threads, world.sampled))
-    return spec.rounds * (training + test * len(outline.test_labels) / 500 / max(1, threads))
+    batch = min(spec.batch, max(world.sizes))
+    parts = [spec.method.name, spec.model.name, spec.model.values(), spec.dataset.name, batch]
+    key = json.dumps(parts, sort_keys=True)
+    step, test = _times[key] = _times.get(key) or timed(outline, batch)
+    middle = sorted(range(world.clients), key=lambda client: world.sizes[client])[world.clients // 2]
+    usual = outline.method.protocol(world, Seat(middle, 0, 1, 1, 1, world.sampled), "server")
+    training = world.sampled * outline.method.exchanges(world) * usual.steps * step
+    testing = test * len(outline.test_labels) / 500
+    return outline.last * (training / min(threads, world.sampled) + testing / threads)
 
 
-class _Box:
-    """Hands a plan past the cache, which remembers by the key alone."""
-
-    def __init__(self, outline: Plan) -> None:
-        self.outline = outline
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Box)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@lru_cache(maxsize=64)
-def _timed(key: str, box: _Box) -> tuple[float, float]:
-    """Seconds of one client's step, and of testing 500 pictures: the better of two tries."""
-    outline = box.outline
-    world, batch = outline.world, min(outline.spec.batch, max(outline.world.sizes))
-    many = STACK if world.stacked else 1
-    world = replace(world, sizes=(batch,) * max(many, world.clients), local=replace(world.local, epochs=1, batch=batch))
+def timed(outline: Plan, batch: int) -> tuple[float, float]:
+    """Seconds of one client's step, and of testing 500 pictures: the best of three tries."""
+    many = STACK if outline.world.stacked else 1
+    local = replace(outline.world.local, epochs=1, batch=batch)
+    world = replace(outline.world, sizes=(batch,) * max(many, outline.world.clients), local=local)
     rng = outline.seeds.rng("timing")
     clients = [
         Client(place, torch.rand(batch, *world.shape, generator=rng), torch.zeros(batch).long())

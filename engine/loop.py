@@ -59,19 +59,16 @@ def run(
         if resume is None:
             yield from introduce(scene)
         safe, recorded, states = Checkpoints(began), recorded_rounds(scene), kept_rounds(scene)
-        for round in range(state.round + 1, spec.rounds + 1):
-            if over := over_budget(scene, ledger, round):
-                yield over
-                break
+        for round in range(state.round + 1, scene.last + 1):
             cohort, seen = scene.cohort(round), list[Exchange]()
             yield Round(round, spec.rounds, len(cohort))
-            watch = seen.append if round in recorded else None  # it holds every upload of the round
+            watch = partial(first, seen) if round in recorded else None
             work = partial(play, scene, state, round, crew, watch=watch)
             state = yield from listen(round, spec.rounds, len(cohort), crew, work)
             yield from measure(scene, state, crew)
             ledger.add(scene.method.releases(scene.world, round, cohort))
             yield from spend(scene, ledger, round)
-            if seen and seen[0].uploads:
+            if seen:
                 yield from exposing.kept(scene, seen[0])
             if round in states:
                 yield Kept("state", f"state-{round}", round, payload=state.payload())
@@ -79,8 +76,8 @@ def run(
             yield from safe.when_due(state, now=stopping)
             if stopping:
                 return
-        if state.round:
-            yield from spend(scene, ledger, state.round, precise=True)
+        yield from out_of_budget(scene)
+        yield from spend(scene, ledger, state.round, precise=True)
         yield Kept("state", f"state-{state.round}", state.round, payload=state.payload())
         yield Finished(state.round, round_s(time.monotonic() - began))
 
@@ -139,7 +136,7 @@ def measure(scene: Stage, state: State, crew: Crew) -> Iterator[Event]:
     right = logits.argmax(1) == scene.test_labels
     yield Measured(state.round, "accuracy", share(right))
     yield Measured(state.round, "loss", float(functional.cross_entropy(logits, scene.test_labels)))
-    if state.round == scene.spec.rounds:
+    if state.round == scene.last:
         for label in range(scene.world.classes):
             yield Measured(state.round, "accuracy", share(right[scene.test_labels == label]), f"class {label}")
     if len(judged) > 1:
@@ -175,7 +172,7 @@ def spend(scene: Stage, ledger: Ledger, round: int, precise: bool = False) -> It
     """What has been spent by now: every round where something is promised, else once at the end."""
     if scene.method.unit() is None and not precise:
         return
-    for answer in ledger.answers(precise=precise, quantiles=precise):
+    for answer in scene.answers(ledger, precise):
         yield spent(round, answer)
 
 
@@ -186,31 +183,30 @@ def spent(round: int, answer: Answer) -> Spent:
     )  # fmt: skip
 
 
-def over_budget(scene: Stage, ledger: Ledger, round: int) -> Warned | None:
-    """Said before the round that would exceed the budget."""
-    spec = scene.spec
-    if spec.budget is None or spec.view is None:
-        return None
-    if not ledger.with_releases(scene.method.releases(scene.world, round, scene.cohort(round))).exceeds(
-        spec.view, spec.budget
-    ):
-        return None
-    budget = f"the budget ε = {spec.budget:g} in the {spec.view} view"
-    remedy = "More noise, fewer rounds or a larger budget go further"
-    return Warned(f"stopped after round {round - 1}: the next one would exceed {budget}", remedy, round)
+def out_of_budget(scene: Stage) -> Iterator[Warned]:
+    spec, last = scene.spec, scene.last
+    if spec.budget is not None and last < spec.rounds:
+        budget = f"the budget ε = {spec.budget:g} in the {spec.view} view"
+        remedy = "More noise, fewer rounds or a larger budget go further"
+        yield Warned(f"stopped after round {last}: the next one would exceed {budget}", remedy, last + 1)
+
+
+def first(seen: list[Exchange], exchange: Exchange) -> None:
+    """Keep the first exchange of a round alone: each holds every upload."""
+    if not seen and exchange.uploads:
+        seen.append(exchange)
 
 
 def recorded_rounds(scene: Stage) -> tuple[int, ...]:
     """The first and the last round with anybody in it: there the first client's upload is kept as the server saw it."""
-    rounds = range(1, scene.spec.rounds + 1)
-    first = next((round for round in rounds if scene.cohort(round)), 0)
-    last = next((round for round in reversed(rounds) if scene.cohort(round)), 0)
-    return (first, last)
+    rounds = range(1, scene.last + 1)
+    there = [round for round in rounds if scene.cohort(round)]
+    return (there[0], there[-1]) if there else ()
 
 
 def kept_rounds(scene: Stage) -> frozenset[int]:
     """Rounds after which the state is kept for probes: before the last one, and a few in between."""
-    last = scene.spec.rounds
+    last = scene.last
     between = {round(last * part / (STATES + 1)) for part in range(1, STATES + 1)}
     marks = sorted(mark for mark in scene.method.landmarks(scene.world) if mark < last)
     return frozenset((between | {last - 1} | set(marks[-1:])) - {0, last})

@@ -179,7 +179,7 @@ class Release:
     unit: Literal["user", "record"] = "user"
     adjacency: str = "zero-out"
     sampling: str = "all"  # the assumption the law rests on: poisson, fixed, all
-    bound: str = ""  # `upper bound` where the true cost may be lower
+    bound: str = ""  # `upper bound` where the true cost may be lower, `approximation` where it may be a little higher
 
 
 Status = Literal["formal", "formal-other-view", "claimed-refuted", "empirical", "none"]

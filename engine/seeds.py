@@ -5,7 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+
+# torch keeps only 32 bits of a seed: streams would meet by chance, and an attacker could try them all. So every word
+# of the Mersenne Twister's state is drawn; in torch's state they stand as 64-bit numbers after a head of 24 bytes.
+WORDS, FIRST = 624, 24
+FRESH = torch.Generator().manual_seed(0).get_state().numpy()
 
 
 @dataclass(frozen=True)
@@ -17,8 +23,11 @@ class Seeds:
     def rng(self, purpose: str, *place: int) -> torch.Generator:
         """A fresh generator for one purpose at one place, the same at every call."""
         text = ":".join([str(self.seed), purpose, *map(str, place)])
+        words = np.frombuffer(hashlib.shake_256(text.encode()).digest(4 * WORDS), dtype=np.uint32)
+        state = FRESH.copy()
+        state[FIRST : FIRST + 8 * WORDS].view(np.uint64)[:] = words
         generator = torch.Generator()
-        generator.manual_seed(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1)
+        generator.set_state(torch.from_numpy(state))
         return generator
 
     def cohort(self, round: int, clients: int, sampled: int, sampling: str) -> tuple[int, ...]:

@@ -20,6 +20,11 @@ from engine.records import Local, View
 FORMAT = 1  # raised when the same spec would give other results
 
 
+def usual_delta(units: int) -> float:
+    """δ where none is asked for: a tenth of 1/n, and never above 1e-5."""
+    return min(1e-5, 1 / (10 * units))
+
+
 class RunSpec(Declared):
     """A federated training run: what to learn, who takes part, how it is protected."""
 
@@ -85,6 +90,8 @@ class RunSpec(Declared):
             self._put("sampled", self.clients)
         if self.sampling == "auto":
             self._put("sampling", "poisson" if self.method.unit() else "fixed")
+        if self.method.unit() == "user" and self.delta == usual_delta(self.clients):
+            self._put("delta", None)  # the same question
         self._settle_privacy()
         return self
 

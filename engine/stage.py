@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -13,11 +14,11 @@ from engine import weights
 from engine.errors import BadInput, refusal
 from engine.methods import Method
 from engine.partitions import split
-from engine.privacy.ledger import Ledger
+from engine.privacy.ledger import Answer, Ledger
 from engine.privacy.solver import solve
-from engine.records import Client, Guarantee, World
+from engine.records import VIEWS, Client, Guarantee, World
 from engine.seeds import Seeds
-from engine.spec import RunSpec
+from engine.spec import RunSpec, usual_delta
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,26 @@ class Plan:
         for round in range(1, rounds + 1):
             ledger.add((method or self.method).releases(self.world, round, self.cohort(round)))
         return ledger
+
+    def answers(self, ledger: Ledger, precise: bool = False) -> tuple[Answer, ...]:
+        """ε of every view that applies, 0 where nothing was released; quantiles where there is time for them."""
+        found = [ledger.answer(view, precise, quantiles=precise) for view in VIEWS if view not in self.guarantee.absent]
+        return tuple(replace(one, unit=self.method.unit() or one.unit) for one in found)
+
+    @cached_property
+    def last(self) -> int:
+        """The last round that is played: the one before the budget would break, where there is one."""
+        spec = self.spec
+        if spec.budget is None or spec.view is None:
+            return spec.rounds
+
+        def fits(rounds: int) -> bool:
+            assert spec.view is not None and spec.budget is not None
+            return not self.ledger(rounds).exceeds(spec.view, spec.budget)
+
+        if fits(spec.rounds):
+            return spec.rounds
+        return bisect_left(range(1, spec.rounds + 1), True, key=lambda rounds: not fits(rounds))
 
     def counts(self) -> dict[str, Tensor]:
         """How many pictures of each class every client has: (clients, classes)."""
@@ -137,7 +158,7 @@ def _delta(spec: RunSpec, records: int) -> float:
     units = records if spec.method.unit() == "record" else spec.clients
     noun = "pictures" if spec.method.unit() == "record" else "clients"
     if spec.delta is None:
-        return min(1e-5, 1 / (10 * units))
+        return usual_delta(units)
     if spec.delta >= 1 / units:
         law = f"must be below 1/n = {1 / units:.3g} for {units} {noun}"
         raise refusal("run: delta", law, spec.delta, "A larger δ would allow to publish one of them outright")

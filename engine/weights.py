@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
+
+from engine.errors import RunFailed
 
 Tensors = Mapping[str, Tensor]
 
@@ -48,6 +51,10 @@ def norm(tensors: Tensors) -> float:
 def clip(tensors: Tensors, bound: float) -> dict[str, Tensor]:
     """The same direction with norm at most `bound`; one norm over everything that leaves."""
     length = norm(tensors)
+    if not math.isfinite(length):
+        raise RunFailed(
+            "an update is no longer made of finite numbers: no clip can bound it", "Lower the learning rate"
+        )
     if length <= bound:
         return dict(tensors)
     # one part in a million shorter, so that rounding to single precision never ends above the bound

@@ -57,8 +57,10 @@ class DPFedAvg(Noised):
         size = world.sizes[seat.client]
         batch = clipping.batch_rate(size, world.local) * size
         steps = world.local.epochs * clipping.steps_per_epoch(size, world.local)
-        # the noise of all steps together, as if none had moved the path
-        single = world.local.lr * self.noise * self.clip / batch * math.sqrt(steps)
+        # the noise of all steps, as if none had moved the path; momentum lets each one echo in those that follow
+        momentum = world.local.momentum
+        echoes = ((1 - momentum**left) / (1 - momentum) for left in range(1, steps + 1))
+        single = world.local.lr * self.noise * self.clip / batch * math.sqrt(sum(echo**2 for echo in echoes))
         facts = self.noised_protocol(world, seat, view, "per-example", lambda cohort: single)
         drawing = "whole" if batch == size else "poisson"
         return Protocol(**facts | {"steps": steps, "batch": round(batch), "drawing": drawing})
@@ -66,5 +68,7 @@ class DPFedAvg(Noised):
     def promise(self, world: World) -> Guarantee:
         del world
         return Guarantee(
-            "formal", "the noise is added inside the client at every step; it protects one picture, not one client"
+            "formal",
+            "the noise is added inside the client at every step; it protects one picture, not one client, "
+            "and how many pictures a client has is declared public",
         )

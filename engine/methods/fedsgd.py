@@ -6,7 +6,7 @@ Paper → here:  one exchange per batch → batches `every`,  one batch per roun
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -40,6 +40,12 @@ class FedSGD(Method):
         if self.batches == "one":
             return 1
         return world.local.epochs * max(1, min(world.sizes) // world.local.batch)
+
+    def problems(self, spec: Any) -> tuple[Problem, ...]:
+        if not spec.local.momentum and not spec.local.weight_decay:
+            return ()
+        reason = "fedsgd: momentum and weight decay must be 0: clients take no steps of their own"
+        return (Problem(reason, "Leave them out, or choose fedavg"),)
 
     def remarks(self, world: World) -> tuple[Problem, ...]:
         used = world.local.batch * max(1, min(world.sizes) // world.local.batch)

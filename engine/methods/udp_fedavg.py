@@ -70,7 +70,9 @@ class UDPFedAvg(Noised):
         """The clients of a round add one portion together; the protected client itself always adds its part."""
         # an outsider does not know |S|, so its number may not depend on it
         spread = Gaussian(self.noise * math.sqrt(max(world.honest, 1 / world.clients)), world.rate)
-        outside = Release("outsider", spread, sampling=world.sampling)
+        # with dishonest clients the noise of a round varies with who is there: the number is that of the average round
+        rests = "" if world.honest == 1 else "approximation"
+        outside = Release("outsider", spread, sampling=world.sampling, bound=rests)
         watched = replace(outside, view="client", observers=absent)
         if not who:
             return outside, watched

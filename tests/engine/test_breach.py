@@ -181,9 +181,55 @@ def test_a_client_receives_what_the_next_round_sends() -> None:
     there = scene("udp-fedavg")
     who = breach.victim(there, 1, *pictures(2))
     with Crew(1) as crew:
-        witness, packet = breach.next_packet(there, who, there.world.weights, {}, crew)
+        witness, packet = breach.next_packet(there, who, opening(there), crew)
         assert witness != who.client and witness in there.cohort(2)
-        assert packet is there.world.weights
+        close(packet, there.world.weights, rtol=0, atol=0)
+
+
+def test_empty_rounds_in_between_are_played() -> None:
+    """An empty round of udp-fedavg moves the model by its noise: whoever comes next receives that too."""
+    for seed in range(40):
+        there = stage(tiny(method="udp-fedavg", sampled=1, rounds=9, seed=seed, model=MLP))
+        rounds = [round for round in range(1, 8) if there.cohort(round)]
+        if (
+            len(rounds) > 1
+            and rounds[1] > rounds[0] + 1
+            and set(there.cohort(rounds[1])) - {there.cohort(rounds[0])[0]}
+        ):
+            break
+    who = breach.victim(there, rounds[0], *pictures(2))
+    with Crew(1) as crew:
+        state = replace(opening(there), round=rounds[0])
+        _, packet = breach.next_packet(there, who, state, crew)
+        for empty in range(rounds[0] + 1, rounds[1]):
+            state = play(there, state, empty, crew)
+    close(packet, state.server, rtol=0, atol=0)
+    assert any(not torch.equal(packet[name], there.world.weights[name]) for name in packet)
+
+
+def test_a_probe_has_noise_of_its_own() -> None:
+    """With the run's noise, the difference of an upload and its probe would be as short as two clipped updates."""
+    there, seen = scene("udp-fedavg"), list[Exchange]()
+    with Crew(1) as crew:
+        play(there, opening(there), 1, crew, watch=seen.append)
+    recorded, first = seen[0].uploads[0].tensors, probed(there, "server")
+    noise = first.protocol.std * weights.count(recorded) ** 0.5
+    assert weights.norm(weights.subtract(recorded, first.received)) > noise
+    again = probed(there, "server")
+    close(first.received, again.received, rtol=0, atol=0)
+    x, y = there.spec.dataset.load().test_x[7:8], there.spec.dataset.load().test_y[7:8]
+    with Crew(1) as crew:
+        other = breach.probe(there, [], breach.victim(there, 1, x, y), "server", crew)
+    assert weights.norm(weights.subtract(other.received, first.received)) > noise
+
+
+@pytest.mark.parametrize("method", ["udp-fedavg", "dp-fedavg"])
+@pytest.mark.parametrize("view", ["server", "aggregate", "outsider"])
+def test_the_noise_told_is_the_noise_met(method: str, view: View) -> None:
+    there = stage(tiny(method={"name": method, "noise": 50.0, "clip": 0.01}, sampling="all", sampled=40, momentum=0.5))
+    exposure = probed(there, view)
+    noise = torch.cat([tensor.flatten() for tensor in exposure.received.values()])
+    assert float(noise.std()) == pytest.approx(exposure.protocol.std, rel=0.05)
 
 
 def test_nobody_else_receives_anything() -> None:

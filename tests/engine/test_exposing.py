@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import exposing, weights
+from engine import exposing
 from engine.desk import Crew
 from engine.errors import Damaged
 from engine.events import Kept
@@ -155,13 +155,3 @@ def test_what_cannot_be_read_is_damage(broken: str) -> None:
     BROKEN[broken](facts, arrays)
     with pytest.raises(Damaged, match=r"^exposure: cannot be read .*Delete it and record it again\.$"):
         exposing.unpack(facts, arrays)
-
-
-def test_secure_aggregation_shows_the_sum() -> None:
-    _, exchange = seen("udp-fedavg")
-    total = exposing.summed(exchange)
-    for name in total:
-        torch.testing.assert_close(
-            total[name], torch.stack([upload.tensors[name] for upload in exchange.uploads]).sum(0)
-        )
-    assert weights.norm(total) > 0

@@ -11,6 +11,7 @@ import torch
 from engine import loop
 from engine.errors import BadInput, RunFailed
 from engine.events import Event, Finished, Kept, Measured, Round, Spent, Started, Warned
+from engine.forecast import forecast
 from engine.loop import run
 from engine.stage import stage
 from tests.engine.small import accuracies, tiny, told
@@ -37,7 +38,9 @@ def test_a_round_is_told_in_one_order() -> None:
 def test_no_rounds_is_an_answer_too() -> None:
     events = list(run(tiny(method="udp-fedavg", rounds=0)))
     assert isinstance(events[-1], Finished) and events[-1].rounds == 0
-    assert not accuracies(events) and not [one for one in events if isinstance(one, Spent)]
+    spent = [one for one in events if isinstance(one, Spent)]
+    assert not accuracies(events)
+    assert [(one.epsilon, one.reason) for one in spent] == [(0.0, "nothing was released")] * 4
 
 
 def test_the_start_says_what_is_in_force() -> None:
@@ -131,6 +134,18 @@ def test_a_budget_stops_before_it_breaks() -> None:
     assert all(value is not None and value <= 3.0 for value in [spent[-1]])
     longer = stage(tiny(method="udp-fedavg", rounds=30)).ledger(end.rounds + 1)
     assert longer.exceeds("outsider", 3.0)
+
+
+def test_forecast_and_run_stop_at_the_same_round() -> None:
+    spec = tiny(method="udp-fedavg", rounds=30, budget=10.0, view="aggregate")
+    told_before, events = forecast(spec, precise=True), list(run(spec))
+    end, last = events[-1], stage(spec).last
+    assert isinstance(end, Finished) and end.rounds == last < 30
+    spent = {one.view: one.epsilon for one in events if isinstance(one, Spent)}
+    assert {one.view: one.epsilon for one in told_before.answers} == spent
+    assert any(f"stop after round {last}" in problem.reason for problem in told_before.problems)
+    assert [one.round for one in kept(events, "exposure")][-1] <= last
+    assert len([one for one in events if isinstance(one, Measured) and one.who.startswith("class")]) == 10
 
 
 def test_weights_that_are_no_numbers_fail_with_a_remedy() -> None:

@@ -101,7 +101,8 @@ def test_no_picture_counts_for_more_than_the_clip(epochs: int) -> None:
     with Crew(1) as crew:
         who = breach.victim(there, 1, data.test_x[:1], data.test_y[:1])
         received = breach.probe(there, [], who, "server", crew).received
-    assert weights.norm(received) == pytest.approx(epochs * 0.5 * 0.01, rel=1e-3)
+    most = epochs * 0.5 * 0.01  # reached where the steps point the same way
+    assert (0.999 if epochs == 1 else 0.9) * most <= weights.norm(received) <= 1.001 * most
     exchange = first_uploads(there)
     for upload, used in zip(exchange.uploads, exchange.used, strict=True):
         assert used is not None and len(used) > 170  # Poisson batches of 100 out of 300, three an epoch
