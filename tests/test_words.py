@@ -10,11 +10,14 @@ import pytest
 from engine.__main__ import parser
 from engine.attacks import ATTACKS
 from engine.datasets import DATASETS
+from engine.loop import run
 from engine.methods import METHODS
 from engine.metrics import METRICS
 from engine.models import MODELS
 from engine.partitions import PARTITIONS
 from engine.registry import Shelf
+from engine.report import lines, report
+from engine.spec import RunSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -59,3 +62,11 @@ def test_the_snippet_runs(capsys: pytest.CaptureFixture[str]) -> None:
     snippet = next(text for text in snippets if text.startswith("from engine.loop import run"))
     exec(compile(snippet, "README", "exec"), {"__name__": "readme"})
     assert "Finished(rounds=3" in capsys.readouterr().out
+
+
+def test_the_answer_shown_is_the_real_answer() -> None:
+    shown = README.split("$ python3 -m engine run --method udp-fedavg --rounds 20\n")[1].split("\n\n")[0]
+    body = report(run(RunSpec(method="udp-fedavg", rounds=20), threads=2))
+    real = list(lines({**body, "status": "finished"}))
+    for line, printed in zip(real, shown.splitlines(), strict=True):
+        assert line.startswith(printed.removeprefix("    ").removesuffix("..."))
