@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from engine import environment
-from engine.asking import NUMBERS, PARTS, PRIVACY, literal, read_spec
+from engine.asking import NUMBERS, PARTS, PRIVACY, described, literal, read_spec
 from engine.errors import BadInput, LeakLensError, NotBuiltYet, RunFailed, UnknownName, refusal
 from engine.part import hyphened
 from engine.report import Progress, epsilon_words, lines, report
@@ -70,10 +70,11 @@ def parser() -> Parser:
 
 
 def _run_options(run_parser: argparse.ArgumentParser) -> None:
+    words = described if {"-h", "--help"} & set(sys.argv) else str
     for name in (*PARTS, "sampling", "view"):
-        run_parser.add_argument(f"--{name}")
+        run_parser.add_argument(f"--{name}", metavar="NAME", help=words(name))
     for name in (*NUMBERS, *PRIVACY):
-        run_parser.add_argument(f"--{name}", type=literal, metavar="X")
+        run_parser.add_argument(f"--{name}", type=literal, metavar="X", help=words(name))
     run_parser.add_argument(
         "--set",
         action="append",
@@ -83,8 +84,10 @@ def _run_options(run_parser: argparse.ArgumentParser) -> None:
     )
     run_parser.add_argument("--spec", metavar="FILE", help="begin from a spec in JSON")
     run_parser.add_argument("--preset", metavar="NAME", help="begin from a preset")
-    run_parser.add_argument("--device", default="cpu")
-    run_parser.add_argument("--threads", type=literal, default=None, metavar="X")
+    run_parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    run_parser.add_argument(
+        "--threads", type=literal, default=None, metavar="X", help="by default all cores for a lone run"
+    )
     run_parser.add_argument("--dry-run", action="store_true", help="the forecast only")
 
 

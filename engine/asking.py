@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.environment import ROOT
 from engine.errors import BadInput, UnknownName, refusal, shown
-from engine.part import hyphened
+from engine.part import hyphened, law
 
 if TYPE_CHECKING:
     from engine.spec import RunSpec
@@ -70,6 +70,17 @@ def _json_file(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise BadInput(f"spec: {path}: must be an object of fields")
     return values
+
+
+def described(name: str) -> str:
+    """What the spec declares of a field, for `run --help`: the only time that the words need torch."""
+    from engine.spec import RunSpec
+
+    field = RunSpec.model_fields[name.replace("-", "_")]
+    words = field.description or field.title or name
+    choices = law(field).removeprefix("must be ") if name not in PARTS else f"see `list {name}s`"
+    usual = "" if field.default is None else f"; default {field.default}"
+    return f"{words} ({choices}{usual})".replace("%", "%%")
 
 
 def literal(text: str) -> Any:

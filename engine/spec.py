@@ -32,24 +32,44 @@ class RunSpec(Declared):
         "momentum", "weight_decay", "honest_share", "delta", "target_epsilon", "view", "budget",
     )  # fmt: skip
 
-    method: Annotated[Method, *METHODS.field()] = Field("fedavg", title="method")  # type: ignore[assignment]
-    dataset: Annotated[Dataset, *DATASETS.field()] = Field("fashion-mnist", title="data set")  # type: ignore[assignment]
-    model: Annotated[Model, *MODELS.field()] = Field("mlp", title="model")  # type: ignore[assignment]
-    partition: Annotated[Partition, *PARTITIONS.field()] = Field("iid", title="partition")  # type: ignore[assignment]
-    rounds: int = Field(30, ge=0, le=10_000, title="rounds T")
-    clients: int = Field(100, ge=1, le=10_000, title="clients N")
-    sampled: int = Field(10, ge=1, le=10_000, title="clients a round K")
-    sampling: Literal["poisson", "fixed", "all", "auto"] = Field("auto", title="client sampling")
-    epochs: int = Field(2, ge=1, le=1000, title="local epochs E")
-    batch: int = Field(32, ge=1, le=10_000, title="batch B")
-    lr: float = Field(0.1, gt=0, le=100, title="learning rate")
-    momentum: float = Field(0.0, ge=0, lt=1, title="momentum")
-    weight_decay: float = Field(0.0, ge=0, le=1, title="weight decay")
-    seed: int = Field(0, ge=0, le=2**53, title="seed")
+    method: Annotated[Method, *METHODS.field()] = Field(
+        "fedavg", title="method", description="How the clients learn together"
+    )  # type: ignore[assignment]
+    dataset: Annotated[Dataset, *DATASETS.field()] = Field(
+        "fashion-mnist", title="data set", description="What they learn from"
+    )  # type: ignore[assignment]
+    model: Annotated[Model, *MODELS.field()] = Field("mlp", title="model", description="What learns")  # type: ignore[assignment]
+    partition: Annotated[Partition, *PARTITIONS.field()] = Field(
+        "iid", title="partition", description="Who holds which pictures"
+    )  # type: ignore[assignment]
+    rounds: int = Field(30, ge=0, le=10_000, title="rounds T", description="How many rounds")
+    clients: int = Field(100, ge=1, le=10_000, title="clients N", description="How many clients there are")
+    sampled: int = Field(
+        10,
+        ge=1,
+        le=10_000,
+        title="clients a round K",
+        description="How many clients take part in a round, on average under poisson",
+    )
+    sampling: Literal["poisson", "fixed", "all", "auto"] = Field(
+        "auto",
+        title="client sampling",
+        description="How the clients of a round are drawn; auto: poisson where an ε is claimed, else fixed",
+    )
+    epochs: int = Field(
+        2, ge=1, le=1000, title="local epochs E", description="How often a client goes through its pictures in a round"
+    )
+    batch: int = Field(32, ge=1, le=10_000, title="batch B", description="Pictures in one local step")
+    lr: float = Field(0.1, gt=0, le=100, title="learning rate", description="Size of a local step")
+    momentum: float = Field(0.0, ge=0, lt=1, title="momentum", description="Momentum of the local steps")
+    weight_decay: float = Field(0.0, ge=0, le=1, title="weight decay", description="Weight decay of the local steps")
+    seed: int = Field(0, ge=0, le=2**53, title="seed", description="All chance of the run comes from it")
     honest_share: float = Field(
         1.0, ge=0, le=1, title="honest share", description="The share of clients that add their noise."
     )
-    delta: float | None = Field(None, gt=0, lt=1, title="δ")
+    delta: float | None = Field(
+        None, gt=0, lt=1, title="δ", description="The chance that ε does not hold; by default at most a tenth of 1/n"
+    )
     target_epsilon: float | None = Field(
         None, gt=0, le=1e6, title="target ε", description="Solve the noise for this ε."
     )
