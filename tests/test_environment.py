@@ -101,6 +101,7 @@ def project(first: Start) -> Project:
     return first[0]
 
 
+@pytest.mark.slow
 def test_the_first_start_makes_the_environment_and_hands_over(first: Start) -> None:
     project, answer, told = first
     assert answer == {"prefix": str(project.root / ".venv"), "rest": ["--rounds", "3", "--json"], "tiny": "1.0+cpu"}
@@ -109,6 +110,7 @@ def test_the_first_start_makes_the_environment_and_hands_over(first: Start) -> N
     assert json.loads((project.root / ".venv" / "leaklens.json").read_text())["requirements"]
 
 
+@pytest.mark.slow
 def test_the_second_start_runs_no_pip_and_says_nothing(project: Project) -> None:
     shutil.move(Venv(project.root).site / "pip", project.root / "pip-away")
     try:
@@ -119,12 +121,14 @@ def test_the_second_start_runs_no_pip_and_says_nothing(project: Project) -> None
     assert told == ""
 
 
+@pytest.mark.slow
 def test_an_index_asked_for_too_late_is_explained(project: Project) -> None:
     answer, told = project.answer("--index=https://example.org/simple")
     assert answer["rest"] == []
     assert "--index was not needed" in told
 
 
+@pytest.mark.slow
 def test_changed_requirements_are_installed_into_the_same_environment(
     project: Project,
 ) -> None:
@@ -156,6 +160,7 @@ def test_what_a_kill_left_half_made_is_made_again_by_one_of_two_starts(project: 
     assert not venv.mark.exists()
 
 
+@pytest.mark.slow
 def test_a_pip_that_fails_leaves_no_stamp_and_names_the_remedy(
     project: Project,
 ) -> None:

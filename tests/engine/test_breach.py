@@ -343,6 +343,7 @@ OPEN = {"name": "udp-fedavg", "noise": 0.0, "clip": 1000.0}
 CLOSED = {"name": "udp-fedavg", "noise": 1.0, "noise-split": "full-local"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "lr", "recovered"),
     [("fedsgd", 0.1, True), (CLOSED, 0.1, False), (OPEN, 1.0, True), ({**CLOSED, "clip": 1000.0}, 1.0, False)],

@@ -322,6 +322,7 @@ def test_epsilon_that_is_infinite_is_null():
     assert ask("epsilon --noise 0 --rate 0.1 --steps 3 --delta 1e-5").out.split() == ["prv", "none", "rdp", "none"]
 
 
+@pytest.mark.slow
 def test_it_answers_as_a_program_too():
     words = ["epsilon", "--noise", "1", "--rate", "1", "--steps", "1", "--delta", "1e-5", "--json"]
     told = subprocess.run(

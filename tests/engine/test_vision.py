@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import engine.formats
 from engine.vision import torchvision
 
@@ -15,6 +17,7 @@ def test_it_opens_and_stays_open():
     assert package.datasets.CIFAR10.base_folder == "cifar-10-batches-py"
 
 
+@pytest.mark.slow
 def test_nobody_pays_for_it_before_asking():
     code = "import sys, engine.datasets as d; d.DATASETS.names(); sys.exit('torchvision' in sys.modules)"
     root = str(engine.formats.__file__).removesuffix("engine/formats.py")

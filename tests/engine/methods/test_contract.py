@@ -69,6 +69,7 @@ def test_the_same_bits_for_one_two_and_four_threads(name: str) -> None:
     assert once == twice == four
 
 
+@pytest.mark.slow
 @each()
 def test_the_same_bits_with_convolutions(name: str) -> None:
     spec = tiny(method=name, model="lenet-sigmoid", rounds=1, sampled=3)

@@ -102,6 +102,7 @@ def test_one_warm_worker_waits_before_the_first_question(
     assert pid(starts) == warm
 
 
+@pytest.mark.slow
 def test_a_worker_is_replaced_after_its_share_of_jobs(
     store: Store, ask: Ask, supervise: Supervise, starts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_worker_is_replaced_after_its_share_of_jobs(
     assert workers[0] == workers[1] != workers[2] == workers[3]
 
 
+@pytest.mark.slow
 def test_workers_without_work_go_all_but_one(
     store: Store, ask: Ask, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +179,7 @@ def test_a_run_cancelled_and_deleted_leaves_nothing(store: Store, ask: Ask, supe
 # --- crashes -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_the_answer_is_the_same(
     store: Store, ask: Ask, supervise: Supervise, starts: Path
 ) -> None:
