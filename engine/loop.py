@@ -160,7 +160,7 @@ def personal(scene: Stage, judged: Mapping[str | int, Weights], right: Tensor, c
 
 def predict(scene: Stage, model: Weights, x: Tensor, crew: Crew) -> Tensor:
     """Logits, the pictures shared by the crew in parts that stay in the cache."""
-    part = 500 if scene.world.stacked else 100
+    part = 1000 if scene.world.stacked else 100
     return torch.cat(crew.each(partial(scores, scene.world, model), x.split(part)))
 
 
