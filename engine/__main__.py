@@ -1,393 +1,74 @@
-"""The command line: `python -m engine COMMAND`. Scripts depend on its words, its JSON and its exit codes."""
+"""`python3 -m engine`: makes the environment where it is missing, does what is asked, and explains what went wrong."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import errno
+import io
 import json
 import os
-import re
 import sys
-import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
 
-from engine import environment
-from engine.asking import NUMBERS, PARTS, PRIVACY, described, literal, read_spec
-from engine.errors import BadInput, LeakLensError, NotBuiltYet, RunFailed, UnknownName, refusal
-from engine.part import hyphened
-from engine.report import Progress, epsilon_words, lines, report
+from engine.environment import ROOT, enter
+from engine.errors import LeakLensError
 
-SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")
-ERASE = "\r\033[K"  # the line of the bar
 
+def main(arguments: Sequence[str]) -> int:
+    from engine.commands import option, parser  # here: a bare Python has none of what they need
 
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence."""
-
-    def __init__(self, *words: Any, **more: Any) -> None:
-        super().__init__(*words, **more)
-        # any negative number is a value, so that the part itself refuses it and says its law
-        self._negative_number_matcher = re.compile(r"^-(\d|\.\d|[Ii]nf|[Nn]a[Nn])")
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}. Ask `{self.prog} --help`.\n")
-
-
-def parser() -> Parser:
-    top = Parser(prog="python -m engine", description="What federated learning leaks, and what protection costs.")
-    top.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    shared = Parser(add_help=False)
-    shared.add_argument("--json", action="store_true", help="answer as JSON")
-    shared.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-
-    def command(name: str, does: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, parents=[shared], help=words, description=words)
-        added.set_defaults(does=does)
-        return added
-
-    command("list", list_parts, "the parts of one shelf").add_argument("shelf", choices=SHELVES)
-    _run_options(command("run", run, "train for real; asked again, the same question opens the same run"))
-    attack = command("attack", not_built_yet, "attack what a run sent")
-    attack.add_argument("rest", nargs=argparse.REMAINDER)
-    epsilon = command("epsilon", tell_epsilon, "ε of Gaussian noise, or the noise for an ε")
-    for name in ("noise", "rate", "steps", "delta", "target-epsilon"):
-        epsilon.add_argument(f"--{name}", type=literal)
-    command("runs", list_runs, "every run in the store")
-    for name, does, words in (
-        ("cancel", cancel, "stop a run; its checkpoint stays"),
-        ("delete", delete, "remove a run and everything it kept"),
-    ):
-        command(name, does, words).add_argument("id")
-    export = command("export", not_built_yet, "one self-contained page of a run")
-    export.add_argument("rest", nargs=argparse.REMAINDER)
-    command("doctor", doctor, "what works on this machine")
-    bench = command("bench", bench_all, "speed beside a peer, in the same run")
-    bench.add_argument("names", nargs="*", metavar="NAME")
-    return top
-
-
-def _run_options(run_parser: argparse.ArgumentParser) -> None:
-    words = described if {"-h", "--help"} & set(sys.argv) else str
-    for name in (*PARTS, "sampling", "view"):
-        run_parser.add_argument(f"--{name}", metavar="NAME", help=words(name))
-    for name in (*NUMBERS, *PRIVACY):
-        run_parser.add_argument(f"--{name}", type=literal, metavar="X", help=words(name))
-    run_parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of the method, or model.NAME=VALUE",
-    )
-    run_parser.add_argument("--spec", metavar="FILE", help="begin from a spec in JSON")
-    run_parser.add_argument("--preset", metavar="NAME", help="begin from a preset")
-    run_parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    run_parser.add_argument(
-        "--threads", type=literal, default=None, metavar="X", help="by default all cores for a lone run"
-    )
-    run_parser.add_argument("--dry-run", action="store_true", help="the forecast only")
-
-
-# --- run ---------------------------------------------------------------------------------------------------
-
-
-def run(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
-    from engine.runs.supervisor import Supervisor
-
-    threads = _threads(asked.threads)
-    _device(asked.device)
-    if asked.dry_run:
-        return dry_run(asked, threads)
-    store, mine = Store(), set[str]()
-    with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:  # it warms up while we read the question
-        spec = read_spec(asked)
-        _refuse(spec)
-        mine.add(spec.id)
-        store.submit(spec.id, spec.canonical(), {"device": asked.device, "threads": asked.threads})
-        supervisor.wake()
-        try:
-            watch(store, spec.id, quiet=asked.json)
-        except KeyboardInterrupt:
-            if store.status(spec.id) == "running" and not supervisor.working:
-                say(f"Run {spec.id} goes on: another command or the dashboard computes it.")
-                return 130
-            if store.cancel(spec.id) == "cancelled":
-                while supervisor.working:  # at most a second: it leaves a checkpoint
-                    time.sleep(0.02)
-                say(f"Cancelled. Ask the same again and it goes on: its id is {spec.id}.")
-    return answer(store, spec.id, asked.json, asked.debug)
-
-
-def _refuse(spec: Any) -> None:
-    """Everything that would stop the run is said before it is queued."""
-    from engine.stage import plan
-
-    plan(spec)
-
-
-def _device(name: str) -> None:
-    if name != "cpu":
-        from engine.loop import quiet_torch
-
-        with quiet_torch(name):  # refuses what is not here
-            pass
-
-
-def _threads(value: Any) -> int:
-    most = os.cpu_count() or 1
-    if value is None:
-        return most
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 256:
-        raise refusal("run: threads", "must be a whole number between 1 and 256", value)
-    return value
-
-
-def dry_run(asked: argparse.Namespace, threads: int) -> int:
-    from engine.forecast import forecast
-
-    told = forecast(read_spec(asked), precise=True, threads=threads)
-    body = {
-        "id": told.id,
-        "epsilon": {one.view: one.epsilon for one in told.answers},
-        "accountant": {one.view: one.accountant for one in told.answers},
-        "unit": told.answers[0].unit if told.answers else None,
-        "adjacency": told.answers[0].adjacency if told.answers else None,
-        "delta": told.delta,
-        "noise": told.noise,
-        "guarantee": {"status": told.guarantee.status, "reason": told.guarantee.reason} if told.guarantee else None,
-        "problems": [{"reason": one.reason, "remedy": one.remedy, "fatal": one.fatal} for one in told.problems],
-        "seconds": told.seconds,
-    }
-    if asked.json:
-        emit(body)
-    else:
-        print(f"run {told.id}")
-        for one in told.answers:
-            words = (one.unit, one.adjacency, one.delta, one.accountant, one.reason, one.bound)
-            print(f"  {epsilon_words(one.view, one.epsilon, *words)}")
-        if told.seconds is not None:
-            print(f"  about {told.seconds:.1f} s")
-        for problem in told.problems:
-            if not problem.fatal:
-                print(f"  {problem.reason}. {problem.remedy}.")
-    if fatal := next((problem for problem in told.problems if problem.fatal), None):
-        raise BadInput(fatal.reason, fatal.remedy)
-    return 0
-
-
-def watch(store: Any, run_id: str, quiet: bool) -> None:
-    """Follow the store until the run has ended; the bar goes to stderr."""
-    from engine.events import Warned
-
-    after, progress, terminal = 0, Progress(), sys.stderr.isatty()
-    while True:
-        ended = store.status(run_id) not in ("queued", "running")
-        for number, event in store.events(run_id, after):
-            after, line = number, progress.hear(event)
-            if isinstance(event, Warned) and not quiet:
-                say(f"{ERASE if terminal else ''}{event.reason}. {event.remedy}.")
-            elif line and terminal and not quiet:
-                say(f"{ERASE}{line}", end="")
-        if ended:
-            say(ERASE, end="") if terminal and not quiet else None
-            return
-        time.sleep(0.05)
-
-
-def answer(store: Any, run_id: str, as_json: bool, debug: bool = False) -> int:
-    status = store.status(run_id)
-    events = [event for _, event in store.events(run_id)]
-    body = {**report(events), "id": run_id, "status": status}
-    if as_json:
-        emit(body)
-    if status == "failed":
-        if debug:
-            say(getattr(events[-1], "trace", ""))
-        raise RunFailed(f"run {run_id}: {body.get('error') or 'failed'}", body.get("remedy") or "")
-    if not as_json:
-        print("\n".join(lines(body)))
-    return 0 if status == "finished" else 1
-
-
-# --- the other commands ------------------------------------------------------------------------------------
-
-
-def list_parts(asked: argparse.Namespace) -> int:
-    import importlib
-
-    shelf = getattr(importlib.import_module(f"engine.{asked.shelf}"), asked.shelf.upper(), ())  # some are empty yet
-    rows = [
-        {
-            "name": part.name,
-            "title": part.title,
-            "summary": part.summary(),
-            "parameters": part.model_json_schema(by_alias=True),
-            "guarantee": promise(part),
-            "source": part.source,
-        }
-        for part in shelf
-    ]
-    if asked.json:
-        emit(rows)
-    else:
-        for row in rows:
-            print(f"{row['name']:<20} {row['summary']}")
-    return 0
-
-
-def promise(part: Any) -> str | None:
-    """The status of a method on the default question; None for other parts, or where that question is refused."""
-    if not hasattr(part, "guarantee"):
-        return None
-    from engine.spec import RunSpec
-    from engine.stage import plan
-
-    with contextlib.suppress(LeakLensError):
-        return str(plan(RunSpec(method=part.name)).guarantee.status)
-    return None
-
-
-def tell_epsilon(asked: argparse.Namespace) -> int:
-    from engine.privacy.solver import answer_epsilon, answer_noise
-
-    missing = [name for name in ("rate", "steps", "delta") if getattr(asked, name) is None]
-    if missing:
-        raise BadInput(
-            f"epsilon: {missing[0]}: is missing", "Give --noise (or --target-epsilon), --rate, --steps and --delta"
-        )
-    if (asked.noise is None) == (asked.target_epsilon is None):
-        law = "epsilon: noise and target-epsilon: exactly one of them must be given"
-        raise BadInput(law, "Give --noise to learn its ε, or --target-epsilon to learn the noise")
-    if asked.target_epsilon is not None:
-        noise = answer_noise(asked.target_epsilon, asked.rate, asked.steps, asked.delta)
-    else:
-        noise = asked.noise
-    body = answer_epsilon(noise, asked.rate, asked.steps, asked.delta)
-    if asked.target_epsilon is not None:
-        body = {"noise": noise, **body}
-    if asked.json:
-        emit(body)
-    else:
-        for name, value in body.items():
-            print(f"{name:<6} {'none' if value is None else format(value, '.5g')}")
-    return 0
-
-
-def list_runs(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
-
-    rows = Store().runs()
-    if asked.json:
-        emit([row.json() for row in rows])
-        return 0
-    for row in rows:
-        method = row.spec.get("method", {})
-        name = method.get("name", "") if isinstance(method, Mapping) else method
-        place = f" (place {row.place} in the queue)" if row.place else ""
-        print(f"{row.id}  {row.status:<12} {name:<14} round {row.round}  {row.bytes / 1e6:.1f} MB{place}")
-    if not rows:
-        print("No runs yet. Begin with: python3 -m engine run --method udp-fedavg")
-    return 0
-
-
-def cancel(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
-
-    status = Store().cancel(asked.id)
-    emit({"id": asked.id, "status": status}) if asked.json else print(f"{asked.id}: {status}")
-    return 0
-
-
-def delete(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
-
-    Store().delete(asked.id)
-    emit({"id": asked.id, "status": "deleted"}) if asked.json else print(f"{asked.id}: deleted")
-    return 0
-
-
-def doctor(asked: argparse.Namespace) -> int:
-    from engine.doctor import able, examine
-
-    findings = examine()
-    if asked.json:
-        emit([finding.json() for finding in findings])
-    else:
-        for finding in findings:
-            print(f"{'ok  ' if finding.ok else 'look'} {finding.name:<22} {finding.text}")
-            if finding.remedy:
-                print(f"     {'':<22} {finding.remedy}")
-    return 0 if able(findings) else 1
-
-
-def bench_all(asked: argparse.Namespace) -> int:
-    from engine.bench import BENCHES, measure
-
-    unknown = [name for name in asked.names if name not in BENCHES]
-    if unknown:
-        raise UnknownName(f"bench: no {unknown[0]}", f"Known here: {', '.join(BENCHES)}")
-    rows = []
-    for name in asked.names or BENCHES:
-        row = measure(name)
-        rows.append(row)
-        if not asked.json:
-            print(f"{name:<16} {row.words()}", flush=True)
-    if asked.json:
-        emit([row.json() for row in rows])
-    return 0
-
-
-def not_built_yet(asked: argparse.Namespace) -> int:
-    raise NotBuiltYet(
-        f"{asked.command}: not built yet", "It comes with the leak lab; `python3 -m engine --help` shows what is there"
-    )
-
-
-# --- words -------------------------------------------------------------------------------------------------
-
-
-def emit(body: Any) -> None:
-    print(json.dumps(body, ensure_ascii=False, allow_nan=False))
-
-
-def say(text: str, end: str = "\n") -> None:
-    print(text, end=end, file=sys.stderr, flush=True)
-
-
-def _option(word: str) -> str:
-    """`--weight_decay` is `--weight-decay`; values stay as they are."""
-    name, equals, value = word.partition("=")
-    return f"{hyphened(name)}{equals}{value}" if word.startswith("--") else word
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    asked = parser().parse_args([_option(word) for word in (sys.argv[1:] if arguments is None else arguments)])
+    words = [option(word) for word in arguments]
+    debug, as_json = "--debug" in words, "--json" in words
+    _usable_streams()
     try:
-        return int(asked.does(asked))
+        asked = parser(words).parse_args(words)
+        code = int(asked.does(asked))
+        sys.stdout.flush()  # here, where a full disk can still be told
+        return code
     except LeakLensError as error:
-        return _refused(error, error.exit_code, asked.debug)
+        return _refused(error, error.exit_code, debug, as_json)
     except BrokenPipeError:
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_stdout()
         return 0
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        words = LeakLensError(f"{type(error).__name__}: {error}", "This should not happen: --debug shows where")
-        return _refused(words, 1, asked.debug)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _leave_stdout()
+            trouble = LeakLensError("the answer could not be written: no space is left", "Ask again: nothing is lost")
+        else:
+            trouble = LeakLensError(f"{type(error).__name__}: {error}", "This should not happen: --debug shows where")
+        return _refused(trouble, 1, debug, as_json)
 
 
-def _refused(error: LeakLensError, code: int, debug: bool) -> int:
+def _usable_streams() -> None:
+    """A closed stream swallows; an old terminal shows \\u03b5 for ε: better than losing the answer."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (for as long as the process lives)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _leave_stdout() -> None:
+    """Nobody can read it: what is still buffered must not raise again at the end."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refused(error: LeakLensError, code: int, debug: bool, as_json: bool) -> int:
     if debug:
         traceback.print_exc()
-    say(str(error))
+    if as_json:
+        with contextlib.suppress(OSError):
+            print(json.dumps({"error": error.message, "remedy": error.remedy}, ensure_ascii=False), flush=True)
+    print(error, file=sys.stderr)
     return code
 
 
 if __name__ == "__main__":
-    environment.enter("engine", environment.ROOT / "requirements.txt", sys.argv[1:])
-    sys.exit(main())
+    try:
+        sys.exit(main(enter("engine", ROOT / "requirements.txt", sys.argv[1:])))
+    except KeyboardInterrupt:  # while it was still being made ready
+        sys.exit(130)

@@ -26,7 +26,7 @@ def read_spec(asked: Namespace) -> RunSpec:
     for name in (*PARTS, *NUMBERS, *PRIVACY, "sampling", "view"):
         given = getattr(asked, name.replace("-", "_"))
         if given is not None:
-            values[name] = hyphened(given) if isinstance(given, str) else given
+            values = _over(values, name, hyphened(given) if isinstance(given, str) else given)
     for pair in asked.set:
         _set(values, pair, {part: RunSpec.model_fields[part].default for part in PARTS})
     return RunSpec(**values)
@@ -45,19 +45,24 @@ def _set(values: dict[str, Any], pair: str, defaults: dict[str, str]) -> None:
     held = values.get(part, defaults[part])
     if not isinstance(held, str | dict):
         raise refusal(f"run: {part}", "must be a name, or an object with a name", held)
-    values[part] = {**({"name": held} if isinstance(held, str) else held), hyphened(field): literal(value)}
+    values[part] = _over({"name": held} if isinstance(held, str) else held, hyphened(field), literal(value))
+
+
+def _over(values: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """The later word counts, in whichever spelling the earlier one came."""
+    return {**{key: held for key, held in values.items() if hyphened(key) != name}, name: value}
 
 
 def _base(asked: Namespace) -> dict[str, Any]:
-    if asked.spec and asked.preset:
+    if asked.spec is not None and asked.preset is not None:
         raise BadInput("run: --spec and --preset: choose one of them")
-    if asked.preset:
+    if asked.preset is not None:
         folder = ROOT / "assets" / "presets"
         known = sorted(path.stem for path in folder.glob("*.json"))
         if (name := hyphened(asked.preset)) not in known:
             raise UnknownName(f"preset: no {shown(asked.preset)}", f"Known here: {', '.join(known) or 'none yet'}")
         return _json_file(folder / f"{name}.json")
-    return _json_file(Path(asked.spec)) if asked.spec else {}
+    return _json_file(Path(asked.spec)) if asked.spec is not None else {}
 
 
 def _json_file(path: Path) -> dict[str, Any]:

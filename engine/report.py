@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Any
 
-from engine.events import Event, Failed, Finished, Measured, Round, Spent, Started, finite
-
-BAR = 24
+from engine.events import Event, Failed, Finished, Measured, Spent, Started, finite
 
 
 def report(events: Iterable[Event]) -> dict[str, Any]:
@@ -88,26 +85,3 @@ def epsilon_words(
     note = f", {bound}" if bound else ""
     terms = f"per {unit}, {adjacency}, δ = {delta:.2g}, {accountant}, worst {unit}{note}"
     return f"ε = {epsilon:.4g} in the {view} view ({terms})"
-
-
-class Progress:
-    """The line a terminal shows while a run runs."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._accuracy = self._epsilon = ""
-
-    def hear(self, event: Event) -> str:
-        """The line after this event; empty where nothing moved."""
-        if isinstance(event, Measured) and event.name == "accuracy" and event.who == "global":
-            self._accuracy = "" if event.value is None else f"accuracy {100 * event.value:.1f} %"
-        elif isinstance(event, Spent) and event.view == "outsider":
-            self._epsilon = "" if event.epsilon is None else f"ε {event.epsilon:.3g} outsider"
-        return self._line(event) if isinstance(event, Round) else ""
-
-    def _line(self, event: Round) -> str:
-        done = (event.round - 1 + event.fraction) / max(1, event.of)
-        left = (time.monotonic() - self._began) * (1 - done) / done if done > 0.02 else None
-        bar = "#" * round(BAR * done) + "-" * (BAR - round(BAR * done))
-        tail = f", {left:.0f} s left" if left is not None else ""
-        return f"[{bar}] round {event.round} of {event.of}  {self._accuracy}  {self._epsilon}{tail}"

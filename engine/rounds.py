@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from torch import Tensor
 
@@ -46,7 +47,7 @@ def play(
     privates = attic(state.privates)  # goes along from state to state: the last one holds it
     of = method.exchanges(world)
     for exchange in range(1, of + 1):
-        desks = seated(stage, cohort, round, exchange, of, crew, note)
+        desks = seated(stage, cohort, round, exchange, of, crew, partial(_scaled, note, exchange, of))
         packets = [method.send(desk.seat, state.server, state.memory) for desk in desks]
         uploads: list[Upload] = []
         for at in range(0, len(desks), WAVE):
@@ -66,6 +67,11 @@ def play(
             watch(Exchange([desk.seat for desk in desks], packets, uploads, used, state.server, server))
         state = State(state.round, server, memory, privates)
     return replace(state, round=round, privates=privates)
+
+
+def _scaled(note: Note, exchange: int, of: int, fraction: float, numbers: dict[str, float]) -> None:
+    """How far an exchange is, as how far its round is."""
+    note((exchange - 1 + fraction) / of, numbers)
 
 
 def seated(

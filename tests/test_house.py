@@ -29,13 +29,16 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "runs": (*LADDER, "environment"),
     "bench": (*GROUND, *LADDER, "runs", "environment"),
     "doctor": (*GROUND, *LADDER, "runs", "environment"),
-    "__main__": (*GROUND, *LADDER, "asking", "runs", "bench", "doctor", "environment"),
+    "commands": (*GROUND, *LADDER, "asking", "following", "runs", "bench", "doctor", "environment"),
+    "following": ("runs",),
+    "__main__": ("commands", "environment"),
 }
-FOR_APP = {"spec", "events", "registry", "forecast", "runs", "doctor", "errors", "part", "environment"}
+FOR_APP = {"spec", "events", "registry", "forecast", "report", "runs", "doctor", "errors", "part", "environment"}
 LAZY = {"torchvision", "lpips"}  # engine: inside a function only
-LIGHT = ("engine", "engine.environment", "engine.errors", "engine.events", "engine.runs.store")  # never load torch
+# none of them loads torch
+LIGHT = ("engine", "engine.environment", "engine.errors", "engine.events", "engine.runs.store", "engine.runs.gallery")
 BANNED = {"utils", "helpers", "common", "manager"}
-SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/environment\.py")
+SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/(environment|commands|following)\.py")
 WRITERS = re.compile(r"engine/(runs|bench)/.*|engine/(doctor|environment)\.py|(.*/)?__main__\.py")
 WRITING = {"write_text", "write_bytes", "touch", "tofile", "savetxt", "savez", "savez_compressed", "save_file"}
 OPENING = {"open", "ZipFile", "GzipFile", "BZ2File", "LZMAFile"}

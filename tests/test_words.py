@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.__main__ import parser
 from engine.attacks import ATTACKS
+from engine.commands import parser
 from engine.datasets import DATASETS
 from engine.loop import run
 from engine.methods import METHODS

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from engine import asking
-from engine.__main__ import parser
 from engine.asking import literal, read_spec
+from engine.commands import parser
 from engine.errors import BadInput, NewerVersion, UnknownName
 from engine.spec import RunSpec
 
@@ -87,6 +87,11 @@ def test_underscores_are_hyphens():
     assert read("--method", "udp_fedavg", "--dataset", "fashion_mnist", "--set", "server_step=0.5") == read(
         "--method", "udp-fedavg", "--set", "server-step=0.5"
     )
+
+
+def test_set_overrules_a_file_in_either_spelling(tmp_path: Path) -> None:
+    said = written(tmp_path, '{"method": {"name": "udp-fedavg", "server_step": 0.5}}')
+    assert read("--spec", said, "--set", "server-step=0.25").method.server_step == 0.25  # type: ignore[attr-defined]
 
 
 def test_a_file_comes_first_then_the_options_then_set(tmp_path: Path):

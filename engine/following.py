@@ -1,0 +1,133 @@
+"""Following a run in a terminal: one line that moves, and a word where something must be known."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engine.errors import LeakLensError, RunFailed
+from engine.events import Event, Measured, Round, Spent, Warned
+
+if TYPE_CHECKING:
+    from engine.runs.standing import Listed
+    from engine.runs.store import Store
+    from engine.runs.supervisor import Supervisor
+
+BAR = 24  # characters
+ERASE = "\r\033[K"  # the line of the bar
+LOOK_S = 0.05
+
+
+def follow(store: Store, run: str, supervisor: Supervisor, submit: Callable[[], object], quiet: bool = False) -> None:
+    """Until the run has ended. Where its holder is lost it is asked again; where nothing can move, that is raised."""
+    after, progress, screen = 0, Progress(), Screen(quiet)
+    try:
+        while True:
+            known = store.run(run)
+            for number, event in store.events(run, after):
+                after = number
+                progress.hear(event)
+                if isinstance(event, Warned):
+                    screen.say(f"{event.reason}. {event.remedy}.")
+            if known.status in ("finished", "failed", "cancelled"):
+                return
+            if known.status == "interrupted" and not supervisor.working:
+                _give_up(supervisor.trouble)
+                screen.say(f"Run {run} was interrupted elsewhere: taking it over.")
+                submit()
+            screen.show(standing(known, progress))
+            time.sleep(LOOK_S)
+    finally:
+        screen.clear()
+
+
+def _give_up(trouble: Exception | None) -> None:
+    if isinstance(trouble, LeakLensError):
+        raise trouble
+    if trouble:
+        raise RunFailed(f"{type(trouble).__name__}: {trouble}", "Ask again: it goes on from its checkpoint")
+
+
+def standing(known: Listed, progress: Progress) -> str:
+    """The line of this moment."""
+    if known.status == "queued":
+        return f"waiting: place {known.place} in the queue" if known.place else "waiting"
+    return progress.line() or "preparing the data"
+
+
+class Progress:
+    """How far a run is, from what it told."""
+
+    def __init__(self) -> None:
+        self._round: Round | None = None
+        self._began: tuple[float, float] | None = None  # when we first saw it move, and how far it was then
+        self._accuracy = self._epsilon = ""
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, Measured) and event.name == "accuracy" and event.who == "global":
+            self._accuracy = "" if event.value is None else f"accuracy {100 * event.value:.1f} %"
+        elif isinstance(event, Spent) and event.view == "outsider":
+            self._epsilon = "" if event.epsilon is None else f"ε {event.epsilon:.3g} outsider"
+        elif isinstance(event, Round):
+            self._round = event
+
+    @property
+    def done(self) -> float:
+        """The share of all rounds."""
+        last = self._round
+        return (last.round - 1 + last.fraction) / max(1, last.of) if last else 0.0
+
+    def line(self) -> str:
+        """Empty before the first round."""
+        if self._round is None:
+            return ""
+        bar = "#" * round(BAR * self.done) + "-" * (BAR - round(BAR * self.done))
+        words = (f"[{bar}] round {self._round.round} of {self._round.of}", self._accuracy, self._epsilon, self._left())
+        return "  ".join(filter(None, words))
+
+    def _left(self) -> str:
+        now, done = time.monotonic(), self.done
+        if self._began is None:
+            self._began = now, done
+        start, before = self._began
+        if done - before < 0.02:
+            return ""
+        return f"{(now - start) * (1 - done) / (done - before):.0f} s left"
+
+
+class Screen:
+    """The one moving line of a terminal, on stderr; other streams get the words alone."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet, self._moves = quiet, sys.stderr.isatty() and not quiet
+        self._shown = ""
+
+    def show(self, line: str) -> None:
+        line = line[: width() - 1]  # a line that wraps cannot be erased
+        if self._moves and line != self._shown:
+            self._shown = line
+            say(f"{ERASE}{line}", end="")
+
+    def say(self, sentence: str) -> None:
+        self.clear()
+        if not self._quiet:
+            say(sentence)
+
+    def clear(self) -> None:
+        if self._shown:
+            self._shown = ""
+            say(ERASE, end="")
+
+
+def width() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def say(text: str, end: str = "\n") -> None:
+    print(text, end=end, file=sys.stderr, flush=True)
