@@ -12,8 +12,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from queue import Queue
-from typing import Any
+from typing import IO, Any
 
 from engine.runs.home import ROOT
 
@@ -21,6 +22,32 @@ DEATH_S = 5.0
 TAIL_BYTES = 4000
 
 Inbox = Queue[tuple["Worker | None", bytes | None]]
+
+
+class Spare:
+    """The right to keep a warm worker without work: so many in all, over every supervisor of one home."""
+
+    def __init__(self, home: Path, count: int) -> None:
+        self._files = [home / f".spare-{number}" for number in range(count)]
+        self._held: IO[bytes] | None = None
+
+    def take(self) -> bool:
+        """Whether one is ours; it falls with this process at the latest."""
+        for path in self._files if self._held is None else []:
+            try:
+                file = path.open("ab")
+            except OSError:  # a home that is full or cannot be written needs no worker
+                break
+            if _locked(file):
+                self._held = file
+                break
+            file.close()
+        return self._held is not None
+
+    def leave(self) -> None:
+        if self._held:
+            self._held.close()
+            self._held = None
 
 
 class Worker:
@@ -107,3 +134,20 @@ class Worker:
             for line in lines:
                 inbox.put((self, line))
         inbox.put((self, None))
+
+
+def _locked(file: IO[bytes]) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a disk without locks
+        return True
+    return True

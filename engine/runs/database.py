@@ -15,6 +15,7 @@ from engine.errors import Damaged, HomeError, HomeFull, HomeUnwritable, NewerVer
 from engine.runs.home import MAKE_ROOM, Home
 
 BUSY_S = 10.0
+SEALED = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # nothing can be written, for whatever reason
 SPARE = 8  # connections kept open between questions
 
 Migration = tuple[str, ...]
@@ -105,7 +106,7 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        if len(self._idle) < SPARE:
+        if len(self._idle) < SPARE and not isinstance(connection, Glance):
             self._idle.append((connection, file))
         else:
             connection.close()
@@ -130,8 +131,44 @@ class Database:
             return -1
 
 
+class Glance(sqlite3.Connection):
+    """A look at a store beside which nothing can be written, not even the files SQLite reads with; never kept."""
+
+
 def connect(home: Home) -> sqlite3.Connection:
     """A connection to a store of this version; older ones are led up, newer ones refused."""
+    try:
+        return _led_up(home)
+    except sqlite3.OperationalError as error:
+        if not _at_rest(home, error):
+            raise
+        return _glance(home, error)
+
+
+def _at_rest(home: Home, error: sqlite3.OperationalError) -> bool:
+    """Nothing can be written here, and nobody has left anything in the log: the file alone tells everything."""
+    log = home.database.with_name(f"{home.database.name}-wal")
+    try:
+        whole = home.database.stat().st_size > 0 and not (log.exists() and log.stat().st_size)
+    except OSError:
+        return False
+    return whole and _named(error).startswith(SEALED)
+
+
+def _glance(home: Home, error: sqlite3.OperationalError) -> sqlite3.Connection:
+    place = f"{home.database.as_uri()}?mode=ro&immutable=1"
+    connection = sqlite3.connect(place, uri=True, isolation_level=None, factory=Glance)
+    try:
+        connection.row_factory = sqlite3.Row
+        if _outdated(home, connection):
+            raise error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _led_up(home: Home) -> sqlite3.Connection:
     connection = sqlite3.connect(home.database, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         connection.row_factory = sqlite3.Row
@@ -160,13 +197,15 @@ def _use_log(connection: sqlite3.Connection) -> None:
 
 
 def _outdated(home: Home, connection: sqlite3.Connection) -> bool:
-    version = _version(connection)
+    # one statement, one picture: another process may be making the tables at this moment
+    asked = "SELECT user_version, EXISTS (SELECT 1 FROM sqlite_master) FROM pragma_user_version"
+    version, foreign = map(int, connection.execute(asked).fetchone())
     if version > len(MIGRATIONS):
         raise NewerVersion(
             f"{home.database}: has version {version}, this LeakLens knows up to {len(MIGRATIONS)}",
             "Update LeakLens, or choose another folder with LEAKLENS_HOME",
         )
-    if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+    if version == 0 and foreign:
         raise damaged(home, "holds tables of another program")
     return version < len(MIGRATIONS)
 
@@ -199,19 +238,24 @@ def explain(home: Home, error: sqlite3.DatabaseError) -> NoReturn:
 
 def _told(home: Home, error: sqlite3.DatabaseError) -> HomeError:
     name = _named(error)
-    if name == "SQLITE_FULL" or (name.startswith("SQLITE_IOERR") and shutil.disk_usage(home.path).free < 1 << 20):
+    if name == "SQLITE_FULL" or (name.startswith(SEALED) and _full(home)):
         return HomeFull(f"{home.path}: no space is left", MAKE_ROOM)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return HomeUnwritable(
             f"{home.database}: has been held by another program for {BUSY_S:g} seconds",
             "End that program, then try again",
         )
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH", "SQLITE_IOERR")):
+    if name.startswith((*SEALED, "SQLITE_PERM", "SQLITE_AUTH")):
         return HomeUnwritable(
             f"{home.database}: cannot be written: {error}",
             "Choose another folder with LEAKLENS_HOME, or correct its permissions",
         )
     return damaged(home, f"cannot be read: {error}")
+
+
+def _full(home: Home) -> bool:
+    """A disk made for reading alone has no free byte either, and deleting is no remedy there."""
+    return os.access(home.path, os.W_OK) and shutil.disk_usage(home.path).free < 1 << 20
 
 
 def damaged(home: Home, reason: str) -> Damaged:

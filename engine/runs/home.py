@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import HomeError, HomeFull, HomeUnwritable, refusal
+from engine.errors import HomeError, HomeFull, HomeUnwritable, refusal, shown
 
 ROOT = Path(__file__).resolve().parents[2]
 QUOTA_GB = 20.0
+RESERVE = 8_000_000  # bytes of the disk that runs leave free: the store must always be able to write its rows
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
 MAKE_ROOM = "Delete runs that are no longer needed, or raise LEAKLENS_QUOTA_GB where the disk has room"
 
 
@@ -29,12 +31,25 @@ class Home:
 
     @classmethod
     def find(cls, path: Path | None = None) -> Home:
-        """The folder given, else `$LEAKLENS_HOME`, else `.leaklens` in the project; made on demand."""
-        chosen = path or Path(os.environ.get("LEAKLENS_HOME") or ROOT / ".leaklens")
-        home = cls(chosen.expanduser().absolute())
+        """The named home, made where it is not there yet."""
+        home = cls.named(path)
         with home.explained():
             home.payloads.mkdir(parents=True, exist_ok=True)
         return home
+
+    @classmethod
+    def named(cls, path: Path | None = None) -> Home:
+        """The folder given, else `$LEAKLENS_HOME`, else `.leaklens` in the project."""
+        chosen = str(path or os.environ.get("LEAKLENS_HOME") or ROOT / ".leaklens")
+        try:
+            if "\0" in chosen:
+                raise ValueError
+            chosen.encode()  # a name that is no text could be neither shown nor told to a worker
+            return cls(Path(chosen).expanduser().absolute())
+        except (RuntimeError, ValueError, OSError) as error:  # nobody's `~name`, no text, no current folder
+            got = chosen.encode(errors="backslashreplace").decode().replace("\0", "\\0")
+            law = "must be a folder that can be named in full"
+            raise HomeUnwritable(f"LEAKLENS_HOME: {law}, got {shown(got)}", "Choose another folder") from error
 
     @property
     def database(self) -> Path:
@@ -61,8 +76,9 @@ class Home:
             raise HomeFull(f"{self.path}: holds {gigabytes(used)} of {gigabytes(limit)} allowed", MAKE_ROOM)
         with self.explained():
             free = shutil.disk_usage(self.path).free
-        if need > free:
-            raise HomeFull(f"{self.path}: {gigabytes(need)} are to be written, {gigabytes(free)} are free", MAKE_ROOM)
+        if need + RESERVE > free:
+            wanted = f"{gigabytes(need)} are to be written and {gigabytes(RESERVE)} left"
+            raise HomeFull(f"{self.path}: {wanted}, {gigabytes(free)} are free", MAKE_ROOM)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -119,4 +135,7 @@ def size(folder: Path) -> int:
 
 
 def gigabytes(count: float) -> str:
-    return f"{count / 1e9:.3g} GB"
+    """Bytes as a person says them: 512 B, 73.7 kB, 20 GB."""
+    unit = next((unit for unit, of in UNITS.items() if count >= of), "B")
+    many = count / UNITS[unit]
+    return f"{many:.3g} {unit}" if many < 999.5 else f"{many:,.0f} {unit}"

@@ -11,15 +11,17 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Container, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.errors import LeaseLost
+from engine.errors import Damaged, LeaseLost
 from engine.events import Event, Kept, decode, encode
 from engine.runs import payloads
 from engine.runs.holder import Holder
 from engine.runs.home import Home
-from engine.runs.standing import held
+from engine.runs.standing import held, standing
+from engine.runs.turns import in_turn
 
 CHECKPOINTS = 2  # kept of a run: the last one, and one to fall back on
 
@@ -41,17 +43,16 @@ class Lease:
 def take(
     connection: sqlite3.Connection, home: Home, holder: Holder, slots: int, only: Container[str] | None
 ) -> Lease | None:
-    """The oldest run that waits, if a slot is free."""
-    live = _live(connection)
-    free = [run for run in waiting(connection) if run not in live]
-    chosen = next((run for run in free if only is None or run in only), None)
-    if chosen is None or len(live) >= slots:
+    """The next run in turn, if a slot is free."""
+    chosen = following(connection, slots, only)
+    if chosen is None:
         return None
+    alone = demand(connection) == 1
     row = connection.execute("SELECT * FROM runs WHERE id = ?", (chosen,)).fetchone()
     token = secrets.token_hex(8)
     connection.execute("UPDATE runs SET taken = attempt WHERE id = ?", (chosen,))
     connection.execute(
-        "INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)",
         (chosen, token, row["attempt"], holder.place, holder.pid, holder.start, time.time()),
     )
     after, resume = _go_back(connection, home, chosen)
@@ -63,16 +64,32 @@ def take(
         options=json.loads(row["options"]),
         resume=resume,
         after=after,
-        alone=not live and len(free) == 1,
+        alone=alone,
     )
 
 
+def following(connection: sqlite3.Connection, slots: int, only: Container[str] | None) -> str | None:
+    """The run that `take` would take."""
+    live = _live(connection)
+    if len(live) >= slots:
+        return None
+    free = in_turn(connection, [run for run in waiting(connection) if run not in live], live)
+    return next((run for run in free if only is None or run in only), None)
+
+
+def demand(connection: sqlite3.Connection) -> int:
+    """How many slots would be in use if there were enough."""
+    return len(_live(connection).union(waiting(connection)))
+
+
 def waiting(connection: sqlite3.Connection) -> list[str]:
-    """Runs that may be taken, the oldest first."""
+    """Runs that may be taken, the oldest first; a question that cannot be read keeps nobody waiting behind it."""
     rows = connection.execute(
         """SELECT id FROM runs WHERE taken < attempt
             AND NOT EXISTS (SELECT 1 FROM requests WHERE kind = 'cancel' AND run = id AND number > attempt)
             AND NOT EXISTS (SELECT 1 FROM requests WHERE kind = 'delete' AND run = id)
+            AND CASE WHEN json_valid(spec) AND json_valid(options)
+                THEN json_type(spec) = 'object' AND json_type(options) = 'object' END
             ORDER BY attempt"""
     )
     return [row["id"] for row in rows]
@@ -97,9 +114,11 @@ def append(connection: sqlite3.Connection, lease: Lease, events: Sequence[Event]
 
 
 def outdated_checkpoints(connection: sqlite3.Connection, run: str) -> set[str]:
-    """Names of checkpoints that newer ones have replaced."""
+    """Names of checkpoints that newer ones have replaced; once the run is finished nobody goes back to any."""
+    known = standing(connection, run)
+    keep = 0 if known and known.status == "finished" else CHECKPOINTS
     names = [kept.name for _, kept in _checkpoints(connection, run)]
-    return set(names) - set(names[:CHECKPOINTS])
+    return set(names) - set(names[:keep])
 
 
 def rewind(connection: sqlite3.Connection, home: Home, lease: Lease) -> Lease:
@@ -131,14 +150,12 @@ def check(connection: sqlite3.Connection, lease: Lease) -> None:
 
 
 def _live(connection: sqlite3.Connection) -> set[str]:
-    """Runs whose holder lives; the leases of the dead are removed."""
-    live = set()
-    for row in connection.execute("SELECT * FROM leases").fetchall():
-        if held(row):
-            live.add(str(row["run"]))
-        else:
-            connection.execute("DELETE FROM leases WHERE token = ?", (row["token"],))
-    return live
+    """Runs whose holder lives and moves.
+
+    A lease that nobody renews stays until its run is taken anew: its holder may only have been stopped for a while
+    (Ctrl-Z, a laptop put to sleep). Meanwhile its slot is free, for it uses no core; afterwards it simply goes on.
+    """
+    return {str(row["run"]) for row in connection.execute("SELECT * FROM leases") if held(row)}
 
 
 def _go_back(connection: sqlite3.Connection, home: Home, run: str) -> tuple[int, Kept | None]:
@@ -155,8 +172,8 @@ def _go_back(connection: sqlite3.Connection, home: Home, run: str) -> tuple[int,
             (secrets.token_hex(4), run),
         )
     named = connection.execute(
-        """SELECT json_extract(body, '$.name') AS name FROM events WHERE run = ?
-            AND json_extract(body, '$.event') IN ('kept', 'pictured') AND json_extract(body, '$.name') <> ''""",
+        """SELECT json_extract(body, '$.name') AS name FROM events WHERE run = ? AND CASE WHEN json_valid(body)
+            THEN json_extract(body, '$.event') IN ('kept', 'pictured') AND json_extract(body, '$.name') <> '' END""",
         (run,),
     )
     payloads.keep_only(home, run, {row["name"] for row in named})
@@ -164,11 +181,15 @@ def _go_back(connection: sqlite3.Connection, home: Home, run: str) -> tuple[int,
 
 
 def _checkpoints(connection: sqlite3.Connection, run: str) -> list[tuple[int, Kept]]:
-    """The newest first."""
+    """The newest first; one that cannot be read is none."""
     rows = connection.execute(
-        """SELECT number, body FROM events WHERE run = ? AND json_extract(body, '$.kind') = 'checkpoint'
-            ORDER BY number DESC""",
+        """SELECT number, body FROM events WHERE run = ?
+            AND CASE WHEN json_valid(body) THEN json_extract(body, '$.kind') = 'checkpoint' END ORDER BY number DESC""",
         (run,),
     )
-    found = [(row["number"], decode(json.loads(row["body"]))) for row in rows]
-    return [(number, event) for number, event in found if isinstance(event, Kept)]
+    found = []
+    for row in rows:
+        with suppress(Damaged):
+            event = decode(json.loads(row["body"]))
+            found += [(int(row["number"]), event)] if isinstance(event, Kept) else []
+    return found

@@ -49,18 +49,17 @@ def read(home: Home, run: str, name: str) -> dict[str, numpy.ndarray[Any, Any]]:
         return found
     except FileNotFoundError:
         reason = "is missing"
-    except (OSError, ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile):
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile):  # Runtime: as if encrypted
         reason = "cannot be read"
     raise Damaged(f"{path}: {reason}", "Ask the run again: it goes on from an older checkpoint, or from the start")
 
 
 def whole(home: Home, run: str, name: str) -> bool:
-    """Can this payload be read to its end?"""
+    """Can this payload be read to its end, and is anything in it?"""
     try:
-        read(home, run, name)
+        return bool(read(home, run, name))
     except LeakLensError:
         return False
-    return True
 
 
 def keep_only(home: Home, run: str, names: Collection[str]) -> None:

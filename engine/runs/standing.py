@@ -13,14 +13,18 @@ from engine.runs.holder import Holder
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 ENDINGS: Mapping[str, Status] = {"finished": "finished", "failed": "failed", "cancelled": "cancelled"}
 
+LET_GO: set[str] = set()  # tokens of leases that this process no longer holds, though a full disk could not be told
+
+# Of an event that cannot be read only itself is lost: json_extract would fail the whole question.
 SELECT = """
-SELECT r.*, l.attempt AS leased, l.place, l.pid, l.start, l.beat,
-    e.attempt AS last_attempt, json_extract(e.body, '$.event') AS last_kind,
+SELECT r.*, l.token, l.attempt AS leased, l.place, l.pid, l.start, l.beat,
+    e.attempt AS last_attempt, CASE WHEN json_valid(e.body) THEN json_extract(e.body, '$.event') END AS last_kind,
     (SELECT MAX(number) FROM requests WHERE kind = 'cancel' AND run = r.id) AS cancel,
     (SELECT MAX(number) FROM requests WHERE kind = 'delete' AND run = r.id) AS removal,
     (SELECT MAX(at) FROM requests WHERE kind = 'submit' AND run = r.id) AS submitted,
     (SELECT COUNT(*) FROM requests WHERE kind = 'submit' AND run = r.id) AS attempts,
-    (SELECT json_extract(body, '$.round') FROM events WHERE run = r.id AND json_extract(body, '$.event') = 'round'
+    (SELECT json_extract(body, '$.round') FROM events WHERE run = r.id
+        AND CASE WHEN json_valid(body) THEN json_extract(body, '$.event') = 'round' END
         ORDER BY number DESC LIMIT 1) AS round
 FROM runs r
 LEFT JOIN leases l ON l.run = r.id
@@ -79,8 +83,8 @@ class Standing:
         return Listed(
             id=row["id"],
             status=self.status,
-            spec=json.loads(row["spec"]),
-            options=json.loads(row["options"]),
+            spec=mapping(row["spec"]) or {},
+            options=mapping(row["options"]) or {},
             attempt=row["attempts"],
             submitted=row["submitted"] or 0.0,
             round=row["round"] or 0,
@@ -103,4 +107,15 @@ def standings(connection: sqlite3.Connection) -> list[Standing]:
 
 
 def held(row: sqlite3.Row) -> bool:
-    return row["beat"] is not None and Holder(row["place"], row["pid"], row["start"]).alive(row["beat"])
+    if row["beat"] is None or row["token"] in LET_GO:
+        return False
+    return Holder(row["place"], row["pid"], row["start"]).alive(row["beat"])
+
+
+def mapping(text: str) -> dict[str, Any] | None:
+    """A question or its options as they were asked; None where they can no longer be read."""
+    try:
+        found = json.loads(text)
+    except (ValueError, TypeError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -7,17 +7,19 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from engine.errors import BadInput, UnknownName, shown
-from engine.events import Event, Kept, decode
+from engine.errors import BadInput, Damaged, HomeError, HomeFull, UnknownName, shown
+from engine.events import Event, Finished, decode
 from engine.runs import leases, payloads
 from engine.runs.database import Database, damaged
 from engine.runs.holder import Holder
 from engine.runs.home import Home, safe, size
 from engine.runs.leases import Lease
-from engine.runs.standing import Listed, Standing, Status, standing, standings
+from engine.runs.standing import LET_GO, Listed, Standing, Status, mapping, standing, standings
+from engine.runs.turns import in_turn
 
 if TYPE_CHECKING:
     import numpy
@@ -31,7 +33,10 @@ class Store:
     def __init__(self, home: Path | None = None) -> None:
         self.home = Home.find(home)
         self._database = Database(self.home)
-        self.tidy()
+        with self._database.read():  # what cannot be opened is refused here
+            pass
+        with suppress(HomeError):  # a deletion that cannot be completed keeps nobody from the rest
+            self.tidy()
 
     def close(self) -> None:
         self._database.close()
@@ -47,14 +52,11 @@ class Store:
                 return known.status
             self.home.room()
             attempt = _request(connection, run, "submit")
-            said = json.dumps(options or {}, allow_nan=False)
-            if known:
-                connection.execute("UPDATE runs SET attempt = ?, options = ? WHERE id = ?", (attempt, said, run))
-            else:
-                connection.execute(
-                    "INSERT INTO runs (id, spec, options, attempt, edition) VALUES (?, ?, ?, ?, ?)",
-                    (run, json.dumps(spec, allow_nan=False), said, attempt, secrets.token_hex(4)),
-                )
+            connection.execute(
+                """INSERT INTO runs (id, spec, options, attempt, edition) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)
+                    DO UPDATE SET spec = excluded.spec, options = excluded.options, attempt = excluded.attempt""",
+                (run, _json(spec), _json(options or {}), attempt, secrets.token_hex(4)),
+            )
         return "queued"
 
     def cancel(self, run: str) -> Status:
@@ -67,11 +69,19 @@ class Store:
 
     def delete(self, run: str) -> None:
         """Remove a run with its events and payloads; a running one is refused."""
-        with self._database.write() as connection:
-            if _known(connection, run).status == "running":
-                raise BadInput(f"run {run}: is running", "Cancel it first, then delete it")
-            _request(connection, run, "delete")
+        if self.status(run) == "running":
+            raise BadInput(f"run {run}: is running", "Cancel it first, then delete it")
+        try:
+            self._ask_away(run)
+        except HomeFull:  # even a small row needs space, and deleting is the way to make some
+            payloads.bury(self.home, run)
+            payloads.empty_trash(self.home)
+            self._ask_away(run)
         self.tidy()
+
+    def _ask_away(self, run: str) -> None:
+        with self._database.write() as connection:
+            _request(connection, run, "delete")
 
     def status(self, run: str) -> Status:
         with self._database.read() as connection:
@@ -81,21 +91,23 @@ class Store:
         """One run as the list shows it."""
         with self._database.read() as connection:
             found = _known(connection, run)
-            queue = _queue(standings(connection)) if found.status == "queued" else []
+            if mapping(found.row["spec"]) is None or mapping(found.row["options"]) is None:
+                raise Damaged(f"run {run}: its question cannot be read", "Delete it, then ask again")
+            queue = _queue(connection, standings(connection)) if found.status == "queued" else []
         return found.listed(queue.index(run) + 1 if run in queue else None, size(self.home.folder(run)))
 
     def runs(self) -> list[Listed]:
         """Every run, the newest question first."""
         with self._database.read() as connection:
             known = standings(connection)
-        place = {run: number for number, run in enumerate(_queue(known), start=1)}
+            place = {run: number for number, run in enumerate(_queue(connection, known), start=1)}
         rows = [(one, str(one.row["id"])) for one in reversed(known)]
         return [one.listed(place.get(run), size(self.home.folder(run))) for one, run in rows]
 
     def queue(self) -> list[str]:
         """Runs that wait for a slot, the next one first."""
         with self._database.read() as connection:
-            return _queue(standings(connection))
+            return _queue(connection, standings(connection))
 
     def bodies(self, run: str, after: int = 0) -> list[tuple[int, dict[str, Any]]]:
         """Events as JSON with their numbers, those after a number only."""
@@ -123,29 +135,42 @@ class Store:
         return self.home.used()
 
     def tidy(self) -> None:
-        """Complete every deletion, also those that an end of their process left half done."""
+        """Complete every deletion, also those that an end of their process left half done.
+
+        The rows go first, then the files, at last the request. Files of runs that are unknown here stay: they may
+        belong to a database that was moved aside to be mended.
+        """
         with self._database.read() as connection:
-            rows = connection.execute("SELECT DISTINCT run FROM requests WHERE kind = 'delete'").fetchall()
-        for row in rows:
+            rows = connection.execute("SELECT run, MAX(number) FROM requests WHERE kind = 'delete' GROUP BY run")
+            asked = [(str(run), int(number)) for run, number in rows]
+        for run, number in asked:
             with self._database.write() as connection:
-                _forget(connection, self.home, row["run"])
+                away = _forget(connection, run, number)
+            if away:
+                with self._database.write() as connection:
+                    _clear(connection, self.home, run, number)
         payloads.empty_trash(self.home)
 
     # --- what a supervisor does --------------------------------------------------------------------------------
 
     def take(self, holder: Holder, slots: int, only: Container[str] | None = None) -> Lease | None:
-        """In one transaction: the oldest waiting run, a slot, the lease, and the way back to its checkpoint."""
+        """In one transaction: the next waiting run in turn, a slot, the lease, and the way back to its checkpoint."""
         with self._database.read() as connection:
-            if not leases.waiting(connection):
+            if leases.following(connection, slots, only) is None:  # those who wait must not hold up those who write
                 return None
         with self._database.write() as connection:
             return leases.take(connection, self.home, holder, slots, only)
+
+    def demand(self) -> int:
+        """Runs that run or wait, over all supervisors of this home."""
+        with self._database.read() as connection:
+            return leases.demand(connection)
 
     def append(self, lease: Lease, events: Sequence[Event]) -> None:
         """Write what a run told, all of it or nothing; LeaseLost for whoever no longer holds it."""
         with self._database.write() as connection:
             leases.append(connection, lease, events)
-        if any(isinstance(event, Kept) and event.kind == "checkpoint" for event in events):
+        if any(isinstance(event, Finished) or getattr(event, "kind", "") == "checkpoint" for event in events):
             with self._database.read() as connection:
                 outdated = leases.outdated_checkpoints(connection, lease.run)
             payloads.remove(self.home, lease.run, outdated)
@@ -158,7 +183,12 @@ class Store:
         with self._database.write() as connection:
             leases.renew(connection, lease)
 
+    def let_go(self, lease: Lease) -> None:
+        """Hold it no longer, even where the disk is too full to write that down: this process knows."""
+        LET_GO.add(lease.token)
+
     def release(self, lease: Lease) -> None:
+        self.let_go(lease)
         with self._database.write() as connection:
             leases.release(connection, lease)
 
@@ -181,24 +211,36 @@ def _unknown(run: str) -> NoReturn:
     raise UnknownName(f"run: no {shown(run)}", "It was never asked for in this home, or it was deleted")
 
 
-def _queue(known: Sequence[Standing]) -> list[str]:
-    return [str(one.row["id"]) for one in known if one.status == "queued"]
+def _queue(connection: sqlite3.Connection, known: Sequence[Standing]) -> list[str]:
+    waiting = [str(one.row["id"]) for one in known if one.status == "queued"]
+    return in_turn(connection, waiting, [str(one.row["id"]) for one in known if one.held])
 
 
-def _forget(connection: sqlite3.Connection, home: Home, run: str) -> None:
-    """Carry out a deletion once nobody works on the run; a question asked since then begins from nothing."""
+def _forget(connection: sqlite3.Connection, run: str, removal: int) -> bool:
+    """Remove the rows of a run once nobody works on it; a question asked since then begins from nothing."""
     found = standing(connection, run)
-    removal = connection.execute(
-        "SELECT MAX(number) FROM requests WHERE kind = 'delete' AND run = ?", (run,)
-    ).fetchone()[0]
-    if removal is None or (found and found.held):
-        return
-    payloads.bury(home, run)
+    if not _asked(connection, removal) or (found and found.held):
+        return False
     connection.execute("DELETE FROM events WHERE run = ?", (run,))
     connection.execute("DELETE FROM leases WHERE run = ?", (run,))
-    connection.execute("DELETE FROM requests WHERE run = ? AND number <= ?", (run, removal))
     if found and not found.removed:
         fresh = "UPDATE runs SET taken = 0, told = 0, text = 0, edition = ? WHERE id = ?"
         connection.execute(fresh, (secrets.token_hex(4), run))
     else:
         connection.execute("DELETE FROM runs WHERE id = ?", (run,))
+    return True
+
+
+def _clear(connection: sqlite3.Connection, home: Home, run: str, removal: int) -> None:
+    """Remove the files, and with them the request: while it stands, nobody begins the run anew."""
+    if _asked(connection, removal):  # else another process was faster, and the files may be new ones
+        payloads.bury(home, run)
+        connection.execute("DELETE FROM requests WHERE run = ? AND number <= ?", (run, removal))
+
+
+def _asked(connection: sqlite3.Connection, number: int) -> bool:
+    return connection.execute("SELECT 1 FROM requests WHERE number = ?", (number,)).fetchone() is not None
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, allow_nan=False)

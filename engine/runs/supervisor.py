@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.errors import Damaged, HomeError, LeakLensError, LeaseLost
 from engine.events import Cancelled, Event, Failed, Round, decode, encode
-from engine.runs.crew import Inbox, Worker
+from engine.runs.crew import Inbox, Spare, Worker
 from engine.runs.holder import Holder, cores
 from engine.runs.leases import Lease
 from engine.runs.store import Store
@@ -26,6 +26,8 @@ CRASHES = 3  # at the same place, then the run has failed
 JOBS = 100  # of one worker
 IDLE_S = 30.0  # for more than one worker without work
 SPARE_S = 2.0  # a run that has just begun keeps its cores to itself before the next spare is warmed up
+LOOK_S = 1.0  # how often it is looked whether a warm worker would get a slot
+QUEUED_S = 3.0  # so long a warm worker waits although all slots are in use
 PAUSE_S = 1.0  # after trouble with the home
 INBOX = 4096  # lines; a worker that tells more has to wait
 
@@ -56,11 +58,15 @@ class Supervisor:
         """`only`: claim these runs and no others, as a command does that ends with its own run."""
         self.store, self.entry, self.preload, self.only = store, entry, tuple(preload), only
         self.workers = workers or cores()
-        self.trouble: Exception | None = None  # why nothing moves at the moment
         self._inbox: Inbox = Queue(INBOX)
         self._crew: list[Worker] = []
         self._tasks: dict[Worker, Task] = {}
-        self._next_spare = self._next_tidy = 0.0
+        self._spare = Spare(store.home.path, self.workers)
+        self._next_spare = self._next_tidy = self._next_look = self._next_try = 0.0
+        self._crowded: float | None = None  # since when all slots are in use
+        self._unsaid: list[tuple[Lease, Failed]] = []  # how runs ended that the store could not be told
+        self._lost: Exception | None = None  # what cost us a run
+        self._stuck: Exception | None = None  # what cost us the last step
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -99,6 +105,11 @@ class Supervisor:
         """Whether it holds a run."""
         return bool(self._tasks)
 
+    @property
+    def trouble(self) -> Exception | None:
+        """Why a run was lost or nothing moves, until something works again."""
+        return self._lost or self._stuck
+
     # --- the thread ----------------------------------------------------------------------------------------------
 
     def _live(self) -> None:
@@ -106,9 +117,11 @@ class Supervisor:
             while not self._stopping.is_set():
                 try:
                     self._step()
+                    self._stuck = None
                 except Exception as error:  # a server outlives any trouble; what it held can be asked again
-                    self.trouble = error
+                    self._stuck = error
                     if not isinstance(error, HomeError):
+                        self._lost = error if self._tasks else self._lost
                         self._let_go()
                     self._stopping.wait(PAUSE_S)
         finally:
@@ -122,6 +135,7 @@ class Supervisor:
         for worker, task in list(self._tasks.items()):
             with self._holding(worker, task):
                 self._watch(worker, task)
+        self._catch_up()
         if time.monotonic() > self._next_tidy:
             self._next_tidy = time.monotonic() + TIDY_S
             self.store.tidy()
@@ -187,7 +201,7 @@ class Supervisor:
             if lease is None:
                 return
             threads = lease.options.get("threads") or (cores() if lease.alone else 1)
-            self.trouble = None
+            self._lost = None
             self._assign(Task(lease, threads, lease.resume.round if lease.resume else 0))
             self._next_spare = time.monotonic() + SPARE_S
 
@@ -217,18 +231,26 @@ class Supervisor:
         return worker
 
     def _staff(self) -> None:
-        """One warm worker waits where a run may still come; the worn out and the superfluous go."""
+        """One warm worker waits where a run may still come and get a slot; the worn out and the superfluous go."""
         now = time.monotonic()
+        if now > self._next_look:
+            self._next_look = now + LOOK_S
+            crowded = self.store.demand() >= self.workers
+            self._crowded = (self._crowded or now) if crowded else None
+        late = self._crowded is not None and now - self._crowded > QUEUED_S
         idle = [worker for worker in self._crew if not worker.busy]
-        for worker in idle:
-            if worker.jobs >= JOBS:
+        for place, worker in enumerate(idle):
+            if late or worker.jobs >= JOBS or (place and now - worker.idle_since > IDLE_S):
                 self._dismiss(worker)
-        for worker in idle[1:]:
-            if now - worker.idle_since > IDLE_S:
-                self._dismiss(worker)
+        if idle:
+            return
         expected = len(self._tasks) < self.workers and (self.only is None or not self._tasks)
-        if expected and not idle and now > self._next_spare:
-            self._hire()
+        if not expected or self._crowded:
+            self._spare.leave()
+        elif now > self._next_spare:
+            self._next_spare = now + LOOK_S
+            if self._spare.take():
+                self._hire()
 
     def _dismiss(self, worker: Worker) -> None:
         self._tasks.pop(worker, None)
@@ -271,10 +293,28 @@ class Supervisor:
         except LeaseLost:
             self._dismiss(worker)
         except LeakLensError as trouble:
-            self.trouble = trouble
+            self._lost = trouble
             self._dismiss(worker)
-            with suppress(LeakLensError):
-                self.store.append(task.lease, [Failed(trouble.message, trouble.remedy)])
+            end = Failed(trouble.message, trouble.remedy)
+            if not self._said(task.lease, end):
+                self._unsaid.append((task.lease, end))
+
+    def _said(self, lease: Lease, end: Failed) -> bool:
+        try:
+            self.store.append(lease, [end])
+        except LeaseLost:
+            pass  # it was asked again or deleted meanwhile
+        except LeakLensError:
+            self.store.let_go(lease)
+            return False
+        return True
+
+    def _catch_up(self) -> None:
+        """Say what could not be said when it happened."""
+        if self._unsaid and time.monotonic() > self._next_try:
+            self._next_try = time.monotonic() + PAUSE_S
+            self._unsaid = [one for one in self._unsaid if not self._said(*one)]
+            self._lost = self._lost if self._unsaid else None
 
     def _let_go(self) -> None:
         """End all workers, write what they still said, give the leases back."""
@@ -294,6 +334,9 @@ class Supervisor:
             with suppress(LeakLensError):
                 if task:
                     self.store.release(task.lease)
+        self._spare.leave()
+        self._next_try = 0.0
+        self._catch_up()
 
 
 def understood(line: bytes) -> Event | dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -9,11 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.errors import Damaged, HomeFull, HomeUnwritable, NewerVersion
-from engine.events import Started
-from engine.runs import database
+from engine.events import Finished, Kept, Started
+from engine.runs import database, payloads
 from engine.runs.database import MIGRATIONS
 from engine.runs.holder import Holder
 from engine.runs.home import ROOT
@@ -159,3 +161,49 @@ def test_many_processes_may_open_a_new_store_at_once(home: Path) -> None:
     openers = [subprocess.Popen([*command, f"run-{n}"], cwd=ROOT, stdout=subprocess.PIPE) for n in range(6)]
     assert [opener.communicate()[0] for opener in openers] == [b"queued\n"] * 6
     assert sorted(Store().queue()) == [f"run-{n}" for n in range(6)]
+
+
+# --- where nothing can be written --------------------------------------------------------------------------
+
+
+def told(store: Store) -> None:
+    store.submit("one", {"seed": 1})
+    lease = store.take(Holder.me(), 1)
+    assert lease
+    payloads.write(store.home, "one", "t", {"x": np.arange(3)})
+    store.append(lease, [Kept("truth", "t", 1), Finished(1, 0.1)])
+
+
+def sealed(home: Path) -> Path:
+    """SQLite can no longer make the file it needs for writing, whoever we are."""
+    path = home / "leaklens.db-shm"
+    path.unlink(missing_ok=True)
+    path.symlink_to("nowhere/at-all")
+    return path
+
+
+def test_where_nothing_can_be_written_one_can_still_read(store: Store, home: Path) -> None:
+    told(store)
+    store.close()
+    seal = sealed(home)
+    mine = Store()
+    assert [(run.id, run.status) for run in mine.runs()] == [("one", "finished")]
+    assert [event for _, event in mine.events("one")] == [Kept("truth", "t", 1), Finished(1, 0.1)]
+    assert mine.payload("one", "t")["x"].tolist() == [0, 1, 2]
+    for refused in (lambda: mine.submit("two", {}), lambda: mine.delete("one")):
+        with pytest.raises(HomeUnwritable, match=r"cannot be written.*permissions"):
+            refused()
+    assert [run.id for run in mine.runs()] == ["one"]
+    seal.unlink()
+    assert mine.submit("two", {}) == "queued"
+    assert {run.id for run in mine.runs()} == {"one", "two"}
+
+
+def test_what_was_written_last_is_never_passed_over(store: Store, home: Path, tmp_path: Path) -> None:
+    told(store)
+    shutil.copytree(home, tmp_path / "copy")  # with the log that is not yet in the file
+    seal = sealed(tmp_path / "copy")
+    with pytest.raises(HomeUnwritable, match=r"leaklens\.db"):
+        Store(tmp_path / "copy")
+    seal.unlink()
+    assert [run.id for run in Store(tmp_path / "copy").runs()] == ["one"]

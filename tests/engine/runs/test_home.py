@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+import os
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from engine.errors import BadInput, HomeFull, HomeUnwritable
-from engine.runs.home import ROOT, Home, quota, safe, size
+from engine.runs.home import RESERVE, ROOT, Home, quota, safe, size
 
 
 def test_the_home_is_named_by_the_environment_and_made_on_demand(home: Path) -> None:
@@ -47,7 +50,7 @@ def test_over_the_quota_nothing_more_is_written(tmp_path: Path, monkeypatch: pyt
     (home.payloads / "big").write_bytes(bytes(3000))
     monkeypatch.setenv("LEAKLENS_QUOTA_GB", "0.000004")
     home.room(500)
-    with pytest.raises(HomeFull, match=r"3e-06 GB of 4e-06 GB allowed.*Delete runs"):
+    with pytest.raises(HomeFull, match=r"3 kB of 4 kB allowed.*Delete runs"):
         home.room(1500)
 
 
@@ -55,6 +58,27 @@ def test_more_than_the_disk_holds_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("LEAKLENS_QUOTA_GB", "1e12")
     with pytest.raises(HomeFull, match="are free"):
         Home.find(tmp_path / "h").room(10**18)
+
+
+def test_a_little_of_the_disk_is_left_to_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home.find(tmp_path / "h")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=RESERVE + 1000))
+    home.room(1000)
+    with pytest.raises(HomeFull, match=r"are free\. Delete runs"):
+        home.room(1001)
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/x", "/tmp/\udcff", "/tmp/\ud800", "/tmp/a\0b"])
+def test_a_name_that_is_none_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"LEAKLENS_HOME": name})
+    with pytest.raises(HomeUnwritable, match=r"^LEAKLENS_HOME: must be .*Choose another folder") as refused:
+        Home.find()
+    str(refused.value).encode()  # it can be printed
+
+
+def test_a_place_is_named_without_being_made(home: Path) -> None:
+    assert Home.named() == Home(home)
+    assert not home.exists()
 
 
 @pytest.mark.parametrize("said", ["0", "-1", "much", "nan"])
@@ -87,3 +111,16 @@ def test_size_counts_every_file_and_no_folder_is_none(tmp_path: Path) -> None:
     (tmp_path / "a" / "b" / "two").write_bytes(bytes(32))
     assert size(tmp_path) == 42
     assert size(tmp_path / "nowhere") == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 B"), (1, "1 B"), (999, "999 B"), (1000, "1 kB"), (73_728, "73.7 kB"), (999_999, "1,000 kB"),
+        (5e8, "500 MB"), (20e9, "20 GB"), (12_345e9, "12.3 TB"), (1e21, "1,000,000,000 TB"),
+    ],
+)  # fmt: skip
+def test_bytes_are_told_as_people_tell_them(count: float, words: str) -> None:
+    from engine.runs.home import gigabytes
+
+    assert gigabytes(count) == words

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.events import Event, Failed, Kept, Measured, Round, Started
-from engine.runs import holder, payloads
+from engine.errors import LeaseLost
+from engine.events import Cancelled, Event, Failed, Finished, Kept, Measured, Round, Started
+from engine.runs import database, holder, payloads
 from engine.runs.holder import Holder
 from engine.runs.leases import Lease
 from engine.runs.store import Store
@@ -180,3 +181,94 @@ def test_many_takers_and_no_run_twice(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert sorted(got) == sorted(f"run-{number}" for number in range(40))
+
+
+def test_a_holder_that_was_stopped_goes_on_unless_its_run_was_taken(store: Store, home: Path) -> None:
+    store.submit("one", {})
+    lease = taken(store)
+    raw(home).execute("UPDATE leases SET beat = beat - ?", (holder.GRACE_S + 1,))
+    store.submit("two", {})
+    assert store.take(ME, 1)  # a process that stands still uses no core
+    store.renew(lease)
+    assert store.status("one") == "running"
+    raw(home).execute("UPDATE leases SET beat = beat - ?", (holder.GRACE_S + 1,))
+    assert store.submit("one", {}) == "queued"
+    assert taken(store).run == "one"
+    with pytest.raises(LeaseLost):
+        store.renew(lease)
+
+
+def test_an_empty_checkpoint_is_passed_over(store: Store) -> None:
+    interrupted(store)
+    payloads.write(store.home, "one", "checkpoint-4", {})
+    resume = taken(store).resume
+    assert resume
+    assert resume.round == 3
+
+
+def test_a_finished_run_keeps_no_checkpoint(store: Store) -> None:
+    interrupted(store)
+    lease = taken(store)
+    payloads.write(store.home, "one", "exposure-1", {"x": np.zeros(3)})
+    store.append(lease, [Kept("exposure", "exposure-1", 1), checkpoint(store, "one", 5), Finished(5, 0.1)])
+    assert [path.stem for path in store.home.folder("one").iterdir()] == ["exposure-1"]
+    assert store.submit("one", {}) == "finished"
+    assert [event.name for _, event in store.events("one") if isinstance(event, Kept)][-1] == "checkpoint-5"
+
+
+@pytest.mark.parametrize("end", [Failed("broke"), Cancelled(5)])
+def test_one_that_may_go_on_keeps_them(end: Event, store: Store) -> None:
+    interrupted(store)
+    store.append(taken(store), [end])
+    assert sorted(path.stem for path in store.home.folder("one").iterdir()) == ["checkpoint-3", "checkpoint-4"]
+
+
+def test_so_does_one_that_was_cancelled_and_asked_again_before_it_finished(store: Store) -> None:
+    interrupted(store)
+    lease = taken(store)
+    store.cancel("one")
+    assert store.submit("one", {}) == "queued"
+    store.append(lease, [Finished(5, 0.1)])
+    assert store.status("one") == "queued"
+    again = taken(store)
+    assert again.resume
+    assert again.resume.round == 4
+
+
+@pytest.mark.parametrize("column", ["spec", "options"])
+@pytest.mark.parametrize("junk", ["{cut", "[1]", ""])
+def test_a_question_that_cannot_be_read_is_never_run_and_holds_nobody_up(
+    column: str, junk: str, store: Store, home: Path
+) -> None:
+    store.submit("one", {"seed": 1})
+    store.submit("two", {"seed": 2})
+    raw(home).execute(f"UPDATE runs SET {column} = ? WHERE id = 'one'", (junk,))
+    assert taken(store).run == "two"
+    assert store.take(ME, 8) is None
+    assert {run.id: run.status for run in store.runs()} == {"one": "queued", "two": "running"}
+
+
+@pytest.mark.parametrize("junk", ["{cut", '{"event": "kept", "kind": "checkpoint"}', ""])
+def test_an_event_that_cannot_be_read_is_no_checkpoint_and_holds_nobody_up(junk: str, store: Store, home: Path) -> None:
+    interrupted(store)
+    raw(home).execute("UPDATE events SET body = ? WHERE number IN (13, 15)", (junk,))
+    assert [run.id for run in store.runs()] == ["one"]
+    resume = taken(store).resume
+    assert resume
+    assert resume.round == 3
+
+
+@pytest.mark.parametrize("why", ["no slot", "not mine", "nothing waits"])
+def test_whoever_has_to_wait_holds_up_nobody_who_writes(
+    why: str, store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_S", 0.05)
+    store.submit("a", {})
+    taken(store)
+    if why != "nothing waits":
+        store.submit("b", {})
+    mine = Store()
+    other = raw(home)
+    other.execute("BEGIN IMMEDIATE")
+    assert mine.take(ME, 1 if why == "no slot" else 2, {"c"} if why == "not mine" else None) is None
+    other.execute("ROLLBACK")

@@ -73,12 +73,23 @@ def test_a_cut_payload_is_named(cut: int, place: Home) -> None:
     assert not payloads.whole(place, "run", "name")
 
 
-def test_one_flipped_bit_is_noticed(place: Home) -> None:
-    payloads.write(place, "run", "name", {"x": np.arange(100.0)})
-    path = place.payload("run", "name")
-    body = bytearray(path.read_bytes())
-    body[400] ^= 1
-    path.write_bytes(body)
+def test_one_flipped_bit_is_noticed_or_changes_nothing(place: Home) -> None:
+    payloads.write(place, "run", "name", {"x": np.arange(10.0)})
+    path, noticed = place.payload("run", "name"), 0
+    body = path.read_bytes()
+    for at in range(len(body)):
+        path.write_bytes(body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :])
+        if payloads.whole(place, "run", "name"):
+            (array,) = payloads.read(place, "run", "name").values()
+            assert array.tolist() == list(range(10))
+        else:
+            noticed += 1
+    assert noticed > len(body) / 2
+
+
+def test_nothing_at_all_is_not_whole(place: Home) -> None:
+    payloads.write(place, "run", "name", {})
+    assert payloads.read(place, "run", "name") == {}
     assert not payloads.whole(place, "run", "name")
 
 

@@ -214,6 +214,40 @@ def test_an_event_that_cannot_be_read_is_named(store: Store, home: Path) -> None
         store.events("one")
 
 
+@pytest.mark.parametrize("column", ["spec", "options"])
+def test_one_damaged_run_does_not_hide_the_others(column: str, store: Store, home: Path) -> None:
+    store.submit("one", {"seed": 1}, {"threads": 1})
+    store.submit("two", {"seed": 2})
+    raw(home).execute(f"UPDATE runs SET {column} = '{{cut' WHERE id = 'one'")
+    assert {run.id: run.spec.get("seed") for run in store.runs()} == {"one": None if column == "spec" else 1, "two": 2}
+    assert store.run("two").place == 2
+    with pytest.raises(Damaged, match=r"run one: its question cannot be read\. Delete it, then ask again"):
+        store.run("one")
+    store.delete("one")
+    assert [run.id for run in store.runs()] == ["two"]
+
+
+def test_asked_again_a_damaged_question_is_whole_again(store: Store, home: Path) -> None:
+    store.submit("one", {"seed": 1})
+    store.cancel("one")
+    raw(home).execute("UPDATE runs SET spec = '{cut'")
+    store.submit("one", {"seed": 1})
+    assert taken(store).spec == {"seed": 1}
+
+
+def test_demand_is_what_runs_and_what_waits(store: Store, home: Path) -> None:
+    assert store.demand() == 0
+    store.submit("a", {})
+    store.submit("b", {})
+    assert store.demand() == 2
+    lease = taken(store)
+    assert store.demand() == 2
+    store.append(lease, [Finished(1, 0.1)])
+    assert store.demand() == 1
+    taken(store, GONE)
+    assert store.demand() == 0
+
+
 def test_whoever_lost_the_lease_writes_nothing(store: Store) -> None:
     store.submit("one", {})
     lost = taken(store, GONE)
@@ -250,82 +284,6 @@ def test_a_full_home_takes_no_new_questions_and_shows_the_old(store: Store, monk
     assert [run.id for run in store.runs()] == ["one"]
     store.delete("one")
     assert store.runs() == []
-
-
-# --- deleting ----------------------------------------------------------------------------------------------
-
-
-def test_deleting_removes_rows_and_files(store: Store, home: Path) -> None:
-    store.submit("one", {})
-    lease = taken(store)
-    payloads.write(store.home, "one", "t", {"x": np.zeros(9)})
-    store.append(lease, [Kept("truth", "t", 1), Finished(1, 0.1)])
-    store.delete("one")
-    assert store.runs() == []
-    assert list((home / "payloads").iterdir()) == []
-    for table in ("runs", "events", "requests", "leases"):
-        assert raw(home).execute(f"SELECT COUNT(*) FROM {table}").fetchone() == (0,)
-    assert store.submit("one", {}) == "queued"
-
-
-def test_a_running_run_is_not_deleted(store: Store) -> None:
-    store.submit("one", {})
-    lease = taken(store)
-    with pytest.raises(BadInput, match=r"run one: is running\. Cancel it first"):
-        store.delete("one")
-    store.append(lease, [Round(1, 2, 3)])
-    assert store.status("one") == "running"
-
-
-def test_a_cancelled_run_whose_worker_still_works_goes_when_it_has_let_go(store: Store) -> None:
-    store.submit("one", {})
-    lease = taken(store)
-    store.cancel("one")
-    store.delete("one")
-    assert store.runs() == []
-    store.append(lease, [Round(1, 2, 3), Cancelled(1)])
-    assert store.runs() == []
-    store.tidy()
-    with pytest.raises(UnknownName):
-        store.events("one")
-
-
-def test_asked_again_while_it_is_being_deleted_it_begins_from_nothing(store: Store) -> None:
-    store.submit("one", {})
-    lease = taken(store)
-    store.append(lease, [Round(1, 2, 3)])
-    store.cancel("one")
-    store.delete("one")
-    assert store.submit("one", {}) == "queued"
-    assert store.take(ME, 8) is None
-    store.append(lease, [Cancelled(1)])
-    store.tidy()
-    again = taken(store)
-    assert (again.after, again.resume, store.events("one"), store.run("one").attempt) == (0, None, [], 1)
-
-
-@pytest.mark.parametrize("moment", ["bury", "empty_trash"])
-def test_a_deletion_left_half_done_is_completed_later(
-    moment: str, store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store.submit("one", {})
-    payloads.write(store.home, "one", "t", {"x": np.zeros(9)})
-    store.append(taken(store), [Finished(1, 0.1)])
-
-    class PowerCut(BaseException):
-        pass
-
-    def cut(*_: object) -> None:
-        raise PowerCut
-
-    with monkeypatch.context() as patch:
-        patch.setattr(payloads, moment, cut)
-        with pytest.raises(PowerCut):
-            store.delete("one")
-    assert list((home / "payloads").iterdir()) != []
-    assert store.runs() == []
-    assert Store().runs() == []
-    assert list((home / "payloads").iterdir()) == []
 
 
 def test_many_threads_share_one_store(store: Store) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import time
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Round, Started
 from engine.runs import payloads, supervisor
 from engine.runs.holder import started
@@ -19,7 +17,6 @@ from engine.runs.store import Store
 from engine.runs.supervisor import CANCEL_S, CRASHES, TICK_S, Supervisor, understood
 from tests.engine.runs import fake
 from tests.engine.runs.conftest import Ask, Supervise, ended, until
-from tests.engine.runs.test_database import raw
 
 
 def told(store: Store, run: str = "one") -> list[Event]:
@@ -126,6 +123,34 @@ def test_workers_without_work_go_all_but_one(
     for number in range(3):
         ended(store, f"run-{number}")
     until(lambda: len(mine._crew) == 1)
+
+
+def test_the_warm_workers_of_one_home_are_no_more_than_its_slots(supervise: Supervise) -> None:
+    some = [supervise(2, only=set()) for _ in range(4)]
+    until(lambda: sum(one.warm for one in some) == 2)
+    time.sleep(5 * TICK_S)
+    assert sorted(len(one._crew) for one in some) == [0, 0, 1, 1]
+    next(one for one in some if one._crew).stop()
+    until(lambda: sum(len(one._crew) for one in some) == 2)
+
+
+def test_who_waits_behind_others_keeps_no_worker(
+    store: Store, ask: Ask, supervise: Supervise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "QUEUED_S", 0.2)
+    monkeypatch.setattr(supervisor, "LOOK_S", 0.05)
+    behind = supervise(only={"two"})
+    until(lambda: behind.warm)
+    gate = tmp_path / "gate"
+    ask("one", act={"kind": "wait", "round": 1, "until": str(gate)})
+    supervise(only={"one"})
+    reached(store, 1, "one")
+    ask("two")
+    until(lambda: behind._crew == [])
+    time.sleep(5 * TICK_S)
+    assert behind._crew == []
+    gate.touch()
+    assert ended(store, "two") == "finished"
 
 
 # --- cancelling --------------------------------------------------------------------------------------------
@@ -269,97 +294,7 @@ def test_lines_that_say_something_are() -> None:
     assert understood(b'{"done": "a"}\n') == {"done": "a"}
 
 
-# --- trouble -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_letting_go_leaves_an_interrupted_run_that_goes_on_later(
-    store: Store, ask: Ask, supervise: Supervise, starts: Path
-) -> None:
-    mine = supervise()
-    ask(rounds=40, pause=0.005)
-    reached(store, 5)
-    mine.stop()
-    assert store.status("one") == "interrupted"
-    assert started(pid(starts)) == ""
-    assert mine._crew == []
-    mine.stop()
-    mine.start()
-    time.sleep(3 * TICK_S)
-    assert store.status("one") == "interrupted"  # nobody asked
-    ask(rounds=40, pause=0.005)
-    assert ended(store, "one") == "finished"
-    assert same(store)
-    assert int(lines(starts)[1][2]) >= 3
-
-
-def test_whoever_loses_the_lease_ends_its_worker_and_forgets_the_run(
-    store: Store, ask: Ask, supervise: Supervise, starts: Path, home: Path
-) -> None:
-    mine = supervise(2)
-    ask(rounds=10**6, pause=0.001)
-    reached(store, 4)
-    worker = pid(starts)
-    raw(home).execute("UPDATE leases SET token = 'of another'")
-    until(lambda: started(worker) == "")
-    until(lambda: mine._tasks == {})
-    assert not isinstance(told(store)[-1], Failed)
-    ask("two")
-    assert ended(store, "two") == "finished"
-
-
-def test_a_full_home_fails_the_run_in_words(
-    store: Store, ask: Ask, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ask()
-    monkeypatch.setenv("LEAKLENS_QUOTA_GB", "1e-9")
-    supervise()
-    assert ended(store, "one") == "failed"
-    end = told(store)[-1]
-    assert isinstance(end, Failed)
-    assert "of 1e-09 GB allowed" in end.reason
-    assert "Delete runs" in end.remedy
-
-
-@pytest.mark.slow
-def test_a_store_that_refuses_ends_the_run_and_not_the_supervisor(
-    store: Store, ask: Ask, supervise: Supervise, starts: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append, full = store.append, [True]
-
-    def refuse(lease: Any, events: Any) -> None:
-        if full and any(isinstance(event, Round) and event.round >= 5 for event in events):
-            raise HomeFull("home: no space is left", "Delete runs")
-        append(lease, events)
-
-    monkeypatch.setattr(store, "append", refuse)
-    mine = supervise()
-    ask(pause=0.01)
-    assert ended(store, "one") == "failed"
-    assert told(store)[-1] == Failed("home: no space is left", "Delete runs")
-    assert isinstance(mine.trouble, HomeFull)
-    assert started(pid(starts)) == ""
-    full.clear()
-    ask(pause=0.01)
-    assert ended(store, "one") == "finished"
-    assert same(store)
-    assert mine.trouble is None
-
-
-@pytest.mark.slow
-def test_a_supervisor_outlives_an_unforeseen_error(
-    store: Store, ask: Ask, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    take, errors = store.take, [OSError(errno.EMFILE, "Too many open files")]
-
-    def trip(*args: Any) -> Any:
-        if errors:
-            raise errors.pop()
-        return take(*args)
-
-    monkeypatch.setattr(store, "take", trip)
-    supervise()
-    assert ended(store, ask()) == "finished"
+# --- with others ------------------------------------------------------------------------------------------
 
 
 def test_a_command_leaves_the_runs_of_others_alone(store: Store, ask: Ask, supervise: Supervise) -> None:
