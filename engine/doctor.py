@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import sqlite3
@@ -14,22 +13,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from engine.environment import OLDEST, ROOT, Wanted
-from engine.errors import Damaged, LeakLensError, NewerVersion
+from engine.errors import Damaged, LeakLensError, NewerVersion, printable
 from engine.runs.database import MIGRATIONS, damaged, explain
 from engine.runs.holder import cores
 from engine.runs.home import MAKE_ROOM, Home, gigabytes, quota
 from engine.runs.standing import standings
 
-ESSENTIAL = ("python", "torch")  # nothing runs without them
+ESSENTIAL = ("python", "torch", "home", "store")  # nothing runs without them
 LOOK_S = 1.0  # at most, for each of: the pages of the store, the payloads
 SCARCE = 2e9  # bytes of free disk
+PERMIT = "Correct its permissions, or choose other folders with LEAKLENS_HOME and LEAKLENS_DATA"
 REINSTALL = "Delete .venv and start `python3 -m app`: it installs everything anew"
 NAMED = """SELECT run, json_extract(body, '$.name') AS name, json_extract(body, '$.kind') AS kind FROM events
     WHERE json_extract(body, '$.event') IN ('kept', 'pictured') AND json_extract(body, '$.name') <> ''"""
@@ -76,11 +76,15 @@ def able(findings: Sequence[Finding]) -> bool:
 
 def _looked(name: str, look: Callable[[], Finding]) -> Finding:
     try:
-        return look()
+        found = look()
+        return replace(found, text=printable(found.text), remedy=printable(found.remedy))
     except LeakLensError as trouble:
         return Finding(name, False, trouble.message, trouble.remedy)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return Finding(name, False, printable(f"{where}{(error.strerror or str(error)).lower()}"), PERMIT)
     except Exception as error:
-        words = " ".join(str(error).split()) or "no words"
+        words = printable(" ".join(str(error).split())) or "no words"
         remedy = REINSTALL if isinstance(error, ImportError) else "Nothing foresaw this: report it with this line"
         return Finding(name, False, f"{type(error).__name__}: {words}", remedy)
 
@@ -125,21 +129,17 @@ def torch_works() -> Finding:
 # --- the home ----------------------------------------------------------------------------------------------
 
 
-def _home() -> Home:
-    """Where the home is or would be; looking must not make it."""
-    return Home(Path(os.environ.get("LEAKLENS_HOME") or ROOT / ".leaklens").expanduser().absolute())
-
-
 def _nearest(path: Path) -> Path:
     """The path itself, or the first folder above it that is there."""
     return next(one for one in (path, *path.parents) if one.exists() or one.is_symlink())
 
 
 def home_folder() -> Finding:
-    home, limit = _home(), quota()
-    there = _nearest(home.path)
-    with home.explained(), tempfile.TemporaryFile(dir=there):  # permissions alone do not tell
-        pass
+    home, limit = Home.named(), quota()
+    with home.explained():
+        there = _nearest(home.path)
+        for folder in dict.fromkeys((there, _nearest(home.payloads))):
+            _try_writing(folder)
     if there != home.path:
         return Finding("home", True, f"{home.path}: not there yet, the first run makes it; {gigabytes(limit)} allowed")
     used = home.used()
@@ -147,8 +147,18 @@ def home_folder() -> Finding:
     return Finding("home", used <= limit, text, "" if used <= limit else MAKE_ROOM)
 
 
+def _try_writing(folder: Path) -> None:
+    """Permissions alone do not tell."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        error.filename = str(folder)  # nobody knows the name of the trial
+        raise
+
+
 def disk() -> Finding:
-    there = _nearest(_home().path)
+    there = _nearest(Home.named().path)
     free = shutil.disk_usage(there).free
     remedy = "" if free >= SCARCE else "Free some space, or choose another disk with LEAKLENS_HOME"
     return Finding("disk", free >= SCARCE, f"{gigabytes(free)} free at {there}", remedy)
@@ -156,7 +166,7 @@ def disk() -> Finding:
 
 def store() -> Finding:
     """Version, how the runs stand, and whether pages and events are sound."""
-    home = _home()
+    home = Home.named()
     with home.explained():
         if not home.database.exists():
             return Finding("store", True, "none yet: the first run begins it")
@@ -216,7 +226,7 @@ def _hurry(connection: sqlite3.Connection) -> None:
 
 def payloads() -> Finding:
     """Files that cannot be opened, files that no event names, and names without a file."""
-    home, last = _home(), time.monotonic() + LOOK_S
+    home, last = Home.named(), time.monotonic() + LOOK_S
     files = sorted(home.payloads.glob("[!.]*/*.npz")) if home.payloads.is_dir() else []
     seen, bad = 0, list[Path]()
     for file in files:

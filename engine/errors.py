@@ -16,6 +16,8 @@ LeakLensError
 
 from __future__ import annotations
 
+import json
+
 
 class LeakLensError(Exception):
     """The root: carries the remedy apart from the sentence, so that a page may set it apart."""
@@ -23,7 +25,7 @@ class LeakLensError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, remedy: str = "") -> None:
-        self.message, self.remedy = message.rstrip("."), remedy.rstrip(".")
+        self.message, self.remedy = printable(message.rstrip(".")), printable(remedy.rstrip("."))
         super().__init__(f"{self.message}. {self.remedy}." if remedy else self.message)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -85,11 +87,23 @@ def refusal(who: str, law: str, got: object, remedy: str = "") -> BadInput:
 
 def shown(value: object) -> str:
     """A value as its owner would write it, cut where it would fill the screen."""
-    text = value if isinstance(value, str) else _spelled(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    text = printable(_spelled(value))
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def printable(text: str) -> str:
+    """One line that no terminal, no hash and no JSON stumbles over: what cannot be printed is spelt out."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def _spelled(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else repr(value)
+    if value is None:
+        return "nothing"
+    if isinstance(value, str):
+        return value if value and value == value.strip() else f'"{value}"'
+    if isinstance(value, float):
+        return float.__repr__(value).removesuffix(".0")
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return f"something of type {type(value).__name__}"

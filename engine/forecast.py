@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,13 +16,18 @@ import torch
 from engine import weights
 from engine.desk import Crew, Desk
 from engine.errors import LeakLensError
+from engine.models import Model
 from engine.part import Problem
 from engine.privacy.ledger import Answer
 from engine.records import Client, Guarantee, Seat
+from engine.rounds import WAVE
 from engine.spec import RunSpec
 from engine.stage import Plan, plan
 from engine.training import STACK, scores
 
+MEMINFO = Path("/proc/meminfo")
+TESTED = 75  # pictures whose layers a thread holds while it tests: of a hundred, what is not yet let go
+PROCESS = 0.3e9  # bytes of Python with torch, before anything is asked of it
 REGION = (0.1, 1.0)  # noise-to-signal: below it pictures come back, above it nothing measured here did
 
 
@@ -64,7 +72,12 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
         spec.id,
         outline.answers(outline.ledger(outline.last), precise),
         outline.guarantee,
-        (*spec.problems(), *outline.method.remarks(outline.world), *_stops_early(outline)),
+        (
+            *spec.problems(),
+            *outline.method.remarks(outline.world),
+            *_stops_early(outline),
+            *_too_large(outline, threads),
+        ),
         seconds(outline, threads),
         getattr(outline.method, "noise", None),
         outline.delta,
@@ -83,6 +96,48 @@ def _stops_early(outline: Plan) -> tuple[Problem, ...]:
     what = f"the budget ε = {spec.budget:g} in the {spec.view} view"
     reason = f"{what} does not last for all {spec.rounds} rounds: the run will stop after round {last}"
     return (Problem(reason, "More noise, fewer rounds or a larger budget go further", fatal=False),)
+
+
+def _too_large(outline: Plan, threads: int) -> tuple[Problem, ...]:
+    need, free = memory(outline, threads), free_memory()
+    if free is None or need <= free:
+        return ()
+    reason = f"the run needs about {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free on this machine"
+    return (Problem(reason, "Take fewer clients a round or a smaller model", fatal=False),)
+
+
+def memory(outline: Plan, threads: int) -> float:
+    """Bytes at the peak, roughly: what a method keeps for its clients is not in it, since that goes to disk."""
+    spec, world = outline.spec, outline.world
+    spread = 3 * math.sqrt(world.sampled) if world.sampling == "poisson" else 0
+    cohort = min(world.clients, world.sampled + spread)
+    # an upload of each client, two copies of a wave, what each thread trains on, and the server's own
+    copies = cohort + 2 * min(cohort, WAVE) + threads * (3 * STACK if world.stacked else 4) + 8
+    batch = min(spec.batch, max(world.sizes))
+    layers = threads * max(2 * batch, TESTED) * activations(spec.model, world.shape, world.classes)
+    pictures = 2.25 * (len(outline.labels) + len(outline.test_labels)) * math.prod(world.shape)  # as read, and as dealt
+    return PROCESS + 4 * (copies * weights.count(world.weights) + layers + pictures)
+
+
+@cache
+def activations(model: Model, shape: tuple[int, ...], classes: int) -> int:
+    """How many numbers the layers put out for one picture."""
+    module, many = model.build(shape, classes, torch.Generator()).eval(), list[int]()
+    for layer in module.modules():
+        if not list(layer.children()):
+            layer.register_forward_hook(lambda layer, inputs, output: many.append(output.numel()))
+    with torch.no_grad():
+        module(torch.zeros(1, *shape))
+    return sum(many)
+
+
+def free_memory() -> float | None:
+    """Bytes that a new process may take; None where the system does not tell."""
+    try:
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", MEMINFO.read_text(encoding="ascii"), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None
 
 
 def cliff(outline: Plan) -> Cliff:

@@ -93,6 +93,7 @@ def introduce(scene: Stage) -> Iterator[Event]:
     facts = {
         "parameters": parameters(world),
         "sizes": [min(world.sizes), max(world.sizes)],
+        "classes": list(scene.spec.dataset.facts().classes),
         "sampling": world.sampling,
         "delta": scene.delta,
         "noise": getattr(scene.method, "noise", None),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from engine.errors import BadInput, refusal, shown
@@ -28,6 +31,8 @@ def hyphened(name: str) -> str:
 
 
 D = TypeVar("D", bound="Declared")
+HALVES = re.compile("[\ud800-\udfff]")
+TINY = 1e-12  # what is closer to zero is asked for by mistake, and would be zero after the first product
 
 
 class Declared(BaseModel):
@@ -43,11 +48,19 @@ class Declared(BaseModel):
         populate_by_name=True,
     )
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, /, **values: Any) -> None:
         try:
-            super().__init__(**{hyphened(key): value for key, value in values.items()})
+            super().__init__(**self._named(values))
         except ValidationError as error:
             explain(type(self), error)
+
+    @classmethod
+    def _named(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """By their outside names; two spellings of one name would hide one of the values."""
+        for name, many in Counter(map(hyphened, values)).items():
+            if many > 1:
+                raise BadInput(f"{cls.called()}: {shown(name)}: is given twice", "Leave one of them out")
+        return {hyphened(key): value for key, value in values.items()}
 
     @field_validator("*", mode="before")
     @classmethod
@@ -56,6 +69,26 @@ class Declared(BaseModel):
         if isinstance(value, float):
             return value + 0.0
         return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("*")
+    @classmethod
+    def _writable(cls, value: Any, told: ValidationInfo) -> Any:
+        """Bytes that are no text reach us as halves of signs, which no file and no hash takes."""
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and HALVES.search(text):
+                raise refusal(f"{cls.called()}: {hyphened(str(told.field_name))}", "must be plain text", text)
+        return value
+
+    @field_validator("*")
+    @classmethod
+    def _no_dust(cls, value: Any, told: ValidationInfo) -> Any:
+        """Numbers that only a slip of the keyboard makes; a field that needs smaller ones says so with a `ge`."""
+        if isinstance(value, float) and 0 < abs(value) < TINY:
+            limits = bounds(cls.model_fields[str(told.field_name)])
+            if not limits.get("ge", 0) > 0:
+                least = f"must be {'' if 'gt' in limits else '0 or '}at least {shown(TINY)}"
+                raise refusal(f"{cls.called()}: {hyphened(str(told.field_name))}", least, value)
+        return value
 
     later: ClassVar[tuple[str, ...]] = ()  # fields younger than the first release, or optional by nature
 
@@ -76,7 +109,8 @@ class Declared(BaseModel):
 
     def with_(self: D, **changes: Any) -> D:
         """The same record with other values, validated again."""
-        return type(self)(**{**{name: getattr(self, name) for name in self.model_fields_set}, **changes})
+        held = {hyphened(name): getattr(self, name) for name in self.model_fields_set}
+        return type(self)(**held | self._named(changes))
 
 
 class Part(Declared):
@@ -111,14 +145,19 @@ def law(field: FieldInfo) -> str:
     if kinds == [bool]:
         return "must be true or false"
     noun = {int: "a whole number", float: "a number", str: "a word"}.get(kinds[0], "a list")
-    bounds = {
+    limits = bounds(field)
+    if "ge" in limits and "le" in limits:
+        return f"must be {noun} between {shown(limits['ge'])} and {shown(limits['le'])}"
+    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    told = " and ".join(f"{words[key]} {shown(limits[key])}" for key in words if key in limits)
+    return f"must be {noun} {told}".rstrip()
+
+
+def bounds(field: FieldInfo) -> dict[str, float]:
+    """The limits of a field: `ge`, `gt`, `le` and `lt`, as far as it has them."""
+    return {
         key: getattr(rule, key) for rule in field.metadata for key in ("ge", "gt", "le", "lt") if hasattr(rule, key)
     }
-    if "ge" in bounds and "le" in bounds:
-        return f"must be {noun} between {shown(bounds['ge'])} and {shown(bounds['le'])}"
-    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    limits = " and ".join(f"{words[key]} {shown(bounds[key])}" for key in words if key in bounds)
-    return f"must be {noun} {limits}".rstrip()
 
 
 def _kinds(annotation: Any) -> list[Any]:
@@ -137,21 +176,23 @@ def explain(declared: type[Declared], error: ValidationError) -> NoReturn:
         raise inner from None
     fields = {hyphened(name): field for name, field in declared.model_fields.items()}
     place = hyphened(str(first["loc"][0])) if first["loc"] else ""
-    if first["type"] == "extra_forbidden":
-        known = ", ".join(fields) or "none"
-        raise BadInput(f"{declared.called()}: {place}: no such parameter", f"Known here: {known}") from None
+    unwritable = first["type"] == "string_unicode" and not place  # a name that no text can hold
+    if first["type"] == "extra_forbidden" or unwritable:
+        name, known = shown(first["input"] if unwritable else place), ", ".join(fields) or "none"
+        raise BadInput(f"{declared.called()}: {name}: no such parameter", f"Known here: {known}") from None
     if place not in fields:
         raise BadInput(f"{declared.called()}: {first['msg'].removeprefix('Value error, ')}") from None
     if first["type"] == "missing":
         raise BadInput(f"{declared.called()}: {place}: is missing and has no default") from None
     if first["type"] == "value_error":
         raise BadInput(f"{declared.called()}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
-    got = _as_written(first["input"]) if first["type"].endswith("_type") else first["input"]
+    got = as_written(first["input"]) if first["type"].endswith("_type") else first["input"]
     raise refusal(f"{declared.called()}: {place}", law(fields[place]), got) from None
 
 
-def _as_written(value: object) -> object:
+def as_written(value: object) -> object:
     """3.0 is no whole number and "3" no number at all: it shows why."""
     if isinstance(value, float):
         return repr(value)
-    return f'"{value}"' if isinstance(value, str) and value[-1:].isdigit() else value
+    looks_other = isinstance(value, str) and (value[-1:].isdigit() or value in ("true", "false"))
+    return f'"{value}"' if looks_other else value

@@ -13,10 +13,17 @@ from engine.datasets import DATASETS, Dataset
 from engine.errors import BadInput, NewerVersion, refusal
 from engine.methods import METHODS, Method
 from engine.models import MODELS, Model
-from engine.part import Declared, Part, Problem
+from engine.part import Declared, Part, Problem, as_written
 from engine.partitions import PARTITIONS, Partition
 from engine.records import Local, View
+from engine.registry import Shelf
 
+SHELVES: Mapping[str, Shelf[Any]] = {
+    "method": METHODS,
+    "dataset": DATASETS,
+    "model": MODELS,
+    "partition": PARTITIONS,
+}
 FORMAT = 1  # raised when the same spec would give other results
 
 
@@ -68,7 +75,11 @@ class RunSpec(Declared):
         1.0, ge=0, le=1, title="honest share", description="The share of clients that add their noise."
     )
     delta: float | None = Field(
-        None, gt=0, lt=1, title="δ", description="The chance that ε does not hold; by default at most a tenth of 1/n"
+        None,
+        ge=1e-100,
+        lt=1,
+        title="δ",
+        description="The chance that ε does not hold; by default at most a tenth of 1/n",
     )
     target_epsilon: float | None = Field(
         None, gt=0, le=1e6, title="target ε", description="Solve the noise for this ε."
@@ -78,7 +89,7 @@ class RunSpec(Declared):
     )
     view: View | None = Field(None, title="view", description="Who looks, for the target and the budget.")
 
-    def __init__(self, **values: Any) -> None:  # parts may come by name, as objects, or ready made
+    def __init__(self, /, **values: Any) -> None:  # parts may come by name, as objects, or ready made
         super().__init__(**values)
 
     @classmethod
@@ -88,8 +99,11 @@ class RunSpec(Declared):
     @model_validator(mode="before")
     @classmethod
     def _newer(cls, values: Any) -> Any:
-        if isinstance(values, Mapping) and (written := values.get("format")) is not None:
-            if not isinstance(written, int) or written > FORMAT:
+        if isinstance(values, Mapping) and "format" in values:
+            written = values["format"]
+            if not isinstance(written, int) or isinstance(written, bool) or written < 1:
+                raise refusal("run: format", "must be a whole number at least 1", as_written(written))
+            if written > FORMAT:
                 raise NewerVersion(
                     f"run: the spec has format {written}, and this LeakLens knows up to {FORMAT}",
                     "Update LeakLens to open it",

@@ -37,10 +37,13 @@ class Places:
     def here(cls, environ: Mapping[str, str] | None = None) -> Places:
         """As the environment says: LEAKLENS_DATA, LEAKLENS_HOME and LEAKLENS_DOWNLOAD."""
         environ = os.environ if environ is None else environ
+        # os.path leaves the ~ of somebody unknown as it is written: nothing is found there, and the doctor shows it
         own = [
-            Path(folder).expanduser() for folder in environ.get("LEAKLENS_DATA", "").split(os.pathsep) if folder.strip()
+            Path(os.path.expanduser(folder))
+            for folder in environ.get("LEAKLENS_DATA", "").split(os.pathsep)
+            if folder.strip()
         ]
-        home = Path(environ.get("LEAKLENS_HOME") or ROOT / ".leaklens").expanduser()
+        home = Path(os.path.expanduser(environ.get("LEAKLENS_HOME") or ROOT / ".leaklens"))
         return cls(ROOT / "assets", (*own, home / "data"), download=environ.get("LEAKLENS_DOWNLOAD") == "1")
 
 

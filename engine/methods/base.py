@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -35,6 +35,8 @@ Trained = tuple[Upload, Private | None]
 
 class Method(Part):
     """A way to learn together: what the server sends, what a client does and uploads, how the server merges."""
+
+    unprotected: ClassVar[str] = "fedavg"  # the method that does the same without protection: what its cost is told by
 
     # --- who is protected, and what the server begins with
 

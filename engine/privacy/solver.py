@@ -80,7 +80,8 @@ def _noise(index: int) -> float:
 
 def answer_epsilon(noise: float, rate: float, steps: int, delta: float) -> dict[str, float | None]:
     """The ε of a sampled Gaussian by both accountants; at rate 1 `prv` is the exact value, None is no answer."""
-    _check(_number(noise) and noise >= 0, "epsilon: noise", "must be a number, at least 0", noise)
+    fine = _number(noise) and (noise == 0 or 1e-6 <= noise <= 1e6)
+    _check(fine, "epsilon: noise", "must be 0, or a number between 0.000001 and 1000000", noise)
     _check_plan(rate, steps, delta)
     if rate == 0 or steps == 0:
         return {"prv": 0.0, "rdp": 0.0}
@@ -95,7 +96,8 @@ def answer_epsilon(noise: float, rate: float, steps: int, delta: float) -> dict[
 
 def answer_noise(target: float, rate: float, steps: int, delta: float) -> float:
     """The least noise multiplier that keeps a sampled Gaussian within the target ε."""
-    _check(_number(target) and target > 0, "epsilon: target-epsilon", "must be a number above 0", target)
+    fine = _number(target) and 1e-12 <= target <= 1e6
+    _check(fine, "epsilon: target-epsilon", "must be a number above 0 and at most 1000000", target)
     _check_plan(rate, steps, delta)
     if rate == 0 or steps == 0:
         return 0.0
@@ -115,8 +117,8 @@ def answer_noise(target: float, rate: float, steps: int, delta: float) -> float:
 def _check_plan(rate: float, steps: int, delta: float) -> None:
     _check(_number(rate) and 0 <= rate <= 1, "epsilon: rate", "must be a number between 0 and 1", rate)
     whole = isinstance(steps, int) and not isinstance(steps, bool)
-    _check(whole and steps >= 0, "epsilon: steps", "must be a whole number, at least 0", steps)
-    _check(_number(delta) and 0 < delta < 1, "epsilon: delta", "must be a number above 0 and below 1", delta)
+    _check(whole and 0 <= steps <= 10**9, "epsilon: steps", "must be a whole number between 0 and 1000000000", steps)
+    _check(_number(delta) and 1e-100 <= delta < 1, "epsilon: delta", "must be at least 1e-100 and below 1", delta)
 
 
 def _check(holds: bool, who: str, law: str, got: object) -> None:

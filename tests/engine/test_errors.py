@@ -56,8 +56,12 @@ def test_the_tree_in_the_docstring_is_the_tree() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (True, "true"), (0, "0"), (-1, "-1"), (0.1, "0.1"), (1e-5, "1e-05"), (float("nan"), "nan"), (None, "None"),
-        ("two words", "two words"), ([1, "a"], "[1, 'a']"),
+        (True, "true"), (0, "0"), (-1, "-1"), (0.1, "0.1"), (1e-5, "1e-05"), (float("nan"), "nan"), (None, "nothing"),
+        (1e6, "1000000"), (1.0000000001, "1.0000000001"), (1e300, "1e+300"), (1e-320, "1e-320"),
+        ("two words", "two words"), ("", '""'), (" ", '" "'), ("late ", '"late "'),
+        ([1, "a"], '[1, "a"]'), ((1,), "[1]"), ({"a": None, "ε": True}, '{"a": null, "ε": true}'),
+        ("\x1b[31mred", "\\x1b[31mred"), ("one\ntwo", "one\\ntwo"), ("\udcff", "\\udcff"), (["\x9b"], '["\\x9b"]'),
+        ([10**5000], "something of type list"), (object(), "something of type object"),
     ],
 )  # fmt: skip
 def test_a_value_is_shown_as_its_owner_would_write_it(value: object, text: str) -> None:
@@ -66,7 +70,15 @@ def test_a_value_is_shown_as_its_owner_would_write_it(value: object, text: str) 
 
 @pytest.mark.parametrize("value", ["a" * 61, list(range(1000)), {"key": "b" * 500}])
 def test_a_large_value_is_cut(value: object) -> None:
-    assert len(shown(value)) == 60 and shown(value).endswith("...")
+    assert len(shown(value)) == 60 and shown(value).endswith("…")
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_no_message_steers_a_terminal(kind: type[LeakLensError]) -> None:
+    """A path or a name may hold anything; what is printed, hashed and written as JSON is one plain line."""
+    error = kind("/tmp/\x1b[2J\udcff: is gone", "Look\nthere")
+    assert str(error) == "/tmp/\\x1b[2J\\udcff: is gone. Look\\nthere."
+    assert str(pickle.loads(pickle.dumps(error))) == str(error) and str(error).encode().decode() == str(error)
 
 
 def test_sixty_letters_are_shown_whole() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.events import Finished, Spent, Started, Warned
-from engine.forecast import forecast
+from engine.forecast import forecast, free_memory, memory
 from engine.loop import run
 from engine.methods import METHODS
 from engine.privacy.ledger import Answer
@@ -185,6 +186,48 @@ def test_the_time_it_takes_grows_with_the_work() -> None:
     one, many = forecast(few(method="fedavg", rounds=1)).seconds, forecast(few(method="fedavg", rounds=50)).seconds
     assert one is not None and many is not None and 0 < one < math.inf
     assert many == pytest.approx(50 * one)  # timed once on this machine
+
+
+def test_a_run_that_outgrows_the_memory_is_warned_of_and_not_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = tiny(method="udp-fedavg", clients=1000, sampling="all", sampled=1000)
+    assert forecast(spec).problems == ()
+    monkeypatch.setattr("engine.forecast.free_memory", lambda: 0.5e9)
+    (problem,) = forecast(spec).problems
+    assert not problem.fatal and "fewer clients a round" in problem.remedy
+    need = memory(plan(spec), threads=1) / 1e9
+    assert problem.reason == f"the run needs about {need:.1f} GB of memory, and 0.5 GB are free on this machine"
+    assert forecast(tiny(method="udp-fedavg")).problems == ()
+    monkeypatch.setattr("engine.forecast.free_memory", lambda: None)  # a system that does not tell
+    assert forecast(spec).problems == ()
+
+
+PEAKS: list[tuple[dict[str, Any], float]] = [  # in GB, as a process of its own with two threads was seen to need
+    ({"rounds": 2, "epochs": 1}, 0.43),
+    ({"clients": 1000, "sampling": "all"}, 0.65),
+    ({"method": "udp-fedavg", "clients": 1000, "sampling": "all"}, 0.77),
+    ({"method": "dp-fedavg", "clients": 1000, "sampling": "all"}, 0.74),
+    ({"method": "udp-fedavg", "clients": 200, "sampling": "all", "model": {"name": "mlp", "hidden": 1024}}, 1.98),
+    ({"method": "udp-fedavg", "model": {"name": "mlp", "hidden": 4096}, "sampled": 10, "sampling": "fixed"}, 1.51),
+    ({"method": "udp-fedavg", "model": {"name": "mlp", "hidden": 4096}, "sampled": 50, "sampling": "fixed"}, 2.61),
+    ({"dataset": "cifar10", "model": "lenet5", "clients": 200, "sampling": "all"}, 1.83),
+    ({"method": "dp-fedavg", "dataset": "cifar10", "model": "lenet5", "batch": 64, "sampled": 20}, 0.76),
+    ({"dataset": "cifar10", "model": {"name": "convnet", "width": 256}}, 1.14),
+]
+
+
+@pytest.mark.parametrize(("asked", "peak"), PEAKS)
+def test_the_memory_it_needs_is_about_what_was_measured(asked: dict[str, Any], peak: float) -> None:
+    assert memory(plan(RunSpec(**asked)), threads=2) / 1e9 == pytest.approx(peak, rel=0.3)
+
+
+def test_the_free_memory_is_read_where_the_system_tells_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told = tmp_path / "meminfo"
+    monkeypatch.setattr("engine.forecast.MEMINFO", told)
+    assert free_memory() is None
+    told.write_text("MemTotal: 32 kB\nMemAvailable:      3000 kB\nBuffers: 1 kB\n")
+    assert free_memory() == 3000 * 1024
+    told.write_text("MemTotal: 32 kB\n")
+    assert free_memory() is None
 
 
 def test_the_cliff_is_told_as_noise_over_signal() -> None:

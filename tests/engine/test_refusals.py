@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import __main__
+from engine import commands
 from engine.runs.database import MIGRATIONS
 from engine.runs.store import Store
 from tests.engine.asked import SMALL, ask
@@ -20,7 +20,11 @@ UDP = "run --method udp-fedavg"
 
 def refused(line: str, *words: str) -> str:
     told = ask(line)
-    assert (told.code, told.out) == (2, "")
+    assert told.code == 2 and told.sentence().isprintable()
+    if "--json" in line:
+        assert told.sentence() in (told.json["error"], f"{told.json['error']}. {told.json['remedy']}.")
+    else:
+        assert told.out == ""
     for word in words:
         assert word in told.sentence()
     return told.err
@@ -57,7 +61,22 @@ RUNS = [
     ("run --target-epsilon 3", "run: view: is missing"),
     ("run --target-epsilon 3 --view server", "fedavg: has no noise, so no ε can be asked of it. Choose"),
     (f"{UDP} --target-epsilon Infinity --view server", "run: target-epsilon: must be a number above 0", "got inf"),
-    (f"{UDP} --delta 0", "run: delta: must be a number above 0 and below 1, got 0"),
+    (f"{UDP} --delta 0", "run: delta: must be a number at least 1e-100 and below 1, got 0"),
+    (f"{UDP} --delta 1e-320", "run: delta: must be a number at least 1e-100 and below 1, got 1e-320"),
+    (f"{UDP} --set noise=1e-320", "udp-fedavg: noise: must be 0 or at least 1e-12, got 1e-320"),
+    ("run --lr 1e-320", "run: lr: must be at least 1e-12, got 1e-320"),
+    ("run --lr 1e300", "run: lr: must be a number above 0 and at most 100, got 1e+300"),
+    ("run --lr ''", 'run: lr: must be a number above 0 and at most 100, got ""'),
+    ("run --lr [1]", "run: lr: must be a number above 0 and at most 100, got [1]"),
+    ("run --set model.bias=null", "mlp: bias: must be true or false, got nothing"),
+    ("run --set '\x1b[31m=1'", "fedavg: \\x1b[31m: no such parameter"),
+    ("run --set '\udcff=1'", "fedavg: \\udcff: no such parameter"),
+    ("run --method '\udcff'", "method: no \\udcff. Known here: "),
+    ("run --method ''", 'method: no "". Known here: '),
+    ("run --device '\x1b[31m'", "run: device: must be cpu, or cuda where a GPU is found, got \\x1b[31m"),
+    ("run --spec '\x1b\udcff.json'", "spec: \\x1b\\udcff.json: No such file or directory"),
+    ("run --partition dirichlet --set partition.alpha=1e-320", "dirichlet: alpha: must be at least 1e-12, got 1e-320"),
+    (f"{UDP} --target-epsilon 1e7 --view server", "must be a number above 0 and at most 1000000, got 10000000"),
     (f"{UDP} --delta 0.01", "run: delta: must be below 1/n = 0.01 for 100 clients, got 0.01. A larger δ"),
     (f"{UDP} --delta 0.5", "run: delta: must be below 1/n = 0.01 for 100 clients, got 0.5"),
     (f"{UDP} --set noise=-1", "udp-fedavg: noise: must be a number between 0 and 1000, got -1"),
@@ -86,6 +105,7 @@ def test_a_run_that_cannot_be_asked_is_not_queued(question: tuple[str, ...], mon
 
 
 def test_the_sentence_is_the_same_for_a_script():
+    assert ask("run --rounds -1 --json").json["error"].endswith("got -1")
     assert refused("run --rounds -1 --json") == refused("run --rounds -1")
     assert refused(f"epsilon --noise -1 {PLAN} --json") == refused(f"epsilon --noise -1 {PLAN}")
 
@@ -100,13 +120,34 @@ def test_a_spec_file_of_a_newer_format_is_refused(tmp_path: Path):
     refused(f"run --spec {tmp_path / 'spec.json'}", "run: the spec has format 99", "Update LeakLens to open it")
 
 
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ('{"format": "1"}', 'run: format: must be a whole number at least 1, got "1"'),
+        ('{"weight-decay": 0.1, "weight_decay": 0.2}', "run: weight-decay: is given twice. Leave one of them out."),
+        ('{"lr": null}', "run: lr: must be a number above 0 and at most 100, got nothing"),
+        ('{"method": [1]}', "method: must be a name, or an object with a name, got [1]"),
+        ('{"\\udcff": 1}', "run: \\udcff: no such parameter. Known here: "),
+    ],
+)
+def test_a_spec_file_is_refused_in_the_words_of_its_writer(tmp_path: Path, written: str, sentence: str):
+    (tmp_path / "spec.json").write_text(written)
+    assert refused(f"run --spec {tmp_path / 'spec.json'}").startswith(sentence)
+
+
 ONE = "epsilon: noise and target-epsilon: exactly one of them must be given. Give --noise to learn its ε"
 LAWS = {
-    "noise": ("must be a number, at least 0", ["NaN", "Infinity", "-1", "true", "loud", "[1]"]),
+    "noise": (
+        "must be 0, or a number between 0.000001 and 1000000",
+        ["NaN", "Infinity", "-1", "true", "loud", "[1]", "1e308", "1e-300"],
+    ),
     "rate": ("must be a number between 0 and 1", ["NaN", "2", "-0.1", "true", "loud"]),
-    "steps": ("must be a whole number, at least 0", ["NaN", "Infinity", "-1", "1.5", "true"]),
-    "delta": ("must be a number above 0 and below 1", ["NaN", "0", "1", "-1", "true"]),
-    "target-epsilon": ("must be a number above 0", ["NaN", "Infinity", "0", "-1", "true"]),
+    "steps": ("must be a whole number between 0 and 1000000000", ["NaN", "Infinity", "-1", "1.5", "true", "9" * 400]),
+    "delta": ("must be at least 1e-100 and below 1", ["1e-320", "NaN", "0", "1", "-1", "true"]),
+    "target-epsilon": (
+        "must be a number above 0 and at most 1000000",
+        ["1e-320", "NaN", "Infinity", "0", "-1", "true"],
+    ),
 }
 EPSILONS = [
     (f"epsilon {PLAN}", ONE),
@@ -172,7 +213,7 @@ def test_our_own_mistakes_are_one_sentence_too(monkeypatch: pytest.MonkeyPatch):
     def breaks(asked: object) -> int:
         raise KeyError("gone")
 
-    monkeypatch.setattr(__main__, "list_runs", breaks)
+    monkeypatch.setattr(commands, "list_runs", breaks)
     told = ask("runs")
     assert (told.code, told.out) == (1, "")
     assert told.sentence() == "KeyError: 'gone'. This should not happen: --debug shows where."
@@ -228,10 +269,8 @@ def test_tables_of_another_program_are_refused_and_kept(home: Path):
 
 def test_a_full_home_takes_no_more_runs(home: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LEAKLENS_QUOTA_GB", "1e-9")
-    told = ask(f"run {SMALL} --json")
-    assert (told.code, told.out) == (2, "")
-    assert told.sentence().startswith(f"{home}: holds ")
-    assert " of 1e-09 GB allowed. Delete runs that are no longer needed, or raise LEAKLENS_QUOTA_GB" in told.sentence()
+    remedy = "Delete runs that are no longer needed, or raise LEAKLENS_QUOTA_GB"
+    assert refused(f"run {SMALL} --json", f" of 1 B allowed. {remedy}").startswith(f"{home}: holds ")
     monkeypatch.delenv("LEAKLENS_QUOTA_GB")
     assert ask("runs --json").json == []
 

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
 from engine.datasets import DATASETS
-from engine.errors import BadInput, LeakLensError, NewerVersion
+from engine.errors import BadInput, LeakLensError, NewerVersion, RunFailed
+from engine.events import Finished
+from engine.forecast import forecast
+from engine.loop import run
 from engine.methods import METHODS
 from engine.models import MODELS
-from engine.part import Part, hyphened
+from engine.part import TINY, Declared, Part, bounds, hyphened
 from engine.partitions import PARTITIONS
 from engine.registry import Shelf
 from engine.spec import FORMAT, RunSpec
@@ -148,15 +151,14 @@ def legal(field: FieldInfo) -> st.SearchStrategy[Any]:
     """Any value the declaration allows."""
     if get_origin(field.annotation) is Literal:
         return st.sampled_from(get_args(field.annotation))
-    bounds = {
-        key: getattr(rule, key) for rule in field.metadata for key in ("ge", "gt", "le", "lt") if hasattr(rule, key)
-    }
-    low, high = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
+    limits = bounds(field)
     if field.annotation is int:
-        return st.integers(low, high)
+        return st.integers(int(limits["ge"]), int(limits["le"]))
     if field.annotation is float:
-        ends: dict[str, Any] = {"exclude_min": "gt" in bounds, "exclude_max": "lt" in bounds}
-        return st.floats(low, high, allow_nan=False, allow_infinity=False, **ends)
+        above = st.floats(
+            TINY, limits.get("le", limits.get("lt")), allow_nan=False, allow_infinity=False, exclude_max="lt" in limits
+        )
+        return above if "gt" in limits else st.just(0.0) | above
     assert field.annotation is bool, field
     return st.booleans()
 
@@ -207,12 +209,15 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
          "fedavg: noise: no such parameter. Known here: server-step, weighting."),
         ({"model": {"name": "mlp", "bias": 1}}, "mlp: bias: must be true or false, got 1"),
         ({"dataset": "mnits"}, "dataset: no mnits. Did you mean mnist? Known here: cifar10, fashion-mnist, mnist."),
-        ({"method": None}, "method: must be a name, or an object with a name, got None"),
+        ({"method": None}, "method: must be a name, or an object with a name, got nothing"),
         ({"rounds": -1}, "run: rounds: must be a whole number between 0 and 10000, got -1"),
         ({"rounds": 3.0}, "run: rounds: must be a whole number between 0 and 10000, got 3.0"),
         ({"rounds": True}, "run: rounds: must be a whole number between 0 and 10000, got true"),
         ({"lr": math.nan}, "run: lr: must be a number above 0 and at most 100, got nan"),
         ({"lr": -math.inf}, "run: lr: must be a number above 0 and at most 100, got -inf"),
+        ({"lr": 1e-320}, "run: lr: must be at least 1e-12, got 1e-320"),
+        ({"lr": 1e300}, "run: lr: must be a number above 0 and at most 100, got 1e+300"),
+        ({"momentum": 1e-320}, "run: momentum: must be 0 or at least 1e-12, got 1e-320"),
         ({"lr": "0.1"}, 'run: lr: must be a number above 0 and at most 100, got "0.1"'),
         ({"clients": 0}, "run: clients: must be a whole number between 1 and 10000, got 0"),
         ({"sampled": 101}, "run: sampled: must be at most the 100 clients there are, got 101. Ask for fewer."),
@@ -221,7 +226,17 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
         ({"sampling": "some"}, "run: sampling: must be one of poisson, fixed, all, auto, got some"),
         ({"view": "nobody"}, "run: view: must be one of server, aggregate, outsider, client, got nobody"),
         ({"seed": 2**54}, "run: seed: must be a whole number between 0 and 9007199254740992, got 18014398509481984"),
-        ({"delta": 0}, "run: delta: must be a number above 0 and below 1, got 0"),
+        ({"delta": 0}, "run: delta: must be a number at least 1e-100 and below 1, got 0"),
+        ({"delta": 1e-320}, "run: delta: must be a number at least 1e-100 and below 1, got 1e-320"),
+        ({"weight_decay": 0.1, "weight-decay": 0.1}, "run: weight-decay: is given twice. Leave one of them out."),
+        ({"method": {"name": UDP, "noise-split": "paper", "noise_split": "paper"}},
+         "udp-fedavg: noise-split: is given twice. Leave one of them out."),
+        ({"method": "\udcff\x1b"}, "method: no \\udcff\\x1b. Known here: " + ", ".join(METHODS.names()) + "."),
+        ({"format": "1"}, 'run: format: must be a whole number at least 1, got "1"'),
+        ({"format": True}, "run: format: must be a whole number at least 1, got true"),
+        ({"format": 1.0}, "run: format: must be a whole number at least 1, got 1.0"),
+        ({"format": 0}, "run: format: must be a whole number at least 1, got 0"),
+        ({"format": None}, "run: format: must be a whole number at least 1, got nothing"),
         ({"delta": 0.01}, "run: delta: must be below 1/n = 0.01 for 100 clients, got 0.01. "
                           "A larger δ would allow to publish one of them outright."),
         ({"target_epsilon": 8.0, "method": "udp-fedavg"}, "run: view: is missing; every view has its own ε. "
@@ -231,7 +246,7 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
         ({"target_epsilon": 8.0, "view": "server"}, "fedavg: has no noise, so no ε can be asked of it. "
                                                     "Choose a method with noise, such as udp-fedavg."),
         ({"target_epsilon": 0, "view": "server"},
-         "run: target-epsilon: must be a number above 0 and at most 1e+06, got 0"),
+         "run: target-epsilon: must be a number above 0 and at most 1000000, got 0"),
     ],
 )  # fmt: skip
 def test_a_bad_question_is_answered_with_one_clear_sentence(asked: dict[str, Any], sentence: str) -> None:
@@ -248,13 +263,55 @@ def test_an_unknown_field_is_answered_with_the_known_ones() -> None:
     )
 
 
-@pytest.mark.parametrize("written", [FORMAT + 1, "x", 1.5])
-def test_a_newer_format_is_refused_whatever_else_it_says(written: Any) -> None:
+def test_a_newer_format_is_refused_whatever_else_it_says() -> None:
     with pytest.raises(NewerVersion) as caught:
-        RunSpec(format=written, planet="Mars")
+        RunSpec(format=FORMAT + 1, planet="Mars")
     assert str(caught.value) == (
-        f"run: the spec has format {written}, and this LeakLens knows up to {FORMAT}. Update LeakLens to open it."
+        f"run: the spec has format {FORMAT + 1}, and this LeakLens knows up to {FORMAT}. Update LeakLens to open it."
     )
+
+
+# --- numbers beyond all measure ----------------------------------------------------------------------------
+
+
+DECLARED: list[type[Declared]] = [RunSpec, *(part for shelf in SHELVES.values() for part in shelf)]
+NUMBERS = [
+    pytest.param(declared, name, id=f"{declared.called()} {hyphened(name)}")
+    for declared in DECLARED
+    for name, field in declared.model_fields.items()
+    if float in (field.annotation, *get_args(field.annotation))
+]
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-320, -1e-320, 1e300, -1e300, 1.7e308])
+@pytest.mark.parametrize(("declared", "name"), NUMBERS)
+def test_no_field_takes_a_number_beyond_all_measure(declared: type[Declared], name: str, value: float) -> None:
+    with pytest.raises(
+        BadInput, match=f"^{declared.called()}: {hyphened(name)}: must be .* got {value!r}".replace("+", ".")
+    ):
+        declared(**{name: value})
+    limits = bounds(declared.model_fields[name])
+    assert {"ge", "gt"} & set(limits) and {"le", "lt"} & set(limits)
+
+
+DUST = {"lr": 1e-12, "momentum": 1e-12, "weight_decay": 1e-12, "delta": 1e-100, "honest_share": 1e-12}
+LEAST = {"noise": 1e-12, "clip": 1e-12, "server-step": 1e-12}
+MOST = {"noise": 1000.0, "clip": 1000.0, "server-step": 10.0}
+
+
+@pytest.mark.parametrize("more", [DUST, {"lr": 100.0, "momentum": 1 - 1e-12, "weight_decay": 1.0}, {}])
+@pytest.mark.parametrize("method", METHODS.names())
+def test_at_the_ends_of_what_may_be_asked_a_run_ends_or_says_why(method: str, more: dict[str, Any]) -> None:
+    if method == "fedsgd":
+        more = {name: value for name, value in more.items() if name not in ("momentum", "weight_decay")}
+    for ends in (LEAST, MOST):
+        own = {name: value for name, value in ends.items() if name.replace("-", "_") in METHODS[method].model_fields}
+        spec = tiny(method={"name": method, **own}, model={"name": "mlp", "dropout": 1 - 1e-12}, **more)
+        forecast(spec)
+        try:
+            assert isinstance(list(run(spec))[-1], Finished)
+        except RunFailed as failed:
+            assert "finite numbers" in failed.message and failed.remedy
 
 
 def test_a_client_without_pictures_is_refused() -> None:

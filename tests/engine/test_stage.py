@@ -100,7 +100,7 @@ def test_delta_is_small_for_every_protected_unit(asked: dict[str, Any], delta: f
 )
 def test_a_delta_that_would_allow_to_publish_one_is_refused(method: str, delta: float, limit: str) -> None:
     text = refused(method=method, delta=delta)
-    assert text.startswith(f"run: delta: must be below 1/n = {limit}, got {delta:g}. A larger δ would allow")
+    assert text.startswith(f"run: delta: must be below 1/n = {limit}, got {delta!r}. A larger δ would allow")
 
 
 # --- refusals ----------------------------------------------------------------------------------------------

@@ -43,6 +43,11 @@ def test_the_environment_says_where(tmp_path, monkeypatch):
     monkeypatch.setenv("LEAKLENS_DOWNLOAD", "1")
     assert Places.here().download
     assert Places.here({}).folders == (base.ROOT / ".leaklens" / "data",)
+    nobody = {"LEAKLENS_DATA": "~nobody-of-this-name/a", "LEAKLENS_HOME": "~nobody-of-this-name/b"}
+    assert [str(folder) for folder in Places.here(nobody).folders] == [
+        "~nobody-of-this-name/a",
+        "~nobody-of-this-name/b/data",
+    ]
 
 
 @pytest.mark.parametrize("packed", [False, True])
