@@ -358,14 +358,3 @@ def test_help_costs_no_installation(
         monkeypatch.setattr(f"{module}.enter", lambda *given: pytest.fail("help came too late"))
     assert start(["--help"]) == 0
     assert "--index URL" in capsys.readouterr().out
-
-
-def test_the_dashboard_is_announced_and_the_engine_shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("app.__main__.enter", lambda module, requirements, argv: list(argv))
-    assert start_app.main([]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "The dashboard comes next" in said.err
-    assert "python3 -m engine run" in said.err

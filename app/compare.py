@@ -1,0 +1,61 @@
+"""Pinned runs: thin lines in every chart, and one table of nothing but their differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from app import orders, question, state, words
+from app.panels.base import Track
+from app.shown import Shown, find
+from engine.report import report
+
+
+def pinned(main: Shown) -> list[Track]:
+    """The pinned runs as tracks, without the one on the page; each is named by what it does otherwise."""
+    found = [one for one in map(find, state.linked("pins")) if one and one.id != main.id]
+    return [
+        Track(_label(main, one), "pin", one.method, one.events, one.id, place)
+        for place, one in enumerate(found, start=1)
+    ]
+
+
+def _label(main: Shown, one: Shown) -> str:
+    apart = differing([main.spec, one.spec])[1]
+    words_of = [f"{path.rpartition('.')[2]} {value}" for path, value in apart.items() if value != "–"]
+    return f"pinned: {', '.join(words_of[:2]) or one.id}"
+
+
+def differing(specs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of every question only what is not the same in all of them."""
+    tables = [question.flat(spec) for spec in specs]
+    paths = list(dict.fromkeys(path for table in tables for path in table))
+    apart = [path for path in paths if len({repr(table.get(path)) for table in tables}) > 1]
+    return [{path: table.get(path, "–") for path in apart} for table in tables]
+
+
+def table() -> None:
+    """The run on the page and the pinned ones, side by side."""
+    ids = list(dict.fromkeys((*state.linked("run")[:1], *state.linked("pins"))))
+    shown = [one for one in map(find, ids) if one]
+    if len(shown) < 2:
+        return
+    st.html('<h2 class="ll-title">Pinned runs, differences only</h2>')
+    rows = []
+    for one, apart in zip(shown, differing([one.spec for one in shown]), strict=True):
+        body = report(one.events)
+        bills = {words.SEEN_BY[view]: words.epsilon(value) for view, value in body["epsilon"].items()}
+        rows.append(
+            {
+                "run": "this run" if one.id == ids[0] else one.id,
+                "accuracy": words.percent(body["accuracy"]),
+                **{f"ε {view}": bills.get(view, "–") for view in (words.SEEN_BY["outsider"], words.SEEN_BY["server"])},
+                **{path: str(value) for path, value in apart.items()},
+            }
+        )
+    st.dataframe(rows, hide_index=True, alt="Pinned runs and what differs between them")
+    with st.container(horizontal=True):
+        for run in state.linked("pins"):
+            st.button(f"Unpin {run}", key=f"unpin:{run}", on_click=orders.unpin, args=(run,), type="tertiary")

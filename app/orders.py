@@ -1,0 +1,112 @@
+"""What a click on the page asks of the kitchen: run, cancel, and the next steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app import question, settings, state
+from engine.errors import LeakLensError
+from engine.runs.gallery import Example
+from engine.spec import RunSpec
+
+
+def run() -> None:
+    """The question in the form, with every seed, and the same without protection beside it."""
+    state.remember("problem", "")
+    try:
+        spec = question.spec_of(state.settings())
+        _plan(spec)
+        specs = question.with_seeds(spec, state.recall("seeds", 1))
+        twin = question.twin_of(spec)
+        all_of_them = (specs[0], *([twin] if twin else []), *specs[1:])
+        _within_caps(spec, len(specs), [one.id for one in all_of_them])
+        for one in all_of_them:
+            state.store().submit(one.id, one.canonical(), {"device": "cpu", "visitor": state.visitor()})
+    except LeakLensError as error:
+        state.remember("problem", str(error))
+        state.again()
+        return
+    state.kitchen().supervisor.wake()
+    state.show(run=[one.id for one in specs], twin=[twin.id] if twin else [])
+    state.again()
+
+
+def _plan(spec: RunSpec) -> None:
+    """Everything that would stop the run is said before it is queued."""
+    told = state.forecast_of(spec.canonical())
+    if fatal := next((problem for problem in told.problems if problem.fatal), None):
+        raise LeakLensError(fatal.reason, fatal.remedy)
+
+
+def _within_caps(spec: RunSpec, seeds: int, ids: Sequence[str]) -> None:
+    """In class mode a visitor has limits; what somebody asked before costs nothing."""
+    caps = settings.caps()
+    if caps == settings.Caps():
+        return
+    rows = state.store().runs()
+    alive = [row for row in rows if row.status in ("queued", "running")]
+    known = {row.id for row in rows if row.status == "finished"} | {row.id for row in alive}
+    mine = sum(row.options.get("visitor") == state.visitor() for row in alive)
+    waiting = sum(row.status == "queued" for row in alive)
+    more = sum(one not in known for one in ids)
+    if refusal := settings.refused(caps, spec.canonical(), mine, waiting, more, seeds):
+        raise refusal
+
+
+def change(changes: Mapping[str, Any]) -> None:
+    """A next step: pin what is shown, ask the changed question."""
+    _pin()
+    state.choose(changes)
+    run()
+
+
+def pin() -> None:
+    """Keep the run on the page to compare others with it."""
+    _pin()
+    state.again()
+
+
+def _pin() -> None:
+    state.show(pins=[*state.linked("pins"), *state.linked("run")[:1]])
+
+
+def unpin(run_id: str) -> None:
+    state.show(pins=[one for one in state.linked("pins") if one != run_id])
+    state.again()
+
+
+def cancel() -> None:
+    """Stop what this page asked for; what others watch goes on."""
+    shared = 0
+    for one in (*state.linked("run"), *state.linked("twin")):
+        if state.others_watching(one):
+            shared += 1
+        else:
+            state.attempt(lambda one=one: state.store().cancel(one))
+    if shared:
+        state.remember("told", ["Somebody else watches this run too: it goes on. You may leave the page."])
+    state.again()
+
+
+def go_on() -> None:
+    """What was interrupted or cancelled, from where it stopped."""
+    for one in (*state.linked("run"), *state.linked("twin")):
+        found = state.read(one)
+        if found and found[0].status in ("interrupted", "cancelled", "failed"):
+            state.attempt(lambda found=found: state.store().submit(found[0].id, found[0].spec, found[0].options))
+    state.kitchen().supervisor.wake()
+    state.again()
+
+
+def open_example(example: Example) -> None:
+    """Show a stored example, and its question in the form."""
+    state.choose(question.settled(question.flat(example.spec)))
+    state.show(run=[example.id], twin=[example.twin] if example.twin else [])
+    state.again()
+
+
+def live(example_spec: Mapping[str, Any]) -> None:
+    """Run a stored example here and now."""
+    state.choose(question.settled(question.flat(example_spec)))
+    run()

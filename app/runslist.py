@@ -1,0 +1,143 @@
+"""The runs of the store as the Runs screen lists them: what was asked, how far it is, what came of it, whose it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from app import question, settings, state, words, words_runs
+from engine.errors import LeakLensError, UnknownName
+from engine.runs.standing import Listed
+
+MOVING = ("queued", "running")
+STOPPED = ("failed", "cancelled", "interrupted")  # may go on
+STATUSES = (*MOVING, "finished", *STOPPED)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run has told so far, boiled down to the list's numbers."""
+
+    accuracy: float | None = None
+    epsilon: float | None = None  # of an outsider
+    unit: str = ""
+    promised: bool = False  # whether an outsider's ε was told at all
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of the list."""
+
+    listed: Listed
+    mine: bool
+
+    @property
+    def id(self) -> str:
+        return self.listed.id
+
+    @property
+    def moving(self) -> bool:
+        return self.listed.status in MOVING
+
+    @property
+    def deletable(self) -> bool:
+        """By this visitor, now."""
+        return self.mine and not self.moving
+
+    @cached_property
+    def sentence(self) -> str:
+        return _said(_written(self.listed.spec), state.kitchen().ready())[0]
+
+    @cached_property
+    def unusual(self) -> str:
+        return _said(_written(self.listed.spec), state.kitchen().ready())[1]
+
+    @cached_property
+    def result(self) -> Result:
+        listed = self.listed
+        try:
+            return _result(str(state.store().home.path), listed.id, listed.edition, listed.events)
+        except UnknownName:  # deleted a moment ago
+            return Result()
+        except LeakLensError as error:  # one that cannot be read leaves the others as they are
+            return Result(failure=str(error))
+
+    def matches(self, text: str) -> bool:
+        """Whether every word occurs in what is said of it, or begins its name."""
+        here = f"{self.sentence} {self.unusual} {words.STATES[self.listed.status]}".lower()
+        return all(word in here or self.id.startswith(word) for word in text.lower().split())
+
+
+def read() -> list[Row]:
+    """Every run, the newest question first."""
+    anybody, me = not settings.class_mode(), state.visitor()
+    return [Row(one, anybody or one.options.get("visitor") == me) for one in state.store().runs()]
+
+
+def chosen(rows: Iterable[Row], statuses: Collection[str], text: str) -> list[Row]:
+    """Those that a filter lets through; no state chosen means all."""
+    return [one for one in rows if (not statuses or one.listed.status in statuses) and one.matches(text)]
+
+
+# --- the question in words -------------------------------------------------------------------------------
+
+
+def _written(spec: Mapping[str, Any]) -> str:
+    return json.dumps(spec)
+
+
+@lru_cache(maxsize=4000)
+def _said(written: str, ready: bool) -> tuple[str, str]:
+    """The sentence, and what beside it is not as usual; titles and usual values are known once shelves are loaded."""
+    spec = json.loads(written)
+    return words_runs.question(spec, _title if ready else lambda part, name: name), _unusual(spec) if ready else ""
+
+
+def _title(part: str, name: str) -> str:
+    try:
+        return question.part_class(part, name).title if name else ""
+    except LeakLensError:  # of another version
+        return name
+
+
+def _unusual(spec: Mapping[str, Any]) -> str:
+    flat = question.flat(spec)
+    try:
+        usual = question.settled({part: flat[part] for part in question.PARTS if part in flat})
+    except LeakLensError:
+        return ""
+    apart = {
+        path: value
+        for path, value in flat.items()
+        if path not in words_runs.SETTLED and not path.startswith("partition.") and value != usual.get(path)
+    }
+    return ", ".join(f"{path.rpartition('.')[2].replace('-', ' ')} {words_runs.plain(apart[path])}" for path in apart)
+
+
+# --- what came of it -------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=2000)
+def _result(home: str, run: str, edition: str, events: int) -> Result:
+    """Read once for each state of a run: the edition and the number of events name that state."""
+    del home, edition, events
+    return boiled([body for _, body in state.store().bodies(run)])
+
+
+def boiled(bodies: Sequence[Mapping[str, Any]]) -> Result:
+    """The last word on each thing counts."""
+    accuracy: float | None = None
+    spent: Mapping[str, Any] = {}
+    for body in bodies:
+        kind = body.get("event")
+        if kind == "measured" and (body["name"], body["who"]) == ("accuracy", "global"):
+            accuracy = body["value"] if body["value"] is not None else accuracy
+        elif kind == "spent" and body["view"] == "outsider":
+            spent = body
+    last = bodies[-1] if bodies else {}
+    failure = str(LeakLensError(last["reason"], last["remedy"])) if last.get("event") == "failed" else ""
+    return Result(accuracy, spent.get("epsilon"), spent.get("unit", ""), bool(spent), failure)

@@ -1,0 +1,49 @@
+// Plotly draws a chart as layers of SVG: laid over each other they are the picture, and a canvas makes a PNG of it.
+(() => {
+  const element = (name, attributes) => {  // no markup in here: a sanitiser would drop the whole script
+    const made = document.createElementNS('http://www.w3.org/2000/svg', name);
+    Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
+    return made;
+  };
+  const picture = (chart) => {
+    const { width, height } = chart.getBoundingClientRect();
+    const paper = getComputedStyle(document.querySelector('.stApp')).backgroundColor;
+    const whole = element('svg', { width, height, viewBox: `0 0 ${width} ${height}` });
+    whole.append(element('rect', { width, height, fill: paper }));
+    for (const layer of chart.querySelectorAll('svg.main-svg')) {
+      const copy = layer.cloneNode(true);
+      copy.removeAttribute('style');
+      whole.append(copy);
+    }
+    return { width, height, svg: new XMLSerializer().serializeToString(whole) };
+  };
+  const save = (blob, name) => {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+  const png = ({ width, height, svg }, name) => {
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement('canvas');
+      [canvas.width, canvas.height] = [2 * width, 2 * height];
+      canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => save(blob, name), 'image/png');
+    };
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  };
+  // One listener for the page: the buttons come and go with every pass.
+  if (window.leaklensSaves) return;
+  window.leaklensSaves = true;
+  document.addEventListener('click', (event) => {
+    const button = event.target.closest('button[data-save]');
+    const chart = button && document.querySelector(`.st-key-chart-${button.dataset.chart} .js-plotly-plot`);
+    if (!chart) return;
+    const drawn = picture(chart);
+    const name = `leaklens-${button.dataset.chart}.${button.dataset.save}`;
+    if (button.dataset.save === 'svg') save(new Blob([drawn.svg], { type: 'image/svg+xml' }), name);
+    else png(drawn, name);
+  });
+})();

@@ -1,0 +1,1 @@
+"""Thin pages: each is one script that Streamlit runs at every pass."""

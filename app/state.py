@@ -1,0 +1,272 @@
+"""What lasts longer than one pass over a page: the visitor's settings, the link, and what all visitors share.
+
+The only file that says session_state, query_params and cache. Everything shown is a function of the link and the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app import question
+from app import settings as settings_file
+from app.question import Settings
+from engine.errors import LeakLensError, UnknownName
+from engine.events import Event
+from engine.runs.gallery import Example, example, examples
+from engine.runs.standing import Listed
+from engine.runs.store import Store
+from engine.runs.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from engine.forecast import Forecast
+
+WATCHING_S = 5.0  # who looked at a run within it is watching it
+PINS = 8  # at most
+BROWSER = "_streamlit_xsrf"  # a cookie that each browser keeps
+
+
+# --- shared by all visitors ------------------------------------------------------------------------------
+
+
+class Kitchen:
+    """The store, the supervisor that serves it, and the shelves once they are loaded."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        workers = settings_file.caps().workers
+        self.supervisor = Supervisor(self.store, workers, preload=("engine.warm",)).start()
+        self.watchers: dict[str, dict[str, float]] = {}
+        self._feeds: dict[str, Feed] = {}
+        self._lock = threading.Lock()
+        self._ready = threading.Event()
+        self.trouble: Exception | None = None  # why the shelves could not be loaded
+        threading.Thread(target=self._load, name="shelves", daemon=True).start()
+
+    def _load(self) -> None:
+        """Loading the shelves takes two seconds: pages show stored examples meanwhile."""
+        try:
+            import engine.forecast
+            from engine.spec import RunSpec
+
+            engine.forecast.forecast(RunSpec())
+        except Exception as error:
+            self.trouble = error
+        self._ready.set()
+
+    def ready(self, wait: float = 0.0) -> bool:
+        return self._ready.wait(wait)
+
+    def feed(self, run: str) -> Feed:
+        with self._lock:
+            if len(self._feeds) > 300:  # the store has them all
+                self._feeds.clear()
+            return self._feeds.setdefault(run, Feed(self.store, run))
+
+    def close(self) -> None:
+        self.supervisor.stop()
+        self.store.close()
+
+
+class Feed:
+    """The events of one run, read once and then only what is new."""
+
+    def __init__(self, store: Store, run: str) -> None:
+        self._store, self._run = store, run
+        self._lock = threading.Lock()
+        self._edition, self._after = "", 0
+        self._events: list[Event] = []
+
+    def read(self) -> tuple[Listed, tuple[Event, ...]]:
+        with self._lock:
+            listed = self._store.run(self._run)
+            if listed.edition != self._edition:  # some events were taken back
+                self._edition, self._after, self._events = listed.edition, 0, []
+            if listed.events > self._after or listed.status in ("queued", "running"):
+                told = self._store.events(self._run, self._after)
+                self._after = told[-1][0] if told else self._after
+                self._events += [event for _, event in told]
+            return listed, tuple(self._events)
+
+
+@st.cache_resource(show_spinner=False, on_release=lambda kitchen: kitchen.close())
+def kitchen() -> Kitchen:
+    return Kitchen()
+
+
+def store() -> Store:
+    return kitchen().store
+
+
+@st.cache_data(show_spinner=False, max_entries=1000)
+def _forecast(body: str) -> Forecast:
+    import json
+
+    from engine.forecast import forecast
+    from engine.runs.holder import cores
+    from engine.spec import RunSpec
+
+    return forecast(RunSpec(**json.loads(body)), threads=cores())
+
+
+def forecast_of(canonical: Mapping[str, Any]) -> Forecast:
+    """What is known before the click; the same question is answered from memory."""
+    import json
+
+    return _forecast(json.dumps(canonical, sort_keys=True))
+
+
+# --- one visitor -----------------------------------------------------------------------------------------
+
+
+def visitor() -> str:
+    """Who asks, as far as a server without passwords can tell: a browser at an address, or a tab on this machine.
+
+    An address alone would make one visitor of a whole class behind one router.
+    """
+    address, browser = st.context.ip_address, st.context.cookies.get(BROWSER)
+    said = [one for one in (address, browser) if isinstance(one, str)]
+    return hashlib.sha256("/".join(said).encode()).hexdigest()[:12] if said else tab()
+
+
+def tab() -> str:
+    return str(st.session_state.setdefault("tab", secrets.token_hex(4)))
+
+
+def dark() -> bool:
+    return st.context.theme.type == "dark"
+
+
+def settings() -> Settings:
+    """The question in the form."""
+    found: Settings = st.session_state.setdefault("settings", {})
+    return found
+
+
+def bound(path: str, name: str = "") -> dict[str, Any]:
+    """What ties a widget to a setting: its key, and what happens when it is changed."""
+    key = f"w:{name or path}"
+    st.session_state[key] = settings().get(path)
+    return {"key": key, "on_change": _changed, "args": (path, key)}
+
+
+def _changed(path: str, key: str) -> None:
+    choose({path: st.session_state[key]})
+
+
+def choose(changes: Mapping[str, Any]) -> None:
+    """Other settings; a part that changes brings its own fields, and keeps those that both have."""
+    now = {**settings(), **changes}
+    st.session_state.update(settings=question.settled(now), problem="", told=[])
+
+
+def remember(name: str, value: Any) -> None:
+    st.session_state[name] = value
+
+
+def recall(name: str, usual: Any = None) -> Any:
+    return st.session_state.get(name, usual)
+
+
+# --- the link --------------------------------------------------------------------------------------------
+
+
+def linked(name: str) -> tuple[str, ...]:
+    """Runs that the page shows under this name: `run` (one for each seed), `twin`, `pins`."""
+    return tuple(st.session_state.get("ids", {}).get(name, ()))
+
+
+def show(**ids: Sequence[str]) -> None:
+    """Name other runs in the link."""
+    unique = {name: tuple(dict.fromkeys(values))[:PINS] for name, values in ids.items()}
+    st.session_state["ids"] = {**st.session_state.get("ids", {}), **unique}
+
+
+def arrive(usual: Settings) -> None:
+    """Take everything from a link that we did not write: at a first visit, and after going back."""
+    params = {name: str(value) for name, value in st.query_params.items()}
+    if params in (st.session_state.get("seen"), st.session_state.get("written")):
+        st.session_state["seen"] = params
+        return
+    arrive_runs()
+    found, told = question.read_link(params, usual)
+    st.session_state.update(seen=params, settings=found, told=told)
+    remember("seeds", min(question.SEEDS, int(params["seeds"])) if params.get("seeds", "").isdigit() else 1)
+
+
+def arrive_runs() -> None:
+    """The runs that the link names: they can be shown before any shelf is loaded."""
+    said = {name: str(st.query_params.get(name, "")) for name in ("run", "twin", "pins")}
+    show(**{name: [one for one in ids.split(",") if one] for name, ids in said.items()})
+
+
+def write_link() -> None:
+    """Everything that the page shows into its address; going back in the browser brings it back."""
+    ids = {name: ",".join(values) for name, values in st.session_state.get("ids", {}).items() if values}
+    seeds = {"seeds": str(recall("seeds", 1))} if recall("seeds", 1) != 1 else {}
+    found = {**question.link(settings()), **seeds, **ids}
+    if found != st.session_state.get("written"):
+        st.session_state["written"] = found
+        st.query_params.from_dict(found)
+
+
+# --- runs, as a page shows them --------------------------------------------------------------------------
+
+
+def read(run: str) -> tuple[Listed, tuple[Event, ...]] | None:
+    """A run of this store with its events; None where there is none of that name."""
+    try:
+        found = kitchen().feed(run).read()
+    except UnknownName:
+        return None
+    kitchen().watchers.setdefault(run, {})[tab()] = time.monotonic()
+    return found
+
+
+def others_watching(run: str) -> int:
+    last = time.monotonic() - WATCHING_S
+    return sum(seen > last for who, seen in kitchen().watchers.get(run, {}).items() if who != tab())
+
+
+def gallery() -> tuple[Example, ...]:
+    return examples()
+
+
+def first_example() -> Example | None:
+    """What a newcomer sees first, and the question that the form begins with."""
+    return next(iter(examples()), None)
+
+
+def again() -> None:
+    """At the end of what a click does: the whole page once more, wherever the button stands."""
+    st.rerun()
+
+
+def now() -> float:
+    return time.monotonic()
+
+
+def address() -> str:
+    """This page with everything it shows."""
+    base = (st.context.url or "").partition("?")[0]
+    return f"{base}?{urlencode(st.session_state.get('written', {}))}"
+
+
+def stored(run: str) -> Example | None:
+    return example(run)
+
+
+def attempt(deed: Any) -> str:
+    """Do it; what goes wrong comes back as the sentence to show."""
+    try:
+        deed()
+    except LeakLensError as error:
+        return str(error)
+    return ""

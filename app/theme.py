@@ -1,0 +1,55 @@
+"""Colours that carry meaning, and the few rules of style that Streamlit's own theme has no word for."""
+
+from __future__ import annotations
+
+PRIVATE = {"light": "#0F766E", "dark": "#2DD4BF"}
+LEAKING = {"light": "#C2410C", "dark": "#FB923C"}
+INK = {"light": "#0F172A", "dark": "#E2E8F0"}
+PAPER = {"light": "#FFFFFF", "dark": "#0B1220"}
+FAINT = {"light": "#64748B", "dark": "#94A3B8"}
+LINE = {"light": "#E2E8F0", "dark": "#1E293B"}
+# Okabe and Ito's colours in a fixed order: a method keeps its own on every screen. Black and white swap with the paper.
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#B3A100")
+ORDER = (
+    "udp-fedavg", "fedavg", "fedceo", "dp-fedavg", "ppsgd", "fedsgd", "centaur", "fedlap",
+    "fedem", "dp-fedags", "scaffold", "fedprox",
+)  # fmt: skip
+
+CSS = """
+<style>
+.stApp { --private: light-dark(#0F766E, #2DD4BF); --leaking: light-dark(#C2410C, #FB923C);
+  --faint: light-dark(#55637A, #94A3B8); --hair: light-dark(#E2E8F0, #1E293B); }
+.block-container { padding-top: 4.2rem; max-width: 1500px; }
+.ll-facts { display: flex; flex-wrap: wrap; gap: .4rem 2.4rem; align-items: flex-end; margin: 0; }
+.ll-facts, .ll-save { padding: 0 !important; }
+.ll-facts div { margin: 0; }
+.ll-facts dt { color: var(--faint); font-size: .85rem; font-weight: 400; }
+.ll-facts dd { margin: 0; font-size: 2.1rem; line-height: 1.15; font-weight: 600; font-variant-numeric: tabular-nums; }
+.ll-facts dd small { font-size: .9rem; font-weight: 400; color: var(--faint); }
+.ll-facts dd.ll-small { font-size: 1rem; padding-bottom: .3rem; }
+.ll-title { padding: 0; margin: .6rem 0 0; }
+h1.ll-title { font-size: 1.5rem; } h2.ll-title { font-size: 1rem; }
+.ll-private { color: var(--private); } .ll-leaking { color: var(--leaking); } .ll-faint { color: var(--faint); }
+.ll-badge { display: inline-block; border: 1px solid currentColor; border-radius: 99px; padding: .05rem .7rem;
+  font-size: .9rem; font-weight: 600; }
+.ll-views details { border-top: 1px solid var(--hair); padding: .35rem 0; }
+.ll-views summary { cursor: pointer; font-variant-numeric: tabular-nums; }
+.ll-views p { margin: .25rem 0 .1rem 1rem; font-size: .9rem; color: var(--faint); }
+.ll-ends { display: flex; justify-content: space-between; font-size: .85rem; margin-top: -.9rem; }
+.ll-problem { border-left: 3px solid var(--leaking); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
+.ll-note { border-left: 3px solid var(--private); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
+.ll-said { font-size: 1.05rem; margin: .3rem 0; }
+.ll-save { list-style: none; margin: .3rem 0; } .ll-save li { margin: .2rem 0; }
+.ll-save button { border: 1px solid var(--faint); border-radius: 4px; background: none; color: inherit;
+  padding: .1rem .6rem; cursor: pointer; }
+@media (prefers-reduced-motion: reduce) { * { animation: none !important; transition: none !important; } }
+</style>
+"""
+
+
+ON_DARK = {"#0072B2": "#4DA3E0", "#D55E00": "#F28B46", "#8C6BB1": "#B49ADB"}  # the same hues where paper is dark
+
+
+def colour(method: str, dark: bool = False) -> str:
+    found = OKABE_ITO[(ORDER.index(method) if method in ORDER else len(ORDER)) % len(OKABE_ITO)]
+    return ON_DARK.get(found, found) if dark else found

@@ -1,0 +1,55 @@
+"""Asks for runs and tells what they tell, as a supervisor and its workers do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Spent
+from engine.runs.holder import Holder
+from engine.runs.leases import Lease
+from engine.runs.store import Store
+from engine.spec import RunSpec
+
+ROUNDS = 4
+ENDINGS = {
+    "finished": Finished(ROUNDS, 1.0),
+    "failed": Failed("the worker <b>stopped</b>", "Choose a smaller model"),
+    "cancelled": Cancelled(2),
+}
+
+
+class Asker:
+    """Asks for runs and tells what they tell, as a supervisor does."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.leases = store, dict[str, Lease]()
+
+    def __call__(self, status: str = "finished", seed: int = 0, visitor: str = "", **settings: Any) -> str:
+        """A run that stands as it is told to, with an accuracy and an ε of its own; its id."""
+        spec = RunSpec(**{"method": "udp-fedavg", "rounds": ROUNDS, "seed": seed, **settings})
+        self.store.submit(spec.id, spec.canonical(), {"device": "cpu", "visitor": visitor})
+        if status != "queued":
+            self.tell(spec.id, *told(2, seed), *([ENDINGS[status]] if status in ENDINGS else []))
+        if status == "interrupted":
+            self.store.release(self.leases.pop(spec.id))
+        assert self.store.status(spec.id) == status
+        return spec.id
+
+    def tell(self, run: str, *events: Event) -> None:
+        if run not in self.leases:
+            lease = self.store.take(Holder.me(), 1000, {run})
+            assert lease
+            self.leases[run] = lease
+        self.store.append(self.leases[run], events)
+
+
+def told(rounds: int, seed: int = 0) -> list[Event]:
+    found: list[Event] = []
+    for round in range(1, rounds + 1):
+        accuracy, epsilon = 0.1 * round + 0.001 * seed, 0.5 * round + seed
+        found += [Round(round, ROUNDS, 10), Measured(round, "accuracy", accuracy), Measured(round, "loss", 9.0)]
+        found += [Measured(round, "accuracy", 0.99, "client 3")]
+        for view in ("server", "outsider"):
+            cost = epsilon if view == "outsider" else 77 * epsilon
+            found.append(Spent(round, view, cost, "user", "zero-out", 1e-5, "rdp", "poisson"))
+    return found

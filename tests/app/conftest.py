@@ -1,0 +1,67 @@
+"""The dashboard under test: each test has its own home and its own kitchen, whose engine it may put to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app import state
+from engine.errors import LeakLensError
+from engine.runs.home import ROOT
+from engine.runs.store import Store
+from engine.runs.supervisor import Supervisor
+from tests.app.asker import Asker
+
+MAIN = ROOT / "app" / "main.py"
+PATIENCE_S = 60  # for one pass over a page, on a busy machine
+
+Screen = Callable[..., AppTest]
+
+
+@pytest.fixture(autouse=True)
+def kitchen_of_its_own() -> Iterator[None]:
+    """What visitors share is shared by nobody here: a kitchen made in a test is closed with its workers after it."""
+    yield
+    state.kitchen.clear()  # closes it, too
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def resting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker process: what is asked waits, and a test itself tells what a run told."""
+    monkeypatch.setattr(Supervisor, "start", lambda supervisor: supervisor)
+
+
+@pytest.fixture
+def screen() -> Screen:
+    """Open a screen once the shelves are loaded: `screen("runs")`; what is given by name lies in the session before."""
+
+    def screen(name: str, **session: object) -> AppTest:
+        with suppress(LeakLensError):  # the page itself says what is wrong with the home
+            assert state.kitchen().ready(PATIENCE_S)
+        page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
+        for key, value in session.items():
+            page.session_state[key] = value
+        page.switch_page(f"screens/{name}.py")
+        return page.run()
+
+    return screen
+
+
+@pytest.fixture
+def store(home: Path) -> Iterator[Store]:
+    """The store of this test, beside the one of the page."""
+    store = Store()
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def ask(store: Store) -> Asker:
+    """Runs that stand as they are told to: `ask("failed", seed=3)` says the id of one."""
+    return Asker(store)

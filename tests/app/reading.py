@@ -1,0 +1,29 @@
+"""Reads a page as a visitor does, and presses its buttons."""
+
+from __future__ import annotations
+
+import re
+
+from streamlit.testing.v1 import AppTest
+
+
+def text(page: AppTest) -> str:
+    """Everything written by st.html, in the order of the page."""
+    return "\n".join(str(one.value) for one in page.html)
+
+
+def lines(page: AppTest) -> dict[str, str]:
+    """The text of every run on the page, by its name, in the order of the page."""
+    articles = re.findall(r"<article.*?</article>", text(page), re.DOTALL)
+    plain = [" ".join(re.sub("<[^>]*>", " ", one).split()) for one in articles]
+    return {name[1]: one for one in plain if (name := re.search(r"\brun ([0-9a-f]{12})\b", one))}
+
+
+def press(page: AppTest, deed: str, run: str = "") -> AppTest:
+    page.button(key=f"{deed}:{run}" if run else deed).click()
+    return page.run()
+
+
+def offered(page: AppTest, run: str) -> set[str]:
+    keys = [str(one.key) for one in page.button]
+    return {key.partition(":")[0] for key in keys if key.endswith(f":{run}")}
