@@ -34,8 +34,9 @@ def follow(store: Store, run: str, supervisor: Supervisor, submit: Callable[[], 
                     screen.say(f"{event.reason}. {event.remedy}.")
             if known.status in ("finished", "failed", "cancelled"):
                 return
-            if known.status == "interrupted" and not supervisor.working:
+            if known.status in ("queued", "interrupted") and not supervisor.working:
                 _give_up(supervisor.trouble)
+            if known.status == "interrupted" and not supervisor.working:
                 screen.say(f"Run {run} was interrupted elsewhere: taking it over.")
                 submit()
             screen.show(standing(known, progress))

@@ -148,8 +148,10 @@ def test_a_run_in_our_own_hands_is_waited_for(scene: Scene, monkeypatch: pytest.
 def test_where_nothing_can_move_the_reason_is_told(
     scene: Scene, trouble: Exception, raised: type[Exception], words: str
 ) -> None:
-    scene.store.release(scene.take())
     scene.boss.trouble = trouble
+    with pytest.raises(raised, match=words):
+        scene.follow()
+    scene.store.release(scene.take())
     with pytest.raises(raised, match=words):
         scene.follow()
     assert scene.asked == 0
