@@ -135,10 +135,7 @@ def _forecast() -> None:
         role = "alert" if one.fatal else "status"
         kind = "problem" if one.fatal else "note"
         st.html(f'<p class="ll-{kind}" role="{role}">{html.escape(f"{one.reason}. {one.remedy}.")}</p>')
-    st.button(
-        "Run", type="primary", width="stretch", key="run", on_click=orders.run, disabled=told.fatal,
-        help="Trains for real on this machine.",
-    )  # fmt: skip
+    st.button("Run", type="primary", width="stretch", key="run", on_click=orders.run, disabled=told.fatal)
     if told.fatal:
         return
     st.caption(words.EXPECTED.format(time=words.duration(told.seconds)))

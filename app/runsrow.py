@@ -33,6 +33,10 @@ CSS = """
   .ll-run dt { position: static; width: auto; height: auto; clip-path: none; }
   .ll-heads > div { display: none; }
 }
+@media (max-width: 640px) {
+  .st-key-runs [class*="st-key-row-"] { flex-wrap: wrap; }
+  .st-key-runs [class*="st-key-row-"] > :first-child { min-width: 100%; }
+}
 @container (max-width: 32rem) { .ll-run > div { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
 .st-key-runs button em { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .ll-heads { margin-right: calc(260px + 1rem); }

@@ -192,6 +192,9 @@ def show(**ids: Sequence[str]) -> None:
 def arrive(usual: Settings) -> None:
     """Take everything from a link that we did not write: at a first visit, and after going back."""
     params = {name: str(value) for name, value in st.query_params.items()}
+    if not params and "seen" in st.session_state:  # back from another screen, whose address holds nothing
+        st.session_state.update(seen=params, written=None)
+        return
     if params in (st.session_state.get("seen"), st.session_state.get("written")):
         st.session_state["seen"] = params
         return
@@ -209,12 +212,21 @@ def arrive_runs() -> None:
 
 def write_link() -> None:
     """Everything that the page shows into its address; going back in the browser brings it back."""
-    ids = {name: ",".join(values) for name, values in st.session_state.get("ids", {}).items() if values}
-    seeds = {"seeds": str(recall("seeds", 1))} if recall("seeds", 1) != 1 else {}
-    found = {**question.link(settings()), **seeds, **ids}
+    found = _link()
     if found != st.session_state.get("written"):
         st.session_state["written"] = found
         st.query_params.from_dict(found)
+
+
+def address() -> str:
+    """This page with everything it shows."""
+    return f"{(st.context.url or '').partition('?')[0]}?{urlencode(_link())}"
+
+
+def _link() -> dict[str, str]:
+    ids = {name: ",".join(values) for name, values in st.session_state.get("ids", {}).items() if values}
+    seeds = {"seeds": str(recall("seeds", 1))} if recall("seeds", 1) != 1 else {}
+    return {**question.link(settings()), **seeds, **ids}
 
 
 # --- runs, as a page shows them --------------------------------------------------------------------------
@@ -251,12 +263,6 @@ def again() -> None:
 
 def now() -> float:
     return time.monotonic()
-
-
-def address() -> str:
-    """This page with everything it shows."""
-    base = (st.context.url or "").partition("?")[0]
-    return f"{base}?{urlencode(st.session_state.get('written', {}))}"
 
 
 def stored(run: str) -> Example | None:

@@ -17,7 +17,9 @@ ORDER = (
 
 CSS = """
 <style>
-.stApp { --private: light-dark(#0F766E, #2DD4BF); --leaking: light-dark(#C2410C, #FB923C);
+/* light-dark() is resolved where a variable is used; a dialog lies outside the page that knows its theme */
+[role="dialog"] { color-scheme: light dark; }
+:root { --private: light-dark(#0F766E, #2DD4BF); --leaking: light-dark(#C2410C, #FB923C);
   --faint: light-dark(#55637A, #94A3B8); --hair: light-dark(#E2E8F0, #1E293B); }
 .block-container { padding-top: 4.2rem; max-width: 1500px; }
 .ll-facts { display: flex; flex-wrap: wrap; gap: .4rem 2.4rem; align-items: flex-end; margin: 0; }
@@ -36,6 +38,7 @@ h1.ll-title { font-size: 1.5rem; } h2.ll-title { font-size: 1rem; }
 .ll-views summary { cursor: pointer; font-variant-numeric: tabular-nums; }
 .ll-views p { margin: .25rem 0 .1rem 1rem; font-size: .9rem; color: var(--faint); }
 .ll-ends { display: flex; justify-content: space-between; font-size: .85rem; margin-top: -.9rem; }
+button[kind="primary"]:not(:disabled) * { color: light-dark(#FFFFFF, #0B1220); }
 .ll-problem { border-left: 3px solid var(--leaking); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
 .ll-note { border-left: 3px solid var(--private); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
 .ll-said { font-size: 1.05rem; margin: .3rem 0; }

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from app import words
 from app.panels.base import Drawn, Panel, figure, line, thinned
-from engine.events import Event, Spent
+from engine.events import Event, Round, Spent
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Bills:
 
     views: Mapping[str, tuple[tuple[int, float], ...]]
     final: Mapping[str, tuple[int, float]]  # the tighter number at the end, where there is one
+    of: int  # rounds that were asked for
 
 
 def collect(events: Sequence[Event]) -> Bills | None:
@@ -33,7 +34,8 @@ def collect(events: Sequence[Event]) -> Bills | None:
                 rounds[event.round] = event.epsilon
     if not found:
         return None
-    return Bills({view: tuple(sorted(found[view].items())) for view in words.VIEWS if view in found}, final)
+    of = max((event.of for event in events if isinstance(event, Round)), default=1)
+    return Bills({view: tuple(sorted(found[view].items())) for view in words.VIEWS if view in found}, final, of)
 
 
 def draw(found: Sequence[Drawn[Bills]], dark: bool) -> go.Figure:
@@ -71,7 +73,8 @@ def draw(found: Sequence[Drawn[Bills]], dark: bool) -> go.Figure:
                     col=column,
                 )
     axis = figure(210, dark).layout
-    drawn.update_xaxes(axis.xaxis.to_plotly_json(), tickformat="d")
+    last = max(one.info.of for one in found)
+    drawn.update_xaxes(axis.xaxis.to_plotly_json(), tickformat="d", range=[0.5, max(last, 2) + 0.5])
     drawn.update_yaxes(axis.yaxis.to_plotly_json(), type="log", dtick=1)
     drawn.update_yaxes(title="ε so far", col=1)
     drawn.update_annotations(font_size=13)

@@ -283,3 +283,19 @@ def test_nonsense_in_a_link_is_a_sentence(params: dict[str, str], said: str) -> 
     assert not page.exception
     assert said in text(page) and "<script>alert" not in text(page)
     assert page.selectbox(key="w:method").value == "udp-fedavg"
+
+
+def test_a_visit_to_another_screen_loses_nothing(lab: AppTest, first: Example) -> None:
+    clicked(lab, "pin")
+    lab.number_input(key="w:rounds").set_value(25).run()
+    lab.switch_page("screens/machine.py").run()
+    lab.switch_page("screens/lab.py").run()
+    assert not lab.exception
+    assert spec_in(lab).rounds == 25
+    assert lab.session_state["ids"]["pins"] == (first.id,)
+    assert "rounds=25" in state_of_link(lab)
+
+
+def state_of_link(page: AppTest) -> str:
+    """The address that the page offers to share."""
+    return next(one.value for one in page.code if "rounds=" in one.value)

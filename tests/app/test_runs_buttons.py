@@ -75,6 +75,13 @@ def test_every_button_says_which_run_it_is_for(ask: Asker, screen: Screen) -> No
     assert len(labels) == len(set(labels)) > 12
 
 
+def test_a_run_whose_question_is_lost_can_only_be_deleted(store: Store, screen: Screen) -> None:
+    store.submit("lost", {})
+    store.cancel("lost")
+    page = screen("runs")
+    assert offered(page, "lost") == {"delete"} and words_runs.UNREADABLE in text(page)
+
+
 # --- deleting ----------------------------------------------------------------------------------------------
 
 
