@@ -107,25 +107,25 @@ def _no_address(host: str) -> BadInput:
 
 
 def start(asked: argparse.Namespace) -> int:
-    from app import settings
+    from app import classroom
     from engine.runs.home import Home
 
     home = Home.find()
     os.environ["LEAKLENS_HOME"] = str(home.path)
     os.chdir(ROOT)  # there lie the settings of the server
     if not ipaddress.ip_address(asked.address.partition("%")[0]).is_loopback:
-        os.environ[settings.CLASS] = "1"
-    limits = settings.caps()
+        os.environ[classroom.CLASS] = "1"
+    limits = classroom.caps()
     if limits.gigabytes:
         os.environ.setdefault("LEAKLENS_QUOTA_GB", f"{limits.gigabytes:g}")
-    mark = {"leaklens": hashlib.sha256(str(home.path).encode()).hexdigest()[:12], "class": settings.class_mode()}
+    mark = {"leaklens": hashlib.sha256(str(home.path).encode()).hexdigest()[:12], "class": classroom.class_mode()}
     listening, port = _listen(asked, mark)
     url = _url(_far(asked), port)
     if listening is None:
         _say(asked, port, f"LeakLens already runs at {url}")
         return 0
-    if settings.class_mode():
-        print(WARNING.format(told=settings.told(limits), home=home.path))
+    if classroom.class_mode():
+        print(WARNING.format(told=classroom.told(limits), home=home.path))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end, as by Ctrl-C
     from app import server
 

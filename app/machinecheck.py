@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from app import classroom
 from engine import doctor
 from engine.doctor import Finding
 from engine.errors import LeakLensError
@@ -27,6 +29,7 @@ QUICK: dict[str, Callable[[], Finding]] = {
     "disk": doctor.disk,
     "threads": doctor.threads,
 }
+PATH = re.compile(r"(?<![\w/])/(?:[^\s/:;,]+/)+([^\s/:;,]+)")
 OK, LOOK, LOOKING = "ok", "look", "looking"
 
 
@@ -100,6 +103,8 @@ def quick() -> Iterator[Finding]:
 
 def homely(found: Finding) -> Finding:
     """Without the name of whoever owns this machine: other visitors read it, and reports are passed on."""
+    if classroom.class_mode():  # where things lie on it is nobody else's business
+        return replace(found, text=PATH.sub(r"…/\1", found.text), remedy=PATH.sub(r"…/\1", found.remedy))
     home = f"{Path.home()}{os.sep}"
     short = f"~{os.sep}" if len(home) > 1 else home
     return replace(found, text=found.text.replace(home, short), remedy=found.remedy.replace(home, short))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app import question, settings, state
+from app import classroom, question, state
 from engine.errors import LeakLensError
 from engine.runs.gallery import Example
 from engine.spec import RunSpec
@@ -41,8 +41,8 @@ def _plan(spec: RunSpec) -> None:
 
 def _within_caps(spec: RunSpec, seeds: int, ids: Sequence[str]) -> None:
     """In class mode a visitor has limits; what somebody asked before costs nothing."""
-    caps = settings.caps()
-    if caps == settings.Caps():
+    caps = classroom.caps()
+    if caps == classroom.Caps():
         return
     rows = state.store().runs()
     alive = [row for row in rows if row.status in ("queued", "running")]
@@ -50,7 +50,7 @@ def _within_caps(spec: RunSpec, seeds: int, ids: Sequence[str]) -> None:
     mine = sum(row.options.get("visitor") == state.visitor() for row in alive)
     waiting = sum(row.status == "queued" for row in alive)
     more = sum(one not in known for one in ids)
-    if refusal := settings.refused(caps, spec.canonical(), mine, waiting, more, seeds):
+    if refusal := classroom.refused(caps, spec.canonical(), mine, waiting, more, seeds):
         raise refusal
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from app import question, settings, state, words, words_runs
+from app import classroom, question, state, words, words_runs
 from engine.errors import LeakLensError, UnknownName
 from engine.runs.standing import Listed
 
@@ -74,7 +74,7 @@ class Row:
 
 def read() -> list[Row]:
     """Every run, the newest question first."""
-    anybody, me = not settings.class_mode(), state.visitor()
+    anybody, me = not classroom.class_mode(), state.visitor()
     return [Row(one, anybody or one.options.get("visitor") == me) for one in state.store().runs()]
 
 

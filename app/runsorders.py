@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import streamlit as st
 
-from app import question, runslist, settings, state, words_runs
+from app import classroom, question, runslist, state, words_runs
 from app.runslist import Row
 from engine.errors import BadInput, LeakLensError
 
@@ -51,7 +51,7 @@ def _twin(row: Row) -> str:
 def cancel(row: Row) -> None:
     def deed() -> None:
         _own(row, "cancel")
-        if settings.class_mode() and state.others_watching(row.id):
+        if classroom.class_mode() and state.others_watching(row.id):
             raise _refused(words_runs.WATCHED, row)
         state.store().cancel(row.id)
 
@@ -66,7 +66,7 @@ def go_on(row: Row) -> None:
         moving = [one for one in runslist.read() if one.moving]
         waiting = sum(one.listed.status == "queued" for one in moving)
         mine = sum(one.mine for one in moving)
-        if refusal := settings.refused(settings.caps(), row.listed.spec, mine, waiting):
+        if refusal := classroom.refused(classroom.caps(), row.listed.spec, mine, waiting):
             raise refusal
         state.store().submit(row.id, row.listed.spec, row.listed.options)
         state.kitchen().supervisor.wake()

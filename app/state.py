@@ -15,8 +15,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import question
-from app import settings as settings_file
+from app import classroom, question
 from app.question import Settings
 from engine.errors import LeakLensError, UnknownName
 from engine.events import Event
@@ -41,7 +40,7 @@ class Kitchen:
 
     def __init__(self) -> None:
         self.store = Store()
-        workers = settings_file.caps().workers
+        workers = classroom.caps().workers
         self.supervisor = Supervisor(self.store, workers, preload=("engine.warm",)).start()
         self.watchers: dict[str, dict[str, float]] = {}
         self._feeds: dict[str, Feed] = {}

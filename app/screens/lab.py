@@ -6,7 +6,7 @@ import html
 
 import streamlit as st
 
-from app import ask, charts, live, orders, question, settings, state, words
+from app import ask, charts, classroom, live, orders, question, state, words
 
 
 def page() -> None:
@@ -19,8 +19,8 @@ def page() -> None:
                     st.button(
                         one.title, key=f"example-{one.name}", help=one.lesson, on_click=orders.open_example, args=(one,)
                     )
-    if settings.class_mode():
-        st.caption(words.SHARED.format(limits=settings.told(settings.caps())))
+    if classroom.class_mode():
+        st.caption(words.SHARED.format(limits=classroom.told(classroom.caps())))
     left, right = st.columns([1, 2], gap="large")
     if ready:
         state.arrive(question.settled(question.flat(usual.spec) if usual else {}))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import machinecheck, words_machine
+from app import classroom, machinecheck, words_machine
 from app.machinecheck import Examination
 from engine import doctor
 from engine.doctor import Finding
@@ -161,6 +161,14 @@ def test_nobody_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     found = machinecheck.homely(Finding("home", True, f"{tmp_path / 'runs'}: full", f"Empty {tmp_path / 'runs'}"))
     assert (found.text, found.remedy) == (str(Path("~/runs")) + ": full", "Empty " + str(Path("~/runs")))
+
+
+def test_visitors_of_a_class_do_not_learn_where_things_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(classroom.CLASS, "1")
+    text = "3.11 on Linux/x86, /opt/lens/.venv/bin/python; full set: looked in /srv/data/a.npz, /srv/data/b"
+    found = machinecheck.homely(Finding("home", True, text, "See /srv/data/readme: it says"))
+    assert found.text == "3.11 on Linux/x86, …/python; full set: looked in …/a.npz, …/b"
+    assert found.remedy == "See …/readme: it says"
 
 
 def test_every_look_of_the_doctor_has_its_group(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app import question, runslist, settings, state, words_runs
+from app import classroom, question, runslist, state, words_runs
 from engine.runs.store import Store
 from engine.spec import RunSpec
 from tests.app.asker import ROUNDS, Asker
@@ -154,7 +154,7 @@ def test_in_a_class_going_on_keeps_to_the_caps(
     store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     visit(monkeypatch)
-    monkeypatch.setattr(settings, "caps", lambda: settings.Caps(runs=1))
+    monkeypatch.setattr(classroom, "caps", lambda: classroom.Caps(runs=1))
     ask("running", 1, "me")
     run = ask("failed", 2, "me")
     page = press(screen("runs"), "go-on", run)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import settings
-from app.settings import CLASS, FILE, Caps, caps, read, refused, told
+from app import classroom
+from app.classroom import CLASS, FILE, Caps, caps, read, refused, told
 from engine.errors import BadInput
 from engine.spec import RunSpec
 
@@ -31,7 +31,7 @@ def changed(folder: Path, old: str, new: str) -> Path:
 @pytest.mark.parametrize(("said", "limited"), [("", False), ("0", False), ("1", True)])
 def test_limits_hold_in_class_mode_alone(said: str, limited: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CLASS, said)
-    assert settings.class_mode() is limited
+    assert classroom.class_mode() is limited
     assert caps() == (read(FILE) if limited else Caps())
 
 
@@ -139,7 +139,7 @@ def test_the_limits_are_told_in_words() -> None:
 
 
 def test_settings_know_neither_page_nor_torch() -> None:
-    tree = ast.parse(Path(settings.__file__).read_text(encoding="utf-8"))
+    tree = ast.parse(Path(classroom.__file__).read_text(encoding="utf-8"))
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     modules |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     assert {name for name in modules if name and name.split(".")[0] in ("streamlit", "torch", "app")} == set()
