@@ -26,6 +26,20 @@ def getting_ready() -> None:
     waiting()
 
 
+def closed(error: LeakLensError) -> None:
+    """The home or the store cannot be used."""
+    st.html(f'<h1 class="ll-title">{html.escape(words.PROMISE)}</h1>')
+    st.html(f'<p class="ll-problem" role="alert">{html.escape(str(error))}</p>')
+    st.button("Try again", key="try-again")
+
+
+def broken() -> None:
+    """The shelves could not be loaded: a part of the installation is missing."""
+    trouble = state.kitchen().trouble
+    said = str(trouble) if isinstance(trouble, LeakLensError) else words.BROKEN_SHELVES.format(error=trouble)
+    st.html(f'<p class="ll-problem" role="alert">{html.escape(said)}</p>')
+
+
 def form() -> None:
     for said in state.recall("told", []):
         st.html(f'<p class="ll-note" role="status">{html.escape(said)}</p>')
@@ -54,10 +68,9 @@ def _own(part: str, but: tuple[str, ...] = ()) -> list[str]:
 
 def _refused_beforehand() -> None:
     """The question as it stands, tried before anything is drawn, so that a refusal stands under its field."""
+    state.remember("problem", "")
     try:
         question.spec_of(state.settings())
-        if forms.blamed(str(state.recall("problem", ""))):
-            state.remember("problem", "")
     except LeakLensError as error:
         state.remember("problem", str(error))
 
@@ -130,6 +143,8 @@ def _forecast() -> None:
             st.html(f'<p class="ll-problem" role="alert">{html.escape(problem)}</p>')
         st.button("Run", type="primary", disabled=True, width="stretch", help="First mend what is marked above.")
         return
+    if trouble := str(state.recall("trouble", "")):
+        st.html(f'<p class="ll-problem" role="alert">{html.escape(trouble)}</p>')
     told = state.forecast_of(question.spec_of(state.settings()).canonical())
     for one in told.problems:
         role = "alert" if one.fatal else "status"

@@ -91,6 +91,8 @@ def _progress(main: Shown, all_of_them: Sequence[Shown]) -> bool:
         return False
     with st.container(horizontal=True, vertical_alignment="center"):
         done, text = progress(main, all_of_them)
+        if trouble := state.kitchen().supervisor.trouble:
+            text = f"{text} · {trouble}"
         st.progress(done, text)
         st.button("Cancel", key="cancel", on_click=orders.cancel)
     return True

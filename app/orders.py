@@ -13,7 +13,7 @@ from engine.spec import RunSpec
 
 def run() -> None:
     """The question in the form, with every seed, and the same without protection beside it."""
-    state.remember("problem", "")
+    state.remember("trouble", "")
     try:
         spec = question.spec_of(state.settings())
         _plan(spec)
@@ -24,7 +24,7 @@ def run() -> None:
         for one in all_of_them:
             state.store().submit(one.id, one.canonical(), {"device": "cpu", "visitor": state.visitor()})
     except LeakLensError as error:
-        state.remember("problem", str(error))
+        state.remember("trouble", str(error))
         state.again()
         return
     state.kitchen().supervisor.wake()

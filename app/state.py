@@ -163,7 +163,7 @@ def _changed(path: str, key: str) -> None:
 def choose(changes: Mapping[str, Any]) -> None:
     """Other settings; a part that changes brings its own fields, and keeps those that both have."""
     now = {**settings(), **changes}
-    st.session_state.update(settings=question.settled(now), problem="", told=[])
+    st.session_state.update(settings=question.settled(now), trouble="", told=[])
 
 
 def remember(name: str, value: Any) -> None:
@@ -237,13 +237,16 @@ def read(run: str) -> tuple[Listed, tuple[Event, ...]] | None:
         found = kitchen().feed(run).read()
     except UnknownName:
         return None
-    kitchen().watchers.setdefault(run, {})[tab()] = time.monotonic()
+    watching, now_ = kitchen().watchers.setdefault(run, {}), time.monotonic()
+    watching[tab()] = now_
+    for gone in [who for who, seen in watching.items() if now_ - seen > WATCHING_S]:
+        watching.pop(gone, None)
     return found
 
 
 def others_watching(run: str) -> int:
     last = time.monotonic() - WATCHING_S
-    return sum(seen > last for who, seen in kitchen().watchers.get(run, {}).items() if who != tab())
+    return sum(seen > last for who, seen in list(kitchen().watchers.get(run, {}).items()) if who != tab())
 
 
 def gallery() -> tuple[Example, ...]:

@@ -7,6 +7,9 @@ import math
 PRODUCT = "LeakLens"
 PROMISE = "What does federated learning leak, and what does protection cost?"
 EXPECTED = "Expected time here: {time}, and about as long again for the same without protection."
+BROKEN_SHELVES = (
+    "The engine could not be loaded ({error}). Delete .venv and start `python3 -m app`: it installs everything anew."
+)
 GETTING_READY = "Getting ready: the form is here in a moment."
 LAB, RUNS, MACHINE = "Lab", "Runs", "Machine"
 

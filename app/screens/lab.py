@@ -7,34 +7,50 @@ import html
 import streamlit as st
 
 from app import ask, charts, classroom, live, orders, question, state, words
+from engine.errors import LeakLensError
 
 
 def page() -> None:
-    ready, usual = state.kitchen().ready(), state.first_example()
+    try:
+        kitchen = state.kitchen()
+    except LeakLensError as error:  # the home cannot be used: nothing can be asked
+        ask.closed(error)
+        return
+    ready = kitchen.ready()
+    usable = ready and not kitchen.trouble
+    _top(usable)
+    left, right = st.columns([1, 2], gap="large")
+    _arrive(usable)
+    with left:
+        ask.form() if usable else ask.broken() if ready else ask.getting_ready()
+    with right:
+        live.panel()
+    charts.listen_for_saves()
+    if usable:
+        state.write_link()
+
+
+def _top(usable: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(f'<h1 class="ll-title">{html.escape(words.PROMISE)}</h1>', width="stretch")
-        if ready:
+        if usable:
             with st.popover("Examples"):
                 for one in state.gallery():
-                    st.button(
-                        one.title, key=f"example-{one.name}", help=one.lesson, on_click=orders.open_example, args=(one,)
-                    )
+                    how = {"help": one.lesson, "on_click": orders.open_example, "args": (one,)}
+                    st.button(one.title, key=f"example-{one.name}", **how)
     if classroom.class_mode():
         st.caption(words.SHARED.format(limits=classroom.told(classroom.caps())))
-    left, right = st.columns([1, 2], gap="large")
-    if ready:
+
+
+def _arrive(usable: bool) -> None:
+    """The question and the runs that the link names; without a link, the first example."""
+    usual = state.first_example()
+    if usable:
         state.arrive(question.settled(question.flat(usual.spec) if usual else {}))
     else:
         state.arrive_runs()
     if usual and not state.linked("run"):
         state.show(run=[usual.id], twin=[usual.twin] if usual.twin else [])
-    with left:
-        ask.form() if ready else ask.getting_ready()
-    with right:
-        live.panel()
-    charts.listen_for_saves()
-    if ready:
-        state.write_link()
 
 
 page()

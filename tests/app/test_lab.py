@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import question, state, words
+from app import classroom, question, state, words
+from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Warned
 from engine.report import report
 from engine.runs.gallery import Example, example, examples
 from engine.runs.holder import Holder
+from engine.runs.supervisor import Supervisor
 from engine.spec import RunSpec
 from tests.app.conftest import MAIN, Screen
 from tests.app.reading import text
@@ -299,3 +302,53 @@ def test_a_visit_to_another_screen_loses_nothing(lab: AppTest, first: Example) -
 def state_of_link(page: AppTest) -> str:
     """The address that the page offers to share."""
     return next(one.value for one in page.code if "rounds=" in one.value)
+
+
+def test_an_unusable_home_is_one_sentence(screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LEAKLENS_HOME", str(tmp_path / "file"))
+    page = screen("lab")
+    assert not page.exception
+    assert "LEAKLENS_HOME" in text(page) and page.button(key="try-again")
+
+
+def test_a_full_home_refuses_the_run_and_can_be_asked_again(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("LEAKLENS_QUOTA_GB", "1e-9")
+        clicked(lab, "run")
+        assert "Delete runs that are no longer needed" in text(lab)
+        assert state.store().runs() == []
+    clicked(lab, "run")
+    assert len(state.store().runs()) == 2
+    assert "Delete runs" not in text(lab)
+
+
+def test_trouble_of_the_engine_is_told_while_one_waits(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Supervisor, "trouble", property(lambda supervisor: HomeFull("no space is left", "Delete runs")))
+    clicked(lab, "run")
+    assert "no space is left. Delete runs" in lab.get("progress")[0].text
+
+
+def test_a_broken_installation_is_told_and_the_example_stays(
+    lab: AppTest, first: Example, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state.kitchen(), "trouble", ImportError("no torch"))
+    lab.run()
+    assert not lab.exception
+    assert "could not be loaded (no torch)" in text(lab) and words.percent(report(first.events)["accuracy"]) in text(
+        lab
+    )
+
+
+def test_a_class_has_limits_and_takes_what_was_asked_before(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classroom, "caps", lambda: classroom.Caps(runs=2, rounds=50))
+    clicked(lab, "run")
+    lab.number_input(key="w:rounds").set_value(51).run()
+    clicked(lab, "run")
+    assert "rounds must be at most 50" in text(lab)
+    lab.number_input(key="w:rounds").set_value(20).run()
+    clicked(lab, "run")
+    assert "a visitor may have at most 2 runs" in text(lab)
+    lab.number_input(key="w:rounds").set_value(30).run()
+    clicked(lab, "run")
+    assert len(state.store().runs()) == 2 and "may have at most" not in text(lab)
