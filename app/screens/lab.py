@@ -36,8 +36,9 @@ def _top(usable: bool) -> None:
         if usable:
             with st.popover("Examples"):
                 for one in state.gallery():
-                    how = {"help": one.lesson, "on_click": orders.open_example, "args": (one,)}
-                    st.button(one.title, key=f"example-{one.name}", **how)
+                    st.button(
+                        one.title, key=f"example-{one.name}", help=one.lesson, on_click=orders.open_example, args=(one,)
+                    )
     if classroom.class_mode():
         st.caption(words.SHARED.format(limits=classroom.told(classroom.caps())))
 

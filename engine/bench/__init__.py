@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-BENCHES = ("rounds-mlp", "rounds-lenet", "dp-step", "first-accuracy", "store", "memory")
+BENCHES = ("rounds-mlp", "rounds-lenet", "dp-step", "first-accuracy", "store", "memory", "ui")
 
 
 @dataclass(frozen=True)
