@@ -77,7 +77,7 @@ def test_a_picture_without_a_label() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 3, 28, 28), (1, 28, 28), (1, 1, 32, 32)])
 def test_pictures_of_another_shape(shape: tuple[int, ...]) -> None:
-    said = f"must have the shape (1, 28, 28) of this data set, got {shape[1:]}"
+    said = f"must have the shape (1, 28, 28) of this data set, got {list(shape[1:])}"
     assert refused(x=torch.zeros(shape), y=torch.zeros(1).long()) == f"probe: pictures: {said}"
 
 

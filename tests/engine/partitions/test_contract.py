@@ -44,7 +44,11 @@ def test_every_changed_field_changes_the_dump(name):
     ("name", "values", "sentence"),
     [
         ("dirichlet", {"alpha": 0}, "dirichlet: alpha: must be a number above 0 and at most 1000000, got 0"),
-        ("dirichlet", {"alpha": float("nan")}, "dirichlet: alpha: must be a number above 0 and at most 1000000, got nan"),
+        (
+            "dirichlet",
+            {"alpha": float("nan")},
+            "dirichlet: alpha: must be a number above 0 and at most 1000000, got nan",
+        ),
         ("shards", {"per-client": 0}, "shards: per-client: must be a whole number between 1 and 100, got 0"),
         ("classes-per-client", {"classes": "two"}, "must be a whole number between 1 and 1000, got two"),
         ("iid", {"alpha": 1.0}, "iid: alpha: no such parameter"),
