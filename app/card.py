@@ -69,6 +69,13 @@ def privacy(bills: Sequence[Mapping[str, Any]], guarantee: Mapping[str, Any] | N
     st.html(f'<div class="ll-views">{"".join(rows)}</div>')
 
 
+def reason(guarantee: Mapping[str, Any] | None) -> None:
+    """Why the badge says what it says."""
+    if guarantee:
+        gist, why = words.STATUSES[guarantee["status"]][2], _upper(guarantee["reason"].rstrip("."))
+        st.html(f'<p class="ll-faint ll-why">{html.escape(f"{gist} {why}.")}</p>')
+
+
 def promise(guarantee: Mapping[str, Any] | None) -> None:
     if not guarantee:
         return

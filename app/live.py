@@ -44,7 +44,7 @@ def _drawn(moving: bool) -> None:
     _origin(main)
     card.headline(main.events)
     _cost(main, twins)
-    card.promise(guarantee(main.events))
+    card.reason(guarantee(main.events))
     tracks = tracks_of(runs, twins)
     pins = compare.pinned(main)
     if not _progress(main, [*runs, *twins]):

@@ -41,6 +41,7 @@ h1.ll-title { font-size: 1.5rem; } h2.ll-title { font-size: 1rem; }
 button[kind="primary"]:not(:disabled) * { color: light-dark(#FFFFFF, #0B1220); }
 .ll-problem { border-left: 3px solid var(--leaking); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
 .ll-note { border-left: 3px solid var(--private); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
+.ll-why { font-size: .92rem; margin: 0; }
 .ll-said { font-size: 1.05rem; margin: .3rem 0; }
 .ll-save { list-style: none; margin: .3rem 0; } .ll-save li { margin: .2rem 0; }
 .ll-save button { border: 1px solid var(--faint); border-radius: 4px; background: none; color: inherit;

@@ -36,6 +36,8 @@ UNITS = {
     "user": {"who": "you were", "whose": "your", "upload": "your upload"},
     "record": {"who": "one picture of yours was", "whose": "that picture's", "upload": "an upload"},
 }
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+OBSERVERS = {"outsider": "outsider", "client": "participant", "aggregate": "aggregator", "server": "server"}
 VACUOUS, NOTHING = 10.0, 50.0  # ε from which a promise says nothing as a worst case, and nothing at all
 
 STATUSES = {
@@ -88,7 +90,7 @@ def odds(view: str, unit: str, epsilon: float | None) -> str:
 def times(epsilon: float) -> str:
     """e to the ε as people say it."""
     if epsilon > math.log(1e6):
-        return f"10^{epsilon / math.log(10):.0f}"
+        return "10" + f"{epsilon / math.log(10):.0f}".translate(RAISED)
     grown = math.exp(epsilon)
     return f"{grown:.3g}" if grown < 100 else f"{float(f'{grown:.2g}'):,.0f}"
 

@@ -40,7 +40,7 @@ def collect(events: Sequence[Event]) -> Bills | None:
 
 def draw(found: Sequence[Drawn[Bills]], dark: bool) -> go.Figure:
     views = [view for view in words.VIEWS if any(view in one.info.views for one in found)]
-    titles = [words.SEEN_BY[view] for view in views]
+    titles = [words.OBSERVERS[view] for view in views]
     drawn = make_subplots(1, len(views), shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.03)
     drawn.update_layout(figure(210, dark).layout)
     drawn.update_layout(showlegend=False, margin={"t": 34})
@@ -92,4 +92,4 @@ def tell(found: Sequence[Drawn[Bills]]) -> str:
     return "Privacy spent by round, lower is more private. " + "; ".join(said)
 
 
-PANEL = Panel("epsilon", "ε by round, lower is more private", (Spent,), collect, draw, tell)
+PANEL = Panel("epsilon", "ε by round, as seen by each observer; lower is more private", (Spent,), collect, draw, tell)

@@ -72,7 +72,7 @@ def test_a_round_that_could_not_be_measured_is_left_out() -> None:
 
 def test_epsilon_is_told_by_view_and_never_of_the_twin() -> None:
     figure = drawn(epsilon.PANEL, MAIN, TWIN, PIN)
-    assert [note.text for note in figure.layout.annotations] == ["seen by an outsider"]  # the server has no finite ε
+    assert [note.text for note in figure.layout.annotations] == ["outsider"]  # the server has no finite ε
     assert [trace.name for trace in figure.data] == ["this run", "pinned: noise 2"]
     assert list(named(figure, "this run").y) == [1, 2]
 
