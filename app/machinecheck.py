@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import threading
@@ -60,6 +61,7 @@ class Examination:
         except Exception as error:  # the doctor answers for what it looks at, not for itself
             self.findings = (Finding("doctor", False, f"{type(error).__name__}: {error}", "Report it with this line"),)
         finally:
+            gc.freeze()  # what the examination loaded stays, too
             self.looking = False
 
 

@@ -190,8 +190,13 @@ def _solved(draft: Plan) -> Method:
     assert spec.target_epsilon is not None and spec.view is not None
     view = spec.view
 
+    cohorts = [draft.cohort(round) for round in range(1, spec.rounds + 1)]
+
     def epsilon_at(noise: float, precise: bool) -> float | None:
-        return draft.ledger(spec.rounds, spec.method.with_(noise=noise)).answer(view, precise=precise).epsilon
+        method, ledger = spec.method.with_(noise=noise), Ledger(draft.world.clients, draft.delta)
+        for round, cohort in enumerate(cohorts, start=1):
+            ledger.add(one for one in method.releases(draft.world, round, cohort) if one.view == view)
+        return ledger.answer(view, precise=precise).epsilon
 
     _answerable(draft, "target-epsilon", spec.method.with_(noise=1.0))
     return spec.method.with_(noise=solve(epsilon_at, spec.target_epsilon, high=1000.0))

@@ -66,27 +66,31 @@ def line(track: Track, dark: bool) -> dict[str, Any]:
     return {"color": theme.colour(track.method, dark), "width": width, "dash": DASHES[track.place % len(DASHES)]}
 
 
-def figure(height: int, dark: bool, **layout: Any) -> go.Figure:
-    """Paper, ink and hairlines."""
+def axis(dark: bool) -> dict[str, Any]:
+    """Ink and hairlines of one axis."""
     side = "dark" if dark else "light"
     lines = {"gridcolor": theme.LINE[side], "linecolor": theme.FAINT[side], "zeroline": False}
-    axis = {**lines, "automargin": True, "title_font_size": 13}
-    font = {"color": theme.INK[side], "size": 13, "family": "Arial, Helvetica, sans-serif"}
-    drawn = go.Figure()
-    drawn.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 28, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font=font,
-        hovermode="x unified",
-        hoverlabel={"bgcolor": theme.PAPER[side], "font": {"color": theme.INK[side]}},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "title": None},
-        **layout,
-    )
-    drawn.update_xaxes(**axis)
-    drawn.update_yaxes(**axis)
-    return drawn
+    return {**lines, "automargin": True, "title": {"font": {"size": 13}}}
+
+
+def paper(height: int, dark: bool) -> dict[str, Any]:
+    """What a figure looks like around its axes."""
+    side = "dark" if dark else "light"
+    return {
+        "height": height,
+        "margin": {"l": 8, "r": 8, "t": 28, "b": 8},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": theme.INK[side], "size": 13, "family": "Arial, Helvetica, sans-serif"},
+        "hovermode": "x unified",
+        "hoverlabel": {"bgcolor": theme.PAPER[side], "font": {"color": theme.INK[side]}},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    }
+
+
+def figure(height: int, dark: bool, **layout: Any) -> go.Figure:
+    """Paper, ink and hairlines."""
+    return go.Figure(layout={**paper(height, dark), "xaxis": axis(dark), "yaxis": axis(dark), **layout})
 
 
 def thinned(many: int, most: int = 500) -> list[int]:

@@ -51,7 +51,8 @@ class Price:
         """At least the ε of every row; equal to it where the exact formula applies."""
         bounds = np.full(len(self.mu2), np.inf)
         exact = np.flatnonzero(self.exact & ~self.closed)
-        bounds[exact] = self.cost[exact] + exact_epsilons(np.sqrt(self.mu2[exact]), self._delta(exact))
+        if len(exact):
+            bounds[exact] = self.cost[exact] + exact_epsilons(np.sqrt(self.mu2[exact]), self._delta(exact))
         if self.laws and not self.exact.all():
             vectors = np.stack([bounding_curve(law) for law in self.laws])
             mixed = np.flatnonzero(~self.exact & ~self.closed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 from scipy.optimize import brentq
 
@@ -28,15 +28,29 @@ def solve(epsilon_at: EpsilonAt, target: float, low: float = 1e-3, high: float =
             return STEEP
         return max(-STEEP, min(STEEP, math.log(epsilon / target))) if epsilon > 0 else -STEEP
 
-    if gap(low, False) <= 0:
+    rough = cache(lambda log: gap(math.exp(log), False))
+    over, under = _bracket(rough, math.log(low), math.log(high))
+    if under == math.log(low):
         return low
-    if gap(high, False) <= 0:
-        enough = math.exp(brentq(lambda log: gap(math.exp(log), False), math.log(low), math.log(high), xtol=1e-6))
+    if rough(under) <= 0:
+        enough = math.exp(brentq(rough, over, under, xtol=1e-6))
     elif gap(high, True) <= 0:
         enough = high
     else:
         raise _unreachable(epsilon_at(high, True), target, high)
     return _refine(partial(gap, precise=True), _index(low), _index(enough), _index(high))
+
+
+def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """The logs of a noise above the goal and of one that keeps it; twice the same end where the goal lies beyond."""
+    here, stride = min(max(0.0, low), high), 1.0
+    while True:
+        sign = 1 if gap(here) > 0 else -1
+        # ε falls at least as fast as 1/noise: a step as long as the gap lands beyond the goal
+        there = min(max(here + sign * stride * (abs(gap(here)) + 1e-3), low), high)
+        if there == here or (gap(there) > 0) != (sign > 0):
+            return (here, there) if sign > 0 else (there, here)
+        here, stride = there, 2 * stride
 
 
 def _unreachable(epsilon: float | None, target: float, high: float) -> BadInput:
