@@ -139,13 +139,14 @@ def _more() -> None:
 def _forecast() -> None:
     problem = str(state.recall("problem", ""))
     if problem:
-        if not forms.blamed(problem):
-            st.html(f'<p class="ll-problem" role="alert">{html.escape(problem)}</p>')
+        # here too, where the button rests: the field may be folded away, or not be drawn at all
+        st.html(f'<p class="ll-problem" role="alert">{html.escape(problem)}</p>')
         st.button("Run", type="primary", disabled=True, width="stretch", help="First mend what is marked above.")
         return
     if trouble := str(state.recall("trouble", "")):
         st.html(f'<p class="ll-problem" role="alert">{html.escape(trouble)}</p>')
-    told = state.forecast_of(question.spec_of(state.settings()).canonical())
+    spec = question.spec_of(state.settings())
+    told = state.forecast_of(spec.canonical())
     for one in told.problems:
         role = "alert" if one.fatal else "status"
         kind = "problem" if one.fatal else "note"
@@ -153,7 +154,8 @@ def _forecast() -> None:
     st.button("Run", type="primary", width="stretch", key="run", on_click=orders.run, disabled=told.fatal)
     if told.fatal:
         return
-    st.caption(words.EXPECTED.format(time=words.duration(told.seconds)))
+    twice = words.TWICE if question.twin_of(spec) else ""
+    st.caption(words.EXPECTED.format(time=words.duration(told.seconds), twice=twice))
     guarantee = asdict(told.guarantee) if told.guarantee else None
     bills = {one.view: asdict(one) for one in told.answers}
     card.promise(guarantee)

@@ -53,7 +53,7 @@ def _drawn(moving: bool) -> None:
     _warnings(main)
     _details(main, [*tracks, *pins], there)
     if moving and all(one.status in ENDED for one in (*runs, *twins)):
-        st.rerun()
+        state.again()
 
 
 def _origin(main: Shown) -> None:

@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import classroom, question
+from app import classroom, question, words
 from app.question import Settings
-from engine.errors import LeakLensError, UnknownName
+from engine.errors import LeakLensError, UnknownName, shown
 from engine.events import Event
 from engine.runs.gallery import Example, example, examples
 from engine.runs.standing import Listed
@@ -167,6 +167,7 @@ def _changed(path: str, key: str) -> None:
 def choose(changes: Mapping[str, Any]) -> None:
     """Other settings; a part that changes brings its own fields, and keeps those that both have."""
     now = {**settings(), **changes}
+    remember("acted", True)  # the next pass is ours: its link is still the old one
     st.session_state.update(settings=question.settled(now), trouble="", told=[])
 
 
@@ -198,13 +199,19 @@ def arrive(usual: Settings) -> None:
     if not params and "seen" in st.session_state:  # back from another screen, whose address holds nothing
         st.session_state.update(seen=params, written=None)
         return
-    if params in (st.session_state.get("seen"), st.session_state.get("written")):
-        st.session_state["seen"] = params
+    if "seen" in st.session_state and (recall("acted") or params == st.session_state["seen"]):
         return
     arrive_runs()
     found, told = question.read_link(params, usual)
     st.session_state.update(seen=params, settings=found, told=told)
-    remember("seeds", min(question.SEEDS, int(params["seeds"])) if params.get("seeds", "").isdigit() else 1)
+    _arrive_seeds(params.get("seeds", ""), told)
+
+
+def _arrive_seeds(said: str, told: list[str]) -> None:
+    many = int(said[:9]) if said.isdecimal() else 1
+    if many > question.SEEDS:
+        told.append(words.FEWER_SEEDS.format(most=question.SEEDS, asked=shown(said)))
+    remember("seeds", max(1, min(question.SEEDS, many)))
 
 
 def arrive_runs() -> None:
@@ -217,8 +224,9 @@ def write_link() -> None:
     """Everything that the page shows into its address; going back in the browser brings it back."""
     found = _link()
     if found != st.session_state.get("written"):
-        st.session_state["written"] = found
+        st.session_state.update(written=found, seen=found)
         st.query_params.from_dict(found)
+    remember("acted", False)
 
 
 def address() -> str:
@@ -264,6 +272,7 @@ def first_example() -> Example | None:
 
 def again() -> None:
     """At the end of what a click does: the whole page once more, wherever the button stands."""
+    remember("acted", True)
     st.rerun()
 
 

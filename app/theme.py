@@ -46,6 +46,7 @@ button[kind="primary"]:not(:disabled) * { color: light-dark(#FFFFFF, #0B1220); }
 .ll-save { list-style: none; margin: .3rem 0; } .ll-save li { margin: .2rem 0; }
 .ll-save button { border: 1px solid var(--faint); border-radius: 4px; background: none; color: inherit;
   padding: .1rem .6rem; cursor: pointer; }
+[data-stale="true"], [data-testid="stExpander"] summary { opacity: 1 !important; }
 @media (prefers-reduced-motion: reduce) { * { animation: none !important; transition: none !important; } }
 </style>
 """

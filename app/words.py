@@ -6,7 +6,9 @@ import math
 
 PRODUCT = "LeakLens"
 PROMISE = "What does federated learning leak, and what does protection cost?"
-EXPECTED = "Expected time here: {time}, and about as long again for the same without protection."
+EXPECTED = "Expected time here: {time}{twice}."
+TWICE = ", and about as long again for the same without protection"
+FEWER_SEEDS = "A question is asked with at most {most} seeds: this link wants {asked}."
 BROKEN_SHELVES = (
     "The engine could not be loaded ({error}). Delete .venv and start `python3 -m app`: it installs everything anew."
 )

@@ -277,7 +277,9 @@ def test_a_link_brings_its_question_and_its_runs(lab: AppTest, first: Example) -
         ({"run": "deadbeef0000"}, "names a run that is not on this machine"),
         ({"run": "../../etc/passwd"}, "names a run that is not on this machine"),
         ({"rounds": "99999999"}, "must be a whole number between 0 and"),
-        ({"seeds": "999999999999"}, ""),
+        ({"seeds": "999999999999"}, "at most 5 seeds: this link wants 999999999999"),
+        ({"target-epsilon": "3"}, "view: is missing"),
+        ({"seed": "-1"}, "run: seed: must be a whole number between 0 and"),
         ({"method.noise": "<script>alert(1)</script>"}, "cannot be meant"),
     ],
 )

@@ -1,0 +1,100 @@
+"""Every screen, light and dark, against the accessibility rules of axe-core: nothing serious, nothing critical."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.app.browser.pages import LONG, Lab
+from tests.app.browser.server import Server
+
+SCREENS = ("stored", "running", "runs", "machine")
+SIDES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+BAD = ("serious", "critical")
+LOOK = """async ([bad, known]) => {
+    document.querySelectorAll('details').forEach(one => { one.open = true; });
+    const found = await axe.run(document, { resultTypes: ['violations'] });
+    const place = target => target.flat().reduce((root, one) => (root.shadowRoot ?? root).querySelector(one), document);
+    return found.violations.filter(rule => bad.includes(rule.impact)).flatMap(rule => rule.nodes.map(node => [
+        rule.id, node.target.join(' '), `${node.html.slice(0, 300)}\\n    ${node.failureSummary}`,
+        known.findIndex(([id, selector]) => id === rule.id && place(node.target)?.closest(selector)),
+    ]));
+}"""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What axe finds in the page that Streamlit or Plotly makes, and that no text, theme or setting of ours mends."""
+
+    rule: str
+    within: str  # a selector that the element or one around it fulfils
+    reason: str
+
+
+KNOWN: tuple[Known, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One element that breaks a rule."""
+
+    rule: str
+    target: str
+    words: str
+    known: int  # its place in KNOWN, or -1
+
+
+def tour(lab: Lab, server: Server) -> Iterator[str]:
+    """Every screen in one tab, each named once it is there."""
+    expect(lab.visit().chart().locator(".main-svg").first).to_be_visible()
+    yield "stored"
+    lab.visit(**LONG, seed=12).ask()
+    lab.watch()
+    yield "running"
+    lab.go("Runs")
+    expect(lab.page.get_by_role("heading", name="FedAvg").first).to_be_visible()
+    yield "runs"
+    server.rest()
+    lab.go("Machine")
+    expect(lab.button("Look again")).to_be_enabled()
+    yield "machine"
+
+
+def findings(page: Page, axe: str) -> list[Finding]:
+    page.evaluate(axe)
+    rows = page.evaluate(LOOK, [BAD, [(one.rule, one.within) for one in KNOWN]])
+    return [Finding(*row) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def found(regular: BrowserContext, server: Server, axe: str) -> Iterator[Mapping[tuple[str, str], list[Finding]]]:
+    """What axe finds, by side and screen."""
+    told: dict[tuple[str, str], list[Finding]] = {}
+    for side in SIDES:
+        with regular.new_page() as page:
+            page.emulate_media(color_scheme=side)
+            for screen in tour(Lab(page, server.address), server):
+                told[side, screen] = findings(page, axe)
+    yield told
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("screen", SCREENS)
+def test_nothing_serious(found: Mapping[tuple[str, str], list[Finding]], screen: str, side: str) -> None:
+    new = [one for one in found[side, screen] if one.known < 0]
+    assert not new, "\n" + "\n".join(f"{one.rule}: {one.target}\n    {one.words}" for one in new)
+
+
+def test_what_is_known_still_occurs(found: Mapping[tuple[str, str], list[Finding]]) -> None:
+    seen = {one.known for everywhere in found.values() for one in everywhere}
+    gone = [known for number, known in enumerate(KNOWN) if number not in seen]
+    assert not gone, f"mended: take it off the list: {gone}"
+
+
+def test_a_fault_is_found(lab: Lab, axe: str) -> None:
+    lab.page.set_content('<html lang="en"><title>A page</title><main><h1>A page</h1><button></button></main></html>')
+    assert [(one.rule, one.known) for one in findings(lab.page, axe)] == [("button-name", -1)]
