@@ -7,5 +7,10 @@ it, a supervisor writes what it says to the store (runs/), and whoever wants to 
 what leaves a client (methods/base.py); the ledger (privacy/) decides what that costs in every view; `probe` (breach.py)
 shows what an adversary in that view would have seen.
 
-Nothing is imported here: see README, "A newcomer's path".
+Nothing heavy is imported here: see README, "A newcomer's path".
 """
+
+import os
+
+# One thread for numpy's algebra: with more, the last bits of an ε depend on their number, and idle ones eat the cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -51,7 +51,7 @@ class Forecast:
     guarantee: Guarantee | None = None
     problems: tuple[Problem, ...] = ()
     seconds: float | None = None
-    noise: float | None = None  # in force: solved, where a target ε was asked
+    noise: float | None = None  # in force; for a target ε solved, and but for a precise forecast by Rényi alone
     delta: float | None = None
     cliff: Cliff | None = None
     facts: dict[str, Any] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Forecast:
 def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forecast:
     """ε of the whole run without running it: the schedule of clients is known from the seed, so this is no estimate."""
     try:
-        outline = plan(spec)
+        outline = plan(spec, precise)
     except LeakLensError as error:
         others = tuple(problem for problem in spec.problems() if problem.reason != error.message)
         return Forecast(spec.id, problems=(Problem(error.message, error.remedy), *others))

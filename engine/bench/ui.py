@@ -119,14 +119,14 @@ def alone(folder: Path, ids: Sequence[str]) -> tuple[dict[str, Any], dict[str, A
         page.ask(page="machine")
         page.wait_for("look")  # the doctor has looked, and does not disturb
         deeds, others = deeds_of(server.port, ids), turned(other)
-        found, grown, _ = reruns(server, plain, deeds, others, RERUNS)
-        last, _, gap = reruns(server, plain, deeds, others, LAST)
+        found, sizes = reruns(server, plain, deeds, others, RERUNS)
+        last, after = reruns(server, plain, deeds, others, LAST)
     told = {"first chart s": statistics.median(ours), "first chart worst s": max(ours), "form s": form}
     for name, times in {**found, **last}.items():
         told |= times.told(name) if name != "peer" else {}
     ratio = Race(tuple(found["Lab"].wall), tuple(found["peer"].wall)).ratio
     return (
-        {**told, "growth MB": grown, "ε keeps MB": gap},
+        {**told, "growth MB": growth(sizes), "ε keeps MB": min(after) - max(sizes)},
         {"first chart s": statistics.median(peers), **found["peer"].told("")},
         ratio,
     )
@@ -134,9 +134,9 @@ def alone(folder: Path, ids: Sequence[str]) -> tuple[dict[str, Any], dict[str, A
 
 def reruns(
     server: Server, plain: Server, deeds: Mapping[str, Deeds], others: Deeds, kinds: Mapping[str, int]
-) -> tuple[dict[str, Times], float, float]:
-    """The times of every kind; by how many MB the server grew while it answered; how many of them came at the start."""
-    found, sizes, start = dict[str, Times](), list[float](), server.memory_mb
+) -> tuple[dict[str, Times], list[float]]:
+    """The times of every kind, and the MB of the server after each turn."""
+    found, sizes = dict[str, Times](), list[float]()
     for block in range(WARM + BLOCKS):
         if block == WARM:
             found, sizes = {}, []
@@ -145,7 +145,7 @@ def reruns(
             if name == "Lab":
                 found.setdefault("peer", Times(plain)).take(list(itertools.islice(others, many)))
             sizes.append(server.memory_mb)
-    return found, growth(sizes), min(sizes) - start
+    return found, sizes
 
 
 def growth(sizes: Sequence[float]) -> float:

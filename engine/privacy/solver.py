@@ -18,8 +18,13 @@ CALLS = 9  # answers of record that one search may cost
 STEEP = 30.0  # log of the largest ratio of an ε to its target that is told apart
 
 
-def solve(epsilon_at: EpsilonAt, target: float, low: float = 1e-3, high: float = 1e4) -> float:
-    """The least noise multiplier, of four digits and rounded up, whose ε of record is at most the target."""
+def solve(
+    epsilon_at: EpsilonAt, target: float, low: float = 1e-3, high: float = 1e4, *, precise: bool = True
+) -> float:
+    """The least noise multiplier, of four digits and rounded up, whose ε of record is at most the target.
+
+    Not `precise`: by Rényi alone, which asks for a little more noise and answers while a slider is being moved.
+    """
     _check(target > 0 and math.isfinite(target), "target ε", "must be a number above 0", target)
 
     def gap(noise: float, precise: bool) -> float:
@@ -34,6 +39,8 @@ def solve(epsilon_at: EpsilonAt, target: float, low: float = 1e-3, high: float =
         return low
     if rough(under) <= 0:
         enough = math.exp(brentq(rough, over, under, xtol=1e-6))
+        if not precise:
+            return _noise(_index(enough))
     elif gap(high, True) <= 0:
         enough = high
     else:

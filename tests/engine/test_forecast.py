@@ -103,6 +103,15 @@ def test_the_run_uses_the_noise_of_the_forecast(view: str) -> None:
     assert last.epsilon is not None and 0.97 * 8 < last.epsilon <= 8
 
 
+@pytest.mark.parametrize("view", ["server", "outsider"])
+def test_under_a_slider_the_noise_of_a_target_is_an_upper_bound(view: str) -> None:
+    spec = few(method="udp-fedavg", target_epsilon=8.0, view=view)
+    quick, told = forecast(spec), forecast(spec, precise=True)
+    assert quick.noise is not None and told.noise is not None
+    assert told.noise <= quick.noise <= 1.3 * told.noise
+    assert next(one.epsilon for one in quick.answers if one.view == view) == pytest.approx(8.0, rel=1e-3)
+
+
 # --- a budget ----------------------------------------------------------------------------------------------
 
 

@@ -86,6 +86,19 @@ def test_a_ledger_can_be_solved_for():
     assert solve(epsilon_at, 8.0) == answer_noise(8, 0.1, 300, 1e-5)
 
 
+def test_a_quick_answer_asks_for_a_little_more_noise_and_never_for_prv():
+    asked = []
+
+    def epsilon_at(noise, precise):
+        asked.append(precise)
+        return 9 / noise if precise else 10 / noise
+
+    quick = solve(epsilon_at, 8.0, precise=False)
+    assert not any(asked)
+    assert 10 / 8 <= quick <= 10 / 8 * 1.001
+    assert solve(epsilon_at, 8.0) < quick
+
+
 def test_a_target_met_by_the_least_noise():
     assert solve(lambda noise, _: 0.5 / noise, 1e4, low=1e-2) == 1e-2
 
