@@ -57,7 +57,6 @@ class Kitchen:
             from engine.spec import RunSpec
 
             engine.forecast.forecast(RunSpec())
-            engine.forecast.forecast(RunSpec(method="udp-fedavg", target_epsilon=8.0, view="outsider"))  # loads PRV
             gc.collect()
             gc.freeze()  # Streamlit collects after each pass, and would look through all the shelves every time
         except Exception as error:

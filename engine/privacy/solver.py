@@ -18,9 +18,7 @@ CALLS = 9  # answers of record that one search may cost
 STEEP = 30.0  # log of the largest ratio of an ε to its target that is told apart
 
 
-def solve(
-    epsilon_at: EpsilonAt, target: float, low: float = 1e-3, high: float = 1e4, *, precise: bool = True
-) -> float:
+def solve(epsilon_at: EpsilonAt, target: float, low: float = 1e-3, high: float = 1e4, *, precise: bool = True) -> float:
     """The least noise multiplier, of four digits and rounded up, whose ε of record is at most the target.
 
     Not `precise`: by Rényi alone, which asks for a little more noise and answers while a slider is being moved.
