@@ -23,7 +23,7 @@ from engine.runs.supervisor import Supervisor
 from tests.app.conftest import PATIENCE_S, Screen
 from tests.app.reading import text
 
-pytestmark = pytest.mark.usefixtures("resting")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 FOUND = (
     Finding("python", True, "3.11 somewhere"),

@@ -11,7 +11,7 @@ from tests.app.asker import ROUNDS, Asker
 from tests.app.conftest import Screen
 from tests.app.reading import lines, offered, press, text
 
-pytestmark = pytest.mark.usefixtures("resting")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 
 # --- what its buttons do -----------------------------------------------------------------------------------

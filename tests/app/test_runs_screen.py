@@ -18,7 +18,7 @@ from tests.app.asker import ROUNDS, Asker
 from tests.app.conftest import Screen
 from tests.app.reading import lines, press, text
 
-pytestmark = pytest.mark.usefixtures("resting")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 
 # --- what it says ------------------------------------------------------------------------------------------

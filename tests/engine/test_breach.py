@@ -23,6 +23,8 @@ from engine.spec import RunSpec
 from engine.stage import Stage, stage
 from tests.engine.small import tiny, told
 
+pytestmark = pytest.mark.slow
+
 METHODS = ["fedavg", "fedsgd", "udp-fedavg", "dp-fedavg"]
 MLP = {"name": "mlp", "hidden": 8}
 

@@ -22,6 +22,8 @@ from engine.spec import RunSpec
 from engine.stage import Plan, plan
 from tests.engine.small import tiny
 
+pytestmark = pytest.mark.slow
+
 FULL = {"name": "udp-fedavg", "noise-split": "full-local"}
 PRIVATE = ["udp-fedavg", FULL, "dp-fedavg"]
 

@@ -13,6 +13,8 @@ from engine.events import Measured, Spent
 from engine.loop import run
 from engine.spec import FORMAT, RunSpec
 
+pytestmark = pytest.mark.slow
+
 FILE = Path(__file__).with_name("format.json")  # FORMAT -> question -> what came of it
 ASKED: dict[str, Any] = {
     "rounds": 3, "clients": 30, "sampled": 5, "epochs": 1, "batch": 50, "lr": 0.1, "seed": 0,

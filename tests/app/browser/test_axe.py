@@ -12,6 +12,8 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.app.browser.pages import LONG, Lab
 from tests.app.browser.server import Server
 
+pytestmark = pytest.mark.slow
+
 SCREENS = ("stored", "running", "runs", "machine")
 SIDES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 BAD = ("serious", "critical")

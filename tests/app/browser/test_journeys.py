@@ -22,6 +22,8 @@ from engine.spec import RunSpec
 from tests.app.browser.pages import LONG, Lab
 from tests.app.browser.server import Server
 
+pytestmark = pytest.mark.slow
+
 FIRST_CHART_S = 20.0  # far more than it takes, and less than broken
 ANSWER_S = 5.0  # to a click on Cancel; a machine that does nothing else needs one
 

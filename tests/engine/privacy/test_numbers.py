@@ -10,6 +10,8 @@ from engine.privacy.ledger import Ledger
 from engine.records import Gaussian, Release
 from tests.engine.privacy.ledgers import DELTA, K, N, T, outsider, spent
 
+pytestmark = pytest.mark.slow
+
 SIGMAS = (1.0, 1.5, 2.0)
 
 

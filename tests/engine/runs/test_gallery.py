@@ -29,6 +29,8 @@ from engine.runs.gallery import Example, compact, example, examples, make, names
 from engine.spec import RunSpec
 from engine.stage import plan
 
+pytestmark = pytest.mark.slow
+
 PRESETS = sorted(path.stem for path in (ROOT / "assets/presets").glob("*.json"))
 AGAIN = "make it again: python3 -m engine gallery"
 

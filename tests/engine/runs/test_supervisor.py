@@ -125,6 +125,7 @@ def test_workers_without_work_go_all_but_one(
     until(lambda: len(mine._crew) == 1)
 
 
+@pytest.mark.slow
 def test_the_warm_workers_of_one_home_are_no_more_than_its_slots(supervise: Supervise) -> None:
     some = [supervise(2, only=set()) for _ in range(4)]
     until(lambda: sum(one.warm for one in some) == 2)
@@ -134,6 +135,7 @@ def test_the_warm_workers_of_one_home_are_no_more_than_its_slots(supervise: Supe
     until(lambda: sum(len(one._crew) for one in some) == 2)
 
 
+@pytest.mark.slow
 def test_who_waits_behind_others_keeps_no_worker(
     store: Store, ask: Ask, supervise: Supervise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

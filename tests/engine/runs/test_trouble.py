@@ -20,6 +20,8 @@ from tests.engine.runs.test_database import raw
 from tests.engine.runs.test_store import ME
 from tests.engine.runs.test_supervisor import lines, pid, reached, same, told
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.slow
 def test_letting_go_leaves_an_interrupted_run_that_goes_on_later(

@@ -1,0 +1,51 @@
+"""Pictures for README: `python3 -m tests.app.browser.screenshots` makes assets/screenshots anew."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import expect, sync_playwright
+
+from engine.runs.home import ROOT
+from tests.app.browser.conftest import ARGUMENTS, NAMES
+from tests.app.browser.pages import Lab
+from tests.app.browser.server import Server
+from tests.app.browser.test_axe import SIDES
+
+FOLDER = ROOT / "assets" / "screenshots"
+SIZES = {"": (1440, 1000), "-narrow": (800, 1000)}
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    browser = next(filter(None, map(shutil.which, NAMES)))
+    with tempfile.TemporaryDirectory() as folder, Server(Path(folder)) as server, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=ARGUMENTS)
+        for side in SIDES:
+            for suffix, (width, height) in SIZES.items():
+                page = chromium.new_page(
+                    viewport={"width": width, "height": height}, color_scheme=side, reduced_motion="reduce"
+                )
+                lab = Lab(page, server.address).visit()
+                for deed in ("Run it live", "Half the noise"):
+                    if deed == "Run it live" and not lab.button(deed).count():  # it is the store's own by now
+                        continue
+                    lab.button(deed).click()
+                    page.wait_for_timeout(2_000)  # until the page tells of the new question
+                    expect(page.get_by_text("after 30 rounds in")).to_be_visible(timeout=60_000)
+                    expect(lab.button("Cancel")).to_be_hidden(timeout=60_000)
+                    lab.settled()
+                page.mouse.move(5, 500)
+                page.wait_for_timeout(700)
+                page.screenshot(path=FOLDER / f"lab-{side}{suffix}.png")
+                lab.go("Runs")
+                expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+                page.wait_for_timeout(500)
+                page.screenshot(path=FOLDER / f"runs-{side}{suffix}.png")
+                page.close()  # Machine names the folders of whoever took the picture: not for the world
+
+
+if __name__ == "__main__":
+    main()
