@@ -58,7 +58,7 @@ class Kitchen:
 
             engine.forecast.forecast(RunSpec())
             gc.collect()
-            gc.freeze()  # Streamlit collects after each pass, and would look through all the shelves every time
+            gc.freeze()  # the collector would look through all the shelves every time
         except Exception as error:
             self.trouble = error
         self._ready.set()

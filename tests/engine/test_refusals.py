@@ -13,6 +13,8 @@ from engine.runs.database import MIGRATIONS
 from engine.runs.store import Store
 from tests.engine.asked import SMALL, ask
 
+pytestmark = pytest.mark.slow
+
 PLAN = "--rate 0.1 --steps 30 --delta 1e-5"
 NOISY = "epsilon --noise 1"
 UDP = "run --method udp-fedavg"

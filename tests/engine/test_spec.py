@@ -299,6 +299,7 @@ LEAST = {"noise": 1e-12, "clip": 1e-12, "server-step": 1e-12}
 MOST = {"noise": 1000.0, "clip": 1000.0, "server-step": 10.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [DUST, {"lr": 100.0, "momentum": 1 - 1e-12, "weight_decay": 1.0}, {}])
 @pytest.mark.parametrize("method", METHODS.names())
 def test_at_the_ends_of_what_may_be_asked_a_run_ends_or_says_why(method: str, more: dict[str, Any]) -> None:
