@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine import weights
 from engine.desk import Crew, Desk
@@ -17,10 +17,12 @@ from engine.events import Kept
 from engine.records import Client, Exposure, Packet, Protocol, Upload, View, World
 from engine.rounds import opening, play, seated, server_desk
 from engine.seeds import Seeds
+from engine.spec import MOST_PICTURES
 from engine.stage import Stage
 from engine.state import State, restored
 
-MOST = 8  # pictures of one probe
+MOST = MOST_PICTURES  # of one probe
+Tamper = Callable[[nn.Module, Packet], tuple[nn.Module, Packet]]  # gives the same whenever it is called
 
 
 @dataclass(frozen=True)
@@ -69,18 +71,28 @@ def before(stage: Stage, round: int, kept: Sequence[Kept], crew: Crew) -> State:
 
 def probe(stage: Stage, kept: Sequence[Kept], who: Victim, view: View, crew: Crew) -> Exposure:
     """What this view would have seen, had the victim's pictures been all the client had; the run is not touched."""
+    return expose(stage, before(stage, who.round, kept, crew), who, view, crew)
+
+
+def expose(stage: Stage, state: State, who: Victim, view: View, crew: Crew, tamper: Tamper | None = None) -> Exposure:
+    """The same from the state before the round; a malicious server may send the victim another model."""
     absent: Mapping[str, str] = stage.guarantee.absent
     if view in absent:
         raise BadInput(f"probe: view: {view} does not apply: {absent[view]}", "Choose another view")
-    state, method = before(stage, who.round, kept, crew), stage.method
+    method = stage.method
     small, chance = probe_world(stage, who), fresh_chance(stage, who)
     desks = seated(stage, stage.cohort(who.round), who.round, 1, 1, crew)
     slot = [desk.seat.client for desk in desks].index(who.client)
-    desks[slot] = replace(desks[slot], world=small, seeds=chance)
     packets = [method.send(desk.seat, state.server, state.memory) for desk in desks]
+    if tamper is not None:
+        if view != "server":
+            raise BadInput("probe: view: a tampered model is seen through by the server alone", "Choose server")
+        small, packets[slot] = tampered(small, packets[slot], tamper)
+    desks[slot] = replace(desks[slot], world=small, seeds=chance)
 
     def exposed(sent: Mapping[str, Tensor], received: Mapping[str, Tensor]) -> Exposure:
-        return Exposure(view, sent, received, told(stage, desks, slot, view), small.shape, small.classes)
+        bent = tamper is not None
+        return Exposure(view, sent, received, told(stage, desks, slot, view), small.shape, small.classes, bent)
 
     victims = _train(stage, state, [packets[slot]], [desks[slot]], who)
     if view == "server":
@@ -97,6 +109,15 @@ def probe(stage: Stage, kept: Sequence[Kept], who: Victim, view: View, crew: Cre
     witness, packet = next_packet(stage, who, replace(state, round=who.round, server=server, memory=memory), crew)
     own = {desk.seat.client: sent for desk, sent in zip(desks, packets, strict=True)}
     return exposed(own.get(witness, state.server), packet)
+
+
+def tampered(world: World, packet: Packet, tamper: Tamper) -> tuple[World, Packet]:
+    """The victim's world, where every model is the one that was tampered with."""
+
+    def build(rng: torch.Generator) -> nn.Module:
+        return tamper(world.build(rng), packet)[0]
+
+    return replace(world, build=build, stacked=None), tamper(world.build(torch.Generator()), packet)[1]
 
 
 def fresh_chance(stage: Stage, who: Victim) -> Seeds:

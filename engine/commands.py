@@ -7,13 +7,14 @@ import contextlib
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
+from engine import breaking
 from engine.asking import NUMBERS, PARTS, PRIVACY, described, literal, read_spec
 from engine.errors import BadInput, LeakLensError, NotBuiltYet, RunFailed, UnknownName, refusal
-from engine.following import follow, say
+from engine.following import say, watched
 from engine.part import hyphened
 from engine.report import epsilon_words, lines, report
 
@@ -56,8 +57,7 @@ def parser(words: Sequence[str] = ()) -> Parser:
     command("list", list_parts, "the parts of one shelf").add_argument("shelf", choices=SHELVES)
     helped = bool({"-h", "--help"} & set(words))
     _run_options(command("run", run, "train for real; asked again, the same question opens the same run"), helped)
-    attack = command("attack", not_built_yet, "attack what a run sent")
-    attack.add_argument("rest", nargs=argparse.REMAINDER)
+    breaking.options(command("attack", attack, "attack what a run sent: what comes back out of an upload"))
     epsilon = command("epsilon", tell_epsilon, "ε of Gaussian noise, or the noise for an ε")
     for name, words_of in ACCOUNT.items():
         epsilon.add_argument(f"--{name}", type=literal, metavar="X", help=words_of)
@@ -113,40 +113,44 @@ def run(asked: argparse.Namespace) -> int:
     store, mine = Store(), set[str]()
     with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:  # it warms up while we read the question
         spec = read_spec(asked)
-        mine.add(spec.id)
-
-        def submit() -> str:
-            status = store.submit(spec.id, spec.canonical(), {"device": asked.device, "threads": asked.threads})
-            supervisor.wake()
-            return status
-
         if not _finished(store, spec.id):
             _refuse(spec)
-            submit()
-            try:
-                follow(store, spec.id, supervisor, submit, quiet=asked.json)
-            except KeyboardInterrupt:
-                if not _cancel(store, spec.id, supervisor):
-                    return 130
+            mine.add(spec.id)
+            options = {"device": asked.device, "threads": asked.threads}
+            if not watched(store, supervisor, spec, options, asked.json):
+                return 130
     return answer(store, spec.id, asked.json, asked.debug)
+
+
+def attack(asked: argparse.Namespace) -> int:
+    from engine.runs.store import Store
+    from engine.runs.supervisor import Supervisor
+
+    options, store, mine = {"threads": _threads(asked.threads)}, Store(), set[str]()
+    with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:
+        spec = breaking.read_attack(asked, store)
+        mine.add(spec.id)
+        if not _finished(store, spec.id) and not watched(store, supervisor, spec, options, asked.json):
+            return 130
+    status, events = store.status(spec.id), [event for _, event in store.events(spec.id)]
+    body = {**breaking.attack_report(spec.id, events), "status": status}
+    if asked.out and status == "finished":
+        body["files"] = breaking.write_pictures(events, Path(asked.out))
+    if asked.json:
+        emit(body)
+    if status == "failed":
+        error = breaking.failed(body)
+        say(str(error))
+        return error.exit_code
+    if not asked.json:
+        print("\n".join(breaking.attack_lines(body)))
+    return 0 if status == "finished" else 1
 
 
 def _finished(store: Any, run_id: str) -> bool:
     with contextlib.suppress(UnknownName):
         return bool(store.status(run_id) == "finished")
     return False
-
-
-def _cancel(store: Any, run_id: str, supervisor: Any) -> bool:
-    """Ctrl-C stops the run that is ours; of others it only stops watching."""
-    if store.status(run_id) == "running" and not supervisor.working:
-        say(f"Run {run_id} goes on: another command or the dashboard computes it.")
-        return False
-    if store.cancel(run_id) == "cancelled":
-        while supervisor.working:  # at most a second: it leaves a checkpoint
-            time.sleep(0.02)
-        say(f"Cancelled. Ask the same again and it goes on: its id is {run_id}.")
-    return True
 
 
 def _refuse(spec: Any) -> None:

@@ -138,7 +138,7 @@ def home_folder() -> Finding:
     home, limit = Home.named(), quota()
     with home.explained():
         there = _nearest(home.path)
-        for folder in dict.fromkeys((there, _nearest(home.payloads))):
+        for folder in dict.fromkeys((there, _nearest(home.payloads), _nearest(home.pictures))):
             _try_writing(folder)
     if there != home.path:
         return Finding("home", True, f"{home.path}: not there yet, the first run makes it; {gigabytes(limit)} allowed")
@@ -341,10 +341,10 @@ def torchvision_opens() -> Finding:
 
 
 def lpips_works() -> Finding:
-    """The real measure on a picture, on the same picture, and on its noisy twin."""
+    """The real measure on a picture, on the same picture, and on its noisy twin; and the other networks."""
     import torch
 
-    from engine.perceptual import lpips_alex
+    from engine.perceptual import lpips_alex, squeezenet, vgg16_missing
     from engine.seeds import Seeds
 
     measure, rng = lpips_alex(), Seeds(0).rng("doctor")
@@ -357,4 +357,9 @@ def lpips_works() -> Finding:
             f"LPIPS: a picture must be 0 from itself and more from its noisy twin, got {same:g} and {other:g}",
             "Restore assets/alexnet_features_fp16.safetensors from the repository",
         )
-    return Finding("lpips", True, f"measures: 0 from a picture to itself, {other:.3g} to its noisy twin")
+    squeezenet()
+    absent = vgg16_missing()
+    networks = f"SqueezeNet opens; VGG16: {'not here' if absent else 'here or to be fetched'}"
+    remedy = f"For lpips-vgg: {absent.remedy}" if absent else ""
+    text = f"measures: 0 from a picture to itself, {other:.3g} to its noisy twin; {networks}"
+    return Finding("lpips", True, text, remedy)

@@ -1,7 +1,7 @@
 """Everything a run can say. Small JSON goes in the record; tensors leave beside it, as a payload that `encode` strips.
 
 Events are told in this order: Started, then for each round Round, Measured, Spent, Kept, and one ending at last:
-Finished, Failed or Cancelled. Warned may come anywhere, Pictured comes from attacks.
+Finished, Failed or Cancelled. Warned may come anywhere. An attack tells Started, Step, Seen, Pictured and Judged.
 """
 
 from __future__ import annotations
@@ -75,14 +75,54 @@ class Spent(Event):
 
 
 @dataclass(frozen=True)
+class Step(Event):
+    """What an attack does before its first guess, and how much of that is done."""
+
+    what: str
+    fraction: float = 0.0
+
+
+@dataclass(frozen=True)
+class Seen(Event):
+    """What one adversary had in hand; and, beside it, the truth, which no attack is given."""
+
+    view: str
+    round: int
+    client: int | None
+    facts: Mapping[str, Any]  # pictures, labels, steps, uploads, kind, bound, std, noise-to-signal
+    originals: tuple[str, ...]  # PNG in base64: pictures are small enough for an event
+    trivial: Mapping[str, tuple[float, ...]]  # what the mean colour of each picture reaches, by metric
+
+
+@dataclass(frozen=True)
 class Pictured(Event):
-    """An attack's picture after some iterations."""
+    """What one restart of an attack believes after some iterations."""
 
     attack: str
     iteration: int
+    of: int
+    restart: int
     loss: float | None
-    name: str = ""
-    payload: Payload | None = field(default=None, compare=False, repr=False)
+    pictures: tuple[str, ...]  # PNG in base64
+    places: tuple[int, ...]  # which of the originals each is nearest to
+    psnr: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Judged(Event):
+    """The attack is over: which restart it chose by its own objective, and how near that came."""
+
+    attack: str
+    state: str  # `converged`, `not converged` or `diverged`
+    reason: str
+    restart: int
+    places: tuple[int, ...]  # the originals that a guess belongs to: what follows stands in their order
+    labels: tuple[int, ...]
+    numbers: Mapping[str, tuple[float, ...]]  # by metric, a number a picture
+    trivial: Mapping[str, tuple[float, ...]]  # the same for the mean colour of each picture
+    curves: Mapping[str, tuple[float, ...]]  # by metric, the mean at each moment that was shown
+    restarts: tuple[Mapping[str, Any], ...]  # of each: loss, left, state, psnr
+    floor: float  # the share of the upload that is noise
 
 
 @dataclass(frozen=True)
@@ -134,8 +174,24 @@ class Cancelled(Event):
 
 KINDS: Mapping[str, type[Event]] = {
     kind.__name__.lower(): kind
-    for kind in (Started, Round, Measured, Spent, Pictured, Warned, Kept, Finished, Failed, Cancelled)
+    for kind in (
+        Started,
+        Round,
+        Measured,
+        Spent,
+        Step,
+        Seen,
+        Pictured,
+        Judged,
+        Warned,
+        Kept,
+        Finished,
+        Failed,
+        Cancelled,
+    )
 }
+
+ROWS = (Spent, Seen, Pictured, Judged)  # their lists are tuples
 
 
 def encode(event: Event) -> dict[str, Any]:
@@ -150,10 +206,8 @@ def decode(body: Mapping[str, Any]) -> Event:
     if kind is None:
         raise Damaged(f"event: no kind {body.get('event')!r}", "It may come from a newer LeakLens: update this one")
     values = {key: value for key, value in body.items() if key != "event"}
-    if isinstance(values.get("quantiles"), list):
-        values["quantiles"] = tuple(values["quantiles"])
     try:
-        return kind(**values)
+        return kind(**{key: tuples(value) for key, value in values.items()} if kind in ROWS else values)
     except TypeError as error:
         raise Damaged(
             f"event {body.get('event')}: {error}", "It may come from a newer LeakLens: update this one"
@@ -169,3 +223,10 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     return value
+
+
+def tuples(value: Any) -> Any:
+    """The same value with a tuple for every list: JSON knows only one of them."""
+    if isinstance(value, Mapping):
+        return {key: tuples(item) for key, item in value.items()}
+    return tuple(map(tuples, value)) if isinstance(value, list) else value

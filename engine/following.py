@@ -5,20 +5,51 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from engine.errors import LeakLensError, RunFailed
-from engine.events import Event, Measured, Round, Spent, Warned
+from engine.events import Event, Measured, Pictured, Round, Spent, Step, Warned
 
 if TYPE_CHECKING:
     from engine.runs.standing import Listed
     from engine.runs.store import Store
     from engine.runs.supervisor import Supervisor
+    from engine.spec import AttackSpec, RunSpec
 
 BAR = 24  # characters
 ERASE = "\r\033[K"  # the line of the bar
 LOOK_S = 0.05
+
+
+def watched(
+    store: Store, supervisor: Supervisor, spec: RunSpec | AttackSpec, options: Mapping[str, object], quiet: bool
+) -> bool:
+    """Ask for it and watch it end; false where somebody else's work was only watched, and no longer is."""
+
+    def submit() -> str:
+        status = store.submit(spec.id, spec.canonical(), options)
+        supervisor.wake()
+        return status
+
+    submit()
+    try:
+        follow(store, spec.id, supervisor, submit, quiet=quiet)
+    except KeyboardInterrupt:
+        return _cancel(store, spec.id, supervisor)
+    return True
+
+
+def _cancel(store: Store, run: str, supervisor: Supervisor) -> bool:
+    """Ctrl-C stops the run that is ours; of others it only stops watching."""
+    if store.status(run) == "running" and not supervisor.working:
+        say(f"Run {run} goes on: another command or the dashboard computes it.")
+        return False
+    if store.cancel(run) == "cancelled":
+        while supervisor.working:  # at most a second: it leaves a checkpoint
+            time.sleep(0.02)
+        say(f"Cancelled. Ask the same again and it goes on: its id is {run}.")
+    return True
 
 
 def follow(store: Store, run: str, supervisor: Supervisor, submit: Callable[[], object], quiet: bool = False) -> None:
@@ -64,6 +95,7 @@ class Progress:
 
     def __init__(self) -> None:
         self._round: Round | None = None
+        self._attack: tuple[str, float] | None = None  # what it does, and how much of that is done
         self._began: tuple[float, float] | None = None  # when we first saw it move, and how far it was then
         self._accuracy = self._epsilon = ""
 
@@ -74,19 +106,31 @@ class Progress:
             self._epsilon = "" if event.epsilon is None else f"ε {event.epsilon:.3g} outsider"
         elif isinstance(event, Round):
             self._round = event
+        elif isinstance(event, Step):
+            self._attack = (event.what, event.fraction)
+        elif isinstance(event, Pictured):
+            psnr = sum(event.psnr) / max(1, len(event.psnr))
+            self._attack = (f"iteration {event.iteration} of {event.of}", event.iteration / max(1, event.of))
+            self._accuracy = f"PSNR {psnr:.1f} dB"
 
     @property
     def done(self) -> float:
-        """The share of all rounds."""
+        """The share of all rounds, or of an attack's iterations."""
+        if self._attack:
+            return self._attack[1]
         last = self._round
         return (last.round - 1 + last.fraction) / max(1, last.of) if last else 0.0
 
     def line(self) -> str:
         """Empty before the first round."""
-        if self._round is None:
+        if self._attack is not None:
+            what = self._attack[0]
+        elif self._round is not None:
+            what = f"round {self._round.round} of {self._round.of}"
+        else:
             return ""
         bar = "#" * round(BAR * self.done) + "-" * (BAR - round(BAR * self.done))
-        words = (f"[{bar}] round {self._round.round} of {self._round.of}", self._accuracy, self._epsilon, self._left())
+        words = (f"[{bar}] {what}", self._accuracy, self._epsilon, self._left())
         return "  ".join(filter(None, words))
 
     def _left(self) -> str:

@@ -82,8 +82,11 @@ def run(
         yield Finished(state.round, round_s(time.monotonic() - began))
 
 
-def run_json(spec: Mapping[str, Any], resume: Kept | None = None, **how: Any) -> Iterator[Event]:
-    """The same from a spec as JSON: what a worker calls."""
+def run_json(
+    spec: Mapping[str, Any], resume: Kept | None = None, *, home: object = None, **how: Any
+) -> Iterator[Event]:
+    """The same from a spec as JSON: what a worker calls; a run needs nothing of the home."""
+    del home
     return run(RunSpec(**spec), resume, **how)
 
 

@@ -122,6 +122,37 @@ class Exposure:
     tampered: bool = False
 
 
+@dataclass(frozen=True)
+class Yardstick:
+    """What the share of an upload that a guess leaves open is to be compared with."""
+
+    grey: float  # the share that plain grey pictures leave open
+    floor: float  # the share that is noise, which nobody could explain
+    doubt: float  # by how much the noise may move such a share
+
+    @property
+    def drowned(self) -> bool:
+        """Whether noise hides all that tells one picture from another."""
+        return self.grey - self.floor <= self.doubt
+
+    def left(self, unexplained: float) -> float:
+        """How much a guess leaves open of what a grey one would: 0 is as good as the truth."""
+        return (unexplained - self.floor) / max(self.grey - self.floor, 1e-30)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What an attack believes after some iterations, and how well that explains what was received."""
+
+    iteration: int
+    of: int
+    pictures: Tensor  # (m, channels, height, width), pixels in [0, 1]
+    labels: Tensor  # (m,)
+    loss: float  # the attack's own objective: what it chooses by
+    unexplained: float  # share of what was received that these pictures leave open
+    yardstick: Yardstick
+
+
 # --- privacy -----------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 SHELVES = ("attacks", "datasets", "methods", "metrics", "models", "partitions")
-LADDER = ("spec", "stage", "rounds", "exposing", "forecast", "loop", "breach")  # each may import what stands before it
+# each may import what stands before it
+LADDER = ("spec", "stage", "rounds", "exposing", "forecast", "loop", "breach", "case", "leak")
 GROUND = (*SHELVES, "privacy")  # these import leaves alone
 # room -> what it may import beside leaves; a module not named here is a leaf
 ROOMS: Mapping[str, tuple[str, ...]] = {
@@ -29,8 +30,9 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "runs": (*LADDER, "environment"),
     "bench": (*GROUND, *LADDER, "runs", "environment"),
     "doctor": (*GROUND, *LADDER, "runs", "environment"),
-    "commands": (*GROUND, *LADDER, "asking", "following", "runs", "bench", "doctor", "environment"),
-    "following": ("runs",),
+    "breaking": ("spec", "case", "asking", "runs"),
+    "commands": (*GROUND, *LADDER, "asking", "breaking", "following", "runs", "bench", "doctor", "environment"),
+    "following": ("runs", "spec"),
     "__main__": ("commands", "environment"),
 }
 FOR_APP = {"spec", "events", "registry", "forecast", "report", "runs", "doctor", "errors", "part", "environment"}
@@ -39,7 +41,7 @@ LAZY = {"torchvision", "lpips"}  # engine: inside a function only
 LIGHT = ("engine", "engine.environment", "engine.errors", "engine.events", "engine.runs.store", "engine.runs.gallery")
 BANNED = {"utils", "helpers", "common", "manager"}
 SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/(environment|commands|following)\.py")
-WRITERS = re.compile(r"engine/(runs|bench)/.*|engine/(doctor|environment)\.py|(.*/)?__main__\.py")
+WRITERS = re.compile(r"engine/(runs|bench)/.*|engine/(breaking|doctor|environment)\.py|(.*/)?__main__\.py")
 WRITING = {"write_text", "write_bytes", "touch", "tofile", "savetxt", "savez", "savez_compressed", "save_file"}
 OPENING = {"open", "ZipFile", "GzipFile", "BZ2File", "LZMAFile"}
 SEEDING = {"manual_seed", "manual_seed_all"}

@@ -1,5 +1,5 @@
 """The shelf of attacks: ways to turn what an adversary received back into pictures."""
 
-from engine.attacks.base import ATTACKS, Attack, Guess
+from engine.attacks.base import ATTACKS, Attack, Prior
 
-__all__ = ["ATTACKS", "Attack", "Guess"]
+__all__ = ["ATTACKS", "Attack", "Prior"]

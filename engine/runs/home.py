@@ -25,7 +25,7 @@ MAKE_ROOM = "Delete runs that are no longer needed, or raise LEAKLENS_QUOTA_GB w
 
 @dataclass(frozen=True)
 class Home:
-    """One folder that holds the store and every payload."""
+    """One folder that holds the store, every payload, and the pictures people bring."""
 
     path: Path
 
@@ -58,6 +58,10 @@ class Home:
     @property
     def payloads(self) -> Path:
         return self.path / "payloads"
+
+    @property
+    def pictures(self) -> Path:
+        return self.path / "pictures"
 
     def folder(self, run: str) -> Path:
         return self.payloads / safe("run", run)

@@ -127,7 +127,7 @@ class Store:
         return [(number, decode(body)) for number, body in self.bodies(run, after)]
 
     def payload(self, run: str, name: str) -> dict[str, numpy.ndarray[Any, Any]]:
-        """The arrays that a Kept or Pictured event put aside under this name."""
+        """The arrays that a Kept event put aside under this name."""
         return payloads.read(self.home, run, name)
 
     def used(self) -> int:

@@ -29,6 +29,7 @@ SPARE_S = 2.0  # a run that has just begun keeps its cores to itself before the 
 LOOK_S = 1.0  # how often it is looked whether a warm worker would get a slot
 QUEUED_S = 3.0  # so long a warm worker waits although all slots are in use
 PAUSE_S = 1.0  # after trouble with the home
+ENTRIES = {False: "engine.loop:run_json", True: "engine.runs.leaks:leak_json"}  # is it an attack?
 INBOX = 4096  # lines; a worker that tells more has to wait
 
 
@@ -51,7 +52,7 @@ class Supervisor:
         self,
         store: Store,
         workers: int | None = None,
-        entry: str = "engine.loop:run_json",
+        entry: str | None = None,
         preload: Sequence[str] = ("torch", "engine.loop"),
         only: Container[str] | None = None,
     ) -> None:
@@ -214,7 +215,7 @@ class Supervisor:
             {
                 "token": lease.token,
                 "run": lease.run,
-                "entry": self.entry,
+                "entry": self.entry or ENTRIES["attack" in lease.spec],
                 "spec": lease.spec,
                 "resume": encode(lease.resume) if lease.resume else None,
                 "home": str(self.store.home.path),

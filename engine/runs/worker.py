@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO, NamedTuple
 
 from engine.errors import LeakLensError, RunFailed
-from engine.events import Cancelled, Event, Failed, Kept, Pictured, Round, decode, encode
+from engine.events import Cancelled, Event, Failed, Kept, Round, decode, encode
 from engine.runs import payloads
 from engine.runs.home import Home
 
@@ -35,7 +35,7 @@ class Job:
 
     token: str
     run: str
-    entry: str  # `module:function`, called with (spec, resume, threads=, device=, stop=)
+    entry: str  # `module:function`, called with (spec, resume, home=, threads=, device=, stop=)
     spec: dict[str, Any]
     resume: dict[str, Any] | None  # a Kept event, its payload is in the home
     home: str
@@ -112,7 +112,7 @@ def perform(job: Job, cancelled: Container[str]) -> Iterator[Line]:
         round = resume.round if resume else 0
         module, _, function = job.entry.partition(":")
         run = getattr(importlib.import_module(module), function)
-        how = {"threads": job.threads, "device": job.device, "stop": lambda: job.token in cancelled}
+        how = {"home": home, "threads": job.threads, "device": job.device, "stop": lambda: job.token in cancelled}
         for event in run(job.spec, resume, **how):
             round = event.round if isinstance(event, Round) else round
             yield _line(_put_aside(home, job.run, event, names))
@@ -183,9 +183,9 @@ def _checkpoint(home: Home, job: Job) -> Kept | None:
 
 def _put_aside(home: Home, run: str, event: Event, names: dict[str, int]) -> Event:
     """Write the payload, then let the event go: whoever hears the name finds the file."""
-    if not isinstance(event, Kept | Pictured) or event.payload is None:
+    if not isinstance(event, Kept) or event.payload is None:
         return event
-    if isinstance(event, Kept) and names.setdefault(event.name, event.round) != event.round:
+    if names.setdefault(event.name, event.round) != event.round:
         raise RunFailed(f"payload {event.name}: kept in two rounds under one name", "Put the round in the name")
     payloads.write(home, run, event.name, event.payload)
     return replace(event, payload=None)

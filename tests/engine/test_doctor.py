@@ -19,7 +19,7 @@ from engine.datasets.base import Places
 from engine.doctor import Finding, able, examine
 from engine.environment import ROOT, Wanted
 from engine.errors import Damaged
-from engine.events import Cancelled, Event, Finished, Kept, Pictured, Round
+from engine.events import Cancelled, Event, Finished, Kept, Round
 from engine.runs import payloads
 from engine.runs.database import MIGRATIONS
 from engine.runs.holder import Holder, cores
@@ -39,7 +39,7 @@ def told(*events: Event, run: str = "one", lost: tuple[str, ...] = ()) -> Store:
     lease = store.take(Holder.me(), 9)
     assert lease
     for event in events:
-        if isinstance(event, Kept | Pictured) and event.name not in lost:
+        if isinstance(event, Kept) and event.name not in lost:
             payloads.write(store.home, run, event.name, ARRAYS)
     store.append(lease, events)
     store.release(lease)
@@ -195,11 +195,12 @@ def test_a_quota_that_is_no_number_is_told(monkeypatch: pytest.MonkeyPatch):
     assert (found.ok, found.text) == (False, "LEAKLENS_QUOTA_GB: must be a number above 0, got much")
 
 
-def test_a_file_in_place_of_the_payloads_is_told(home: Path):
+@pytest.mark.parametrize("inside", ["payloads", "pictures"])
+def test_a_file_in_place_of_a_folder_of_the_home_is_told(home: Path, inside: str):
     home.mkdir()
-    (home / "payloads").write_text("not a folder")
+    (home / inside).write_text("not a folder")
     found = {one.name: one for one in examine()}
-    assert found["home"].text == f"{home / 'payloads'}: must be in a folder that can be written: not a directory"
+    assert found["home"].text == f"{home / inside}: must be in a folder that can be written: not a directory"
     assert not able(list(found.values()))
 
 
@@ -327,7 +328,7 @@ def test_a_store_too_large_to_read_through_is_told(monkeypatch: pytest.MonkeyPat
 
 def test_payloads_that_are_named_and_open_are_fine():
     replaced = kept("checkpoint-1", "checkpoint")
-    told(kept("state-1"), Pictured("map", 3, 0.5, "picture-3"), replaced, lost=("checkpoint-1",))
+    told(kept("state-1"), kept("state-2"), replaced, lost=("checkpoint-1",))
     assert doctor.payloads() == Finding("payloads", True, "2 files; 0 unreadable, 0 missing, 0 stray")
 
 

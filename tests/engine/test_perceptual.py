@@ -1,9 +1,11 @@
-"""LPIPS is the real one: it gives the distances that the original package gives on the same pictures."""
+"""LPIPS is the real one: it gives the distances of the original package; the classifier knows a cat when it sees it."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from torch.nn.functional import interpolate
 
 from engine import perceptual
 from engine.errors import Damaged, MissingData
-from engine.perceptual import FEATURES, alexnet_features, lpips_alex
+from engine.metrics import METRICS
+from engine.perceptual import CLASSIFIER, FEATURES, alexnet_features, lpips_alex, squeezenet
+from engine.vision import torchvision
 
 COAT = FEATURES.parent / "fashion_mnist.npz"
 
@@ -21,6 +25,13 @@ COAT = FEATURES.parent / "fashion_mnist.npz"
 @pytest.fixture
 def fresh() -> None:
     lpips_alex.cache_clear()
+
+
+@pytest.fixture
+def plain() -> Iterator[None]:
+    squeezenet.cache_clear()
+    yield
+    squeezenet.cache_clear()
 
 
 def seen(picture: np.ndarray) -> Tensor:
@@ -87,3 +98,58 @@ def test_features_of_another_network_are_damage(tmp_path: Path, fresh: None, mon
     monkeypatch.setattr(perceptual, "FEATURES", other)
     with pytest.raises(Damaged, match="does not hold the convolutions of AlexNet"):
         lpips_alex()
+
+
+# --- the classifier ----------------------------------------------------------------------------------------
+
+
+# what anybody sees in these pictures; the names are torchvision's
+@pytest.mark.parametrize(("name", "labels"), [("chelsea", {"Egyptian cat", "tabby"}), ("coffee", {"espresso"})])
+def test_the_classifier_recognises_a_picture(name: str, labels: set[str]):
+    from skimage import data
+
+    models: Any = torchvision().models
+    x = torch.from_numpy(getattr(data, name)()).permute(2, 0, 1)[None].float() / 255
+    x = interpolate(x, (224, 224), mode="bilinear", antialias=True)
+    colours = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]]).view(2, 3, 1, 1)
+    place = int(squeezenet()((x - colours[0]) / colours[1]).argmax())
+    assert models.SqueezeNet1_1_Weights.IMAGENET1K_V1.meta["categories"][place] in labels
+
+
+def test_the_classifier_is_loaded_once_and_draws_nothing(plain: None, capfd: pytest.CaptureFixture[str]):
+    before = torch.get_rng_state()
+    module = squeezenet()
+    assert squeezenet() is module
+    assert torch.equal(torch.get_rng_state(), before)
+    assert capfd.readouterr() == ("", "")
+    assert not module.training
+    assert not any(weight.requires_grad for weight in module.parameters())
+
+
+def test_a_missing_classifier_is_named(tmp_path: Path, plain: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(perceptual, "CLASSIFIER", tmp_path / "none.safetensors")
+    with pytest.raises(MissingData, match=r"SqueezeNet: assets/none\.safetensors is not there"):
+        squeezenet()
+    assert METRICS["kl-squeezenet"].absent().startswith("SqueezeNet: assets/none.safetensors is not there. Restore")
+
+
+def test_missing_features_are_told_before_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(perceptual, "FEATURES", tmp_path / "none.safetensors")
+    assert METRICS["lpips"].absent() == f"{perceptual.missing(perceptual.FEATURES, 'LPIPS')}"
+    assert "Restore this file" in METRICS["lpips"].absent()
+
+
+@pytest.mark.parametrize("size", [0, 100, 2_000_000])
+def test_a_cut_classifier_is_damage(tmp_path: Path, plain: None, monkeypatch: pytest.MonkeyPatch, size: int):
+    cut = tmp_path / "cut.safetensors"
+    cut.write_bytes(CLASSIFIER.read_bytes()[:size])
+    monkeypatch.setattr(perceptual, "CLASSIFIER", cut)
+    with pytest.raises(Damaged, match=r"cut\.safetensors: cannot be read") as told:
+        squeezenet()
+    assert "\n" not in str(told.value)
+
+
+def test_another_network_is_no_classifier(plain: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(perceptual, "CLASSIFIER", FEATURES)
+    with pytest.raises(Damaged, match=r"does not hold the weights of SqueezeNet 1\.1"):
+        squeezenet()

@@ -177,7 +177,7 @@ def test_a_plan_without_an_epsilon_is_refused(question: tuple[str, ...]):
         ("cancel nobody", "run: no nobody. It was never asked for in this home, or it was deleted"),
         ("delete nobody", "run: no nobody. It was never asked for in this home, or it was deleted"),
         ("delete ../home", "run: no ../home."),
-        ("attack x --attack map", "attack: not built yet"),
+        ("attack x --attack map", "run: no x"),
         ("export x --out page.html", "export: not built yet"),
         ("bench nothing", "bench: no nothing. Known here: "),
     ],

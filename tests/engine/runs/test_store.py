@@ -178,6 +178,10 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "float | None": st.one_of(st.none(), st.floats(-9, 9)),
     "int | None": st.one_of(st.none(), st.integers(0, 9)),
     "tuple[float, ...]": st.lists(st.floats(-9, 9), max_size=5).map(tuple),
+    "tuple[int, ...]": st.lists(st.integers(0, 9), max_size=5).map(tuple),
+    "tuple[str, ...]": st.lists(NAMES, max_size=5).map(tuple),
+    "Mapping[str, tuple[float, ...]]": st.dictionaries(NAMES, st.just((1.0, -2.5)), max_size=3),
+    "tuple[Mapping[str, Any], ...]": st.lists(JSON, max_size=3).map(tuple),
 }
 EVENTS = st.one_of(
     [

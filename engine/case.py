@@ -1,0 +1,229 @@
+"""The case an attack works on: one exposure, and apart from it the truth and what is said beside the pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from engine import exposing, pictures
+from engine.breach import before, expose, victim
+from engine.desk import Crew
+from engine.errors import BadInput, UnknownName, refusal
+from engine.events import Event, Kept, Payload, Step
+from engine.records import Exposure
+from engine.rounds import Exchange, play
+from engine.spec import PICTURE, AttackSpec
+from engine.stage import Plan, Stage, plan
+from engine.state import State
+
+
+class Larder:
+    """What a home may hold for an attack; this one is empty."""
+
+    def states(self, run: str) -> Sequence[Kept]:
+        """The states that this run kept between its rounds."""
+        del run
+        return ()
+
+    def picture(self, name: str) -> bytes:
+        """A visitor's own picture as PNG."""
+        raise UnknownName(f"picture: no {name}", "Add it again")
+
+    def prior(self, name: str) -> Payload | None:
+        """What an attack learnt before."""
+        del name
+        return None
+
+    def keep_prior(self, name: str, payload: Payload) -> None:
+        """Remember what an attack learnt."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One exposure, and apart from it the truth and what is said beside the pictures."""
+
+    exposure: Exposure
+    build: Callable[[torch.Generator], nn.Module]
+    truth: Tensor  # (m, channels, height, width)
+    labels: Tensor
+    facts: Mapping[str, Any]
+    round: int
+    client: int
+
+
+def refuse(spec: AttackSpec, larder: Larder) -> None:
+    """Everything that would stop the attack, said before a picture is touched."""
+    outline = plan(spec.run)
+    world = outline.world
+    if spec.view in outline.guarantee.absent:
+        law = f"attack: view: {spec.view} does not apply: {outline.guarantee.absent[spec.view]}"
+        raise BadInput(law, "Choose another view")
+    if reason := spec.attack.misfit(world, world.build(torch.Generator())):
+        raise BadInput(f"attack: {spec.attack.name}: {reason}", "Choose another attack or another model")
+    if spec.attack.malicious and not spec.pictures:
+        law = f"attack: {spec.attack.name} changes the model that is sent, and no run records that"
+        raise BadInput(law, "Choose a picture")
+    if spec.attack.malicious and spec.view != "server":
+        raise BadInput(
+            f"attack: view: a tampered model is seen through by the server, got {spec.view}", "Choose server"
+        )
+    cohort = outline.cohort(which(spec, outline))
+    if spec.client is not None and spec.client not in cohort:
+        known = ", ".join(map(str, cohort[:20])) or "nobody"
+        raise refusal("attack: client", f"must be one that took part in that round ({known})", spec.client)
+    for name in spec.pictures:
+        refuse_picture(name, spec, outline, larder)
+
+
+def refuse_picture(name: str, spec: AttackSpec, outline: Plan, larder: Larder) -> None:
+    split, place, own, label = named(name)
+    if own is not None:
+        larder.picture(own)
+        if int(label) >= outline.world.classes:
+            raise refusal("attack: pictures", f"must have a label between 0 and {outline.world.classes - 1}", name)
+        return
+    count = len(outline.labels if split == "train" else outline.test_labels)
+    if int(place) >= count:
+        raise refusal("attack: pictures", f"must be {split}-0 to {split}-{count - 1}", name)
+    if spec.attack.learns and split == "test" and int(place) >= count // 2:
+        law = f"attack: pictures: {spec.attack.name} learns from the second half of the test pictures, got {name}"
+        raise BadInput(law, f"Choose test-0 to test-{count // 2 - 1}")
+
+
+def named(picture: str) -> tuple[str, str, str | None, str]:
+    """A picture's name in its parts: split and place, or the name and label of somebody's own."""
+    match = PICTURE.fullmatch(picture)
+    assert match is not None
+    split, place, own, label = match.groups()
+    return split, place, own, label
+
+
+def prepare(spec: AttackSpec, scene: Stage, larder: Larder, crew: Crew) -> Generator[Event, None, Case]:
+    """The case: with pictures a probe, without them the upload as the run recorded it."""
+    round = which(spec, scene)
+    kept = list(larder.states(spec.run.id)) if round > 1 else []
+    if round > 1:
+        yield Step("playing the rounds before")
+    state = before(scene, round, kept, crew)
+    case: Case = (
+        probed(spec, scene, state, round, larder, crew) if spec.pictures else recorded(spec, scene, state, round, crew)
+    )
+    return case
+
+
+def which(spec: AttackSpec, scene: Plan) -> int:
+    """The round as a number; first and last mean rounds in which somebody took part."""
+    there = [round for round in range(1, scene.last + 1) if scene.cohort(round)]
+    if not there:
+        raise BadInput("attack: round: nobody took part in this run", "Ask for more rounds or clients")
+    if isinstance(spec.round, int):
+        if not 1 <= spec.round <= scene.last:
+            raise refusal("attack: round", f"must be between 1 and {scene.last}", spec.round)
+        return spec.round
+    return there[0] if spec.round == "first" else there[-1]
+
+
+def probed(spec: AttackSpec, scene: Stage, state: State, round: int, larder: Larder, crew: Crew) -> Case:
+    x, y = chosen(spec, scene, larder)
+    who = victim(scene, round, x, y, spec.client)
+    world, bends = scene.world, spec.attack.malicious
+    tamper = partial(spec.attack.tamper, world=world) if bends else None
+    exposure = expose(scene, state, who, spec.view, crew, tamper)
+    silent = quiet(scene)
+    clean = exposure if silent is None else expose(silent, state, who, spec.view, crew, tamper)
+    build = (lambda rng: spec.attack.tamper(world.build(rng), {}, world)[0]) if bends else world.build
+    facts = {**told(exposure, round, True, y), **loudness(exposure, clean)}
+    return Case(exposure, build, x, y, facts, round, who.client)
+
+
+def chosen(spec: AttackSpec, scene: Stage, larder: Larder) -> tuple[Tensor, Tensor]:
+    """The victim's pictures in [0, 1], and their classes."""
+    data, found, labels = scene.spec.dataset.load(), list[Tensor](), list[int]()
+    for name in spec.pictures:
+        split, place, own, label = named(name)
+        if own is not None:
+            found.append(pictures.pixels(larder.picture(own), scene.world.shape))
+            labels.append(int(label))
+            continue
+        x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)
+        found.append(x[int(place)])
+        labels.append(int(y[int(place)]))
+    return torch.stack(found), torch.tensor(labels)
+
+
+def recorded(spec: AttackSpec, scene: Stage, state: State, round: int, crew: Crew) -> Case:
+    """The round is played again, which gives the upload bit for bit, and the seat's own pictures."""
+    seen: list[Exchange] = []
+    play(scene, state, round, crew, watch=partial(first, seen))
+    seats = [seat.client for seat in seen[0].seats] if seen else []
+    used = [slot for slot, client in enumerate(seats) if some(seen[0].used[slot]) and spec.client in (None, client)]
+    if not used:
+        known = ", ".join(map(str, seats[:20])) or "nobody"
+        raise BadInput(
+            f"attack: client: took no part in round {round} with a picture, got {spec.client}", f"There: {known}"
+        )
+    exposure, truth = exposing.recorded(scene, seen[0], used[0]), exposing.truth(scene, seen[0], used[0])
+    facts = {**told(exposure, round, False, truth["labels"]), **loudness(exposure, None)}
+    return Case(exposure, scene.world.build, truth["pictures"], truth["labels"], facts, round, seats[used[0]])
+
+
+def first(seen: list[Exchange], exchange: Exchange) -> None:
+    """Of a round's exchanges the first is looked at."""
+    if not seen:
+        seen.append(exchange)
+
+
+def some(used: Tensor | None) -> bool:
+    return used is None or len(used) > 0
+
+
+def quiet(scene: Stage) -> Stage | None:
+    """The same stage without noise, to tell signal from noise: for a number beside the picture, never for an attack."""
+    if not getattr(scene.method, "noise", None):
+        return None
+    return replace(scene, method=scene.method.with_(noise=0.0))
+
+
+def told(exposure: Exposure, round: int, probe: bool, labels: Tensor) -> dict[str, Any]:
+    """How realistic this upload is."""
+    protocol = exposure.protocol
+    return {
+        "probe": probe,
+        "pictures": len(labels),
+        "labels": labels.tolist(),
+        "trained": round - 1,
+        "kind": protocol.kind,
+        "steps": protocol.steps,
+        "batch": protocol.batch,
+        "uploads": protocol.uploads,
+        "clip": protocol.clip,
+        "bound": protocol.bound,
+        "std": protocol.std,
+        "tampered": exposure.tampered,
+        "numbers": sum(tensor.numel() for tensor in exposure.received.values()),
+    }
+
+
+def loudness(exposure: Exposure, clean: Exposure | None) -> dict[str, float]:
+    """The noise's norm over that of the upload before noise, and both of them."""
+    whole = length(exposure.received)
+    if clean is None:
+        count = sum(tensor.numel() for tensor in exposure.received.values())
+        noise = exposure.protocol.std * math.sqrt(count)
+        signal = math.sqrt(max(whole**2 - noise**2, 1e-30))
+        bound = exposure.protocol.bound
+        signal = min(signal, bound) if exposure.protocol.clip == "whole-update" and bound else signal
+    else:
+        noise = length({name: tensor - clean.received[name] for name, tensor in exposure.received.items()})
+        signal = length(clean.received)
+    return {"norm": whole, "signal": signal, "noise": noise, "noise-to-signal": noise / max(signal, 1e-15)}
+
+
+def length(tensors: Mapping[str, Tensor]) -> float:
+    return math.sqrt(sum(float(tensor.double().square().sum()) for tensor in tensors.values()))

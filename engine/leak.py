@@ -1,0 +1,208 @@
+"""An attack from beginning to end: what an adversary had in hand, its guesses as they form, and how near they came.
+
+stage      the run's data and first weights                                      (stage.py)
+expose     one upload, recorded or probed, as one view saw it                    (breach.py)
+hunt       restarts of the attack side by side: they see the exposure alone      (attacks/)
+judge      the guess chosen by the attack's own objective, beside the truth      (metrics/)
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import queue
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from engine import pictures
+from engine.attacks import Attack, Prior
+from engine.case import Case, Larder, prepare, refuse
+from engine.desk import Crew
+from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
+from engine.loop import quiet_torch, round_s
+from engine.matching import matched, trivial
+from engine.metrics import METRICS, Metric
+from engine.records import Guess
+from engine.seeds import Seeds
+from engine.spec import AttackSpec
+from engine.stage import Stage, stage
+from engine.state import array
+
+WHILE_IT_FORMS = ("psnr", "ssim", "lpips")  # told for each moment
+
+
+def leak(
+    spec: AttackSpec,
+    larder: Larder | None = None,
+    *,
+    threads: int = 1,
+    device: str = "cpu",
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Event]:
+    """Everything an attack says, from its first event to its end; asked to stop, it ends without a word."""
+    began, larder = time.monotonic(), larder or Larder()
+    with quiet_torch(device), Crew(threads) as crew:
+        refuse(spec, larder)
+        scene = stage(spec.run)
+        yield Started(spec.id, spec.canonical(), {"classes": list(scene.spec.dataset.facts().classes)})
+        case = yield from prepare(spec, scene, larder, crew)
+        plain = {"psnr": many("psnr", trivial(case.truth), case.truth)}
+        yield Seen(spec.view, case.round, case.client, case.facts, tuple(map(png, case.truth)), plain)
+        prior = yield from learnt(spec, scene, larder)
+        paths: dict[int, list[Guess]] = {}
+        for restart, guess in hunt(spec, case, prior, crew, stop):
+            paths.setdefault(restart, []).append(guess)
+            if not stop():
+                yield pictured(spec.attack, restart, guess, case.truth)
+        if stop():
+            return
+        yield judge(spec.attack, paths, case.truth, scene.world.std)
+        yield Finished(0, round_s(time.monotonic() - began))
+
+
+# --- the attack --------------------------------------------------------------------------------------------
+
+
+def learnt(spec: AttackSpec, scene: Stage, larder: Larder) -> Generator[Event, None, Prior | None]:
+    """What the attack knows from public pictures: learnt once, then kept in the home."""
+    if not spec.attack.learns:
+        return None
+    asked = {name: value for name, value in spec.attack.values().items() if name in spec.attack.learns}
+    text = f"{spec.attack.name}:{sorted(asked.items())}:{scene.spec.dataset.values()}:{scene.spec.dataset.name}"
+    name = f"{spec.attack.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    if (kept := larder.prior(name)) is not None:
+        return {key: torch.from_numpy(values) for key, values in kept.items()}
+    data = scene.spec.dataset.load()
+    prior: Prior = {}
+    for fraction, known in spec.attack.learn(data.test_x[len(data.test_y) // 2 :], Seeds(0)):
+        prior = known
+        yield Step("learning from public pictures", fraction)
+    larder.keep_prior(name, {key: array(tensor) for key, tensor in prior.items()})
+    return prior
+
+
+def attacker(spec: AttackSpec, restart: int) -> Seeds:
+    """The attacker's own chance: nothing of the run's."""
+    digest = hashlib.sha256(f"attack:{spec.seed}:{restart}".encode()).digest()
+    return Seeds(int.from_bytes(digest[:8], "big"))
+
+
+def hunt(
+    spec: AttackSpec, case: Case, prior: Prior | None, crew: Crew, stop: Callable[[], bool]
+) -> Iterator[tuple[int, Guess]]:
+    """The guesses of all restarts as they come, each restart with a module of its own."""
+    heard: queue.SimpleQueue[tuple[int, Guess] | None] = queue.SimpleQueue()
+
+    def one(restart: int) -> None:
+        module = case.build(torch.Generator())
+        for guess in spec.attack.reconstruct(case.exposure, module, prior, attacker(spec, restart)):
+            heard.put((restart, guess))
+            if stop():
+                return
+
+    done = crew.begin(lambda: crew.each(one, range(spec.restarts)))
+    done.add_done_callback(lambda _: heard.put(None))
+    while (item := heard.get()) is not None:
+        yield item
+    done.result()
+
+
+def pictured(attack: Attack, restart: int, guess: Guess, truth: Tensor) -> Pictured:
+    places, shown = pairs(guess.pictures, truth)
+    return Pictured(
+        attack.name, guess.iteration, guess.of, restart, guess.loss,
+        tuple(map(png, shown)), places, many("psnr", shown, truth[list(places)]),
+    )  # fmt: skip
+
+
+def pairs(guess: Tensor, truth: Tensor) -> tuple[tuple[int, ...], Tensor]:
+    """The places of the originals that some guess belongs to, and those guesses in the same order."""
+    order = matched(guess, truth)
+    places = tuple(place for place, own in enumerate(order.tolist()) if own < len(guess))
+    return places, guess[order[list(places)]]
+
+
+# --- the verdict -------------------------------------------------------------------------------------------
+
+
+def judge(attack: Attack, paths: Mapping[int, Sequence[Guess]], truth: Tensor, std: Sequence[float]) -> Judged:
+    """The restart with the lowest loss, measured in every way there is."""
+    ends = {restart: path[-1] for restart, path in sorted(paths.items())}
+    best = min(ends, key=lambda restart: rank(ends[restart].loss))
+    end = ends[best]
+    places, _ = pairs(end.pictures, truth)
+    met = truth[list(places)]
+    path = [guess.pictures[matched(guess.pictures, met)] for guess in paths[best]]
+    state, reason = state_of(paths[best], attack.tolerance)
+    gauges = [part().fitted(std) for part in METRICS if not part.absent()]
+    return Judged(
+        attack=attack.name,
+        state=state,
+        reason=reason,
+        restart=best,
+        places=places,
+        labels=tuple(end.labels[matched(end.pictures, met)].tolist()),
+        numbers={gauge.name: over(gauge, path, met) for gauge in gauges},
+        trivial={gauge.name: over(gauge, [trivial(met)], met) for gauge in gauges},
+        curves={name: tuple(mean(many(name, moment, met)) for moment in path) for name in WHILE_IT_FORMS},
+        restarts=tuple(row(attack, paths[restart], truth) for restart in ends),
+        floor=end.yardstick.floor,
+    )
+
+
+def row(attack: Attack, path: Sequence[Guess], truth: Tensor) -> dict[str, float | str]:
+    """One restart's end."""
+    end = path[-1]
+    places, shown = pairs(end.pictures, truth)
+    psnr = mean(many("psnr", shown, truth[list(places)]))
+    return {
+        "loss": end.loss,
+        "left": end.yardstick.left(end.unexplained),
+        "state": state_of(path, attack.tolerance)[0],
+        "psnr": psnr,
+    }
+
+
+def state_of(path: Sequence[Guess], tolerance: float) -> tuple[str, str]:
+    """Whether the attack found what explains the upload, and if not, why: never a word about protection."""
+    first, last = path[0], path[-1]
+    if not (math.isfinite(last.loss) and math.isfinite(last.unexplained)):
+        return "diverged", "its numbers left every bound"
+    if last.unexplained > 1.05 * max(1.0, first.unexplained):
+        return "diverged", "it ended further from the upload than it began"
+    if last.yardstick.drowned:
+        return "not converged", "noise drowns the pictures: plain grey explains the upload as well as any"
+    left = last.yardstick.left(last.unexplained)
+    if left > tolerance:
+        return (
+            "not converged",
+            f"it leaves {min(left, 9.99):.0%} of what tells these pictures from plain grey unexplained",
+        )
+    return "converged", ""
+
+
+def rank(loss: float) -> float:
+    return loss if math.isfinite(loss) else math.inf
+
+
+def many(name: str, shown: Tensor, truth: Tensor) -> tuple[float, ...]:
+    metric = METRICS[name]()
+    return tuple(metric.measure(one, other) for one, other in zip(shown, truth, strict=False))
+
+
+def over(metric: Metric, path: Sequence[Tensor], truth: Tensor) -> tuple[float, ...]:
+    """One number a picture, over all the moments that were shown."""
+    counted = range(min(len(truth), len(path[-1])))
+    return tuple(metric.over([moment[place] for moment in path], truth[place]) for place in counted)
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def png(picture: Tensor) -> str:
+    return base64.b64encode(pictures.png(picture)).decode("ascii")

@@ -1,0 +1,67 @@
+"""Attacks as jobs: what they need of the home, and where what they learnt is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from engine.case import Larder, refuse
+from engine.errors import Damaged, LeakLensError
+from engine.events import Event, Kept, Payload
+from engine.leak import leak
+from engine.part import Problem
+from engine.runs import payloads
+from engine.runs.album import Album
+from engine.runs.home import Home
+from engine.runs.store import Store
+from engine.spec import AttackSpec
+
+PRIORS = "priors"  # the folder of what attacks learnt, beside those of runs
+
+
+class Pantry(Larder):
+    """The home, as far as an attack may look into it."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def states(self, run: str) -> Sequence[Kept]:
+        """What is still there: a finished run lets its checkpoints go."""
+        store = Store(self._home.path)
+        try:
+            told = [event for _, event in store.events(run)]
+        except LeakLensError:  # the run is not here: its rounds are played again
+            return ()
+        finally:
+            store.close()
+        kept = [event for event in told if isinstance(event, Kept) and event.kind == "state"]
+        whole = [event for event in kept if payloads.whole(self._home, run, event.name)]
+        return [replace(event, payload=payloads.read(self._home, run, event.name)) for event in whole]
+
+    def picture(self, name: str) -> bytes:
+        return Album(self._home).read(name)
+
+    def prior(self, name: str) -> Payload | None:
+        try:
+            return payloads.read(self._home, PRIORS, name) if payloads.whole(self._home, PRIORS, name) else None
+        except Damaged:  # it is learnt again
+            return None
+
+    def keep_prior(self, name: str, payload: Payload) -> None:
+        payloads.write(self._home, PRIORS, name, payload)
+
+
+def problems(spec: AttackSpec, home: Home) -> tuple[Problem, ...]:
+    """What stands in the way of this attack: shown before the click."""
+    try:
+        refuse(spec, Pantry(home))
+    except LeakLensError as error:
+        return (Problem(error.message, error.remedy),)
+    return ()
+
+
+def leak_json(spec: Mapping[str, Any], resume: Kept | None = None, *, home: Home, **how: Any) -> Iterator[Event]:
+    """An attack from its spec as JSON: what a worker calls. It keeps no checkpoint and always begins at the start."""
+    del resume
+    return leak(AttackSpec(**spec), Pantry(home), **how)

@@ -1,0 +1,110 @@
+"""Picture files as people bring them, drawn for a test: every kind that is taken, and what a plain PNG is."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from engine.pictures import PNG, SIDE
+
+Values = NDArray[Any]
+ADAM7 = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
+
+
+def scene(width: int = 24, height: int = 24) -> Image.Image:
+    """Four flat quarters: red, green, blue, black."""
+    values = np.zeros((height, width, 3), np.uint8)
+    values[: height // 2, : width // 2, 0] = 255
+    values[: height // 2, width // 2 :, 1] = 255
+    values[height // 2 :, : width // 2, 2] = 255
+    return Image.fromarray(values)
+
+
+def saved(picture: Image.Image, kind: str, **how: Any) -> bytes:
+    file = io.BytesIO()
+    picture.save(file, kind, **how)
+    return file.getvalue()
+
+
+def chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def chunks(file: bytes) -> list[tuple[bytes, bytes]]:
+    found, at = [], len(PNG)
+    while at < len(file):
+        length, kind = struct.unpack_from(">I4s", file, at)
+        found.append((kind, file[at + 8 : at + 8 + length]))
+        at += 12 + length
+    return found
+
+
+def joined(parts: list[tuple[bytes, bytes]]) -> bytes:
+    return PNG + b"".join(chunk(kind, body) for kind, body in parts)
+
+
+def drawn(values: Values, depth: int, colour: int, interlaced: bool = False, **more: bytes) -> bytes:
+    """A PNG written by hand: rows of (height, width or width * channels) in any depth."""
+    height, width = values.shape[:2]
+
+    def rows(part: Values) -> bytes:
+        wide = part.reshape(len(part), -1)
+        if depth < 8:
+            bits = np.unpackbits(wide.astype(np.uint8)[..., None], axis=2)[..., 8 - depth :]
+            wide = np.packbits(bits.reshape(len(part), -1), axis=1)
+        return b"".join(b"\0" + row.astype(">u2" if depth == 16 else "u1").tobytes() for row in wide)
+
+    passes = [values[y::dy, x::dx] for y, x, dy, dx in ADAM7] if interlaced else [values]
+    body = zlib.compress(b"".join(rows(part) for part in passes if part.size))
+    head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
+    between = [(kind.encode(), part) for kind, part in more.items()]
+    return joined([(b"IHDR", head), *between, (b"IDAT", body), (b"IEND", b"")])
+
+
+def announcing(width: int, height: int, kind: str) -> bytes:
+    """A tiny file that claims any size."""
+    if kind == "PNG":
+        return joined([(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)), *chunks(rgb())[1:]])
+    file = bytearray(saved(scene(), "JPEG"))
+    struct.pack_into(">HH", file, file.index(b"\xff\xc0") + 5, height, width)
+    return bytes(file)
+
+
+def rgb() -> bytes:
+    return saved(scene(), "PNG")
+
+
+def seen(file: bytes) -> Values:
+    """The pixels of a PNG, which must be plain."""
+    assert [kind for kind, _ in chunks(file)] == [b"IHDR", b"IDAT", b"IEND"]
+    with Image.open(io.BytesIO(file)) as picture:
+        assert (picture.mode, picture.info) == ("RGB", {})
+        assert picture.width == picture.height <= SIDE
+        return np.asarray(picture)
+
+
+FINE: dict[str, Callable[[], bytes]] = {
+    "rgb": rgb,
+    "rgba": lambda: saved(scene().convert("RGBA"), "PNG"),
+    "palette": lambda: saved(scene().quantize(8), "PNG"),
+    "rgb in 16 bits": lambda: drawn(np.asarray(scene()).astype(int) * 257, 16, 2),
+    "rgba in 16 bits": lambda: drawn(np.asarray(scene().convert("RGBA")).astype(int) * 257, 16, 6),
+    "interlaced": lambda: drawn(np.asarray(scene()), 8, 2, interlaced=True),
+    "optimised": lambda: saved(scene(), "PNG", optimize=True),
+    "with words": lambda: drawn(np.asarray(scene()), 8, 2, tEXt=b"Author\0somebody", zTXt=b"broken", iCCP=b"broken"),
+    "one frame of an animation": lambda: drawn(np.asarray(scene()), 8, 2, acTL=struct.pack(">II", 1, 0)),
+    "jpeg": lambda: saved(scene(), "JPEG", quality=95, subsampling=0),
+    "progressive jpeg": lambda: saved(scene(), "JPEG", quality=95, subsampling=0, progressive=True),
+    "cmyk jpeg": lambda: saved(scene().convert("CMYK"), "JPEG", quality=95),
+    "two pictures of a telephone": lambda: saved(
+        scene(), "MPO", save_all=True, append_images=[Image.new("RGB", (9, 9))], quality=95, subsampling=0
+    ),
+    "jpeg with a film behind it": lambda: saved(scene(), "JPEG", quality=95, subsampling=0) + b"ftypmp42\xff\xda" * 999,
+}
