@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import card, charts, compare, orders, question, state, words
+from app import card, charts, compare, leaks, orders, question, state, words
 from app.panels import accuracy, classes, epsilon
 from app.panels.base import Panel, Track
 from app.shown import ENDED, Shown, find, tracks_of
@@ -177,7 +177,8 @@ def _steps(main: Shown) -> None:
                     if name != main.method:
                         title = question.part_class("method", name).title
                         st.button(title, key=f"method:{name}", on_click=orders.change, args=({**spec, "method": name},))
-        st.button("What does the server see?", key="leak", disabled=True, help=words.SERVER_SEES_LATER)
+        if st.button("What does the server see?", key="leak", help=words.SERVER_SEES):
+            st.switch_page("screens/leak.py", query_params=leaks.of_run(main.spec))
 
 
 def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:

@@ -15,7 +15,8 @@ st.set_page_config(page_title=words.PRODUCT, layout="wide", initial_sidebar_stat
 st.html(theme.CSS)
 st.navigation(
     [
-        st.Page("screens/lab.py", title=words.LAB, default=True),
+        st.Page("screens/leak.py", title=words.LEAK, default=True),
+        st.Page("screens/lab.py", title=words.LAB),
         st.Page("screens/runs.py", title=words.RUNS),
         st.Page("screens/machine.py", title=words.MACHINE),
     ],

@@ -47,7 +47,7 @@ def _within_caps(spec: RunSpec, seeds: int, ids: Sequence[str]) -> None:
     rows = state.store().runs()
     alive = [row for row in rows if row.status in ("queued", "running")]
     known = {row.id for row in rows if row.status == "finished"} | {row.id for row in alive}
-    mine = sum(row.options.get("visitor") == state.visitor() for row in alive)
+    mine = sum(row.options.get("visitor") == state.visitor() and "attack" not in row.spec for row in alive)
     waiting = sum(row.status == "queued" for row in alive)
     more = sum(one not in known for one in ids)
     if refusal := classroom.refused(caps, spec.canonical(), mine, waiting, more, seeds):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from app import classroom, question, state, words, words_runs
+from app import classroom, leaks, question, state, words, words_leak, words_runs
 from engine.errors import LeakLensError, UnknownName
 from engine.runs.standing import Listed
 
@@ -26,6 +26,8 @@ class Result:
     unit: str = ""
     promised: bool = False  # whether an outsider's ε was told at all
     failure: str = ""
+    psnr: float | None = None  # of an attack: the mean over its pictures, and how it ended
+    ending: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class Row:
     @property
     def moving(self) -> bool:
         return self.listed.status in MOVING
+
+    @property
+    def attack(self) -> bool:
+        """Whether it looks for pictures in an upload, instead of training."""
+        return "attack" in self.listed.spec
 
     @property
     def deletable(self) -> bool:
@@ -94,11 +101,23 @@ def _written(spec: Mapping[str, Any]) -> str:
 def _said(written: str, ready: bool) -> tuple[str, str]:
     """The sentence, and what beside it is not as usual; titles and usual values are known once shelves are loaded."""
     spec = json.loads(written)
+    if "attack" in spec:
+        return _attack_said(spec, _title if ready else lambda part, name: name)
     return words_runs.question(spec, _title if ready else lambda part, name: name), _unusual(spec) if ready else ""
+
+
+def _attack_said(spec: Mapping[str, Any], title: words_runs.Title) -> tuple[str, str]:
+    run = question.flat(spec["run"]) if isinstance(spec.get("run"), Mapping) else {}
+    name = {part: title(part, str(run.get(part, ""))) for part in ("method", "model", "dataset")}
+    attack = spec["attack"]
+    called = title("attack", str(attack.get("name", "") if isinstance(attack, Mapping) else attack))
+    return words_leak.row_of_runs(spec, called, name["method"]), words_leak.beside(spec, name["model"], name["dataset"])
 
 
 def _title(part: str, name: str) -> str:
     try:
+        if part == "attack":
+            return leaks.attack_title(name)
         return question.part_class(part, name).title if name else ""
     except LeakLensError:  # of another version
         return name
@@ -132,12 +151,15 @@ def boiled(bodies: Sequence[Mapping[str, Any]]) -> Result:
     """The last word on each thing counts."""
     accuracy: float | None = None
     spent: Mapping[str, Any] = {}
+    psnr, ending = None, ""
     for body in bodies:
         kind = body.get("event")
         if kind == "measured" and (body["name"], body["who"]) == ("accuracy", "global"):
             accuracy = body["value"] if body["value"] is not None else accuracy
         elif kind == "spent" and body["view"] == "outsider":
             spent = body
+        elif kind == "judged" and (values := [one for one in body["numbers"].get("psnr", ()) if one is not None]):
+            psnr, ending = sum(values) / len(values), body["state"]
     last = bodies[-1] if bodies else {}
     failure = str(LeakLensError(last["reason"], last["remedy"])) if last.get("event") == "failed" else ""
-    return Result(accuracy, spent.get("epsilon"), spent.get("unit", ""), bool(spent), failure)
+    return Result(accuracy, spent.get("epsilon"), spent.get("unit", ""), bool(spent), failure, psnr, ending)

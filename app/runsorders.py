@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import streamlit as st
 
-from app import classroom, question, runslist, state, words_runs
+from app import classroom, leaks, question, runslist, state, words_runs
 from app.runslist import Row
 from engine.errors import BadInput, LeakLensError
 
@@ -40,6 +40,11 @@ def open_in_lab(row: Row) -> NoReturn:
     st.switch_page(
         "screens/lab.py", query_params={**question.link(settings_), **{key: ids[key] for key in ids if ids[key]}}
     )
+
+
+def open_in_leak(row: Row) -> NoReturn:
+    """To the Leak screen, with this attack and its control."""
+    st.switch_page("screens/leak.py", query_params=leaks.of_attack(row.listed.spec))
 
 
 def _twin(row: Row) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from app import runsorders, state, words, words_runs
+from app import runsorders, state, words, words_leak, words_runs
 from app.runslist import STOPPED, Result, Row
 
 BUTTONS_PX = 260
@@ -57,9 +57,11 @@ def draw(row: Row) -> None:
     listed, result = row.listed, row.result
     of = listed.spec.get("rounds")
     word, far = words_runs.state(listed.status, listed.round, of, listed.place)
+    if row.attack and listed.status != "queued":
+        far = ""  # it has no rounds
     bar = _bar(listed.round / of) if listed.status == "running" and of else ""
     asked = f"asked {listed.attempt} times" if listed.attempt > 1 else ""
-    notes = [f"run {row.id}", row.unusual, asked]
+    notes = [f"run {row.id}", row.unusual, words_leak.outcome(result.psnr, result.ending), asked]
     cells = {"state": _cell(word, far) + bar, **_numbers(result), **_facts(row)}
     with st.container(horizontal=True, vertical_alignment="top", key=f"row-{row.id}"):
         _text(row.sentence, notes, result.failure, cells)
@@ -113,12 +115,12 @@ def _buttons(row: Row) -> None:
     """The run's name stands in every label: seen by nobody, read aloud to who listens."""
     readable = bool(row.listed.spec)
     if readable and _button(words_runs.OPEN, row):
-        runsorders.open_in_lab(row)
+        runsorders.open_in_leak(row) if row.attack else runsorders.open_in_lab(row)
     if row.moving and row.mine:
         _button(words_runs.CANCEL, row, on_click=runsorders.cancel, args=(row,))
     if row.listed.status in STOPPED and row.mine and readable:
         _button(words_runs.GO_ON, row, on_click=runsorders.go_on, args=(row,))
-    if readable:
+    if readable and not row.attack:
         _pin(row)
     if row.deletable:
         _button(words_runs.DELETE, row, on_click=runsorders.ask_to_delete, args=([row.id],))

@@ -10,7 +10,7 @@ import hashlib
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -27,6 +27,7 @@ from engine.runs.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from engine.forecast import Forecast
+    from engine.spec import AttackSpec
 
 WATCHING_S = 5.0  # who looked at a run within it is watching it
 PINS = 8  # at most
@@ -125,6 +126,24 @@ def forecast_of(canonical: Mapping[str, Any]) -> Forecast:
     return _forecast(json.dumps(canonical, sort_keys=True))
 
 
+@st.cache_data(show_spinner=False, max_entries=3000)
+def _misfit(body: str) -> str:
+    import json
+
+    from engine.runs.fitting import problem
+    from engine.spec import AttackSpec
+
+    found = problem(AttackSpec(**json.loads(body)))
+    return f"{found.reason}. {found.remedy}." if found else ""
+
+
+def misfit_of(spec: AttackSpec) -> str:
+    """Why an attack cannot work, before the click; empty if it can."""
+    import json
+
+    return _misfit(json.dumps(spec.canonical(), sort_keys=True))
+
+
 # --- one visitor -----------------------------------------------------------------------------------------
 
 
@@ -168,6 +187,12 @@ def choose(changes: Mapping[str, Any]) -> None:
     now = {**settings(), **changes}
     remember("acted", True)  # the next pass is ours: its link is still the old one
     st.session_state.update(settings=question.settled(now), trouble="", told=[])
+
+
+def tie(key: str, value: Any, deed: Callable[[Any], None]) -> dict[str, Any]:
+    """What ties a widget to a value kept elsewhere: it shows it, and hands over what a visitor makes of it."""
+    st.session_state[key] = value
+    return {"key": key, "on_change": lambda: deed(st.session_state[key])}
 
 
 def remember(name: str, value: Any) -> None:
@@ -237,6 +262,33 @@ def _link() -> dict[str, str]:
     ids = {name: ",".join(values) for name, values in st.session_state.get("ids", {}).items() if values}
     seeds = {"seeds": str(recall("seeds", 1))} if recall("seeds", 1) != 1 else {}
     return {**question.link(settings()), **seeds, **ids}
+
+
+def in_address() -> dict[str, str]:
+    """What stands in the address, whoever wrote it."""
+    return {name: str(value) for name, value in st.query_params.items()}
+
+
+def news(screen: str) -> dict[str, str] | None:
+    """The link of a screen, where it is not the one we wrote: at a first visit, and after going back."""
+    params, seen = in_address(), recall(f"seen:{screen}")
+    if seen is not None and (recall("acted") or not params or params == seen):
+        return None
+    remember(f"seen:{screen}", params)
+    return params
+
+
+def sign(screen: str, found: Mapping[str, str]) -> None:
+    """Everything that a screen shows into its address."""
+    if in_address() != found:
+        st.query_params.from_dict(dict(found))
+    remember(f"seen:{screen}", dict(found))
+    remember("acted", False)
+
+
+def here() -> str:
+    """The address of this page with everything that stands in it."""
+    return f"{(st.context.url or '').partition('?')[0]}?{urlencode(st.query_params.to_dict())}"
 
 
 # --- runs, as a page shows them --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ BROKEN_SHELVES = (
     "The engine could not be loaded ({error}). Delete .venv and start `python3 -m app`: it installs everything anew."
 )
 GETTING_READY = "Getting ready: the form is here in a moment."
-LAB, RUNS, MACHINE = "Lab", "Runs", "Machine"
+LEAK, LAB, RUNS, MACHINE = "Leak", "Lab", "Runs", "Machine"
 
 VIEWS = ("outsider", "client", "aggregate", "server")  # the least seeing first
 SEES = {
@@ -67,9 +67,7 @@ NOT_COVERED = (
     "This is a simulation. A deployment needs secret cryptographic randomness.",
     "A server that breaks the rules is covered only where the noise is added inside the client.",
 )
-SERVER_SEES_LATER = (
-    "The leak screen is being built. It will show the pictures a server can get back from these uploads."
-)
+SERVER_SEES = "Choose a picture, and see what comes back out of one upload of this run."
 SHARED = "This dashboard is shared. One visitor may ask for at most: {limits}."
 PRIVATE_END, LEAKY_END = "more private", "more leaky"
 STORED = "A stored example, run on {made}."

@@ -9,7 +9,9 @@ import json
 import os
 import sys
 import traceback
+from argparse import Namespace
 from collections.abc import Sequence
+from typing import Any
 
 from engine.environment import ROOT, enter
 from engine.errors import LeakLensError
@@ -22,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     debug, as_json = "--debug" in words, "--json" in words
     _usable_streams()
     try:
-        asked = parser(words).parse_args(words)
+        asked = parser(words).parse_args(words, Namespace(page=_page))
         code = int(asked.does(asked))
         sys.stdout.flush()  # here, where a full disk can still be told
         return code
@@ -40,6 +42,13 @@ def main(arguments: Sequence[str]) -> int:
         else:
             trouble = LeakLensError(f"{type(error).__name__}: {error}", "This should not happen: --debug shows where")
         return _refused(trouble, 1, debug, as_json)
+
+
+def _page(store: Any, run: str) -> str:
+    """The dashboard makes the page that `export` writes; the rest of the engine knows no page."""
+    from app.page import page
+
+    return page(store, run)
 
 
 def _usable_streams() -> None:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine import breaking
+from engine import breaking, exporting
 from engine.asking import NUMBERS, PARTS, PRIVACY, described, literal, read_spec
-from engine.errors import BadInput, LeakLensError, NotBuiltYet, RunFailed, UnknownName, refusal
+from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
 from engine.following import say, watched
 from engine.part import hyphened
 from engine.report import epsilon_words, lines, report
@@ -67,8 +67,7 @@ def parser(words: Sequence[str] = ()) -> Parser:
         ("delete", delete, "remove a run and everything it kept"),
     ):
         command(name, does, words).add_argument("id")
-    export = command("export", not_built_yet, "one self-contained page of a run")
-    export.add_argument("rest", nargs=argparse.REMAINDER)
+    exporting.options(command("export", exporting.export, "one page that needs nothing else: pictures, curves, ε"))
     command("doctor", doctor, "what works on this machine")
     bench = command("bench", bench_all, "speed beside a peer, in the same run")
     bench.add_argument("names", nargs="*", metavar="NAME")
@@ -362,22 +361,20 @@ def bench_all(asked: argparse.Namespace) -> int:
 
 
 def make_gallery(asked: argparse.Namespace) -> int:
+    from engine.runs import leakgallery
     from engine.runs.gallery import chosen, make, row
 
-    rows = []
-    for name in chosen(asked.names):
+    rows, presets = [], [name for name in asked.names if name != leakgallery.NAME]
+    if not asked.names or len(presets) < len(asked.names):
+        rows += leakgallery.make(_threads(None))
+    for name in chosen(presets) if presets or not asked.names else ():
         rows.append(row(make(name, _threads(None))))
-        if not asked.json:
-            print("{name:<20} {id}  accuracy {accuracy:.1%}  {seconds:.1f} s".format_map(rows[-1]), flush=True)
     if asked.json:
         emit(rows)
+    for one in () if asked.json else rows:
+        said = "accuracy {accuracy:.1%}" if "accuracy" in one else "{attack} against {method}: {psnr:.1f} dB, {state}"
+        print(("{name:<20} {id}  " + said + "  {seconds:.1f} s").format_map(one))
     return 0
-
-
-def not_built_yet(asked: argparse.Namespace) -> int:
-    raise NotBuiltYet(
-        f"{asked.command}: not built yet", "It comes with the leak lab; `python3 -m engine --help` shows what is there"
-    )
 
 
 # --- words -------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -11,7 +12,11 @@ from torch import Tensor
 from engine.inversion import Riddle, moments
 from engine.records import Guess
 
-Objective = Callable[[Tensor, Mapping[str, Tensor]], Tensor]  # of the pictures, and the upload they would make
+PATIENCE, PROGRESS = 10, 0.01  # a walk by curvature stalls when ten rounds gain less than one part in a hundred
+INNER = 20  # steps of L-BFGS in one iteration, as in the papers
+HEARD = 60  # looks at the upload between two guesses: whoever wants to stop is heard then
+
+Objective = Callable[[Tensor], Tensor]  # of the pictures
 
 
 def grey_noise(riddle: Riddle, rng: torch.Generator, spread: float = 0.1) -> Tensor:
@@ -46,7 +51,7 @@ def descend(
     adam = torch.optim.Adam([pictures], lr=lr)
     yield guess(riddle, 0, iterations, start, labels, math.inf)
     for iteration in range(1, iterations + 1):
-        loss = objective(pictures, riddle.upload(pictures, labels))
+        loss = objective(pictures)
         (slope,) = torch.autograd.grad(loss, pictures)
         if kick is not None:
             slope = slope + kick()
@@ -57,6 +62,95 @@ def descend(
             pictures.clamp_(0, 1)
         if iteration in shown:
             yield guess(riddle, iteration, iterations, pictures, labels, float(loss.detach()))
+
+
+def newton(
+    riddle: Riddle,
+    start: Tensor,
+    belief: Tensor | None = None,
+    *,
+    iterations: int,
+    lr: float,
+    gain: float,
+    search: bool,
+    until: float,
+) -> Iterator[Guess]:
+    """L-BFGS on the squared distance without a box; at each moment that is shown, the lowest point so far.
+
+    start (m, ...) as the model reads it; belief (m, classes) holds logits of the labels that are looked for as well.
+    It ends early when nothing is gained any more, or when no more is open than `until`, or than the noise.
+    """
+    slope = Slope(riddle, start, belief, gain, until)
+    optimizer = torch.optim.LBFGS(
+        slope.leaves,
+        lr=lr,
+        max_iter=INNER,
+        tolerance_grad=0,  # its own are absolute: they would end a walk where the upload is small
+        tolerance_change=0,
+        line_search_fn="strong_wolfe" if search else None,
+    )
+    shown = moments(iterations, max(40, iterations * INNER // HEARD))
+    yield slope.guess(0, iterations)
+    mark, waited = math.inf, 0
+    for iteration in range(1, iterations + 1):
+        try:
+            optimizer.step(slope)
+        except FloatingPointError:
+            yield replace(slope.guess(iteration, iteration), loss=math.inf)
+            return
+        mark, waited = (slope.lowest, 0) if slope.lowest < (1 - PROGRESS) * mark else (mark, waited + 1)
+        if waited == PATIENCE and search:  # where slopes jump, as with ReLU, whole steps may still gain something
+            search, waited = False, 0
+            optimizer.param_groups[0]["line_search_fn"] = None
+        if over := slope.lowest <= slope.enough or waited == PATIENCE:
+            iterations = iteration
+        if over or iteration in shown:
+            yield slope.guess(iteration, iterations)
+        if over:
+            return
+
+
+class Slope:
+    """What L-BFGS asks for, again and again; remembers the lowest point it was asked about."""
+
+    def __init__(self, riddle: Riddle, start: Tensor, belief: Tensor | None, gain: float, until: float) -> None:
+        begin = [start] if belief is None else [start, belief]
+        self.riddle, self.gain = riddle, gain
+        self.leaves = [tensor.detach().clone(memory_format=torch.contiguous_format) for tensor in begin]
+        self.best = [leaf.clone() for leaf in self.leaves]
+        for leaf in self.leaves:
+            leaf.requires_grad_()
+        self.lowest = math.inf
+        noise = 1 - math.sqrt(1 - riddle.floor) if riddle.free else riddle.floor
+        self.enough = max(until, noise)  # a walk beyond the noise would explain the noise
+
+    def __call__(self) -> Tensor:
+        loss = apart(self.riddle, *self.read(self.leaves))
+        slopes = torch.autograd.grad(self.gain * loss, self.leaves)
+        for leaf, slope in zip(self.leaves, slopes, strict=True):
+            leaf.grad = slope.contiguous()
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise FloatingPointError
+        if value < self.lowest and self.lowest > self.enough:
+            self.lowest, self.best = value, [leaf.detach().clone() for leaf in self.leaves]
+        return self.gain * loss.detach()
+
+    def read(self, leaves: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        """Pixels, and classes or shares of belief in them."""
+        x, *belief = leaves
+        pictures = x * self.riddle.scale + self.riddle.mean
+        return pictures, belief[0].softmax(1) if belief else self.riddle.labels
+
+    def guess(self, iteration: int, iterations: int) -> Guess:
+        pictures, labels = self.read(self.best)
+        classes = labels.argmax(1) if labels.dim() == 2 else labels
+        return guess(self.riddle, iteration, iterations, pictures, classes, self.lowest)
+
+
+def apart(riddle: Riddle, pictures: Tensor, labels: Tensor) -> Tensor:
+    """The squared distance of their upload from what was received; the angle, where only the direction counts."""
+    return riddle.angle(pictures, labels) if riddle.free else riddle.distance(riddle.upload(pictures, labels))
 
 
 def guess(riddle: Riddle, iteration: int, iterations: int, pictures: Tensor, labels: Tensor, loss: float) -> Guess:

@@ -23,7 +23,7 @@ from engine.environment import OLDEST, ROOT, Wanted
 from engine.errors import Damaged, LeakLensError, NewerVersion, printable
 from engine.runs.database import MIGRATIONS, damaged, explain
 from engine.runs.holder import cores
-from engine.runs.home import MAKE_ROOM, Home, gigabytes, quota
+from engine.runs.home import MAKE_ROOM, PRIORS, Home, gigabytes, quota
 from engine.runs.standing import standings
 
 ESSENTIAL = ("python", "torch", "home", "store")  # nothing runs without them
@@ -235,7 +235,7 @@ def payloads() -> Finding:
         seen += 1
         bad += [] if _opens(file) else [file]
     named = _named(home)
-    present = {(file.parent.name, file.stem) for file in files}
+    present = {(file.parent.name, file.stem) for file in files if file.parent.name != PRIORS}
     stray = len(present - named.keys()) if named is not None else 0
     missing = [key for key, kind in (named or {}).items() if kind != "checkpoint" and key not in present]
     extent = f"{len(files)} files" if seen == len(files) else f"{len(files)} files, of which {seen} were opened"

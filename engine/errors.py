@@ -3,8 +3,7 @@
 LeakLensError
 ├── BadInput            a question that cannot be asked          exit code 2
 │   ├── UnknownName     a name that is on no shelf
-│   ├── MissingData     a data set that is not on this machine
-│   └── NotBuiltYet     a promised command that does not exist yet
+│   └── MissingData     a data set that is not on this machine
 ├── HomeError           the home of all state cannot be used     exit code 2
 │   ├── HomeUnwritable  no permission, or not a folder
 │   ├── HomeFull        no space, or over the quota
@@ -44,10 +43,6 @@ class UnknownName(BadInput):
 
 class MissingData(BadInput):
     """A data set that is not on this machine."""
-
-
-class NotBuiltYet(BadInput):
-    """A promised command that does not exist yet."""
 
 
 class HomeError(LeakLensError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import torch
@@ -75,7 +75,8 @@ class Riddle:
     def yardstick(self) -> Yardstick:
         grey = torch.full((self.many, *self.shape), 0.5)
         doubt = SURE * self.floor * math.sqrt(2 / self.count)
-        return Yardstick(self.unexplained(grey, self.labels), self.floor, doubt)
+        direct = first_linear(self.module) is not None
+        return Yardstick(self.unexplained(grey, self.labels), self.floor, doubt, direct)
 
     @cached_property
     def mean(self) -> Tensor:
@@ -165,6 +166,56 @@ class Riddle:
         inner = torch.stack([torch.dot(own, goal) for own, goal in pairs]).sum()
         length = torch.stack([torch.dot(own, own) for own, _ in pairs]).sum().clamp_min(1e-30).sqrt()
         return 1 - inner / (length * self.size.sqrt())
+
+    def angle(self, pictures: Tensor, labels: Tensor) -> Tensor:
+        """`turned` of the upload of these pictures; where it can be, without building the gradients of linear layers.
+
+        Such a gradient is δᵀ·a, of slopes δ (m, outputs) and inputs a (m, inputs): its products need no such matrix.
+        """
+        layers = self._linear
+        if not layers:
+            return self.turned(self.upload(pictures, labels))
+        self._heard.clear()
+        loss = functional.cross_entropy(self.module(self.normal(pictures)), labels)
+        rest = [name for name in self.parameters if name.rpartition(".")[0] not in layers]
+        outputs = [self._heard[name][1] for name in layers]
+        slopes = torch.autograd.grad(loss, [*outputs, *(self.parameters[name] for name in rest)], create_graph=True)
+        inner, length = list[Tensor](), list[Tensor]()
+        for name, slope in zip(layers, slopes, strict=False):
+            heard, summed = self._heard[name][0], slope.sum(0)
+            inner.append(((slope @ self.goal[f"{name}.weight"]) * heard).sum())
+            length.append(((slope @ slope.T) * (heard @ heard.T)).sum())
+            if f"{name}.bias" in self.goal:
+                inner.append(torch.dot(summed, self.goal[f"{name}.bias"]))
+                length.append(torch.dot(summed, summed))
+        for name, slope in zip(rest, slopes[len(layers) :], strict=True):
+            inner.append(torch.dot(slope.flatten(), self.goal[name].flatten()))
+            length.append(torch.dot(slope.flatten(), slope.flatten()))
+        sign = 1 if self.protocol.kind == "gradient" else -1
+        whole = torch.stack(length).sum().clamp_min(1e-30).sqrt() * self.size.sqrt()
+        return 1 - sign * torch.stack(inner).sum() / whole
+
+    @cached_property
+    def _heard(self) -> dict[str, tuple[Tensor, Tensor]]:
+        """Inputs and outputs of every linear layer, in the last pass."""
+        heard: dict[str, tuple[Tensor, Tensor]] = {}
+
+        def listen(name: str, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+            del module
+            heard[name] = (inputs[0], output)
+
+        for name in self._linear:
+            self.module.get_submodule(name).register_forward_hook(partial(listen, name))
+        return heard
+
+    @cached_property
+    def _linear(self) -> tuple[str, ...]:
+        """Linear layers, where one plain step lies between pictures and upload; none where it is more than that."""
+        plain = self.protocol.kind == "gradient" or (self.free or self.protocol.steps == 1)
+        if not plain or self.known or self.protocol.clip == "per-example" or self.protocol.local.weight_decay:
+            return ()
+        layers = [name for name, layer in self.module.named_modules() if isinstance(layer, nn.Linear)]
+        return tuple(name for name in layers if f"{name}.weight" in self.goal)
 
     def unexplained(self, pictures: Tensor, labels: Tensor) -> float:
         """The share of what was received that these pictures leave open: the same yardstick for every attack."""

@@ -32,6 +32,7 @@ from engine.spec import AttackSpec
 from engine.stage import Stage, stage
 from engine.state import array
 
+DIRECT = 0.1  # what may be left open where the first layer reads the pixels themselves
 WHILE_IT_FORMS = ("psnr", "ssim", "lpips")  # told for each moment
 
 
@@ -137,7 +138,7 @@ def judge(attack: Attack, paths: Mapping[int, Sequence[Guess]], truth: Tensor, s
     places, _ = pairs(end.pictures, truth)
     met = truth[list(places)]
     path = [guess.pictures[matched(guess.pictures, met)] for guess in paths[best]]
-    state, reason = state_of(paths[best], attack.tolerance)
+    state, reason = state_of(paths[best], attack.leaves)
     gauges = [part().fitted(std) for part in METRICS if not part.absent()]
     return Judged(
         attack=attack.name,
@@ -162,7 +163,7 @@ def row(attack: Attack, path: Sequence[Guess], truth: Tensor) -> dict[str, float
     return {
         "loss": end.loss,
         "left": end.yardstick.left(end.unexplained),
-        "state": state_of(path, attack.tolerance)[0],
+        "state": state_of(path, attack.leaves)[0],
         "psnr": psnr,
     }
 
@@ -177,7 +178,7 @@ def state_of(path: Sequence[Guess], tolerance: float) -> tuple[str, str]:
     if last.yardstick.drowned:
         return "not converged", "noise drowns the pictures: plain grey explains the upload as well as any"
     left = last.yardstick.left(last.unexplained)
-    if left > tolerance:
+    if left > max(tolerance, DIRECT if last.yardstick.direct else 0):
         return (
             "not converged",
             f"it leaves {min(left, 9.99):.0%} of what tells these pictures from plain grey unexplained",

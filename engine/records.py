@@ -129,6 +129,7 @@ class Yardstick:
     grey: float  # the share that plain grey pictures leave open
     floor: float  # the share that is noise, which nobody could explain
     doubt: float  # by how much the noise may move such a share
+    direct: bool  # whether the first layer reads the pixels themselves: then little left open is little wrong
 
     @property
     def drowned(self) -> bool:

@@ -25,6 +25,7 @@ SHELVES: Mapping[str, Shelf[Any]] = {
     "dataset": DATASETS,
     "model": MODELS,
     "partition": PARTITIONS,
+    "attack": ATTACKS,
 }
 FORMAT = 1  # raised when the same spec would give other results
 

@@ -31,7 +31,19 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "bench": (*GROUND, *LADDER, "runs", "environment"),
     "doctor": (*GROUND, *LADDER, "runs", "environment"),
     "breaking": ("spec", "case", "asking", "runs"),
-    "commands": (*GROUND, *LADDER, "asking", "breaking", "following", "runs", "bench", "doctor", "environment"),
+    "exporting": ("runs",),
+    "commands": (
+        *GROUND,
+        *LADDER,
+        "asking",
+        "breaking",
+        "exporting",
+        "following",
+        "runs",
+        "bench",
+        "doctor",
+        "environment",
+    ),
     "following": ("runs", "spec"),
     "__main__": ("commands", "environment"),
 }
@@ -40,8 +52,8 @@ LAZY = {"torchvision", "lpips"}  # engine: inside a function only
 # none of them loads torch
 LIGHT = ("engine", "engine.environment", "engine.errors", "engine.events", "engine.runs.store", "engine.runs.gallery")
 BANNED = {"utils", "helpers", "common", "manager"}
-SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/(environment|commands|following)\.py")
-WRITERS = re.compile(r"engine/(runs|bench)/.*|engine/(breaking|doctor|environment)\.py|(.*/)?__main__\.py")
+SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/(environment|commands|exporting|following)\.py")
+WRITERS = re.compile(r"engine/(runs|bench)/.*|engine/(breaking|doctor|environment|exporting)\.py|(.*/)?__main__\.py")
 WRITING = {"write_text", "write_bytes", "touch", "tofile", "savetxt", "savez", "savez_compressed", "save_file"}
 OPENING = {"open", "ZipFile", "GzipFile", "BZ2File", "LZMAFile"}
 SEEDING = {"manual_seed", "manual_seed_all"}

@@ -28,7 +28,7 @@ class Analytic(Attack):
     """Computes the picture from the gradient of a linear first layer, exactly and at once. No search, no luck."""
 
     chance: ClassVar[bool] = False
-    tolerance: ClassVar[float] = 0.05  # noise is spread over all pixels alike
+    leaves: ClassVar[float] = 0.05  # noise is spread over all pixels alike
 
     def misfit(self, world: World, module: nn.Module) -> str:
         del world

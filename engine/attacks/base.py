@@ -23,7 +23,7 @@ class Attack(Part):
     chance: ClassVar[bool] = True  # whether another restart gives another answer
     # What a converged attack may leave open, of what plain grey would: so little that the picture is the victim's.
     # Squared distances go down to rounding; angles are held up by the smoothness that is asked for beside them.
-    tolerance: ClassVar[float] = 3e-4
+    leaves: ClassVar[float] = 3e-4
     learns: ClassVar[tuple[str, ...]] = ()  # fields that `learn` depends on; none: it learns nothing
 
     @abstractmethod

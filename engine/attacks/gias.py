@@ -30,7 +30,7 @@ SLOW = 1e-3  # of the generator's weights, while it learns and while it bends
 class Gias(Attack):
     """Knows from public pictures what pictures look like, and looks among such first. Helps where little comes."""
 
-    tolerance: ClassVar[float] = 0.06
+    leaves: ClassVar[float] = 0.06
     learns: ClassVar[tuple[str, ...]] = ("epochs",)
 
     iterations: int = Field(300, ge=1, le=100_000, title="iterations", description="Steps in search of the code.")
@@ -80,7 +80,7 @@ class Gias(Attack):
             adam = torch.optim.Adam(moving, lr=lr)
             for step in range(steps):
                 pictures = functional_call(drawer, weights, (code,))
-                loss = riddle.turned(riddle.upload(pictures, labels)) / usual + self.smoothness * roughness(pictures)
+                loss = riddle.angle(pictures, labels) / usual + self.smoothness * roughness(pictures)
                 for tensor, slope in zip(moving, torch.autograd.grad(loss, moving), strict=True):
                     tensor.grad = slope
                 adam.param_groups[0]["lr"] = lr * cosine(step / steps)

@@ -45,7 +45,7 @@ class Imprint(Attack):
 
     malicious: ClassVar[bool] = True
     chance: ClassVar[bool] = False
-    tolerance: ClassVar[float] = 0.05
+    leaves: ClassVar[float] = 0.05
 
     bins: int = Field(
         128, ge=2, le=1024, title="bins", description="How finely brightness is sorted: one picture a bin is exact."

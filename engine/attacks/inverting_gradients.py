@@ -5,7 +5,7 @@ Paper → here:  1 - cos → turned,  α_TV → smoothness,  signed Adam → sig
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import ClassVar
 
 from pydantic import Field
@@ -22,7 +22,7 @@ from engine.seeds import Seeds
 class InvertingGradients(Attack):
     """Compares only the direction of gradients, so it works on networks with ReLU and on trained ones."""
 
-    tolerance: ClassVar[float] = 0.06
+    leaves: ClassVar[float] = 0.06
     iterations: int = Field(1600, ge=1, le=100_000, title="iterations", description="Steps of the descent.")
     lr: float = Field(0.1, gt=0, le=10, title="step", description="How far every pixel moves in one step, at first.")
     smoothness: float = Field(
@@ -33,8 +33,8 @@ class InvertingGradients(Attack):
         del prior
         riddle = Riddle.of(exposure, module)
 
-        def angle(pictures: Tensor, sent: Mapping[str, Tensor]) -> Tensor:
-            return riddle.turned(sent) + self.smoothness * roughness(pictures)
+        def angle(pictures: Tensor) -> Tensor:
+            return riddle.angle(pictures, riddle.labels) + self.smoothness * roughness(pictures)
 
         start = grey_noise(riddle, seeds.rng("start"))
         return descend(riddle, start, angle, iterations=self.iterations, lr=self.lr, pace=stairs, signed=True)

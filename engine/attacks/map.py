@@ -5,7 +5,7 @@ Paper → here:  ||u - T(f(x))||² / 2s² → distance,  total variation prior �
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -39,8 +39,8 @@ class Map(Attack):
         # both sides of the log posterior, times twice the variance over the size of the upload
         weight = 2 * self.smoothness * riddle.floor * pixels / numbers
 
-        def posterior(pictures: Tensor, sent: Mapping[str, Tensor]) -> Tensor:
-            open_ = riddle.distance(sent)
+        def posterior(pictures: Tensor) -> Tensor:
+            open_ = riddle.distance(riddle.upload(pictures, riddle.labels))
             return open_ + weight * roughness(pictures) if weight else open_
 
         start = grey_noise(riddle, seeds.rng("start"))

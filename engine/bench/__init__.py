@@ -7,7 +7,18 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-BENCHES = ("rounds-mlp", "rounds-lenet", "dp-step", "first-accuracy", "store", "memory", "ui")
+BENCHES = (
+    "rounds-mlp",
+    "rounds-lenet",
+    "dp-step",
+    "first-accuracy",
+    "store",
+    "memory",
+    "inversion",
+    "restarts",
+    "first-picture",
+    "ui",
+)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from engine.errors import HomeError, HomeFull, HomeUnwritable, refusal, shown
 
 ROOT = Path(__file__).resolve().parents[2]
 QUOTA_GB = 20.0
+PRIORS = "priors"  # beside the folders of runs: what attacks learnt from public pictures
 RESERVE = 8_000_000  # bytes of the disk that runs leave free: the store must always be able to write its rows
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -13,11 +13,9 @@ from engine.leak import leak
 from engine.part import Problem
 from engine.runs import payloads
 from engine.runs.album import Album
-from engine.runs.home import Home
+from engine.runs.home import PRIORS, Home
 from engine.runs.store import Store
 from engine.spec import AttackSpec
-
-PRIORS = "priors"  # the folder of what attacks learnt, beside those of runs
 
 
 class Pantry(Larder):

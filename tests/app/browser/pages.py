@@ -41,7 +41,7 @@ class Lab:
     def visit(self, link: str = "", **settings: Any) -> Lab:
         """Open a link, or the Lab with some settings, and wait for the form."""
         query = urlencode({name.replace("_", "-"): value for name, value in settings.items()})
-        self.page.goto(link or f"{self.address}/?{query}".rstrip("?"))
+        self.page.goto(link or f"{self.address}/lab?{query}".rstrip("?"))
         return self.settled()
 
     def settled(self) -> Lab:

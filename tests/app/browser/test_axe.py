@@ -14,7 +14,8 @@ from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
 
-SCREENS = ("stored", "running", "runs", "machine")
+SCREENS = ("leak", "leaking", "stored", "running", "runs", "machine")
+LEAK = "/?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
 SIDES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 BAD = ("serious", "critical")
 LOOK = """async ([bad, known]) => {
@@ -52,6 +53,16 @@ class Finding:
 
 def tour(lab: Lab, server: Server) -> Iterator[str]:
     """Every screen in one tab, each named once it is there."""
+    lab.page.goto(server.address)
+    expect(lab.page.get_by_role("img").first).to_be_visible()
+    yield "leak"
+    lab.page.goto(f"{server.address}{LEAK}")
+    expect(lab.page.get_by_text("Pictures in the upload")).to_be_visible()
+    if (attack := lab.page.locator(".st-key-leak-attack button")).count():
+        attack.click()
+    expect(lab.page.locator("table").first).to_be_visible()
+    expect(lab.page.locator(".st-key-chart-psnr")).to_be_visible()
+    yield "leaking"
     expect(lab.visit().chart().locator(".main-svg").first).to_be_visible()
     yield "stored"
     lab.visit(**LONG, seed=12).ask()

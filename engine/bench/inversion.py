@@ -1,0 +1,79 @@
+"""Iterations a second of Inverting Gradients on LeNet-5, beside the package `breaching` on the same target.
+
+The peer is an extra that nothing else needs: `pip install --no-deps breaching==0.1.2 hydra-core omegaconf`, with
+antlr4-python3-runtime 4.9.3. Without it our side is measured alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import torch
+from torch import nn
+
+from engine.attacks.inverting_gradients import InvertingGradients
+from engine.bench import Row
+from engine.bench.clock import race
+from engine.breach import probe, victim
+from engine.desk import Crew, steady
+from engine.records import Exposure
+from engine.seeds import Seeds
+from engine.spec import RunSpec
+from engine.stage import Stage, stage
+from engine.vision import torchvision
+
+ITERATIONS = 120
+QUESTION = RunSpec(method="fedsgd", dataset="cifar10", model="lenet5", clients=10, sampled=5, epochs=1, rounds=1)
+PROMISE = "at least as many iterations/s as breaching"
+
+
+def measure() -> Row:
+    steady()
+    scene = stage(QUESTION)
+    data = scene.spec.dataset.load()
+    with Crew(1) as crew:
+        exposure = probe(scene, [], victim(scene, 1, data.test_x[:1], data.test_y[:1]), "server", crew)
+    attack = InvertingGradients(iterations=ITERATIONS)
+    module = scene.world.build(torch.Generator())
+
+    def ours() -> None:
+        for _ in attack.reconstruct(exposure, module, None, Seeds(0)):
+            pass
+
+    peer = breaching(scene, exposure)
+    found = race(ours, peer or ours, turns=5)
+    told = {"iterations/s": ITERATIONS / min(found.ours)}
+    if peer is None:
+        return Row("inversion", told, promise=f"{PROMISE}; breaching is not installed", kept=None)
+    return Row(
+        "inversion", told, {"iterations/s": ITERATIONS / min(found.peer)}, found.ratio, PROMISE, found.ratio >= 1
+    )
+
+
+def breaching(scene: Stage, exposure: Exposure) -> Callable[[], object] | None:
+    """The same attack, target, labels and number of iterations; None where the package is not there."""
+    torchvision()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import breaching as package  # type: ignore[import-not-found,unused-ignore]
+
+            logging.disable(logging.INFO)
+            wanted = package.get_attack_config("invertinggradients")
+    except ImportError:
+        return None
+    wanted.optim.max_iterations, wanted.optim.callback = ITERATIONS, 1_000_000
+    wanted.regularization.total_variation.scale = 0.01
+    module = scene.world.build(torch.Generator())
+    setup = {"device": torch.device("cpu"), "dtype": torch.float}
+    attacker = package.attacks.prepare_attack(module, nn.CrossEntropyLoss(), wanted, setup)
+    told = SimpleNamespace(
+        shape=exposure.shape, mean=exposure.protocol.mean, std=exposure.protocol.scale, modality="vision"
+    )
+    payload = [{"parameters": list(exposure.sent.values()), "buffers": None, "metadata": told}]
+    facts = {"num_data_points": 1, "labels": torch.tensor([3]), "local_hyperparams": None}
+    shared = [{"gradients": list(exposure.received.values()), "buffers": None, "metadata": facts}]
+    return lambda: attacker.reconstruct(payload, shared, {})

@@ -1,0 +1,152 @@
+"""The question of the Leak screen: its link, its columns, and the attacks it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app import leaks, question, words_leak
+from app.leaks import NONE, OF_RUN, Leak
+from engine.runs.fitting import problem
+from engine.spec import AttackSpec, RunSpec
+
+
+@pytest.fixture
+def usual() -> Leak:
+    return leaks.usual()
+
+
+def test_a_link_holds_everything(usual: Leak) -> None:
+    asked = replace(
+        usual, whose="test-3", many=2, eyes="client", when="last", against=(NONE, "dp-fedavg:1"), attacks=("map",),
+        restarts=3, iterations=40, chance=7, run={**usual.run, "epochs": 5, "model": "lenet5"},
+    )  # fmt: skip
+    asked = leaks.settled(asked)
+    assert leaks.read_link(leaks.link(asked)) == (asked, [])
+    assert leaks.read_link({}) == (usual, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("whose", "cat.png", "whose = cat.png cannot be meant"),
+        ("many", "9", "many = 9 cannot be meant"),
+        ("many", "-1", "many = -1 cannot be meant"),
+        ("eyes", "god", "eyes = god cannot be meant"),
+        ("when", "yesterday", "when = yesterday cannot be meant"),
+        ("against", "none,magic:1", "There is no protection magic:1 here"),
+        ("against", "udp-fedavg:loud", "There is no protection udp-fedavg:loud here"),
+        ("attacks", "map,hope", "There is no attack hope here"),
+        ("restarts", "1000000", "restarts = 1000000 cannot be meant"),
+        ("model", "brain", "There is no model brain here"),
+        ("weather", "fine", "knows no setting weather"),
+    ],
+)
+def test_nonsense_has_its_sentence(usual: Leak, name: str, value: str, said: str) -> None:
+    found, told = leaks.read_link({**leaks.link(usual), name: value})
+    assert len(told) == 1 and said in told[0]
+    assert leaks.cells(found)
+
+
+def test_too_many_columns_are_cut(usual: Leak) -> None:
+    many = ",".join(f"udp-fedavg:{level}" for level in range(1, 20))
+    found, told = leaks.read_link({**leaks.link(usual), "against": many})
+    assert len(found.against) == leaks.MOST_COLUMNS and "at most" in told[0]
+
+
+def test_a_round_may_be_named_by_its_number(usual: Leak) -> None:
+    found, told = leaks.read_link({**leaks.link(usual), "when": "3"})
+    asked = leaks.cells(found)[0].spec
+    assert not told and asked is not None and asked.round == 3
+
+
+def test_the_control_is_always_there(usual: Leak) -> None:
+    shown = leaks.columns(replace(usual, against=("udp-fedavg:0.1",)))
+    assert [one.key for one in shown] == [NONE, "udp-fedavg:0.1"]
+    assert shown[0].spec.method.unit() is None
+    assert shown[1].spec.method.noise == 0.1 and shown[1].spec.method.noise_split == "full-local"  # type: ignore[attr-defined]
+
+
+def test_two_names_of_one_run_are_one_column(usual: Leak) -> None:
+    shown = leaks.columns(replace(usual, against=(NONE, OF_RUN, "fedavg", "udp-fedavg:1", "udp-fedavg:1.0")))
+    assert [one.key for one in shown] == [NONE, "udp-fedavg:1"]
+
+
+def test_only_the_protection_differs_between_columns(usual: Leak) -> None:
+    bare = [{**one.spec.canonical(), "method": ""} for one in leaks.columns(usual)]
+    assert len(bare) == len(leaks.AGAINST) and all(one == bare[0] for one in bare)
+
+
+def test_equal_questions_are_equal_attacks(usual: Leak) -> None:
+    fewer = replace(usual, against=(NONE, "udp-fedavg:0.001"), attacks=("map",))
+    ids = {one.id for one in leaks.cells(usual)}
+    assert {one.id for one in leaks.cells(fewer)} < ids
+    other = replace(fewer, whose="test-1")
+    assert not {one.id for one in leaks.cells(other)} & ids
+
+
+def test_neighbours_come_in_the_same_upload(usual: Leak) -> None:
+    assert replace(usual, whose="test-3", many=3).pictures == ("test-3", "test-4", "test-5")
+    own = "own-0123456789abcdef-2"
+    assert replace(usual, whose=own, many=2).pictures == (own, "test-0")
+
+
+def test_what_answers_at_once_comes_first_then_the_control(usual: Leak) -> None:
+    asked = leaks.in_order(leaks.cells(usual))
+    order = [(one.attack, one.column) for one in asked]
+    many = len(leaks.columns(usual))
+    assert {attack for attack, _ in order[:many]} == {"analytic"}
+    assert {column for _, column in order[many : many + 2]} == {NONE}
+    assert len(order) == len(set(order)) == len(leaks.cells(usual))
+
+
+def test_iterations_are_asked_of_searches_only(usual: Leak) -> None:
+    found = {one.attack: one.spec for one in leaks.cells(replace(usual, iterations=20))}
+    assert found["map"] and found["map"].attack.iterations == 20  # type: ignore[attr-defined]
+    assert found["analytic"] and "iterations" not in type(found["analytic"].attack).model_fields
+
+
+def test_the_default_grid_fits_its_model() -> None:
+    asked = leaks.default_cells()
+    assert len(asked) >= 8 and len({one.id for one in asked}) == len(asked)
+    assert asked[0].run.method.unit() is None
+    assert all(problem(one) is None for one in asked)
+
+
+def test_what_the_server_sees_of_a_run_is_that_run() -> None:
+    spec = RunSpec(method="udp-fedavg", rounds=7, model="lenet5")
+    found, told = leaks.read_link(leaks.of_run(spec.canonical()))
+    keys = {one.key: one.spec.id for one in leaks.columns(found)}
+    twin = question.twin_of(spec)
+    assert not told and twin and keys == {NONE: twin.id, OF_RUN: spec.id}
+
+
+def test_an_undefended_run_is_shown_beside_protections() -> None:
+    found, _ = leaks.read_link(leaks.of_run(RunSpec(rounds=7).canonical()))
+    assert [one.key for one in leaks.columns(found)] == list(leaks.AGAINST)
+
+
+@pytest.mark.parametrize("method", ["fedavg", {"name": "udp-fedavg", "noise": 0.1, "noise-split": "full-local"}])
+def test_an_attack_of_the_list_opens_as_itself(method: str | dict[str, object]) -> None:
+    run = RunSpec(method=method, model="lenet5", rounds=5)
+    spec = AttackSpec(run=run, attack={"name": "map", "iterations": 30}, pictures=("test-4", "test-5"), restarts=2)
+    found, told = leaks.read_link(leaks.of_attack(spec.canonical()))
+    assert not told and spec.id in {one.id for one in leaks.cells(found)}
+
+
+def test_old_links_are_told_from_new_ones(usual: Leak) -> None:
+    assert leaks.elsewhere({"method": "udp-fedavg"}) and leaks.elsewhere({"run": "0123456789ab"})
+    assert not leaks.elsewhere({}) and not leaks.elsewhere(leaks.link(usual))
+
+
+def test_titles_before_the_shelves_are_loaded_are_the_real_ones() -> None:
+    for name, title in words_leak.TITLES.items():
+        found = leaks.attack_title(name) if name in leaks.attack_names() else question.part_class("method", name).title
+        assert title == found
+    assert set(leaks.ATTACKS) | {leaks.NOISY} == set(words_leak.TITLES)
+
+
+def test_a_column_has_its_name_before_the_shelves_are_loaded(usual: Leak) -> None:
+    for one in leaks.columns(usual):
+        assert leaks.key_of(one.spec.canonical()["method"]) == one.key
