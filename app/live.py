@@ -177,7 +177,7 @@ def _steps(main: Shown) -> None:
                     if name != main.method:
                         title = question.part_class("method", name).title
                         st.button(title, key=f"method:{name}", on_click=orders.change, args=({**spec, "method": name},))
-        if st.button("What does the server see?", key="leak", help=words.SERVER_SEES):
+        if st.button("What does the server see?", key="to-leak", help=words.SERVER_SEES):
             st.switch_page("screens/leak.py", query_params=leaks.of_run(main.spec))
 
 

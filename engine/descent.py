@@ -14,7 +14,7 @@ from engine.records import Guess
 
 PATIENCE, PROGRESS = 10, 0.01  # a walk by curvature stalls when ten rounds gain less than one part in a hundred
 INNER = 20  # steps of L-BFGS in one iteration, as in the papers
-HEARD = 60  # looks at the upload between two guesses: whoever wants to stop is heard then
+HEARD = 50  # looks at the upload between two guesses: whoever wants to stop is heard then
 
 Objective = Callable[[Tensor], Tensor]  # of the pictures
 

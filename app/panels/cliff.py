@@ -14,7 +14,7 @@ from app.panels.base import axis, figure
 
 LEAST, MOST = 0.001, 10.0  # noise over signal at the ends of the series, where the clip binds
 SYMBOLS = {"converged": "circle", "not converged": "x-thin-open", "diverged": "triangle-up-open"}
-CLOSE = 0.05  # what is this near an end of the region is inside
+CLOSE = 0.05  # what is this near an end of the region stands on it: gone there already is gone before
 ROOM = 1.6  # beyond the outermost points
 HEIGHT = 430
 CEILING = 60.0  # dB: a picture that is back to the last shade; what lies above is drawn here
@@ -62,9 +62,9 @@ class Cliff:
         last, first = self.last_open, self.first_held
         if first is None:
             return ""
-        if first.ratio < region[0] * (1 - CLOSE):
+        if first.ratio <= region[0] * (1 + CLOSE):
             return "sooner"
-        return "later" if last and last.ratio > region[1] * (1 + CLOSE) else "inside"
+        return "later" if last and last.ratio >= region[1] * (1 - CLOSE) else "inside"
 
 
 def levels(parameters: int, many: int = 9) -> tuple[float, ...]:

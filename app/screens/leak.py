@@ -6,7 +6,7 @@ import html
 
 import streamlit as st
 
-from app import ask, leak_ask, leak_orders, leak_watch, leaks, state, words_leak
+from app import ask, leak_ask, leak_more, leak_orders, leak_watch, leaks, state, words_leak
 from engine.errors import LeakLensError
 
 
@@ -30,6 +30,7 @@ def page() -> None:
     _arrive()
     leak_ask.form()
     leak_watch.panel()
+    leak_more.panels()
     state.sign("leak", leaks.link(leak_orders.leak()))
 
 

@@ -18,6 +18,7 @@ from engine.environment import ROOT
 from engine.errors import RunFailed
 
 PATIENCE_S = 60.0
+CHARTS = ("plotly_chart", "components.v2.component")  # a chart, or the grid of pictures
 CORES = 2  # that the promises speak of
 DRIVEN = "[server]\nenableAgentApi = true\nheadless = true\n[browser]\ngatherUsageStats = false\n"
 PEER = """
@@ -160,7 +161,7 @@ class Page:
 
     @property
     def charts(self) -> int:
-        return sum(one["type"] == "plotly_chart" for one in self._nodes())
+        return sum(one["type"] in CHARTS for one in self._nodes())
 
     def wait_for(self, key: str) -> None:
         """Until a widget is there."""

@@ -80,7 +80,7 @@ class Visitor:
 
     def _at_home(self, page: Page) -> None:
         if "run" not in page.keys:
-            self.took.append(page.ask(page=""))
+            self.took.append(page.ask(page="lab"))
 
 
 def lesson(

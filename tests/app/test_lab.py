@@ -131,7 +131,7 @@ def test_a_finished_run_shows_its_result_and_the_next_steps(lab: AppTest, first:
     assert body["guarantee"]["reason"].split("'")[0][:40].lower() in told.lower()
     for line in words.NOT_COVERED:
         assert any(line in one.value for one in lab.markdown)
-    assert not lab.button(key="leak").disabled
+    assert not lab.button(key="to-leak").disabled
     clicked(lab, "step:Half the noise")
     assert spec_in(lab).method.noise == first.spec["method"]["noise"] / 2  # type: ignore[attr-defined]
     assert lab.session_state["ids"]["pins"] == (first.id,)

@@ -91,7 +91,8 @@ def test_a_point_appears_as_soon_as_one_attack_is_over() -> None:
         ((31, 30, 14, 14), (0, 0.03, 0.3, 3), "inside", "It still does at noise / signal 0.03. From 0.3 on"),
         ((31, 14, 14, 14), (0, 0.03, 0.3, 3), "sooner", "31.0 dB. From 0.03 on"),
         ((31, 30, 30, 14), (0, 0.03, 2.0, 3), "later", "at noise / signal 2. From 3 on"),
-        ((31, 30, 14, 14), (0, 0.03, 0.0995, 3), "inside", "From 0.1 on"),
+        ((31, 30, 14, 14), (0, 0.03, 0.101, 3), "sooner", "From 0.1 on"),
+        ((31, 30, 30, 14), (0, 0.03, 0.99, 3), "later", "at noise / signal 0.99. From 3 on"),
         ((31, 30, 30, 30), (0, 0.03, 0.3, 3), "", "At every noise measured here it does so, too."),
         ((31, 14, 30, 14), (0, 0.03, 0.3, 3), "inside", "at noise / signal 0.3. From 3 on"),
     ],
@@ -153,7 +154,7 @@ def test_a_perfect_copy_does_not_flatten_the_rest() -> None:
     found = drawn(measured(154, 30, 14, 14))
     marks = next(trace for trace in found["data"] if trace.get("text"))
     assert list(marks["y"]) == [cliff.CEILING, 30] and marks["text"][0].startswith("154.0 dB")
-    assert found["layout"]["yaxis"]["ticktext"][-1] == words_leak_more.OR_MORE == f"{cliff.CEILING:g} or more"
+    assert found["layout"]["yaxis"]["ticktext"][-1] == words_leak_more.OR_MORE == f"≥ {cliff.CEILING:g}"
     assert "ticktext" not in drawn(measured(31, 30, 14, 14))["layout"]["yaxis"]
 
 

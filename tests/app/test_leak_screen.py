@@ -190,7 +190,9 @@ def test_a_finished_grid_says_what_happened(small: Leak) -> None:
     assert "What would have been seen: one picture alone in an upload" in text(page)
     assert "30.0 / 0.50 / 0.25" in text(page) and "14.0 / 0.10 / 0.80" in text(page)
     assert states(page)[0] == ["converged · leaks", "did not converge"]
-    assert len(page.get("plotly_chart")) == 1 and grid(page)["moments"] == 3
+    assert (
+        len(page.get("plotly_chart")) == 2 and grid(page)["moments"] == 3
+    )  # the curves, and the cliff before it is measured
     assert not [one for one in page.button if one.key in ("leak-attack", "leak-cancel")]
 
 
@@ -334,7 +336,7 @@ def test_old_links_reach_the_lab() -> None:
 def test_the_lab_leads_to_what_the_server_sees(screen: Screen) -> None:
     page = screen("lab")
     spec = RunSpec(**page.session_state["ids"] and gallery.examples()[0].spec)
-    clicked(page, "leak")
+    clicked(page, "to-leak")
     assert words_leak.PROMISE in text(page)
     assert spec.id in {one.spec.id for one in leaks.columns(page.session_state["leak"])}
 

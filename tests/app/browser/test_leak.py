@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -50,6 +51,18 @@ def test_the_first_page_is_this_one(server: Server, stranger: BrowserContext) ->
     page.goto(server.address)
     expect(page.get_by_role("heading", name=words_leak.PROMISE)).to_be_visible()
     expect(page.get_by_role("img", name=words_leak.ORIGINAL_ALT).first).to_be_visible()
+
+
+def test_from_here_to_the_lab_and_back(server: Server, stranger: BrowserContext) -> None:
+    page = stranger.new_page()
+    page.goto(server.address)
+    expect(page.locator(".st-key-leak-live button, .st-key-leak-attack button").first).to_be_visible()
+    page.get_by_role("link", name="Lab", exact=True).click()
+    expect(page.locator(".st-key-run button")).to_be_visible()
+    page.wait_for_function(REDRAWN)
+    expect(page).to_have_url(re.compile("/lab"))
+    page.get_by_role("link", name="Leak", exact=True).click()
+    expect(page.get_by_role("heading", name=words_leak.PROMISE)).to_be_visible()
 
 
 def test_an_old_link_reaches_the_lab(server: Server, stranger: BrowserContext) -> None:

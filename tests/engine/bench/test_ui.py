@@ -235,6 +235,8 @@ def test_everything_that_is_measured_can_be_done(tmp_path: Path, monkeypatch: py
     with dashboard(tmp_path / "server", tmp_path / "home", LEAKLENS_CLASS="1") as server:
         page, seconds = server.first_chart()
         assert page.charts and seconds > 0 and server.memory_mb > 50
+        page.wait_for("leak-live")
+        page.ask(page="lab")
         page.wait_for("run")
         for name, deeds in ui.deeds_of(server.port, ids).items():
             assert next(deeds)() > 0, name
