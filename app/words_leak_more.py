@@ -42,7 +42,7 @@ REGION_LEFT, REGION_RIGHT = "expected:<br>it comes back", "expected:<br>noise dr
 NO_NOISE = "no noise"
 RATIO = "noise / signal: how loud the noise is beside the upload"
 BEST = "best PSNR, dB: lower is more private"
-OR_MORE = "≥ 60"
+OR_MORE = "60+"
 SHAPES = {
     "converged": "the attack converged",
     "not converged": "it did not converge",

@@ -135,10 +135,15 @@ def attack_lines(body: Mapping[str, Any]) -> list[str]:
         seen = "what would have been seen" if body["probe"] else "as it was recorded"
         noise = body["noise-to-signal"]
         said.append(
-            f"  seen by: {body['view']}, round {body['round']}, {body['pictures']} pictures in {body['steps']} steps, "
+            f"  seen by: {body['view']}, round {body['round']}, {counted(body['pictures'], 'picture')} in "
+            f"{counted(body['steps'], 'step')}, "
             f"{seen}; the noise is {noise:.3g} times the signal"
         )
     return said
+
+
+def counted(many: int, noun: str) -> str:
+    return f"{many} {noun}" if many == 1 else f"{many} {noun}s"
 
 
 def write_pictures(events: Iterable[Event], folder: Path) -> list[str]:

@@ -73,14 +73,14 @@ def newton(
     lr: float,
     gain: float,
     search: bool,
-    until: float,
+    tolerance: float,
 ) -> Iterator[Guess]:
     """L-BFGS on the squared distance without a box; at each moment that is shown, the lowest point so far.
 
     start (m, ...) as the model reads it; belief (m, classes) holds logits of the labels that are looked for as well.
-    It ends early when nothing is gained any more, or when no more is open than `until`, or than the noise.
+    It ends early when nothing is gained any more, or when no more is open than the tolerance or the noise.
     """
-    slope = Slope(riddle, start, belief, gain, until)
+    slope = Slope(riddle, start, belief, gain, tolerance)
     optimizer = torch.optim.LBFGS(
         slope.leaves,
         lr=lr,
@@ -113,7 +113,7 @@ def newton(
 class Slope:
     """What L-BFGS asks for, again and again; remembers the lowest point it was asked about."""
 
-    def __init__(self, riddle: Riddle, start: Tensor, belief: Tensor | None, gain: float, until: float) -> None:
+    def __init__(self, riddle: Riddle, start: Tensor, belief: Tensor | None, gain: float, tolerance: float) -> None:
         begin = [start] if belief is None else [start, belief]
         self.riddle, self.gain = riddle, gain
         self.leaves = [tensor.detach().clone(memory_format=torch.contiguous_format) for tensor in begin]
@@ -122,7 +122,7 @@ class Slope:
             leaf.requires_grad_()
         self.lowest = math.inf
         noise = 1 - math.sqrt(1 - riddle.floor) if riddle.free else riddle.floor
-        self.enough = max(until, noise)  # a walk beyond the noise would explain the noise
+        self.enough = max(tolerance, noise)  # a walk beyond the noise would explain the noise
 
     def __call__(self) -> Tensor:
         loss = apart(self.riddle, *self.read(self.leaves))

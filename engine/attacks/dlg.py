@@ -38,8 +38,8 @@ class Dlg(Attack):
         title="line search",
         description="Tries several lengths for each step, which keeps it from diverging; the paper does not.",
     )
-    until: float = Field(
-        1e-12, ge=0, le=1, title="until", description="Ends once no more than this share of the upload is unexplained."
+    tolerance: float = Field(
+        1e-11, ge=0, le=1, title="tolerance", description="Ends once no more than this share of the upload is open."
     )
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
@@ -55,5 +55,5 @@ class Dlg(Attack):
             lr=self.lr,
             gain=self.gain,
             search=self.search,
-            until=self.until,
+            tolerance=self.tolerance,
         )

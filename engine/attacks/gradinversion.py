@@ -29,7 +29,7 @@ class Gradinversion(Attack):
     """Several candidates at once, shaken by noise and drawn to their mean. Its pull to batch statistics is left out:
     no model here has any."""
 
-    tolerance: ClassVar[float] = 0.06
+    leaves: ClassVar[float] = 3e-3
 
     iterations: int = Field(1000, ge=1, le=100_000, title="iterations", description="Steps of every candidate.")
     lr: float = Field(0.1, gt=0, le=10, title="step", description="How far a pixel moves in one step, at most.")

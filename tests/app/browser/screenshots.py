@@ -28,6 +28,10 @@ def main() -> None:
                 page = chromium.new_page(
                     viewport={"width": width, "height": height}, color_scheme=side, reduced_motion="reduce"
                 )
+                page.goto(server.address)
+                expect(page.locator(".st-key-leak-live button")).to_be_visible(timeout=60_000)
+                page.wait_for_timeout(4_000)  # until the stored pictures have played
+                page.screenshot(path=FOLDER / f"leak-{side}{suffix}.png")
                 lab = Lab(page, server.address).visit()
                 for deed in ("Run it live", "Half the noise"):
                     if deed == "Run it live" and not lab.button(deed).count():  # it is the store's own by now
