@@ -96,19 +96,21 @@ def generator(shape: tuple[int, ...], rng: torch.Generator) -> nn.Module:
     """A small decoder from codes (n, CODE) to pictures (n, channels, height, width) in [0, 1]."""
     channels, height, width = shape
     low = (math.ceil(height / 4), math.ceil(width / 4))
-    drawer = nn.Sequential(
-        nn.Linear(CODE, 64 * low[0] * low[1]),
-        nn.Unflatten(1, (64, *low)),
-        nn.LeakyReLU(0.2),
-        nn.Upsample(scale_factor=2),
-        nn.Conv2d(64, 48, 3, padding=1),
-        nn.LeakyReLU(0.2),
-        nn.Upsample(size=(height, width)),
-        nn.Conv2d(48, 32, 3, padding=1),
-        nn.LeakyReLU(0.2),
-        nn.Conv2d(32, channels, 3, padding=1),
-        nn.Sigmoid(),
-    )
+    with torch.device("meta"):  # torch's own chance rests
+        drawer = nn.Sequential(
+            nn.Linear(CODE, 64 * low[0] * low[1]),
+            nn.Unflatten(1, (64, *low)),
+            nn.LeakyReLU(0.2),
+            nn.Upsample(scale_factor=2),
+            nn.Conv2d(64, 48, 3, padding=1),
+            nn.LeakyReLU(0.2),
+            nn.Upsample(size=(height, width)),
+            nn.Conv2d(48, 32, 3, padding=1),
+            nn.LeakyReLU(0.2),
+            nn.Conv2d(32, channels, 3, padding=1),
+            nn.Sigmoid(),
+        )
+    drawer.to_empty(device="cpu")
     with torch.no_grad():
         for layer in drawer:
             for parameter in layer.parameters():

@@ -29,8 +29,9 @@ class Imprinted(nn.Module):
 
     def __init__(self, inner: nn.Module, inputs: int, bins: int) -> None:
         super().__init__()
-        self.rows = nn.Linear(inputs, bins)
-        self.back = nn.Linear(bins, inputs, bias=False)
+        with torch.device("meta"):  # what they hold comes with the packet
+            rows, back = nn.Linear(inputs, bins), nn.Linear(bins, inputs, bias=False)
+        self.rows, self.back = rows.to_empty(device="cpu"), back.to_empty(device="cpu")
         self.inner = inner
 
     def forward(self, x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.attacks import ATTACKS, Attack
+from engine.attacks import ATTACKS
 from engine.attacks import base as contract
 from engine.models import MODELS
 from engine.records import Guess
@@ -141,7 +141,3 @@ def test_the_truth_is_not_in_reach(path: Path) -> None:
 
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def test_the_contract_itself_promises_nothing() -> None:
-    assert Attack.malicious is False and Attack.chance is True and Attack.learns == ()
