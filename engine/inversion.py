@@ -177,23 +177,34 @@ class Riddle:
             return self.turned(self.upload(pictures, labels))
         self._heard.clear()
         loss = functional.cross_entropy(self.module(self.normal(pictures)), labels)
-        rest = [name for name in self.parameters if name.rpartition(".")[0] not in layers]
         outputs = [self._heard[name][1] for name in layers]
-        slopes = torch.autograd.grad(loss, [*outputs, *(self.parameters[name] for name in rest)], create_graph=True)
-        inner, length = list[Tensor](), list[Tensor]()
+        slopes = torch.autograd.grad(loss, [*outputs, *self._rest], create_graph=True)
+        small, inner, length = list[Tensor](), list[Tensor](), list[Tensor]()
         for name, slope in zip(layers, slopes, strict=False):
-            heard, summed = self._heard[name][0], slope.sum(0)
+            heard = self._heard[name][0]
             inner.append(((slope @ self.goal[f"{name}.weight"]) * heard).sum())
             length.append(((slope @ slope.T) * (heard @ heard.T)).sum())
             if f"{name}.bias" in self.goal:
-                inner.append(torch.dot(summed, self.goal[f"{name}.bias"]))
-                length.append(torch.dot(summed, summed))
-        for name, slope in zip(rest, slopes[len(layers) :], strict=True):
-            inner.append(torch.dot(slope.flatten(), self.goal[name].flatten()))
-            length.append(torch.dot(slope.flatten(), slope.flatten()))
+                small.append(slope.sum(0))
+        # in one piece: with several restarts side by side, every call from Python waits for the others
+        flat = torch.cat([*small, *(slope.reshape(-1) for slope in slopes[len(layers) :]), self._flat[:0]])
+        inner.append(torch.dot(flat, self._flat))
+        length.append(torch.dot(flat, flat))
         sign = 1 if self.protocol.kind == "gradient" else -1
         whole = torch.stack(length).sum().clamp_min(1e-30).sqrt() * self.size.sqrt()
         return 1 - sign * torch.stack(inner).sum() / whole
+
+    @cached_property
+    def _rest(self) -> list[Tensor]:
+        """Parameters of other layers than the linear ones."""
+        return [tensor for name, tensor in self.parameters.items() if name.rpartition(".")[0] not in self._linear]
+
+    @cached_property
+    def _flat(self) -> Tensor:
+        """What was received of the biases of linear layers, and of all other layers, in one piece."""
+        biases = [f"{name}.bias" for name in self._linear if f"{name}.bias" in self.goal]
+        others = [name for name in self.parameters if name.rpartition(".")[0] not in self._linear]
+        return torch.cat([self.goal[name].reshape(-1) for name in (*biases, *others)] or [torch.zeros(0)])
 
     @cached_property
     def _heard(self) -> dict[str, tuple[Tensor, Tensor]]:
