@@ -10,11 +10,11 @@ from engine.leak import leak
 from engine.spec import AttackSpec
 
 THREADS, RESTARTS = 2, 4
-ATTACKS = {"map": ("lenet-sigmoid", 300), "inverting-gradients": ("lenet5", 100)}
+ATTACKS = {"map": ("lenet-sigmoid", 1000), "inverting-gradients": ("lenet5", 400)}
 
 
 def measure() -> Row:
-    races = {name: race(asked(name, THREADS), asked(name, 1), turns=5) for name in ATTACKS}
+    races = {name: race(asked(name, THREADS), asked(name, 1), turns=3) for name in ATTACKS}
     ratio = min(one.ratio for one in races.values())
     return Row(
         "restarts",
