@@ -1,7 +1,6 @@
 """The attacks that ship: what a newcomer sees at once, a grid of protections and attacks on one picture.
 
-assets/presets/leaks/first.json names the run, the protections and the attacks; assets/gallery/leaks/first.json holds
-what they told.
+assets/leaks/asked.json names the run, the protections and the attacks; told.json holds what they told.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from engine.runs.home import ROOT
 if TYPE_CHECKING:
     from engine.spec import AttackSpec
 
-PRESET = ROOT / "assets" / "presets" / "leaks" / "first.json"
-FILE = ROOT / "assets" / "gallery" / "leaks" / "first.json"
+ASKED = ROOT / "assets" / "leaks" / "asked.json"
+TOLD = ROOT / "assets" / "leaks" / "told.json"
 FORMAT = 1
 NAME = "leaks"  # of the whole grid, for the command
 DIGITS = 6
@@ -43,7 +42,7 @@ class StoredLeak:
 def leaks() -> tuple[StoredLeak, ...]:
     """The grid of a first visit; empty where it cannot be read."""
     try:
-        return read(FILE)
+        return read(TOLD)
     except LeakLensError:
         return ()
 
@@ -55,7 +54,7 @@ def read(path: Path) -> tuple[StoredLeak, ...]:
         if int(body["format"]) > FORMAT:
             raise NewerVersion(f"gallery: {path.name}: was made by a newer LeakLens", "Update this one")
         return tuple(_cell(one, str(body["made"])) for one in body["cells"])
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise Damaged(f"gallery: {path.name}: cannot be read: {error}", AGAIN) from None
 
 
@@ -74,14 +73,14 @@ def questions() -> list[AttackSpec]:
     from engine.spec import AttackSpec
 
     try:
-        asked = json.loads(PRESET.read_text(encoding="utf-8"))
+        asked = json.loads(ASKED.read_text(encoding="utf-8"))
         return [
             AttackSpec(run={**asked["run"], "method": method}, attack=attack, pictures=asked["pictures"])
             for method in asked["methods"]
             for attack in asked["attacks"]
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"gallery: preset {PRESET.name}: {error}", "Fetch LeakLens again, whole") from None
+        raise Damaged(f"gallery: preset {ASKED.name}: {error}", "Fetch LeakLens again, whole") from None
 
 
 def make(threads: int) -> list[dict[str, Any]]:
@@ -101,13 +100,13 @@ def make(threads: int) -> list[dict[str, Any]]:
                      "psnr": psnr, "state": judged.state, "seconds": ending.seconds})  # fmt: skip
     body = {"format": FORMAT, "made": date.today().isoformat(), "cells": cells}
     try:
-        FILE.parent.mkdir(parents=True, exist_ok=True)
-        half = FILE.with_suffix(".half")
+        TOLD.parent.mkdir(parents=True, exist_ok=True)
+        half = TOLD.with_suffix(".half")
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         half.write_text(text + "\n", encoding="utf-8")
-        half.replace(FILE)
+        half.replace(TOLD)
     except OSError as error:
-        raise HomeUnwritable(f"gallery: {FILE}: cannot be written: {error}", "Correct its permissions") from None
+        raise HomeUnwritable(f"gallery: {TOLD}: cannot be written: {error}", "Correct its permissions") from None
     read.cache_clear()
     return rows
 

@@ -154,7 +154,7 @@ def test_a_perfect_copy_does_not_flatten_the_rest() -> None:
     found = drawn(measured(154, 30, 14, 14))
     marks = next(trace for trace in found["data"] if trace.get("text"))
     assert list(marks["y"]) == [cliff.CEILING, 30] and marks["text"][0].startswith("154.0 dB")
-    assert found["layout"]["yaxis"]["ticktext"][-1] == words_leak_more.OR_MORE == f"≥ {cliff.CEILING:g}"
+    assert found["layout"]["yaxis"]["ticktext"][-1] == words_leak_more.OR_MORE == f"{cliff.CEILING:g}+"
     assert "ticktext" not in drawn(measured(31, 30, 14, 14))["layout"]["yaxis"]
 
 
