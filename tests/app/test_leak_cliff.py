@@ -23,7 +23,7 @@ from tests.app.conftest import PATIENCE_S
 from tests.app.leaking import GREY, judged, seen, whole
 from tests.app.reading import press, text
 
-pytestmark = pytest.mark.usefixtures("resting")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 NOISES: Mapping[str, float | None] = {NONE: None, "quiet": 0.1, "middle": 1.0, "loud": 10.0}
 TITLES = {"map": "Most probable", "other": "Other"}
 

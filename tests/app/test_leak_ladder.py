@@ -19,7 +19,7 @@ from tests.app.conftest import PATIENCE_S
 from tests.app.leaking import whole
 from tests.app.reading import press, text
 
-pytestmark = pytest.mark.usefixtures("resting")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from tests.app.leaking import judged, seen, whole
 from tests.app.reading import lines, press, text
 from tests.engine.uploads import saved, scene
 
-pytestmark = pytest.mark.usefixtures("resting")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 
 @pytest.fixture

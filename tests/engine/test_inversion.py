@@ -36,6 +36,7 @@ def riddle_of(exposure: Exposure, scene: Stage) -> Riddle:
 QUIET = {"noise": 0.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [

@@ -20,6 +20,8 @@ from engine.events import Event, Finished, Judged, Pictured, Seen, Started, deco
 from engine.leak import leak
 from engine.spec import AttackSpec, RunSpec
 
+pytestmark = pytest.mark.slow
+
 CIFAR: dict[str, Any] = {
     "dataset": "cifar10", "model": "lenet-sigmoid", "clients": 10, "sampled": 5, "epochs": 1, "rounds": 2,
 }  # fmt: skip

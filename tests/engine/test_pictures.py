@@ -18,6 +18,8 @@ from engine.errors import BadInput
 from engine.pictures import PNG, SIDE, cleaned, pixels, png
 from tests.engine.uploads import FINE, Values, announcing, chunks, drawn, joined, rgb, saved, scene, seen
 
+pytestmark = pytest.mark.slow
+
 QUIET = pytest.mark.filterwarnings("error")  # a decoder that mutters was given too much
 
 

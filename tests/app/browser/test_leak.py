@@ -17,6 +17,8 @@ from tests.app.browser.pages import REDRAWN
 from tests.app.browser.server import Server
 from tests.engine.uploads import saved, scene
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"against": "none,udp-fedavg:0.1", "attacks": "map,inverting-gradients", "iterations": "40"}
 
 

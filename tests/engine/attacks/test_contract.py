@@ -20,6 +20,8 @@ from engine.stage import plan
 from tests.engine.attacks.riddles import Case, copied, quick, scene
 from tests.engine.declared import changed
 
+pytestmark = pytest.mark.slow
+
 NAMES = ATTACKS.names()
 FILES = sorted(Path(contract.__file__).parent.glob("*.py"))
 CASES: tuple[Case, ...] = (

@@ -11,6 +11,8 @@ from engine.attacks import ATTACKS
 from engine.records import Guess
 from tests.engine.attacks.riddles import UNIFORM, Scene, bare, psnr, scene
 
+pytestmark = pytest.mark.slow
+
 
 def attacked(model: Any, dataset: str = "fashion-mnist", seed: int = 0, **fields: Any) -> tuple[Scene, list[Guess]]:
     there = scene(ATTACKS.make({"name": "dlg", **fields}), there=bare("fedsgd", model, dataset))

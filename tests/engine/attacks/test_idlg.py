@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from engine.attacks import ATTACKS
 from engine.inversion import Riddle
 from tests.engine.attacks.riddles import UNIFORM, bare, psnr, scene
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_picture_comes_back() -> None:

@@ -13,6 +13,8 @@ from engine.leak import leak
 from engine.spec import AttackSpec, RunSpec
 from engine.stage import stage
 
+pytestmark = pytest.mark.slow
+
 RUN: dict[str, Any] = {
     "dataset": "cifar10", "model": "lenet-sigmoid", "clients": 10, "sampled": 5, "epochs": 1, "rounds": 1,
 }  # fmt: skip

@@ -19,7 +19,7 @@ NAMES = METRICS.names()
 SETS = ("fashion_mnist", "cifar10")
 DEVIATIONS = (0.02, 0.1, 0.3)
 
-pytestmark = pytest.mark.usefixtures("vgg16")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("vgg16")]
 
 
 def worse(name: str, value: float) -> float:

@@ -15,6 +15,8 @@ from engine.vision import torchvision
 from tests.engine.metrics.conftest import drawn
 from tests.engine.metrics.pictures import noisy, pictures
 
+pytestmark = pytest.mark.slow
+
 TRUTH = pictures("cifar10")[0]
 GUESS = noisy(TRUTH, 0.2).clamp(0, 1)
 
