@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from engine.case import Larder, refuse
+from engine.case import Larder
 from engine.errors import Damaged, LeakLensError
 from engine.events import Event, Kept, Payload
 from engine.leak import leak
-from engine.part import Problem
 from engine.runs import payloads
 from engine.runs.album import Album
 from engine.runs.home import PRIORS, Home
@@ -48,15 +47,6 @@ class Pantry(Larder):
 
     def keep_prior(self, name: str, payload: Payload) -> None:
         payloads.write(self._home, PRIORS, name, payload)
-
-
-def problems(spec: AttackSpec, home: Home) -> tuple[Problem, ...]:
-    """What stands in the way of this attack: shown before the click."""
-    try:
-        refuse(spec, Pantry(home))
-    except LeakLensError as error:
-        return (Problem(error.message, error.remedy),)
-    return ()
 
 
 def leak_json(spec: Mapping[str, Any], resume: Kept | None = None, *, home: Home, **how: Any) -> Iterator[Event]:

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from engine import doctor
+from engine.case import refuse
+from engine.errors import BadInput
 from engine.events import Finished, Judged, Kept, Pictured
 from engine.leak import leak
 from engine.loop import run
 from engine.runs import payloads
 from engine.runs.album import Album
 from engine.runs.home import PRIORS, Home
-from engine.runs.leaks import Pantry, leak_json, problems
+from engine.runs.leaks import Pantry, leak_json
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
 from engine.spec import AttackSpec, RunSpec
@@ -83,12 +85,14 @@ def test_an_own_picture_is_attacked_and_a_lost_one_refused(tmp_path: Path) -> No
     home = Home.find(tmp_path)
     name = Album(home).add(other())
     asked = AttackSpec(run=RUN, attack="analytic", pictures=[f"own-{name}-4"])
-    assert problems(asked, home) == ()
+    refuse(asked, Pantry(home))
     judged = next(event for event in leak_json(asked.canonical(), home=home) if isinstance(event, Judged))
     assert judged.numbers["psnr"][0] > 60 and judged.labels == (4,)
-    assert "label between 0 and 9" in problems(asked.with_(pictures=(f"own-{name}-10",)), home)[0].reason
+    with pytest.raises(BadInput, match="label between 0 and 9"):
+        refuse(asked.with_(pictures=(f"own-{name}-10",)), Pantry(home))
     Album(home).remove(name)
-    assert "no longer" in problems(asked, home)[0].reason or "still kept" in problems(asked, home)[0].reason
+    with pytest.raises(BadInput, match="still kept"):
+        refuse(asked, Pantry(home))
 
 
 def test_what_an_attack_learnt_is_no_stray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
