@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import charts, leak_cells, leak_series, leak_watch, leaks, question, state, words, words_leak, words_leak_more
+from app import (
+    charts,
+    leak_cells,
+    leak_orders,
+    leak_series,
+    leak_watch,
+    leaks,
+    question,
+    state,
+    words,
+    words_leak,
+    words_leak_more,
+)
 from app.leak_cells import Cell
 from app.leaks import NOISY, NONE, Asked, Leak
 from app.panels import cliff
@@ -40,7 +52,7 @@ def plan(leak: Leak) -> Plan | None:
     keys = [f"{NOISY}:{words_leak.noise(noise)}" for noise in cliff.levels(before.cliff.parameters)]
     wide = replace(leak, against=(NONE, *keys), attacks=attacks)
     columns = leaks.columns(wide)
-    asked = [one for one in leak_series.fitted(leaks.cells(wide)) if one.spec]
+    asked = [one for one in leak_orders.fitted(leaks.cells(wide)) if one.spec]
     return Plan(
         {one.key: None if one.key == NONE else one.noise for one in columns},
         {one.key: state.forecast_of(one.spec.canonical()) for one in columns},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import leak_series, leak_watch, leaks, state, words_leak, words_leak_more
+from app import leak_orders, leak_series, leak_watch, leaks, state, words_leak, words_leak_more
 from app.leak_cells import Cell
 from app.leaks import NONE, Asked, Column, Leak
 from app.words_leak_more import Answer
@@ -65,7 +65,7 @@ def rows(leak: Leak, key: str, attack: str) -> list[Row]:
     for column in columns:
         narrow = replace(leak, against=(column.key,), attacks=(attack,))
         asked = [one for view in VIEWS for one in leaks.cells(replace(narrow, eyes=view)) if one.column == column.key]
-        found.append(Row(column, tuple(leak_series.fitted(asked)), state.forecast_of(column.spec.canonical())))
+        found.append(Row(column, tuple(leak_orders.fitted(asked)), state.forecast_of(column.spec.canonical())))
     return found
 
 

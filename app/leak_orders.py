@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from app import classroom, leaks, question, state, words_leak
-from app.leaks import Leak
+from app.leaks import Asked, Leak
 from engine.errors import BadInput, LeakLensError
 from engine.runs import leakgallery
 from engine.runs.album import Album
@@ -46,21 +46,35 @@ def fault(error: LeakLensError | str) -> None:
 # --- the attacks -------------------------------------------------------------------------------------------
 
 
+def fitted(asked: Sequence[Asked]) -> list[Asked]:
+    """The same, with what cannot work turned into the sentence that says why."""
+    found = []
+    for one in asked:
+        problem = one.problem or (state.misfit_of(one.spec) if one.spec else "")
+        found.append(replace(one, spec=None, problem=problem) if problem else one)
+    return found
+
+
 def attack(live: bool = False) -> None:
     """Ask every cell that is missing, what answers at once first; `live`: those that ship as examples as well."""
     state.remember("leak-trouble", "")
     state.remember("leak-began", None)
     try:
-        asked = [one for one in leaks.in_order(leaks.cells(leak())) if one.spec and not state.misfit_of(one.spec)]
+        asked = [one for one in fitted(leaks.in_order(leaks.cells(leak()))) if one.spec]
         missing = [one for one in asked if status(one.id) in (AGAIN if live else AGAIN[:-1])]
-        _within_caps([one.id for one in asked], len(missing))
-        for one in missing:
-            assert one.spec is not None
-            state.store().submit(one.id, one.spec.canonical(), {**OPTIONS, "visitor": state.visitor()})
+        within_caps([one.id for one in asked], len(missing), words_leak.BUSY)
+        submit(missing)
     except LeakLensError as error:
         fault(error)
     state.kitchen().supervisor.wake()
     state.again()
+
+
+def submit(asked: Sequence[Asked]) -> None:
+    """Into the queue, in the order given."""
+    for one in asked:
+        assert one.spec is not None
+        state.store().submit(one.id, one.spec.canonical(), {**OPTIONS, "visitor": state.visitor()})
 
 
 def status(run: str) -> str:
@@ -75,16 +89,15 @@ def stored() -> dict[str, Any]:
     return {one.id: one for one in leakgallery.leaks()}
 
 
-def _within_caps(grid: Sequence[str], more: int) -> None:
-    """In class mode a visitor has one grid at a time, of a run that a visitor may ask."""
+def within_caps(together: Sequence[str], more: int, busy: tuple[str, str]) -> None:
+    """In class mode a visitor has one grid or series at a time, of a run that a visitor may ask."""
     caps = classroom.caps()
     if caps == classroom.Caps():
         return
-    rows = state.store().runs()
-    alive = [row for row in rows if row.status in ("queued", "running")]
+    alive = [row for row in state.store().runs() if row.status in ("queued", "running")]
     mine = [row for row in alive if row.options.get("visitor") == state.visitor() and "attack" in row.spec]
-    if more and any(row.id not in grid for row in mine):
-        raise BadInput(f"class mode: {words_leak.BUSY[0]}", words_leak.BUSY[1])
+    if more and any(row.id not in together for row in mine):
+        raise BadInput(f"class mode: {busy[0]}", busy[1])
     waiting = sum(row.status == "queued" for row in alive)
     run = question.spec_of(leak().run).canonical()
     if refusal := classroom.refused(replace(caps, runs=None), run, 0, waiting, more):
@@ -93,18 +106,19 @@ def _within_caps(grid: Sequence[str], more: int) -> None:
 
 def cancel() -> None:
     """Stop what this grid still waits for; what others watch goes on."""
-    shared = 0
-    for one in leaks.cells(leak()):
-        found = state.read(one.id) if one.id else None
-        if found is None or found[0].status not in ("queued", "running"):
-            continue
-        if state.others_watching(one.id):
-            shared += 1
-        else:
-            state.attempt(lambda run=one.id: state.store().cancel(run))
-    if shared:
+    if shared := stopped(leaks.cells(leak())):
         state.remember("leak-told", [f"Somebody else watches {words_leak.count(shared)} of these: they go on."])
     state.again()
+
+
+def stopped(asked: Sequence[Asked]) -> int:
+    """Cancel what still waits or runs; how many go on because somebody else watches them."""
+    waiting = [one.id for one in asked if one.id and status(one.id) in ("queued", "running")]
+    shared = [run for run in waiting if state.others_watching(run)]
+    for run in waiting:
+        if run not in shared:
+            state.attempt(lambda run=run: state.store().cancel(run))
+    return len(shared)
 
 
 # --- pictures of one's own ---------------------------------------------------------------------------------

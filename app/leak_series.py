@@ -8,28 +8,19 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import classroom, leak_cells, leak_orders, leaks, question, state, words_leak, words_leak_more
+from app import leak_cells, leak_orders, leaks, state, words_leak, words_leak_more
 from app.leak_cells import Cell
 from app.leaks import Asked, Leak
-from engine.errors import BadInput, LeakLensError
+from engine.errors import LeakLensError
 
 POLL_S = 0.5
 ASKED_BEFORE = ("queued", "running", "finished", "stored")
 
 
-def fitted(asked: Sequence[Asked]) -> list[Asked]:
-    """The same, with what cannot work turned into the sentence that says why."""
-    found = []
-    for one in asked:
-        problem = one.problem or (state.misfit_of(one.spec) if one.spec else "")
-        found.append(replace(one, spec=None, problem=problem) if problem else one)
-    return found
-
-
 def attacks(leak: Leak) -> tuple[str, ...]:
     """The chosen attacks that fit the model, as far as the undefended run tells."""
     control = replace(leak, against=(leaks.NONE,), eyes="server")
-    return tuple(one.attack for one in fitted(leaks.cells(control)) if one.spec)
+    return tuple(one.attack for one in leak_orders.fitted(leaks.cells(control)) if one.spec)
 
 
 def steady(names: Sequence[str]) -> str:
@@ -46,40 +37,19 @@ def ask(name: str, asked: Sequence[Asked]) -> None:
     state.remember(f"{name}-trouble", "")
     try:
         missing = [one for one in asked if one.spec and leak_orders.status(one.id) not in ASKED_BEFORE]
-        _within_caps([one.id for one in asked], missing)
-        for one in missing:
-            assert one.spec is not None
-            options = {**leak_orders.OPTIONS, "visitor": state.visitor()}
-            state.store().submit(one.id, one.spec.canonical(), options)
+        if missing:
+            leak_orders.within_caps([one.id for one in asked], len(missing), words_leak_more.BUSY)
+        leak_orders.submit(missing)
     except LeakLensError as error:
         state.remember(f"{name}-trouble", str(error))
     state.kitchen().supervisor.wake()
     state.again()
 
 
-def _within_caps(series: Sequence[str], missing: Sequence[Asked]) -> None:
-    """In class mode a visitor has one series at a time, of a run that a visitor may ask."""
-    caps = classroom.caps()
-    if caps == classroom.Caps() or not missing:
-        return
-    alive = [row for row in state.store().runs() if row.status in ("queued", "running")]
-    mine = [row for row in alive if row.options.get("visitor") == state.visitor() and "attack" in row.spec]
-    if any(row.id not in series for row in mine):
-        raise BadInput(f"class mode: {words_leak_more.BUSY[0]}", words_leak_more.BUSY[1])
-    waiting = sum(row.status == "queued" for row in alive)
-    run = question.spec_of(leak_orders.leak().run).canonical()
-    if refusal := classroom.refused(replace(caps, runs=None), run, 0, waiting, len(missing)):
-        raise refusal
-
-
 def stop(name: str, asked: Sequence[Asked]) -> None:
     """Cancel what this series still waits for; what others watch goes on."""
-    waiting = [one.id for one in asked if one.id and leak_orders.status(one.id) in leak_cells.MOVING]
-    shared = [run for run in waiting if state.others_watching(run)]
-    for run in waiting:
-        if run not in shared:
-            state.attempt(lambda run=run: state.store().cancel(run))
-    told = words_leak_more.WATCHED.format(many=words_leak.count(len(shared))) if shared else ""
+    shared = leak_orders.stopped(asked)
+    told = words_leak_more.WATCHED.format(many=words_leak.count(shared)) if shared else ""
     state.remember(f"{name}-trouble", told)
     state.again()
 
@@ -113,7 +83,7 @@ def bar(name: str, asked: Sequence[Asked], cells: Sequence[Cell], label: Callabl
         if moving:
             there = [cell for cell in cells if cell.status]
             done = sum(not cell.moving for cell in there)
-            text = words_leak.progress(done, len(there), _left(name, cells))
+            text = words_leak.progress(done, len(there), left(name, cells))
             if stuck := state.kitchen().supervisor.trouble:
                 text = f"{text} · {stuck}"
             st.progress(min(1.0, leak_cells.fractions(cells)), text)
@@ -123,7 +93,7 @@ def bar(name: str, asked: Sequence[Asked], cells: Sequence[Cell], label: Callabl
             st.button(text, key=f"{name}-ask", type="primary", on_click=ask, args=(name, tuple(asked)))
 
 
-def _left(name: str, cells: Sequence[Cell]) -> float | None:
+def left(name: str, cells: Sequence[Cell]) -> float | None:
     """Seconds until all are done, as fast as it went since the click."""
     began, now, share = state.recall(f"{name}-began"), state.now(), leak_cells.fractions(cells)
     if not began:

@@ -149,7 +149,7 @@ def questions(leak: Leak, number: int) -> list[Question]:
 
 
 def _cell(leak: Leak, key: str) -> Asked:
-    cells = leak_series.fitted(leaks.cells(replace(leak, against=(key,))))
+    cells = leak_orders.fitted(leaks.cells(replace(leak, against=(key,))))
     return next(one for one in cells if one.column == key)
 
 

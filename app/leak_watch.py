@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app import charts, leak_cells, leak_grid, leak_orders, leaks, state, words, words_leak
+from app import charts, leak_cells, leak_grid, leak_orders, leak_series, leaks, state, words, words_leak
 from app.leak_cells import Cell, Told
 from app.leak_grid import Head, Sheet
 from app.leaks import Asked, Column
@@ -60,14 +60,14 @@ def laid_out() -> View:
     """Rows, columns and why some cells stay empty: known before the click."""
     leak = leak_orders.leak()
     columns, asked, rows, left = leaks.columns(leak), [], dict[str, str](), list[str]()
+    whole = leak_orders.fitted(leaks.cells(leak))
     for attack in leak.attacks:
-        row = [one for one in leaks.cells(leak) if one.attack == attack]
-        told = [one.problem or (state.misfit_of(one.spec) if one.spec else "") for one in row]
-        if all(told):
-            left.append(words_leak.left_out(leaks.attack_title(attack), told[0]))
+        row = [one for one in whole if one.attack == attack]
+        if all(one.problem for one in row):
+            left.append(words_leak.left_out(leaks.attack_title(attack), row[0].problem))
             continue
         rows[attack] = leaks.attack_title(attack)
-        asked += [Asked(one.column, attack, None if no else one.spec, no) for one, no in zip(row, told, strict=True)]
+        asked += row
     promises = {one.key: state.forecast_of(one.spec.canonical()) for one in columns}
     face = thumbs(leak.run["dataset"], [leak.whose], state.store().home)[0].png
     return View(columns, tuple(asked), rows, tuple(left), promises, leak.eyes, face)
@@ -155,7 +155,7 @@ def _bar(cells: Sequence[Cell]) -> None:
         if moving:
             asked = [cell for cell in cells if cell.status]
             done = sum(not cell.moving for cell in asked)
-            text = words_leak.progress(done, len(asked), _left(cells))
+            text = words_leak.progress(done, len(asked), leak_series.left("leak", cells))
             if stuck := state.kitchen().supervisor.trouble:
                 text = f"{text} · {stuck}"
             st.progress(min(1.0, leak_cells.fractions(cells)), text)
@@ -171,16 +171,6 @@ def _bar(cells: Sequence[Cell]) -> None:
             made = leak_orders.stored()[stored[0].id].made
             st.caption(words.STORED.format(made=made), width="content")
             st.button(words_leak.LIVE, key="leak-live", on_click=leak_orders.attack, args=(True,))
-
-
-def _left(cells: Sequence[Cell]) -> float | None:
-    """Seconds until all are done, as fast as it went since the click."""
-    began, now, share = state.recall("leak-began"), state.now(), leak_cells.fractions(cells)
-    if not began:
-        state.remember("leak-began", (now, share))
-        return None
-    start, before = began
-    return (now - start) * (1 - share) / (share - before) if share - before > 0.03 else None
 
 
 def _problem(text: str) -> None:

@@ -43,7 +43,6 @@ def descend(
     lr: float,
     pace: Callable[[float], float] = cosine,
     signed: bool = False,
-    kick: Callable[[], Tensor] | None = None,
 ) -> Iterator[Guess]:
     """Adam on the pixels, which stay in their box; a guess at each moment that is shown."""
     labels, shown = riddle.labels, moments(iterations)
@@ -53,8 +52,6 @@ def descend(
     for iteration in range(1, iterations + 1):
         loss = objective(pictures)
         (slope,) = torch.autograd.grad(loss, pictures)
-        if kick is not None:
-            slope = slope + kick()
         pictures.grad = slope.sign() if signed else slope
         adam.param_groups[0]["lr"] = lr * pace((iteration - 1) / iterations)
         adam.step()

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from engine.bench import Row
-from engine.events import Measured
+from engine.events import Event, Measured
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
 from engine.spec import RunSpec
@@ -38,14 +38,19 @@ def first(store: Store, supervisor: Supervisor, seed: int, start: float) -> floa
     spec = RunSpec(method="udp-fedavg", seed=seed, rounds=5)
     store.submit(spec.id, spec.canonical())
     supervisor.wake()
-    found = 0.0
-    while not found and time.perf_counter() - start < PATIENCE_S:
-        if any(isinstance(event, Measured) for _, event in store.events(spec.id)):
-            found = time.perf_counter() - start
-        time.sleep(0.002)
+    found = heard(store, spec.id, Measured, start)
     while store.status(spec.id) in ("queued", "running") and time.perf_counter() - start < PATIENCE_S:
         time.sleep(0.01)
     return found
+
+
+def heard(store: Store, run: str, kind: type[Event], start: float) -> float:
+    """Seconds from `start` until the store holds such an event; 0 where patience ends."""
+    while time.perf_counter() - start < PATIENCE_S:
+        if any(isinstance(event, kind) for _, event in store.events(run)):
+            return time.perf_counter() - start
+        time.sleep(0.002)
+    return 0.0
 
 
 def rest(supervisor: Supervisor) -> None:

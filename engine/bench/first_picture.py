@@ -11,7 +11,7 @@ import torch
 
 from engine.attacks.analytic import Analytic
 from engine.bench import Row
-from engine.bench.first_accuracy import PATIENCE_S, WARM, rest
+from engine.bench.first_accuracy import PATIENCE_S, WARM, heard, rest
 from engine.breach import probe, victim
 from engine.desk import Crew
 from engine.events import Pictured
@@ -62,11 +62,7 @@ def first(store: Store, supervisor: Supervisor, spec: AttackSpec) -> float:
     start = time.perf_counter()
     store.submit(spec.id, spec.canonical())
     supervisor.wake()
-    found = 0.0
-    while not found and time.perf_counter() - start < PATIENCE_S:
-        if any(isinstance(event, Pictured) for _, event in store.events(spec.id)):
-            found = time.perf_counter() - start
-        time.sleep(0.002)
+    found = heard(store, spec.id, Pictured, start)
     store.cancel(spec.id)
     while store.status(spec.id) == "running" and time.perf_counter() - start < PATIENCE_S:
         time.sleep(0.01)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streamlit.testing.v1 import AppTest
+
+from app import state
+from app.leaks import Leak
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started
+from engine.runs.holder import Holder
+from tests.app.conftest import PATIENCE_S
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 GREY = 14.0
@@ -35,3 +41,21 @@ def whole(run: str, psnr: Sequence[float], state: str = "converged") -> list[Eve
         Started(run, {}, {}), seen(many), guess(0, [GREY] * many), guess(10, [GREY + 1] * many), guess(20, psnr),
         judged(psnr, state), Finished(0, 1.5),
     ]  # fmt: skip
+
+
+def visit(leak: Leak, panel: str = "cliff") -> AppTest:
+    """One of the panels below the grid, by itself."""
+    assert state.kitchen().ready(PATIENCE_S)
+    page = AppTest.from_string("from app import leak_more\nleak_more.panels()", default_timeout=PATIENCE_S)
+    page.session_state["leak"] = leak
+    page.session_state["leak-panel"] = panel
+    page.run()
+    assert not page.exception
+    return page
+
+
+def tell(run: str, told: Sequence[Event]) -> None:
+    """Into the store, as if a worker had said it."""
+    lease = state.store().take(Holder.me(), 99, only={run})
+    assert lease and lease.run == run
+    state.store().append(lease, told)

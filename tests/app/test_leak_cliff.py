@@ -18,9 +18,7 @@ from app.panels import cliff
 from app.panels.cliff import Above, Cliff
 from engine.events import Event, Seen
 from engine.forecast import REGION
-from engine.runs.holder import Holder
-from tests.app.conftest import PATIENCE_S
-from tests.app.leaking import GREY, judged, seen, whole
+from tests.app.leaking import GREY, judged, seen, tell, visit, whole
 from tests.app.reading import press, text
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
@@ -173,21 +171,6 @@ def small() -> Leak:
     usual = leaks.usual()
     run = question.settled({**usual.run, "model": "lenet-sigmoid"})
     return replace(usual, run=run, attacks=("analytic", "map"), iterations=3)
-
-
-def visit(leak: Leak) -> AppTest:
-    assert state.kitchen().ready(PATIENCE_S)
-    page = AppTest.from_string("from app import leak_more\nleak_more.panels()", default_timeout=PATIENCE_S)
-    page.session_state["leak"] = leak
-    page.run()
-    assert not page.exception
-    return page
-
-
-def tell(run: str, told: Sequence[Event]) -> None:
-    lease = state.store().take(Holder.me(), 99, only={run})
-    assert lease and lease.run == run
-    state.store().append(lease, told)
 
 
 def figure(page: AppTest) -> str:

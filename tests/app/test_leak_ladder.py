@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app import leak_ladder, leaks, state, words_leak, words_leak_more
 from app.leak_cells import Told, collect
 from app.leaks import NONE, Asked, Leak
-from engine.events import Event
-from engine.runs.holder import Holder
-from tests.app.conftest import PATIENCE_S
-from tests.app.leaking import whole
+from tests.app.leaking import tell, visit, whole
 from tests.app.reading import press, text
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
@@ -26,22 +21,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 def small() -> Leak:
     usual = leaks.usual()
     return replace(usual, against=(NONE, "udp-fedavg:1", "udp-fedavg:0.1"), iterations=3)
-
-
-def visit(leak: Leak) -> AppTest:
-    assert state.kitchen().ready(PATIENCE_S)
-    page = AppTest.from_string("from app import leak_more\nleak_more.panels()", default_timeout=PATIENCE_S)
-    page.session_state["leak"] = leak
-    page.session_state["leak-panel"] = "ladder"
-    page.run()
-    assert not page.exception
-    return page
-
-
-def tell(run: str, told: Sequence[Event]) -> None:
-    lease = state.store().take(Holder.me(), 99, only={run})
-    assert lease and lease.run == run
-    state.store().append(lease, told)
 
 
 def test_the_loudest_stands_beside_the_control(small: Leak) -> None:
@@ -60,7 +39,7 @@ def test_the_servers_cell_is_that_of_the_grid(small: Leak) -> None:
 
 
 def test_all_are_asked_and_shown(small: Leak) -> None:
-    page = visit(small)
+    page = visit(small, "ladder")
     assert page.button(key="ladder-ask").label == words_leak_more.ladder(8, 8)
     for view in leak_ladder.VIEWS:
         assert words_leak_more.ADVERSARIES[view] in text(page)
@@ -80,7 +59,7 @@ def test_all_are_asked_and_shown(small: Leak) -> None:
 
 
 def test_each_adversary_has_its_own_epsilon(small: Leak) -> None:
-    page = visit(small)
+    page = visit(small, "ladder")
     promise = state.forecast_of(leaks.columns(small)[1].spec.canonical())
     for answer in promise.answers:
         assert words_leak_more.epsilon(answer) in text(page)
@@ -89,13 +68,13 @@ def test_each_adversary_has_its_own_epsilon(small: Leak) -> None:
 
 
 def test_another_protection_is_another_row(small: Leak) -> None:
-    page = visit(small)
+    page = visit(small, "ladder")
     page.selectbox(key="ladder-column:udp-fedavg:1,udp-fedavg:0.1").select("udp-fedavg:0.1").run()
     assert '<p class="ll-row">UDP-FedAvg, noise 0.1</p>' in text(page) and "noise 1</p>" not in text(page)
 
 
 def test_without_protections_there_is_one_row(small: Leak) -> None:
-    page = visit(replace(small, against=(NONE,)))
+    page = visit(replace(small, against=(NONE,)), "ladder")
     assert page.button(key="ladder-ask").label == words_leak_more.ladder(4, 4)
     assert any(one.value == words_leak_more.ONLY_CONTROL for one in page.caption)
 

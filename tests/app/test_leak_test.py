@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import leak_test, leaks, state, words_leak_more
+from app import leak_test, leaks, words_leak_more
 from app.leak_test import Answer, Question, Score, Sitting
 from app.leaks import FEW, NONE, Asked, Leak
-from engine.events import Event
-from engine.runs.holder import Holder
-from tests.app.conftest import PATIENCE_S
-from tests.app.leaking import whole
+from tests.app.leaking import tell, visit, whole
 from tests.app.reading import press, text
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
@@ -113,24 +109,8 @@ def test_half_of_a_set_is_open_and_none_is_from_the_second_half(small: Leak) -> 
 # --- the panel ---------------------------------------------------------------------------------------------
 
 
-def visit(leak: Leak) -> AppTest:
-    assert state.kitchen().ready(PATIENCE_S)
-    page = AppTest.from_string("from app import leak_more\nleak_more.panels()", default_timeout=PATIENCE_S)
-    page.session_state["leak"] = leak
-    page.session_state["leak-panel"] = "test"
-    page.run()
-    assert not page.exception
-    return page
-
-
-def tell(run: str, told: Sequence[Event]) -> None:
-    lease = state.store().take(Holder.me(), 99, only={run})
-    assert lease and lease.run == run
-    state.store().append(lease, told)
-
-
 def ready(leak: Leak) -> tuple[AppTest, list[Question]]:
-    page = press(visit(leak), "test-ask")
+    page = press(visit(leak, "test"), "test-ask")
     found = leak_test.questions(leak, 0)
     for one in found:
         tell(one.asked.id, whole(one.asked.id, [14.0 if one.protected else 30.0]))
@@ -176,7 +156,7 @@ def test_other_settings_begin_another_score(small: Leak) -> None:
 
 
 def test_questions_come_as_soon_as_a_picture_is_rebuilt(small: Leak) -> None:
-    page = press(visit(small), "test-ask")
+    page = press(visit(small, "test"), "test-ask")
     assert words_leak_more.WAIT in text(page)
     last = leak_test.questions(small, 0)[-1]
     tell(last.asked.id, whole(last.asked.id, [20.0]))
