@@ -95,12 +95,12 @@ def _drawn(view: View, moving: bool) -> None:
     st.html(f'<p class="ll-said" role="status" aria-live="polite">{html.escape(said)}</p>')
     picture = _which()
     leak_grid.draw(sheet(view, cells, picture, frames=not going))
+    _terms(view)
     if going:
         return
     if moving:  # the last of them has just ended: now with the scrubber
         state.again()
     _realistic(cells, view.eyes)
-    _terms(view)
     _left_out(view)
     _failures(view, cells)
     _details(view, cells, picture)
