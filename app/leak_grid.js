@@ -20,15 +20,17 @@ class Grid {
   constructor(root) {
     this.root = root;
     this.timer = 0;
-    this.moment = null; // null: the last one
+    // What the visitor chose outlives the drawing: Streamlit may put another in its place at any pass.
+    this.kept = window.leaklensGrid ??= { moment: null }; // moment null: the last one
   }
 
   update(data) {
     const shape = JSON.stringify([data.columns.map((one) => one.title), data.rows.map((one) => one.title)]);
     const fresh = shape !== this.shape;
     this.data = data;
-    if (fresh) { this.pause(); this.shape = shape; this.moment = null; this.build(); }
-    if (data.moments !== this.moments) { this.moments = data.moments; this.moment = null; }
+    if (shape !== this.kept.shape) { this.kept.shape = shape; this.kept.moment = null; }
+    if (fresh) { this.pause(); this.shape = shape; this.build(); }
+    if (data.moments !== this.kept.moments) { this.kept.moments = data.moments; this.kept.moment = null; }
     this.fill();
     if (data.autoplay && data.moments > 1) this.perform(data.autoplay);
   }
@@ -37,7 +39,7 @@ class Grid {
   perform(name) {
     const shown = window.leaklensShown ??= {};
     if (shown[name] === 'over' || this.timer || still()) return;
-    this.moment = shown[name] ?? 0;
+    this.kept.moment = shown[name] ?? 0;
     this.play((moment) => { shown[name] = moment ?? 'over'; });
   }
 
@@ -88,7 +90,7 @@ class Grid {
     const state = make('span');
     box.append(button, value, state);
     line.append(box);
-    button.addEventListener('click', () => { this.chosen = [row, column]; this.fill(); });
+    button.addEventListener('click', () => { this.kept.chosen = [row, column]; this.fill(); });
     return { box, button, image, value, state };
   }
 
@@ -113,7 +115,7 @@ class Grid {
     this.range.addEventListener('input', () => {
       this.pause();
       this.tell?.(null);
-      this.moment = Number(this.range.value);
+      this.kept.moment = Number(this.range.value);
       this.fill();
     });
     this.when = make('output');
@@ -131,9 +133,9 @@ class Grid {
     this.edge = make('i');
     stage.append(this.under, this.over, this.edge);
     this.wipe = make('input');
-    Object.assign(this.wipe, { type: 'range', min: 0, max: 100, value: this.wiped ?? 50 });
+    Object.assign(this.wipe, { type: 'range', min: 0, max: 100, value: this.kept.wiped ?? 50 });
     this.wipe.setAttribute('aria-label', words.wipe);
-    this.wipe.addEventListener('input', () => { this.wiped = Number(this.wipe.value); this.cut(); });
+    this.wipe.addEventListener('input', () => { this.kept.wiped = Number(this.wipe.value); this.cut(); });
     this.told = make('figcaption');
     this.more = make('p');
     box.append(make('h2', '', words.choose), stage, this.wipe, this.told, this.more);
@@ -147,8 +149,8 @@ class Grid {
   guess(cell) {
     const many = cell.frames.length;
     if (!many) return { png: cell.src, psnr: cell.value };
-    if (this.moment === null || this.moment >= this.last()) return { png: cell.frames[many - 1], psnr: cell.value };
-    const place = Math.round((this.moment / this.last()) * (many - 1));
+    if (this.kept.moment === null || this.kept.moment >= this.last()) return { png: cell.frames[many - 1], psnr: cell.value };
+    const place = Math.round((this.kept.moment / this.last()) * (many - 1));
     const value = cell.psnr[place];
     return { png: cell.frames[place], psnr: value === null ? '–' : `${value.toFixed(1)} dB` };
   }
@@ -166,8 +168,8 @@ class Grid {
     const there = moments > 1;
     this.bar.hidden = !there;
     this.range.max = this.last();
-    this.range.value = this.moment ?? this.last();
-    const label = labels[this.moment ?? this.last()] ?? '';
+    this.range.value = this.kept.moment ?? this.last();
+    const label = labels[this.kept.moment ?? this.last()] ?? '';
     this.when.textContent = label;
     this.range.setAttribute('aria-valuetext', label);
     this.button.textContent = this.timer ? words.pause : still() ? words.step : words.play;
@@ -192,7 +194,7 @@ class Grid {
 
   choice() {
     const there = (row, column) => this.data.rows[row]?.cells[column];
-    const [row, column] = this.chosen ?? [this.data.rows.length - 1, 0];
+    const [row, column] = this.kept.chosen ?? [this.data.rows.length - 1, 0];
     return there(row, column) ? [row, column] : [this.data.rows.length - 1, 0];
   }
 
@@ -222,19 +224,19 @@ class Grid {
   press() {
     if (this.timer) { this.pause(); this.tell(null); this.fill(); return; }
     if (!still()) { this.play(); return; }
-    const now = this.moment ?? this.last();
-    this.moment = now >= this.last() ? 0 : Math.min(this.last(), now + Math.ceil(this.last() / 8));
+    const now = this.kept.moment ?? this.last();
+    this.kept.moment = now >= this.last() ? 0 : Math.min(this.last(), now + Math.ceil(this.last() / 8));
     this.fill();
   }
 
   play(tell = () => {}) {
     this.pause();
     this.tell = tell;
-    if (this.moment === null || this.moment >= this.last()) this.moment = 0;
+    if (this.kept.moment === null || this.kept.moment >= this.last()) this.kept.moment = 0;
     this.timer = setInterval(() => {
-      this.moment += 1;
-      if (this.moment >= this.last()) { this.pause(); this.moment = null; }
-      tell(this.moment);
+      this.kept.moment += 1;
+      if (this.kept.moment >= this.last()) { this.pause(); this.kept.moment = null; }
+      tell(this.kept.moment);
       this.fill();
     }, 90);
     this.fill();

@@ -99,6 +99,16 @@ def test_one_picture_is_laid_over_the_original(leak: Page) -> None:
     assert "100%" in leak.locator("img.over").evaluate("one => one.style.clipPath")
 
 
+def test_a_grid_drawn_anew_keeps_what_was_chosen(leak: Page) -> None:
+    attacked(leak)
+    cells(leak).nth(1).get_by_role("button").click()
+    leak.get_by_role("link", name="Lab", exact=True).click()
+    expect(leak.locator(".st-key-run button")).to_be_visible()
+    leak.wait_for_function(REDRAWN)
+    leak.get_by_role("link", name="Leak", exact=True).click()
+    expect(leak.locator("figcaption")).to_contain_text("noise 0.1")
+
+
 def test_a_picture_of_ones_own(leak: Page, server: Server, tmp_path: Path) -> None:
     file = tmp_path / "mine.png"
     file.write_bytes(saved(scene(60, 60), "PNG"))
