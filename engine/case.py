@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from engine import exposing, pictures
+from engine.attacks import Attack
 from engine.breach import before, expose, victim
 from engine.desk import Crew
 from engine.errors import BadInput, UnknownName, refusal
 from engine.events import Event, Kept, Payload, Step
-from engine.records import Exposure
+from engine.records import Exposure, World
 from engine.rounds import Exchange, play
 from engine.spec import PICTURE, AttackSpec
 from engine.stage import Plan, Stage, plan
@@ -137,9 +138,14 @@ def probed(spec: AttackSpec, scene: Stage, state: State, round: int, larder: Lar
     exposure = expose(scene, state, who, spec.view, crew, tamper)
     silent = quiet(scene)
     clean = exposure if silent is None else expose(silent, state, who, spec.view, crew, tamper)
-    build = (lambda rng: spec.attack.tamper(world.build(rng), {}, world)[0]) if bends else world.build
+    build = partial(bent, spec.attack, world) if bends else world.build
     facts = {**told(exposure, round, True, y), **loudness(exposure, clean)}
     return Case(exposure, build, x, y, facts, round, who.client)
+
+
+def bent(attack: Attack, world: World, rng: torch.Generator) -> nn.Module:
+    """A model as a malicious server would build it."""
+    return attack.tamper(world.build(rng), {}, world)[0]
 
 
 def chosen(spec: AttackSpec, scene: Stage, larder: Larder) -> tuple[Tensor, Tensor]:

@@ -12,8 +12,11 @@ import base64
 import hashlib
 import math
 import queue
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import wait
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -23,6 +26,7 @@ from engine.attacks import Attack, Prior
 from engine.case import Case, Larder, prepare, refuse
 from engine.desk import Crew
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
+from engine.hands import Order, borrowed
 from engine.loop import quiet_torch, round_s
 from engine.matching import matched, trivial
 from engine.metrics import METRICS, Metric
@@ -86,30 +90,38 @@ def learnt(spec: AttackSpec, scene: Stage, larder: Larder) -> Generator[Event, N
     return prior
 
 
-def attacker(spec: AttackSpec, restart: int) -> Seeds:
-    """The attacker's own chance: nothing of the run's."""
-    digest = hashlib.sha256(f"attack:{spec.seed}:{restart}".encode()).digest()
-    return Seeds(int.from_bytes(digest[:8], "big"))
-
-
 def hunt(
     spec: AttackSpec, case: Case, prior: Prior | None, crew: Crew, stop: Callable[[], bool]
 ) -> Iterator[tuple[int, Guess]]:
-    """The guesses of all restarts as they come, each restart with a module of its own."""
+    """The guesses of all restarts as they come: one at a time is worked out here, the others by hands once warm."""
+    order = Order(spec.attack, case.build, case.exposure, prior, spec.seed)
     heard: queue.SimpleQueue[tuple[int, Guess] | None] = queue.SimpleQueue()
+    seats: queue.SimpleQueue[Callable[[int], Iterator[Guess]]] = queue.SimpleQueue()
+    left = threading.Event()
 
     def one(restart: int) -> None:
-        module = case.build(torch.Generator())
-        for guess in spec.attack.reconstruct(case.exposure, module, prior, attacker(spec, restart)):
-            heard.put((restart, guess))
-            if stop():
-                return
+        seat = seats.get()
+        try:
+            for guess in () if left.is_set() or stop() else seat(restart):
+                heard.put((restart, guess))
+                if left.is_set() or stop():
+                    return
+        finally:
+            seats.put(seat)
 
-    done = crew.begin(lambda: crew.each(one, range(spec.restarts)))
-    done.add_done_callback(lambda _: heard.put(None))
-    while (item := heard.get()) is not None:
-        yield item
-    done.result()
+    with borrowed(min(crew.threads, spec.restarts) - 1) as hands:
+        seats.put(order.guesses)
+        for hand in hands:
+            hand.when_warm(partial(seats.put, partial(hand.guesses, order)))
+        done = crew.begin(lambda: crew.each(one, range(spec.restarts)))
+        done.add_done_callback(lambda _: heard.put(None))
+        try:
+            while (item := heard.get()) is not None:
+                yield item
+            done.result()
+        finally:
+            left.set()
+            wait([done])
 
 
 def pictured(attack: Attack, restart: int, guess: Guess, truth: Tensor) -> Pictured:

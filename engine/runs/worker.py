@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from engine.errors import LeakLensError, RunFailed
 from engine.events import Cancelled, Event, Failed, Kept, Round, decode, encode
+from engine.pipes import private_pipes
 from engine.runs import payloads
 from engine.runs.home import Home
 
@@ -89,7 +90,8 @@ def main(preload: Sequence[str]) -> None:
     """Serve jobs until the supervisor closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which cancels in good order
     faulthandler.enable()
-    orders, wire = _private_pipes()
+    orders, out = private_pipes()
+    wire = Wire(out)
     jobs: SimpleQueue[Job] = SimpleQueue()
     cancelled: set[str] = set()
     threading.Thread(target=_listen, args=(orders, jobs, cancelled), daemon=True).start()
@@ -143,17 +145,6 @@ def failure(error: BaseException) -> Failed:
         return Failed("no space is left on the disk", "Delete runs that are no longer needed, then ask again", trace)
     reason = f"{type(error).__name__}: {error}".rstrip(": ")
     return Failed(f"the run met an error of its own ({reason})", "The trace kept with the run says where", trace)
-
-
-def _private_pipes() -> tuple[BinaryIO, Wire]:
-    """Keep the two pipes to ourselves: what a library prints goes to stderr, what it reads is empty."""
-    orders = os.fdopen(os.dup(0), "rb")
-    out = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return orders, Wire(out)
 
 
 def _listen(orders: BinaryIO, jobs: SimpleQueue[Job], cancelled: set[str]) -> None:

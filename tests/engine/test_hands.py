@@ -1,0 +1,180 @@
+"""Processes that take restarts: the same guesses as here, kept warm, gone with their owner or when left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from engine import hands
+from engine.breach import Victim, before, expose
+from engine.desk import Crew
+from engine.errors import LeakLensError, RunFailed
+from engine.events import Event, Pictured
+from engine.hands import Hand, Order, borrowed
+from engine.leak import leak
+from engine.records import Guess
+from engine.spec import AttackSpec
+from engine.stage import stage
+
+pytestmark = pytest.mark.slow
+
+RUN: dict[str, Any] = {
+    "dataset": "cifar10", "model": "lenet-sigmoid", "method": "fedsgd",
+    "clients": 10, "sampled": 5, "epochs": 1, "rounds": 1,
+}  # fmt: skip
+PATIENCE_S = 60.0
+
+
+def asked(iterations: int = 30, restarts: int = 3) -> AttackSpec:
+    attack = {"name": "map", "iterations": iterations}
+    return AttackSpec(run=RUN, attack=attack, pictures=["test-0"], restarts=restarts)
+
+
+@pytest.fixture(scope="module")
+def order() -> Order:
+    spec = asked()
+    scene = stage(spec.run)
+    with Crew(1) as crew:
+        victim = Victim(1, scene.cohort(1)[0], scene.test_x[:1], scene.test_labels[:1])
+        exposure = expose(scene, before(scene, 1, [], crew), victim, "server", crew)
+    return Order(spec.attack, scene.world.build, exposure, None, 0)
+
+
+@pytest.fixture(scope="module")
+def hand() -> Iterator[Hand]:
+    hand = warm(Hand())
+    yield hand
+    hand.end()
+
+
+def warm(hand: Hand) -> Hand:
+    ready = threading.Event()
+    hand.when_warm(ready.set)
+    assert ready.wait(PATIENCE_S)
+    return hand
+
+
+def same(one: Guess, other: Guess) -> bool:
+    return one.loss == other.loss and torch.equal(one.pictures, other.pictures)
+
+
+def test_over_there_it_is_the_same_to_the_bit(hand: Hand, order: Order) -> None:
+    for restart in (0, 1):
+        here, there = list(order.guesses(restart)), list(hand.guesses(order, restart))
+        assert len(here) == len(there) > 3 and all(map(same, here, there))
+    assert not same(list(order.guesses(0))[-1], list(order.guesses(1))[-1])
+
+
+def test_an_order_holds_what_an_attacker_has_and_no_truth(order: Order) -> None:
+    assert {field.name for field in fields(order)} == {"attack", "build", "exposure", "prior", "seed"}
+
+
+def test_an_error_over_there_is_an_error_here(hand: Hand, order: Order) -> None:
+    with pytest.raises(LeakLensError, match="no such thing") as raised:
+        list(hand.guesses(Order(Broken(), order.build, order.exposure, None, 0), 0))  # type: ignore[arg-type]
+    assert raised.value.remedy == "Look elsewhere" and hand.alive
+
+
+class Broken:
+    """An attack that meets an error after its first guess."""
+
+    def reconstruct(self, *_: object) -> Iterator[Guess]:
+        raise RunFailed("no such thing", "Look elsewhere")
+
+
+def test_left_in_the_middle_it_ends(order: Order) -> None:
+    hand = warm(Hand())
+    guesses = hand.guesses(order, 0)
+    next(guesses)
+    assert hand.alive
+    guesses.close()
+    assert not hand.alive
+
+
+def test_killed_it_says_so(order: Order) -> None:
+    hand = warm(Hand())
+    guesses = hand.guesses(order, 0)
+    next(guesses)
+    os.kill(hand.pid, signal.SIGKILL)
+    with pytest.raises(RunFailed, match="ended by itself"):
+        list(guesses)
+
+
+def test_kept_warm_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hands, "_idle", [])
+    with borrowed(1) as (first,):
+        pass
+    with borrowed(2) as (again, other):
+        assert again is first and other is not first
+        other.end()
+    with borrowed(1) as (once_more,):
+        assert once_more is first
+    first.end()
+
+
+def test_an_attack_uses_them_and_leaves_none_at_work(monkeypatch: pytest.MonkeyPatch, hand: Hand) -> None:
+    monkeypatch.setattr(hands, "_idle", [hand])
+    heard: list[int] = []
+    take = hand.guesses
+
+    def noted(order: Order, restart: int) -> Iterator[Guess]:
+        heard.append(restart)
+        return take(order, restart)
+
+    monkeypatch.setattr(hand, "guesses", noted)
+    frames = [event for event in leak(asked(), threads=2) if isinstance(event, Pictured)]
+    assert {frame.restart for frame in frames} == {0, 1, 2}
+    assert 1 <= len(heard) <= 2 and hands._idle == [hand]
+
+
+def test_closed_in_the_middle_it_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hands, "_idle", [warm(Hand())])
+    events: Any = leak(asked(iterations=50_000), threads=2)
+    frames: list[Event] = []
+    while len({frame.restart for frame in frames if isinstance(frame, Pictured)}) < 2:
+        frames.append(next(events))
+    began = time.monotonic()
+    events.close()
+    assert time.monotonic() - began < PATIENCE_S
+    assert hands._idle == []  # it was in the middle of its work
+
+
+OWNER = """
+import time
+from engine.hands import Hand
+hand = Hand()
+print(hand.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_it_is_gone_with_its_owner() -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
+    assert owner.stdout
+    pid = int(owner.stdout.readline())
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    ends = time.monotonic() + PATIENCE_S
+    while there(pid) and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert not there(pid)
+
+
+def there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (ProcessLookupError, FileNotFoundError):
+        return False
