@@ -17,6 +17,7 @@ from engine.breach import before, expose, victim
 from engine.desk import Crew
 from engine.errors import BadInput, UnknownName, refusal
 from engine.events import Event, Kept, Payload, Step
+from engine.part import Problem
 from engine.records import Exposure, World
 from engine.rounds import Exchange, play
 from engine.spec import PICTURE, AttackSpec
@@ -58,22 +59,30 @@ class Case:
     client: int
 
 
+def obstacle(spec: AttackSpec, outline: Plan, module: nn.Module) -> Problem | None:
+    """The first reason why such an attack cannot work, whatever this home holds."""
+    attack = spec.attack
+    if absent := outline.guarantee.absent.get(spec.view):
+        return Problem(f"is not possible in this view: {absent}", "Choose another view")
+    if attack.malicious and spec.view != "server":
+        return Problem("works only for the server, who sends a model that it changed", "Choose the view of the server")
+    if attack.malicious and not spec.pictures:
+        return Problem("changes the model that is sent, and no run records that", "Choose a picture")
+    if reason := attack.misfit(outline.world, module):
+        return Problem(reason, "Choose another attack or another model")
+    most = len(outline.test_labels) // 2
+    late = [name for name in spec.pictures if name.startswith("test-") and int(name.removeprefix("test-")) >= most]
+    if attack.learns and late:
+        law = f"learns from the second half of the test pictures, got {late[0]}"
+        return Problem(law, f"Choose test-0 to test-{most - 1}")
+    return None
+
+
 def refuse(spec: AttackSpec, larder: Larder) -> None:
     """Everything that would stop the attack, said before a picture is touched."""
     outline = plan(spec.run)
-    world = outline.world
-    if spec.view in outline.guarantee.absent:
-        law = f"attack: view: {spec.view} does not apply: {outline.guarantee.absent[spec.view]}"
-        raise BadInput(law, "Choose another view")
-    if reason := spec.attack.misfit(world, world.build(torch.Generator())):
-        raise BadInput(f"attack: {spec.attack.name}: {reason}", "Choose another attack or another model")
-    if spec.attack.malicious and not spec.pictures:
-        law = f"attack: {spec.attack.name} changes the model that is sent, and no run records that"
-        raise BadInput(law, "Choose a picture")
-    if spec.attack.malicious and spec.view != "server":
-        raise BadInput(
-            f"attack: view: a tampered model is seen through by the server, got {spec.view}", "Choose server"
-        )
+    if found := obstacle(spec, outline, outline.world.build(torch.Generator())):
+        raise BadInput(f"attack: {spec.attack.name}: {found.reason}", found.remedy)
     cohort = outline.cohort(which(spec, outline))
     if spec.client is not None and spec.client not in cohort:
         known = ", ".join(map(str, cohort[:20])) or "nobody"
@@ -92,9 +101,6 @@ def refuse_picture(name: str, spec: AttackSpec, outline: Plan, larder: Larder) -
     count = len(outline.labels if split == "train" else outline.test_labels)
     if int(place) >= count:
         raise refusal("attack: pictures", f"must be {split}-0 to {split}-{count - 1}", name)
-    if spec.attack.learns and split == "test" and int(place) >= count // 2:
-        law = f"attack: pictures: {spec.attack.name} learns from the second half of the test pictures, got {name}"
-        raise BadInput(law, f"Choose test-0 to test-{count // 2 - 1}")
 
 
 def named(picture: str) -> tuple[str, str, str | None, str]:

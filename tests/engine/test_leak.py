@@ -222,7 +222,7 @@ def test_no_attack_can_reach_the_truth() -> None:
         ({}, {"round": 3}, "must be between 1 and 2"),
         ({"rounds": 0}, {}, "nobody took part"),
         ({}, {"attack": "imprint", "pictures": []}, "no run records that"),
-        ({}, {"attack": "imprint", "view": "outsider"}, "seen through by the server"),
+        ({}, {"attack": "imprint", "view": "outsider"}, "works only for the server"),
         ({}, {"pictures": ["own-0123456789abcdef-3"]}, "picture: no 0123456789abcdef"),
     ],
 )
