@@ -37,6 +37,7 @@ from engine.stage import Stage, stage
 from engine.state import array
 
 DIRECT = 0.1  # what may be left open where the first layer reads the pixels themselves
+HUSH = 3e-3  # by so much noise may always move what is left open: a louder one must stay below what may be left open
 WHILE_IT_FORMS = ("psnr", "ssim", "lpips")  # told for each moment
 
 
@@ -189,12 +190,14 @@ def state_of(path: Sequence[Guess], tolerance: float) -> tuple[str, str]:
         return "diverged", "it ended further from the upload than it began"
     if last.yardstick.drowned:
         return "not converged", "noise drowns the pictures: plain grey explains the upload as well as any"
-    left = last.yardstick.left(last.unexplained)
-    if left > max(tolerance, DIRECT if last.yardstick.direct else 0):
+    left, allowed = last.yardstick.left(last.unexplained), max(tolerance, DIRECT if last.yardstick.direct else 0)
+    if left > allowed:
         return (
             "not converged",
             f"it leaves {min(left, 9.99):.0%} of what tells these pictures from plain grey unexplained",
         )
+    if last.yardstick.chance > max(allowed, HUSH):
+        return "not converged", "the noise is too loud to tell whether it found the pictures"
     return "converged", ""
 
 

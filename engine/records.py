@@ -136,6 +136,11 @@ class Yardstick:
         """Whether noise hides all that tells one picture from another."""
         return self.grey - self.floor <= self.doubt
 
+    @property
+    def chance(self) -> float:
+        """By how much noise may move what is left open."""
+        return self.doubt / max(self.grey - self.floor, 1e-30)
+
     def left(self, unexplained: float) -> float:
         """How much a guess leaves open of what a grey one would: 0 is as good as the truth."""
         return (unexplained - self.floor) / max(self.grey - self.floor, 1e-30)

@@ -195,6 +195,12 @@ def test_noise_that_drowns_the_picture_is_not_called_a_result() -> None:
     assert answer.state == "not converged" and "noise drowns" in answer.reason
 
 
+def test_noise_taken_for_a_picture_is_not_called_a_result() -> None:
+    answer = judged({"method": {"name": "udp-fedavg", "noise": 3e-4}}, attack="idlg")
+    assert above(answer) < 0 and answer.restarts[0]["left"] < 0
+    assert answer.state == "not converged" and "too loud" in answer.reason
+
+
 def test_what_did_not_get_there_is_not_called_converged() -> None:
     answer = judged(attack={"name": "map", "iterations": 3})
     assert answer.state == "not converged" and "unexplained" in answer.reason
