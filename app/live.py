@@ -11,14 +11,14 @@ from typing import Any
 import streamlit as st
 
 from app import card, charts, compare, leaks, orders, question, state, words
-from app.panels import accuracy, classes, epsilon
+from app.panels import accuracy, classes, epsilon, smoothing
 from app.panels.base import Panel, Track
 from app.shown import ENDED, Shown, find, tracks_of
 from engine.errors import LeakLensError
 from engine.events import Event, Failed, Measured, Round, Spent, Started, Warned
 
 POLL_S = 0.5
-PANELS = (accuracy.PANEL, epsilon.PANEL, classes.PANEL)
+PANELS = (accuracy.PANEL, epsilon.PANEL, smoothing.PANEL, classes.PANEL)
 
 
 def panel() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine import breaking, exporting
+from engine import breaking, exporting, sweeping
 from engine.asking import NUMBERS, PARTS, PRIVACY, described, literal, read_spec
 from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
 from engine.following import say, watched
@@ -57,6 +57,9 @@ def parser(words: Sequence[str] = ()) -> Parser:
     command("list", list_parts, "the parts of one shelf").add_argument("shelf", choices=SHELVES)
     helped = bool({"-h", "--help"} & set(words))
     _run_options(command("run", run, "train for real; asked again, the same question opens the same run"), helped)
+    sweep_parser = command("sweep", sweeping.run, "accuracy over noise for several methods and seeds, each point a run")
+    sweeping.options(sweep_parser)
+    _run_options(sweep_parser, helped)
     breaking.options(command("attack", attack, "attack what a run sent: what comes back out of an upload"))
     epsilon = command("epsilon", tell_epsilon, "ε of Gaussian noise, or the noise for an ε")
     for name, words_of in ACCOUNT.items():

@@ -11,6 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from engine.events import Event
 from engine.records import Seat, World
 from engine.seeds import Seeds
 
@@ -66,10 +67,12 @@ class Desk:
     crew: Crew
     note: Callable[[float, dict[str, float]], None] = field(default=lambda fraction, numbers: None)
     used: Tensor | None = None  # the places of the pictures that entered; None: all of them
+    phase: str = ""  # of local training in several parts: each has a chance of its own
+    say: Callable[[Event], None] = field(default=lambda event: None)  # what is worth knowing: told after the round
 
     def rng(self, purpose: str) -> torch.Generator:
         """A generator of this seat alone."""
-        return self.seeds.rng(purpose, self.seat.round, self.seat.client, self.seat.exchange)
+        return self.seeds.rng(self.phase + purpose, self.seat.round, self.seat.client, self.seat.exchange)
 
     def tell(self, fraction: float, **numbers: float) -> None:
         """Show that long work moves; call it at fixed places, so that a replay says the same."""

@@ -16,6 +16,8 @@ from engine.errors import Damaged
 if TYPE_CHECKING:
     import numpy
 
+BEFORE_SMOOTHING = "before smoothing"  # whose accuracy: that of the mean of the models as they came
+
 Payload = Mapping[str, "numpy.ndarray[Any, Any]"]
 
 

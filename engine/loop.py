@@ -60,11 +60,12 @@ def run(
             yield from introduce(scene)
         safe, recorded, states = Checkpoints(began), recorded_rounds(scene), kept_rounds(scene)
         for round in range(state.round + 1, scene.last + 1):
-            cohort, seen = scene.cohort(round), list[Exchange]()
+            cohort, seen, said = scene.cohort(round), list[Exchange](), list[Event]()
             yield Round(round, spec.rounds, len(cohort))
             watch = partial(first, seen) if round in recorded else None
-            work = partial(play, scene, state, round, crew, watch=watch)
+            work = partial(play, scene, state, round, crew, watch=watch, say=said.append)
             state = yield from listen(round, spec.rounds, len(cohort), crew, work)
+            yield from said
             yield from measure(scene, state, crew)
             ledger.add(scene.method.releases(scene.world, round, cohort))
             yield from spend(scene, ledger, round)
@@ -143,7 +144,11 @@ def measure(scene: Stage, state: State, crew: Crew) -> Iterator[Event]:
     if state.round == scene.last:
         for label in range(scene.world.classes):
             yield Measured(state.round, "accuracy", share(right[scene.test_labels == label]), f"class {label}")
-    if len(judged) > 1:
+    for name, model in judged.items():
+        if isinstance(name, str) and name != "global":
+            other = predict(scene, model, scene.test_x, crew).argmax(1) == scene.test_labels
+            yield Measured(state.round, "accuracy", share(other), name)
+    if any(isinstance(name, int) for name in judged):
         yield Measured(state.round, "accuracy", personal(scene, judged, right, crew), "personal")
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from engine.attic import attic
 from engine.desk import Crew, Desk
+from engine.events import Event
 from engine.records import Packet, Seat, Upload, Weights
 from engine.stage import Stage
 from engine.state import State
@@ -41,6 +42,7 @@ def play(
     crew: Crew,
     note: Note = silent,
     watch: Callable[[Exchange], None] | None = None,
+    say: Callable[[Event], None] = lambda event: None,
 ) -> State:
     """The state after this round."""
     world, method, cohort = stage.world, stage.method, stage.cohort(round)
@@ -60,7 +62,7 @@ def play(
                 {client.id: kept for client, (_, kept) in zip(clients, trained, strict=True) if kept is not None}
             )
         server, memory = method.merge(
-            state.server, uploads, state.memory, server_desk(stage, cohort, round, exchange, of, crew, note)
+            state.server, uploads, state.memory, server_desk(stage, cohort, round, exchange, of, crew, note, say)
         )
         if watch:
             used = [desk.used for desk in desks]
@@ -83,9 +85,16 @@ def seated(
 
 
 def server_desk(
-    stage: Stage, cohort: Sequence[int], round: int, exchange: int, of: int, crew: Crew, note: Note = silent
+    stage: Stage,
+    cohort: Sequence[int],
+    round: int,
+    exchange: int,
+    of: int,
+    crew: Crew,
+    note: Note = silent,
+    say: Callable[[Event], None] = lambda event: None,
 ) -> Desk:
-    return Desk(stage.world, Seat(-1, -1, round, exchange, of, len(cohort)), stage.seeds, crew, note)
+    return Desk(stage.world, Seat(-1, -1, round, exchange, of, len(cohort)), stage.seeds, crew, note, say=say)
 
 
 def opening(stage: Stage) -> State:

@@ -19,10 +19,11 @@ _here = threading.local()
 
 @dataclass(frozen=True)
 class Extra:
-    """Terms a method adds to each local step: g + offset + 2 · pull · (w - start)."""
+    """What a method changes in each local step: g + offset + 2 · pull · (w - start), and which weights move."""
 
     offset: Weights | None = None
     pull: float = 0.0
+    only: tuple[str, ...] = ()  # the weights that move; none named: all of them
 
 
 PLAIN = Extra()
@@ -47,6 +48,9 @@ def fit_one(desk: Desk, start: Weights, client: Client, extra: Extra = PLAIN) ->
     """One client's epochs of SGD, from `start` to the weights it ends with."""
     local = desk.world.local
     module, parameters = bench(desk.world, start)
+    if extra.only:
+        start = {name: start[name] for name, _ in module.named_parameters() if name in extra.only}
+        parameters = [module.get_parameter(name) for name in start]
     seed_dropout(module, desk.rng("dropout"))
     shuffle, momenta = desk.rng("batches"), None
     for _ in range(local.epochs):
@@ -74,7 +78,7 @@ def descend(
     if local.weight_decay:
         torch._foreach_add_(slopes, parameters, alpha=local.weight_decay)
     if extra.offset is not None:
-        torch._foreach_add_(slopes, list(extra.offset.values()))
+        torch._foreach_add_(slopes, [extra.offset[name] for name in start])
     if extra.pull:
         drift = torch._foreach_sub(parameters, list(start.values()))
         torch._foreach_add_(slopes, drift, alpha=2 * extra.pull)
@@ -129,6 +133,8 @@ def _descend_stacked(
     """One SGD step of the active clients, in place: `live` are views of the stack."""
     local, active = world.local, len(extras)
     for name, parameter in live.items():
+        if extras[0].only and name not in extras[0].only:
+            continue
         slope = slopes[name]
         if local.weight_decay:
             slope.add_(parameter, alpha=local.weight_decay)

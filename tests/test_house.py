@@ -28,10 +28,12 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "asking": ("spec", "environment"),
     "warm": ("spec", "loop"),
     "runs": (*LADDER, "environment"),
-    "bench": (*GROUND, *LADDER, "runs", "environment"),
+    "bench": (*GROUND, *LADDER, "runs", "frontier", "sweeping", "environment"),
     "doctor": (*GROUND, *LADDER, "runs", "environment"),
     "breaking": ("spec", "case", "asking", "runs"),
     "exporting": ("runs",),
+    "frontier": (*GROUND, "spec"),
+    "sweeping": (*GROUND, "spec", "stage", "asking", "following", "frontier", "runs"),
     "commands": (
         *GROUND,
         *LADDER,
@@ -39,6 +41,8 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "breaking",
         "exporting",
         "following",
+        "frontier",
+        "sweeping",
         "runs",
         "bench",
         "doctor",
@@ -52,7 +56,7 @@ LAZY = {"torchvision", "lpips"}  # engine: inside a function only
 # none of them loads torch
 LIGHT = ("engine", "engine.environment", "engine.errors", "engine.events", "engine.runs.store", "engine.runs.gallery")
 BANNED = {"utils", "helpers", "common", "manager"}
-SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/(environment|commands|exporting|following)\.py")
+SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/(environment|commands|exporting|following|sweeping)\.py")
 WRITERS = re.compile(r"engine/(runs|bench)/.*|engine/(breaking|doctor|environment|exporting)\.py|(.*/)?__main__\.py")
 WRITING = {"write_text", "write_bytes", "touch", "tofile", "savetxt", "savez", "savez_compressed", "save_file"}
 OPENING = {"open", "ZipFile", "GzipFile", "BZ2File", "LZMAFile"}
@@ -147,7 +151,7 @@ def imports_point_one_way(source: Source) -> Iterator[str]:
 
 def _allowed(source: Source, room: str, inner: str) -> bool:
     if room == source.room and room in SHELVES:
-        return inner == "base"  # never a sibling
+        return inner.partition("_")[0] == "base"  # never a sibling
     return room == source.room or room not in ROOMS or room in ROOMS.get(source.room, ())
 
 

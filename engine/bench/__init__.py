@@ -11,6 +11,8 @@ BENCHES = (
     "rounds-mlp",
     "rounds-lenet",
     "dp-step",
+    "t-tsvd",
+    "frontier",
     "first-accuracy",
     "store",
     "memory",

@@ -168,7 +168,16 @@ class Averaging(Method):
         if not uploads:
             return server, memory
         mean = weights.total([upload.tensors for upload in uploads], self.shares(uploads, desk.world))
-        return weights.add(server, mean, self.server_step), memory
+        return self.moved(server, mean, self.server_step), memory
+
+    def common(self, server: Weights, world: World) -> Weights:
+        """What is learnt together, and so uploaded: everything, unless a part is personal."""
+        del world
+        return server
+
+    def moved(self, server: Weights, change: Weights, factor: float) -> Weights:
+        """The server's model after a change of what is learnt together."""
+        return {**server, **weights.add({name: server[name] for name in change}, change, factor)}
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         return Protocol(**plain_protocol(self, world, seat, view))

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from app import theme, words
-from app.panels import accuracy, classes, epsilon, partition
+from app.panels import accuracy, classes, epsilon, partition, smoothing
 from app.panels.base import DASHES, Panel, Track, line, thinned
 from engine.events import Event, Finished, Measured, Round, Spent, Started
 from engine.runs.gallery import examples
@@ -75,6 +75,19 @@ def test_epsilon_is_told_by_view_and_never_of_the_twin() -> None:
     assert [note.text for note in figure.layout.annotations] == ["outsider"]  # the server has no finite ε
     assert [trace.name for trace in figure.data] == ["this run", "pinned: noise 2"]
     assert list(named(figure, "this run").y) == [1, 2]
+
+
+def test_a_smoothing_is_told_by_its_two_ends() -> None:
+    around = (*told([0.5, 0.625, 0.5, 0.25]), Measured(2, "accuracy", 0.5, "before smoothing"),
+              Measured(4, "accuracy", 0.375, "before smoothing"))  # fmt: skip
+    track = Track("this run", "main", "fedceo", around)
+    figure = drawn(smoothing.PANEL, track)
+    before, after = named(figure, "this run, before"), named(figure, "this run, after")
+    assert list(before.x) == list(after.x) == [2, 4]
+    assert list(before.y) == [50, 37.5] and list(after.y) == [62.5, 25]
+    words_ = smoothing.PANEL.tell(smoothing.PANEL.collected([track]))
+    assert "better after 1 of 2 smoothings, 0.0 points higher on average" in words_
+    assert smoothing.PANEL.collected([MAIN]) == []
 
 
 def test_classes_have_their_names() -> None:

@@ -1,0 +1,43 @@
+"""A frontier of thirty runs as a visitor asks for it: through the store and its workers, the first point at once."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from engine.bench import Row
+from engine.frontier import Grid, points
+from engine.runs.store import Store
+from engine.runs.supervisor import Supervisor
+from engine.spec import RunSpec
+from engine.sweeping import followed
+
+WARM_S = 60.0
+
+
+def measure() -> Row:
+    grid = Grid(({"name": "udp-fedavg"}, {"name": "fedceo"}), (0.25, 0.5, 1.0, 1.5, 2.0), (0, 1, 2))
+    todo = points(RunSpec(sampling="poisson"), grid)  # the setting of rounds-mlp: 30 rounds
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder))
+        with Supervisor(store, preload=("engine.warm",)) as supervisor:
+            ends = time.monotonic() + WARM_S
+            while not supervisor.warm and time.monotonic() < ends:
+                time.sleep(0.05)
+            began, seconds = time.monotonic(), list[float]()
+            done = 0
+            for _, found in followed(store, supervisor, todo):
+                seconds.append(time.monotonic() - began)
+                done += found is not None
+            again = time.monotonic()
+            known = sum(found is not None for _, found in followed(store, supervisor, todo))
+            again = time.monotonic() - again
+        store.close()
+    kept = seconds[-1] <= 10 and seconds[0] <= 1 and done == known == len(todo)
+    return Row(
+        "frontier",
+        {"points": done, "s": seconds[-1], "first point s": seconds[0], "asked again s": again},
+        promise="30 runs of 30 rounds on 2 cores within 10 s, the first point within 1",
+        kept=kept,
+    )

@@ -1,0 +1,212 @@
+"""The command `sweep`: a frontier as one piece of work, a line for each point as it ends, a table at the end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.asking import literal, read_spec
+from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
+from engine.following import say
+from engine.part import hyphened
+from engine.report import report
+
+if TYPE_CHECKING:
+    from engine.frontier import Grid, Point, Result
+    from engine.runs.store import Store
+    from engine.runs.supervisor import Supervisor
+    from engine.spec import RunSpec
+
+LOOK_S = 0.03
+MOST_SEEDS = 100
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--methods", default="udp-fedavg", metavar="A,B", help="methods, with commas between")
+    parser.add_argument("--noises", default="0.5,1,2", metavar="X,Y", help="noise multipliers, with commas between")
+    parser.add_argument("--seeds", type=literal, default=3, metavar="N", help="so many, counted up from --seed")
+    parser.add_argument(
+        "--server-steps",
+        default="",
+        metavar="X,Y",
+        help="tried for every method; each keeps its best one at each noise",
+    )
+    parser.add_argument(
+        "--of", action="append", default=[], metavar="METHOD.NAME=VALUE", help="a parameter of one of the methods"
+    )
+
+
+def run(asked: argparse.Namespace) -> int:
+    from engine.runs.store import Store
+    from engine.runs.supervisor import Supervisor
+
+    store, mine = Store(), set[str]()
+    with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:
+        from engine.frontier import points
+
+        # the sampling of the question, where it is not said, is that of its method: the first one's
+        asked.method = asked.method or asked.methods.split(",")[0].strip()
+        base = read_spec(asked)
+        todo = points(base, read_grid(asked, base))
+        refuse(todo)
+        mine.update(point.spec.id for point in todo)
+        return sweep(asked, base, store, supervisor, todo)
+
+
+def read_grid(asked: argparse.Namespace, base: RunSpec) -> Grid:
+    from engine.frontier import Grid
+    from engine.methods import METHODS
+
+    names = [hyphened(word.strip()) for word in str(asked.methods).split(",") if word.strip()]
+    own: dict[str, dict[str, Any]] = {name: {"name": METHODS[name].name} for name in names}
+    for pair in asked.of:
+        name, found, value = pair.partition("=")
+        method, dot, field = hyphened(name).partition(".")
+        if not (found and dot and field):
+            raise refusal("sweep: --of", "must be METHOD.NAME=VALUE", pair)
+        if method not in own:
+            raise refusal("sweep: --of", f"must name one of {', '.join(own)}", method)
+        own[method][field] = literal(value)
+    if not isinstance(asked.seeds, int) or isinstance(asked.seeds, bool) or not 1 <= asked.seeds <= MOST_SEEDS:
+        raise refusal("sweep: seeds", f"must be a whole number between 1 and {MOST_SEEDS}", asked.seeds)
+    seeds = tuple(range(base.seed, base.seed + asked.seeds))
+    return Grid(
+        tuple(own.values()), numbers("noises", asked.noises), seeds, numbers("server-steps", asked.server_steps)
+    )
+
+
+def numbers(name: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(word) for word in str(text).split(",") if word.strip())
+    except ValueError:
+        raise refusal(f"sweep: {name}", "must be numbers with commas between", text) from None
+
+
+def followed(store: Store, supervisor: Supervisor, todo: Sequence[Point]) -> Iterator[tuple[Point, Result | None]]:
+    """Ask for every point, and give each back as it ends; one that failed has no result."""
+    from engine.frontier import result
+
+    for point in todo:
+        if not finished(store, point.spec.id):
+            store.submit(point.spec.id, point.spec.canonical())
+    supervisor.wake()
+    open_ = list(todo)
+    while open_:
+        left = []
+        for point in open_:
+            status = store.status(point.spec.id)
+            if status in ("finished", "failed", "cancelled"):
+                told = [event for _, event in store.events(point.spec.id)]
+                yield point, result(point, report(told)) if status == "finished" else None
+            else:
+                left.append(point)
+        stuck = left and not supervisor.working and supervisor.trouble
+        if isinstance(stuck, LeakLensError):
+            raise stuck
+        if stuck:
+            raise RunFailed(f"{type(stuck).__name__}: {stuck}", "Ask again: what is known is not run again")
+        open_ = left
+        time.sleep(LOOK_S if open_ else 0)
+
+
+def finished(store: Store, run: str) -> bool:
+    try:
+        return store.status(run) == "finished"
+    except UnknownName:
+        return False
+
+
+def cancel(store: Store, todo: Sequence[Point]) -> int:
+    """Stop what has not ended; asked again, the sweep goes on from there."""
+    stopped = 0
+    for point in todo:
+        try:
+            if store.status(point.spec.id) in ("queued", "running", "interrupted"):
+                store.cancel(point.spec.id)
+                stopped += 1
+        except UnknownName:
+            continue
+    return stopped
+
+
+def line(point: Point, found: Result | None) -> str:
+    noise = "no noise" if point.noise is None else f"noise {point.noise:g}"
+    words = f"{point.method:<12} {noise:<11} step {point.step:<5g} seed {point.seed:<4}"
+    if found is None:
+        return f"{words} did not finish"
+    own = "" if found.personal is None else f", personal {100 * found.personal:.1f} %"
+    return f"{words} accuracy {100 * found.accuracy:.1f} %{own}"
+
+
+def body_of(results: Sequence[Result], failed: int) -> dict[str, Any]:
+    from engine.frontier import spots
+
+    rows: list[Mapping[str, Any]] = [
+        {
+            "method": spot.method,
+            "noise": spot.noise,
+            "server-step": spot.step,
+            "accuracy": spot.mean,
+            "spread": spot.spread,
+            "seeds": len(spot.accuracies),
+            "accuracy-personal": sum(spot.personals) / len(spot.personals) if spot.personals else None,
+            "epsilon": dict(spot.epsilon),
+            "reason": dict(spot.why),
+            "unit": spot.unit,
+        }
+        for spot in spots(results)
+    ]
+    runs = [{"id": one.point.spec.id, "method": one.point.method, "noise": one.point.noise, "seed": one.point.seed,
+             "server-step": one.point.step, "accuracy": one.accuracy} for one in results]  # fmt: skip
+    return {"spots": rows, "runs": runs, "failed": failed}
+
+
+def table(body: Mapping[str, Any], view: str) -> list[str]:
+    """The frontier as a person reads it, with ε of one view."""
+    said = [f"\n{'method':<12} {'noise':>6} {'step':>5}  accuracy over seeds   ε seen by the {view}, worst seed"]
+    for row in body["spots"]:
+        epsilon = row["epsilon"].get(view)
+        words = "none" if epsilon is None else f"{epsilon:.3g} per {row['unit']}"
+        noise = "–" if row["noise"] is None else f"{row['noise']:g}"
+        own = "" if row["accuracy-personal"] is None else f"   personal {100 * row['accuracy-personal']:.1f} %"
+        said.append(
+            f"{row['method']:<12} {noise:>6} {row['server-step']:>5g}  "
+            f"{100 * row['accuracy']:5.1f} ± {100 * row['spread']:.1f} % ({row['seeds']})    {words}{own}"
+        )
+    whys = {f"{row['method']}: {row['reason'][view]}" for row in body["spots"] if row["reason"].get(view)}
+    return said + [f"  no ε for {why}" for why in sorted(whys)]
+
+
+def sweep(asked: argparse.Namespace, base: RunSpec, store: Store, supervisor: Supervisor, todo: Sequence[Point]) -> int:
+    """Follow it to its end; Ctrl-C stops all that has not ended."""
+    results, failed = list[Any](), 0
+    try:
+        for point, found in followed(store, supervisor, todo):
+            results += [] if found is None else [found]
+            failed += found is None
+            if not asked.json:
+                print(line(point, found), flush=True)
+    except KeyboardInterrupt:
+        say(f"Cancelled {cancel(store, todo)} runs. Ask the same again and it goes on.")
+        return 130
+    body = body_of(results, failed)
+    if asked.json:
+        print(json.dumps(body, ensure_ascii=False, allow_nan=False))
+    else:
+        print("\n".join(table(body, base.view or "outsider")))
+    return 1 if failed else 0
+
+
+def refuse(todo: Sequence[Point]) -> None:
+    """What would stop any of them is said before the first begins."""
+    from engine.stage import plan
+
+    for point in {(point.method, point.noise, point.step): point for point in todo}.values():
+        fatal = next((one for one in point.spec.problems() if one.fatal), None)
+        if fatal:
+            raise BadInput(fatal.reason, fatal.remedy)
+    for point in {point.method: point for point in todo}.values():
+        plan(point.spec)

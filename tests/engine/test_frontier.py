@@ -1,0 +1,97 @@
+"""A frontier: which runs it is made of, and what several results of one place come to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.errors import BadInput
+from engine.frontier import Grid, Point, Result, points, result, spots
+from engine.spec import RunSpec
+from tests.engine import small
+
+
+def tiny(**changes: Any) -> RunSpec:
+    return small.tiny(**{"sampling": "poisson", **changes})
+
+
+UDP, AVG, PPSGD = {"name": "udp-fedavg"}, {"name": "fedavg"}, {"name": "ppsgd"}
+
+
+def grid(*methods: dict[str, Any], noises: tuple[float, ...] = (0.5, 1.0), **more: Any) -> Grid:
+    return Grid(methods, noises, **more)
+
+
+def test_every_point_is_a_run_of_its_own_and_the_first_seed_comes_first() -> None:
+    found = points(tiny(), grid(UDP, PPSGD, seeds=(3, 4)))
+    assert [one.seed for one in found] == [3] * 4 + [4] * 4
+    assert len({one.spec.id for one in found}) == 8
+    assert {(one.method, one.noise) for one in found} == {
+        (name, noise) for name in ("udp-fedavg", "ppsgd") for noise in (0.5, 1.0)
+    }
+    assert found[0].spec == tiny(method={"name": "udp-fedavg", "noise": 0.5})
+
+
+def test_a_method_without_noise_is_one_point() -> None:
+    found = points(tiny(), grid(AVG, UDP))
+    assert [(one.method, one.noise) for one in found] == [("fedavg", None), ("udp-fedavg", 0.5), ("udp-fedavg", 1.0)]
+
+
+def test_the_question_gives_what_it_says_and_each_method_keeps_the_rest() -> None:
+    base = tiny(method={"name": "udp-fedavg", "clip": 0.5, "noise-split": "full-local"})
+    udp, ppsgd, avg = points(base, grid(UDP, PPSGD, AVG, noises=(1.0,), seeds=(3,)))
+    assert (udp.spec.method.clip, udp.spec.method.noise_split) == (0.5, "full-local")  # type: ignore[attr-defined]
+    assert (ppsgd.spec.method.clip, ppsgd.spec.method.noise_split) == (0.5, "full-local")  # type: ignore[attr-defined]
+    assert avg.spec == tiny(method="fedavg") and avg.step == 1.0
+    other = tiny(method={"name": "ppsgd", "noise-split": "paper", "head-epochs": 4})
+    assert points(other, grid(PPSGD, noises=(2.0,)))[0].spec.method.head_epochs == 4  # type: ignore[attr-defined]
+    at_server = tiny(method={"name": "centaur", "noise-split": "paper"})
+    assert points(at_server, grid(UDP, noises=(2.0,), seeds=(3,)))[0].spec == tiny(
+        method={"name": "udp-fedavg", "noise": 2.0}
+    )
+
+
+def test_a_split_that_another_method_does_not_know_stays_behind() -> None:
+    base = tiny(method={"name": "udp-fedavg", "noise-split": "full-local"})
+    centaur, udp = points(base, grid({"name": "centaur", "noise-split": "server"}, UDP, noises=(1.0,)))
+    assert centaur.spec.method.noise_split == "server"  # type: ignore[attr-defined]
+    assert udp.spec.method.noise_split == "full-local"  # type: ignore[attr-defined]
+
+
+def test_steps_are_tried_for_all_and_the_same_run_is_asked_once() -> None:
+    found = points(tiny(), grid(UDP, noises=(1.0,), seeds=(3,), steps=(0.1, 0.3)))
+    assert [one.step for one in found] == [0.1, 0.3] and found[0].spec == tiny(method=dict(UDP))
+    assert len(points(tiny(), grid(UDP, UDP, noises=(1.0, 1.0)))) == 1
+
+
+def test_too_many_points_or_none_are_refused() -> None:
+    with pytest.raises(BadInput, match="must be at most 500"):
+        points(tiny(), grid(UDP, seeds=tuple(range(300))))
+    with pytest.raises(BadInput, match="must be at least 1"):
+        points(tiny(), grid(UDP, noises=()))
+
+
+def told(noise: float, step: float, seed: int, accuracy: float, epsilon: float | None = 2.0) -> Result:
+    point = Point("udp-fedavg", noise, step, seed, RunSpec())
+    return Result(point, accuracy, None, {"outsider": epsilon, "server": 9.0 + seed}, "user")
+
+
+def test_each_noise_keeps_the_step_that_did_best_over_all_seeds() -> None:
+    (low, high) = spots(
+        [
+            told(0.5, 0.1, 0, 0.6), told(0.5, 0.1, 1, 0.7), told(0.5, 1.0, 0, 0.9), told(0.5, 1.0, 1, 0.2),
+            told(1.0, 0.1, 0, 0.3), told(1.0, 1.0, 0, 0.4, None), told(1.0, 1.0, 1, 0.2),
+        ]
+    )  # fmt: skip
+    assert (low.noise, low.step) == (0.5, 0.1) and low.mean == pytest.approx(0.65)
+    assert low.spread == pytest.approx(0.05) and low.epsilon == {"outsider": 2.0, "server": 10.0}
+    assert (high.step, len(high.accuracies)) == (1.0, 2)  # a step with more seeds done counts before a better one
+    assert high.epsilon == {"outsider": None, "server": 10.0}
+
+
+def test_a_run_that_measured_nothing_is_no_result() -> None:
+    point = Point("fedavg", None, 1.0, 0, RunSpec())
+    assert result(point, {"accuracy": None}) is None
+    found = result(point, {"accuracy": 0.5, "accuracy-personal": 0.6, "epsilon": {}, "reason": {"server": "because"}})
+    assert found is not None and (found.accuracy, found.personal, found.why) == (0.5, 0.6, {"server": "because"})

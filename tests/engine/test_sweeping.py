@@ -1,0 +1,97 @@
+"""The command `sweep`: lines as points end, a table with ε, nothing run twice, stopped and gone on with."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.environment import ROOT
+from engine.loop import run
+from engine.report import report
+from engine.runs.store import Store
+from engine.spec import RunSpec
+from tests.engine.asked import SMALL, ask
+
+pytestmark = pytest.mark.slow
+
+ASKED = f"sweep {SMALL} --methods udp-fedavg,fedavg --noises 0.5,2 --seeds 2 --seed 3"
+PATIENCE_S = 60.0
+
+
+def test_a_sweep_is_made_of_runs_and_runs_none_of_them_twice(home: Path) -> None:
+    told = ask(f"{ASKED} --json")
+    assert told.code == 0
+    body = told.json
+    assert {(spot["method"], spot["noise"], spot["seeds"]) for spot in body["spots"]} == {
+        ("udp-fedavg", 0.5, 2), ("udp-fedavg", 2.0, 2), ("fedavg", None, 2),
+    }  # fmt: skip
+    one = next(row for row in body["runs"] if (row["method"], row["noise"], row["seed"]) == ("udp-fedavg", 2.0, 4))
+    question = {"rounds": 2, "clients": 40, "sampled": 4, "epochs": 1, "batch": 100, "sampling": "poisson", "seed": 4}
+    spec = RunSpec(method={"name": "udp-fedavg", "noise": 2.0}, **question)
+    assert one["id"] == spec.id and one["accuracy"] == report(run(spec))["accuracy"]
+    attempts = {row.id: row.attempt for row in Store(home).runs()}
+    assert len(attempts) == 6 and set(attempts.values()) == {1}
+    again = ask(f"{ASKED} --noises 0.5,2,1 --json")
+    assert len(again.json["runs"]) == 8
+    assert {row.id: row.attempt for row in Store(home).runs()}.items() >= attempts.items()
+    quiet, loud = (next(s for s in body["spots"] if s["noise"] == noise)["epsilon"]["outsider"] for noise in (0.5, 2.0))
+    assert quiet > loud > 0
+
+
+def test_as_a_person_reads_it() -> None:
+    told = ask(f"{ASKED} --seeds 1")
+    assert told.code == 0 and told.out.count(" seed 3 ") == 3
+    table = told.out.split("\n\n")[1]
+    assert "seen by the outsider" in table and "per user" in table and "no ε for fedavg: nothing is clipped" in table
+
+
+def test_a_parameter_of_one_method_reaches_it_alone(home: Path) -> None:
+    told = ask(f"sweep {SMALL} --methods udp-fedavg,ppsgd --noises 1 --seeds 1 --of ppsgd.head-epochs=0 --json")
+    assert told.code == 0
+    methods = {row.spec["method"]["name"]: row.spec["method"] for row in Store(home).runs()}
+    assert methods["ppsgd"]["head-epochs"] == 0 and set(methods) == {"udp-fedavg", "ppsgd"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--methods none", "method: no none"),
+        ("--noises 1,x", "must be numbers with commas between, got 1,x"),
+        ("--noises -1", "udp-fedavg: noise: must be a number between 0 and 1000, got -1"),
+        ("--seeds 0", "sweep: seeds: must be a whole number between 1 and 100, got 0"),
+        ("--of clip=1", "sweep: --of: must be METHOD.NAME=VALUE, got clip=1"),
+        ("--of fedceo.every=1", "sweep: --of: must name one of udp-fedavg, got fedceo"),
+        ("--of udp-fedavg.nothing=1", "udp-fedavg: nothing: no such parameter"),
+        ("--model lenet5 --dataset mnist --clients 100000", "must be"),
+    ],
+)
+def test_what_cannot_be_asked(home: Path, words: str, said: str) -> None:
+    told = ask(f"sweep {words}")
+    assert told.code == 2 and told.out == "" and said in told.sentence()
+    assert not home.exists() or Store(home).runs() == []
+
+
+def test_ctrl_c_stops_what_is_left_and_asked_again_it_goes_on(home: Path) -> None:
+    line = f"sweep {SMALL} --rounds 40 --methods udp-fedavg --noises 0.5,1,1.5,2 --seeds 1 --json"
+    asked = subprocess.Popen(
+        [sys.executable, "-m", "engine", *line.split()],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    store, ends = Store(home), time.monotonic() + PATIENCE_S
+    while time.monotonic() < ends and not any(row.status == "finished" for row in store.runs()):
+        time.sleep(0.05)
+    asked.send_signal(signal.SIGINT)
+    out, err = asked.communicate(timeout=PATIENCE_S)
+    assert asked.returncode == 130 and out == "" and err.startswith("Cancelled ") and "goes on" in err
+    done = {row.id for row in store.runs() if row.status == "finished"}
+    assert 1 <= len(done) < 4
+    assert {row.status for row in store.runs() if row.id not in done} == {"cancelled"}
+    again = ask(line)
+    assert again.code == 0 and len(again.json["runs"]) == 4
+    assert all(row.attempt == 1 for row in store.runs() if row.id in done)
