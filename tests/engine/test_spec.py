@@ -155,10 +155,9 @@ def legal(field: FieldInfo) -> st.SearchStrategy[Any]:
     if field.annotation is int:
         return st.integers(int(limits["ge"]), int(limits["le"]))
     if field.annotation is float:
-        above = st.floats(
-            TINY, limits.get("le", limits.get("lt")), allow_nan=False, allow_infinity=False, exclude_max="lt" in limits
-        )
-        return above if "gt" in limits else st.just(0.0) | above
+        least, most = float(limits.get("ge", 0.0)), limits.get("le", limits.get("lt"))
+        above = st.floats(max(TINY, least), most, allow_nan=False, allow_infinity=False, exclude_max="lt" in limits)
+        return above if "gt" in limits else st.just(least) | above
     assert field.annotation is bool, field
     return st.booleans()
 
