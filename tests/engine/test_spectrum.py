@@ -173,6 +173,7 @@ def test_the_largest_singular_value_is_the_threshold_that_erases(stack: Tensor) 
 # --- numbers of finite length ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_single_precision_is_enough_where_the_matrix_is_ill_conditioned(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = ill_conditioned()
     values = spectra(stack.double())

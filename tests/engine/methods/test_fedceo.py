@@ -22,6 +22,8 @@ from engine.stage import Stage, plan, stage
 from engine.state import State
 from tests.engine.small import accuracies, tiny, told
 
+pytestmark = pytest.mark.slow
+
 MODES = ["slot", "mean", "own"]
 SIGMAS = (1.0, 1.5, 2.0)
 

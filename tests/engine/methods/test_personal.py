@@ -19,6 +19,8 @@ from engine.stage import Stage, plan, stage
 from engine.state import State
 from tests.engine.small import accuracies, tiny
 
+pytestmark = pytest.mark.slow
+
 HEAD = "head.weight"
 BOTH = ["ppsgd", "centaur"]
 SHARDS: dict[str, Any] = {"partition": {"name": "shards"}, "clients": 20, "sampled": 20, "sampling": "all"}
