@@ -62,6 +62,7 @@ def test_two_rounds_say_everything(name: str) -> None:
         assert encode(decode(json.loads(json.dumps(encode(event), allow_nan=False)))) == encode(event)
 
 
+@pytest.mark.slow
 @each()
 def test_the_same_bits_for_one_two_and_four_threads(name: str) -> None:
     spec = tiny(method=name, model=DROPOUT)
@@ -81,6 +82,7 @@ def test_another_seed_is_another_run(name: str) -> None:
     assert told(run(tiny(method=name, rounds=1)))[3:] != told(run(tiny(method=name, rounds=1, seed=4)))[3:]
 
 
+@pytest.mark.slow
 @each()
 def test_resumed_from_any_state_it_ends_the_same(name: str) -> None:
     spec = tiny(method=name, rounds=3)
@@ -142,6 +144,7 @@ def test_training_touches_neither_the_packet_nor_the_data(name: str) -> None:
     assert torch.equal(chance, torch.random.get_rng_state())  # torch's own generator rests
 
 
+@pytest.mark.slow
 @each()
 def test_a_probe_exists_in_every_view_that_applies(name: str) -> None:
     scene = stage(tiny(method=name))
