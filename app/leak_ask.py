@@ -147,7 +147,8 @@ def _epochs(value: int) -> None:
 
 
 def _part(part: str, label: str, leak: Leak) -> None:
-    titles = {one: question.part_class(part, one).title for one in question.names(part)}
+    there = [one for one in question.names(part) if leaks.of_pictures(part, one)]
+    titles = {one: question.part_class(part, one).title for one in there}
     st.selectbox(
         label, list(titles), format_func=lambda one: titles.get(one, one),
         **state.tie(f"leak-{part}", leak.run[part], lambda value: choose_run(**{part: value})),

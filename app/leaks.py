@@ -281,7 +281,7 @@ def read_link(params: Mapping[str, str]) -> tuple[Leak, list[str]]:
     """The question of a link; what cannot be meant is left out, each with a sentence."""
     start = usual()
     run, told = question.read_link({key: value for key, value in params.items() if key not in OWN}, start.run)
-    found = replace(start, run=run)
+    found = replace(start, run=_of_pictures(run, start.run, told))
     for name in OWN:
         if name not in params:
             continue
@@ -291,6 +291,24 @@ def read_link(params: Mapping[str, str]) -> tuple[Leak, list[str]]:
         else:
             found = replace(found, **{name: value})
     return settled(found), told
+
+
+def of_pictures(part: str, name: str) -> bool:
+    """Whether a data set or a model is about pictures."""
+    from engine.runs import fitting
+
+    return fitting.of_pictures(part, name)
+
+
+def _of_pictures(run: question.Settings, usual: Mapping[str, Any], told: list[str]) -> question.Settings:
+    """Only pictures are attacked: a run on text is asked with the usual data set and model instead."""
+    found = dict(run)
+    for part in ("dataset", "model"):
+        if not of_pictures(part, run[part]):
+            title, other = (question.part_class(part, one).title for one in (run[part], usual[part]))
+            told.append(words_leak.not_pictures(title, other))
+            found |= {name: value for name, value in usual.items() if name.partition(".")[0] == part}
+    return question.settled(found)
 
 
 LIMITS = {"many": (1, 8), "restarts": (1, MOST_RESTARTS), "iterations": (1, 100_000), "chance": (0, 2**53 - 1)}

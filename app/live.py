@@ -177,7 +177,9 @@ def _steps(main: Shown) -> None:
                     if name != main.method:
                         title = question.part_class("method", name).title
                         st.button(title, key=f"method:{name}", on_click=orders.change, args=({**spec, "method": name},))
-        if st.button("What does the server see?", key="to-leak", help=words.SERVER_SEES):
+        text = ready and not leaks.of_pictures("dataset", spec["dataset"])
+        said = words.SERVER_SEES_TEXT if text else words.SERVER_SEES
+        if st.button("What does the server see?", key="to-leak", help=said, disabled=text):
             st.switch_page("screens/leak.py", query_params=leaks.of_run(main.spec))
 
 

@@ -68,6 +68,7 @@ NOT_COVERED = (
     "A server that breaks the rules is covered only where the noise is added inside the client.",
 )
 SERVER_SEES = "Choose a picture, and see what comes back out of one upload of this run."
+SERVER_SEES_TEXT = "Only pictures are attacked here, and this run learns from text."
 SHARED = "This dashboard is shared. One visitor may ask for at most: {limits}."
 PRIVATE_END, LEAKY_END = "more private", "more leaky"
 STORED = "A stored example, run on {made}."

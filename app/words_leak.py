@@ -270,6 +270,10 @@ def thumb(title: str, name: str, chosen: bool) -> str:
     return f"{title}, {which}{', chosen' if chosen else ''}"
 
 
+def not_pictures(title: str, other: str) -> str:
+    return f"Only pictures are attacked here, and {title} is about text: {other} is used."
+
+
 def row_of_runs(spec: Mapping[str, Any], attack: str, method: str) -> str:
     """One attack as the list of runs names it."""
     pictures = spec.get("pictures") or ()

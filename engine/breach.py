@@ -37,6 +37,8 @@ class Victim:
 
 def victim(stage: Stage, round: int, pictures: Tensor, labels: Tensor, client: int | None = None) -> Victim:
     """The victim takes the seat of `client`, by default the first of that round's cohort."""
+    if not stage.world.pictures:
+        raise BadInput("probe: pictures: the run learns from text", "Choose a run that learns from pictures")
     if not 1 <= round <= stage.last:
         raise refusal("probe: round", f"must be between 1 and {stage.last}", round)
     if not 1 <= len(pictures) <= MOST or len(labels) != len(pictures):
@@ -49,6 +51,11 @@ def victim(stage: Stage, round: int, pictures: Tensor, labels: Tensor, client: i
         raise BadInput("probe: pictures: every pixel must lie between 0 and 1", "Divide by 255")
     if not bool(((labels >= 0) & (labels < stage.world.classes)).all()):
         raise refusal("probe: labels", f"must be between 0 and {stage.world.classes - 1}", labels.tolist())
+    return Victim(round, _seat(stage, round, client), pictures, labels)
+
+
+def _seat(stage: Stage, round: int, client: int | None) -> int:
+    """Whose seat the victim takes."""
     cohort = stage.cohort(round)
     if not cohort:
         raise BadInput(f"probe: round {round}: nobody took part in it", "Choose another round")
@@ -56,7 +63,7 @@ def victim(stage: Stage, round: int, pictures: Tensor, labels: Tensor, client: i
     if chosen not in cohort:
         known = ", ".join(map(str, cohort[:20]))
         raise refusal("probe: client", f"must be one that took part in round {round} ({known})", chosen)
-    return Victim(round, chosen, pictures, labels)
+    return chosen
 
 
 def before(stage: Stage, round: int, kept: Sequence[Kept], crew: Crew) -> State:

@@ -62,6 +62,9 @@ class Case:
 def obstacle(spec: AttackSpec, outline: Plan, module: nn.Module) -> Problem | None:
     """The first reason why such an attack cannot work, whatever this home holds."""
     attack = spec.attack
+    if not outline.world.pictures:
+        law = f"looks for pictures, and {outline.spec.dataset.name} holds {outline.spec.dataset.noun}"
+        return Problem(law, "Choose a run that learns from pictures")
     if absent := outline.guarantee.absent.get(spec.view):
         return Problem(f"is not possible in this view: {absent}", "Choose another view")
     if attack.malicious and spec.view != "server":

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from engine import noise
@@ -39,9 +39,10 @@ def fit_private(
     local, size = desk.world.local, len(client.y)
     rate = batch_rate(size, local)
     ghost, parameters = ghost_bench(desk.world, start, bound)
+    names: list[str] = _here.names
+    start = {name: start[name] for name in names}
     seed_dropout(ghost, desk.rng("dropout"))
     drawing, noising = desk.rng("batches"), desk.rng("noise")
-    names = [name for name, _ in ghost._module.named_parameters()]
     seen, momenta = torch.zeros(size, dtype=torch.bool), None
     for _ in range(local.epochs * steps_per_epoch(size, local)):
         drawn = torch.rand(size, generator=drawing, dtype=torch.float64) < rate
@@ -77,17 +78,45 @@ def clipped_sum(ghost: Any, parameters: list[Tensor], x: Tensor, y: Tensor) -> l
 
 
 def ghost_bench(world: World, weights: Weights, bound: float) -> tuple[Any, list[Tensor]]:
-    """This thread's own module under Opacus' hooks, holding these weights."""
+    """This thread's own module under Opacus' hooks, holding these weights; its parameters in the model's own order."""
     if getattr(_here, "owner", None) != (id(world.build), bound):
         # never channels last here: Opacus 1.6 then gets the norms of convolutions wrong, and the clip bounds nothing
         module = world.build(torch.Generator()).to(next(iter(weights.values())).device)
-        _here.ghost = _ghost_class()(module, max_grad_norm=bound, use_ghost_clipping=True, loss_reduction="sum")
+        named = dict(module.named_parameters())
+        _here.names, _here.parameters = list(named), list(named.values())
+        _here.ghost = ghostly(module, bound)
         _here.world, _here.owner = world, (id(world.build), bound)
     with torch.no_grad():
-        for name, parameter in _here.ghost._module.named_parameters():
+        for name, parameter in zip(_here.names, _here.parameters, strict=True):
             parameter.copy_(weights[name])
     _here.ghost.train()
-    return _here.ghost, list(_here.ghost.parameters())
+    return _here.ghost, _here.parameters
+
+
+def ghostly(module: nn.Module, bound: float) -> Any:
+    """The module under Opacus' hooks: after a backward pass it knows how long each example's gradient is."""
+    wrapper = _ghost_class()
+    for name, layer in list(module.named_modules()):
+        if isinstance(layer, nn.LSTM):
+            module.set_submodule(name, _open_lstm(layer))
+    return wrapper(module, max_grad_norm=bound, use_ghost_clipping=True, loss_reduction="sum")
+
+
+def _open_lstm(layer: nn.LSTM) -> Any:
+    """The same layer as Opacus builds it, a cell at a time: no hook can look into torch's own.
+
+    It holds the very parameters of the other, under their names, if in another order.
+    """
+    from opacus.layers import DPLSTM
+
+    with torch.device("meta"):  # its first weights would be drawn from torch's own generator
+        opened = DPLSTM(layer.input_size, layer.hidden_size, layer.num_layers, layer.bias, layer.batch_first)
+    for inside, name in opened.old_to_new.items():
+        cell, _, leaf = inside.rpartition(".")
+        parameter = layer.get_parameter(name)
+        setattr(opened.get_submodule(cell), leaf, parameter)
+        setattr(opened, name, parameter)
+    return opened
 
 
 def _ghost_class() -> Any:

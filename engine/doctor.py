@@ -322,16 +322,17 @@ def data_sets() -> list[Finding]:
 def _data_set(name: str) -> Finding:
     from engine.datasets import DATASETS
 
-    part = DATASETS.make(name)
-    full = part.with_(full=True)
-    facts = part.facts()
-    ships = f"bundled part: {len(facts.train_y):,} and {len(facts.test_y):,} pictures in {part.places()[0][0]}"
-    places = full.places()
-    here = next((place for place, found in places if found), None)
-    if here:
-        return Finding(name, True, f"{ships}; full set: in {here}")
-    looked = ", ".join(place for place, _ in places)
-    return Finding(name, True, f"{ships}; full set: not here, looked in {looked}", f"For the full set: {full.obtain}")
+    part, told, remedy = DATASETS.make(name), list[str](), ""
+    if part.ships:
+        facts = part.facts()
+        counts = f"{len(facts.train_y):,} and {len(facts.test_y):,} {part.noun}"
+        told.append(f"{part.part}: {counts} in {part.places()[0][0]}")
+    if whole := part.whole():
+        places = whole.places()
+        here = next((place for place, found in places if found), None)
+        told.append(f"full set: in {here}" if here else f"full set: not here, looked in {', '.join(dict(places))}")
+        remedy = "" if here else f"For the full set: {whole.obtain}"
+    return Finding(name, True, "; ".join(told), remedy)
 
 
 def torchvision_opens() -> Finding:

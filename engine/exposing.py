@@ -34,10 +34,11 @@ def recorded(stage: Stage, exchange: Exchange, slot: int = 0) -> Exposure:
 
 
 def truth(stage: Stage, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
-    """Every picture that entered the upload, as pixels in [0, 1]: stored apart, for metrics alone."""
+    """All that entered the upload, pictures as pixels in [0, 1] or rows of words: stored apart, for metrics alone."""
     client, used = stage.client(exchange.seats[slot].client), exchange.used[slot]
     x, y = (client.x, client.y) if used is None else (client.x[used], client.y[used])
-    return {"pictures": pixels(stage, x), "labels": y}
+    inputs = {"pictures": pixels(stage, x)} if stage.world.pictures else {"sentences": x}
+    return {**inputs, "labels": y}
 
 
 def pixels(stage: Stage, x: Tensor) -> Tensor:
@@ -47,7 +48,7 @@ def pixels(stage: Stage, x: Tensor) -> Tensor:
 
 
 def kept(stage: Stage, exchange: Exchange) -> Iterator[Kept]:
-    """The exposure of the first client that put a picture in, and, apart from it, the truth."""
+    """The exposure of the first client that put anything in, and, apart from it, the truth."""
     for slot, seat in enumerate(exchange.seats):
         used = exchange.used[slot]
         if used is not None and not len(used):  # DP-SGD drew nothing: there is noise to see, and no truth

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from engine import weights
 from engine.desk import Crew, Desk
@@ -121,14 +122,19 @@ def memory(outline: Plan, threads: int) -> float:
 
 @cache
 def activations(model: Model, shape: tuple[int, ...], classes: int) -> int:
-    """How many numbers the layers put out for one picture."""
+    """How many numbers the layers put out for one input."""
     module, many = model.build(shape, classes, torch.Generator()).eval(), list[int]()
     for layer in module.modules():
         if not list(layer.children()):
-            layer.register_forward_hook(lambda layer, inputs, output: many.append(output.numel()))
+            layer.register_forward_hook(lambda layer, inputs, output: many.append(_first(output).numel()))
     with torch.no_grad():
-        module(torch.zeros(1, *shape))
+        module(model.example(shape, 1, torch.Generator()))
     return sum(many)
+
+
+def _first(output: Tensor | tuple[Tensor, ...]) -> Tensor:
+    """What a layer puts out; a recurrent one adds the state it ends in."""
+    return output if isinstance(output, Tensor) else output[0]
 
 
 def free_memory() -> float | None:
@@ -178,10 +184,10 @@ def timed(outline: Plan, batch: int) -> tuple[float, float]:
     world = replace(outline.world, sizes=(batch,) * max(many, outline.world.clients), local=local)
     rng = outline.seeds.rng("timing")
     clients = [
-        Client(place, torch.rand(batch, *world.shape, generator=rng), torch.zeros(batch).long())
+        Client(place, outline.spec.model.example(world.shape, batch, rng), torch.zeros(batch).long())
         for place in range(many)
     ]
-    x = torch.rand(500, *world.shape, generator=rng)
+    x = outline.spec.model.example(world.shape, 500, rng)
     found = []
     with Crew(1) as crew:
         desks = [Desk(world, Seat(place, place, 1, 1, 1, many), outline.seeds, crew) for place in range(many)]

@@ -18,7 +18,8 @@ from engine.vision import torchvision
 
 Bytes = NDArray[np.uint8]
 Labels = tuple[Bytes, Bytes]  # train and test, (n,) each
-Four = tuple[Bytes, Bytes, Bytes, Bytes]  # pictures (n, channels, height, width) and labels of train, then of test
+Inputs = Bytes | NDArray[np.int64]  # pictures (n, channels, height, width), or rows of words (n, length)
+Four = tuple[Inputs, Bytes, Inputs, Bytes]  # inputs and labels of train, then of test
 
 CIFAR = (3, 32, 32)
 # what numpy and zipfile raise on damaged archives; RuntimeError for a compression they do not know
@@ -37,7 +38,7 @@ class Layout(Protocol):
     def found(self) -> bool: ...
 
     def labels(self) -> Labels:
-        """The labels alone, without decoding a picture."""
+        """The labels alone, without decoding an input."""
 
     def read(self) -> Four:
         """Everything."""
@@ -79,21 +80,22 @@ class Idx:
 
     place: Path
     strangers: tuple[tuple[int, ...], ...] = ()  # how the labels of other sets with the same file names begin
+    names: tuple[str, str, str, str] = IDX
 
     def found(self) -> bool:
-        if any(self._file(name) is None for name in IDX):
+        if any(self._file(name) is None for name in self.names):
             return False
         try:
-            return tuple(self._read(IDX[1])[:10].tolist()) not in self.strangers
+            return tuple(self._read(self.names[1])[:10].tolist()) not in self.strangers
         except Damaged:
             return True  # found, and reading it will say what is wrong
 
     def labels(self) -> Labels:
-        return self._read(IDX[1]), self._read(IDX[3])
+        return self._read(self.names[1]), self._read(self.names[3])
 
     def read(self) -> Four:
         train, test = self.labels()
-        return channels_first(self._read(IDX[0])), train, channels_first(self._read(IDX[2])), test
+        return channels_first(self._read(self.names[0])), train, channels_first(self._read(self.names[2])), test
 
     def _file(self, name: str) -> Path | None:
         return next((file for file in (self.place / name, self.place / f"{name}.gz") if file.is_file()), None)
@@ -103,6 +105,21 @@ class Idx:
         if file is None:
             raise damaged(self.place / name, "the file is gone")
         return idx(file, axes=3 if "idx3" in name else 1)
+
+
+@dataclass(frozen=True)
+class Lying(Idx):
+    """EMNIST's idx files: every picture lies on its side, rows for columns, and labels may begin at 1."""
+
+    first: int = 0  # the smallest label
+
+    def labels(self) -> Labels:
+        train, test = super().labels()
+        return train - np.uint8(self.first), test - np.uint8(self.first)  # what is too small becomes far too large
+
+    def read(self) -> Four:
+        train_x, train_y, test_x, test_y = super().read()
+        return np.swapaxes(train_x, -1, -2), train_y, np.swapaxes(test_x, -1, -2), test_y
 
 
 def idx(file: Path, axes: int) -> Bytes:

@@ -45,9 +45,14 @@ class World:
     sizes: tuple[int, ...]  # pictures of each client
     rounds: int
     local: Local
-    mean: tuple[float, ...] = (0.0,)  # input normalisation
+    mean: tuple[float, ...] = (0.0,)  # input normalisation; empty where there are no channels
     std: tuple[float, ...] = (1.0,)
     honest: float = 1.0  # the share of clients that really add their noise
+
+    @property
+    def pictures(self) -> bool:
+        """Whether what clients hold are pictures: three axes; a sentence has one."""
+        return len(self.shape) == 3
 
     @property
     def rate(self) -> float:

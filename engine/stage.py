@@ -118,26 +118,24 @@ def stage(spec: RunSpec, device: str = "cpu") -> Stage:
     """The plan, with every client's pictures side by side in memory."""
     outline = plan(spec)
     data = spec.dataset.load()
-    mean, std = (torch.tensor(side).view(-1, 1, 1) for side in (outline.world.mean, outline.world.std))
     y = data.train_y[torch.cat(outline.train)].to(device)
-    x = torch.empty(len(y), *outline.world.shape)
+    x = data.train_x.new_empty(len(y), *outline.world.shape)
     parts = x.split(list(outline.world.sizes))
     for own, part in zip(outline.train, parts, strict=True):  # client by client: each stays in the cache
         torch.index_select(data.train_x, 0, own, out=part)
-        part.sub_(mean).div_(std)
+        data.normal_(part)
     pairs = zip(x.to(device).split(list(outline.world.sizes)), y.split(list(outline.world.sizes)), strict=True)
     clients = tuple(Client(place, own_x, own_y) for place, (own_x, own_y) in enumerate(pairs))
     first = {name: tensor.to(device) for name, tensor in outline.world.weights.items()}
     values = {name: getattr(outline, name) for name in Plan.__dataclass_fields__}
     values |= {"world": replace(outline.world, weights=first), "test_labels": data.test_y.to(device)}
-    return Stage(**values, clients=clients, test_x=data.test_x.clone().sub_(mean).div_(std).to(device))
+    return Stage(**values, clients=clients, test_x=data.normal_(data.test_x.clone()).to(device))
 
 
 def _world(spec: RunSpec, facts: Any, sizes: tuple[int, ...]) -> World:
     build = partial(spec.model.build, facts.shape, len(facts.classes))
     module = build(Seeds(spec.seed).rng("weights"))
     first = {name: tensor.detach().clone() for name, tensor in module.named_parameters()}
-    channels = facts.shape[0]
     return World(
         weights=first,
         build=build,
@@ -151,8 +149,8 @@ def _world(spec: RunSpec, facts: Any, sizes: tuple[int, ...]) -> World:
         sizes=sizes,
         rounds=spec.rounds,
         local=spec.local,
-        mean=spec.dataset.centre if spec.dataset.normalise else (0.0,) * channels,
-        std=spec.dataset.spread if spec.dataset.normalise else (1.0,) * channels,
+        mean=facts.mean,
+        std=facts.std,
         honest=spec.honest_share,
     )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.datasets.base import DATASETS, Dataset, Places
+from engine.datasets.base import DATASETS, InPart, Pictures, Places
 from engine.formats import CifarBinary, CifarPython, Layout
 
 
 @DATASETS.add(
     "cifar10", title="CIFAR-10", source="Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images"
 )
-class Cifar10(Dataset):
+class Cifar10(Pictures, InPart):
     """Colour 32 x 32 photographs of ten kinds of animals and vehicles."""
 
     shape: ClassVar[tuple[int, ...]] = (3, 32, 32)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.datasets.base import DATASETS, Dataset, Places
+from engine.datasets.base import DATASETS, InPart, Pictures, Places
 from engine.formats import Idx, Layout
 
 MNIST = (5, 0, 4, 1, 9, 2, 1, 3, 1, 4)  # how MNIST's training labels begin
 
 
 @DATASETS.add("fashion-mnist", title="Fashion-MNIST", source="Xiao, Rasul, Vollgraf 2017; MIT licence")
-class FashionMnist(Dataset):
+class FashionMnist(Pictures, InPart):
     """Grey 28 x 28 pictures of ten kinds of clothes."""
 
     shape: ClassVar[tuple[int, ...]] = (1, 28, 28)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.datasets.base import DATASETS, Dataset, Places
+from engine.datasets.base import DATASETS, InPart, Pictures, Places
 from engine.formats import Idx, Layout
 
 FASHION = (9, 0, 0, 3, 0, 2, 7, 2, 5, 5)  # how Fashion-MNIST's training labels begin
 
 
 @DATASETS.add("mnist", title="MNIST", source="LeCun, Cortes, Burges 1998; CC BY-SA 3.0")
-class Mnist(Dataset):
+class Mnist(Pictures, InPart):
     """Grey 28 x 28 pictures of handwritten digits."""
 
     shape: ClassVar[tuple[int, ...]] = (1, 28, 28)

@@ -44,7 +44,7 @@ def kept(shape: Sequence[int], p: float, rng: torch.Generator) -> Tensor:
 
 
 class Model(Part):
-    """A network that names pictures, built for any shape it can read."""
+    """A network that names what it reads, built for any shape it can read: (channels, height, width) or (words,)."""
 
     stackable: ClassVar[bool] = False  # whether `stacked` exists
 
@@ -56,6 +56,10 @@ class Model(Part):
         """Why this model cannot read such an input, empty if it can."""
         del shape
         return ""
+
+    def example(self, shape: tuple[int, ...], many: int, rng: torch.Generator) -> Tensor:
+        """Inputs (many, ...) of the kind it reads, drawn by chance: to time it, or to count what it puts out."""
+        return torch.rand(many, *shape, generator=rng)
 
     def fill(self, layer: nn.Module, rng: torch.Generator) -> None:
         """First weights of one layer: torch's own law, uniform within 1 / sqrt(inputs), drawn from `rng`."""
@@ -109,7 +113,9 @@ class Model(Part):
 
 
 def not_pictures(model: Model, shape: tuple[int, ...], least: int) -> str:
-    """Why a convolutional model cannot read this shape, empty if it can."""
+    """Why a model of pictures cannot read this shape, empty if it can."""
+    if len(shape) == 1:
+        return f"{model.called()}: needs pictures, got sentences of {shape[0]} words"
     if len(shape) != 3:
         return f"{model.called()}: needs pictures (channels, height, width), got {shape}"
     if min(shape[1:]) < least:

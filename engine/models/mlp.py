@@ -12,7 +12,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from engine.models.base import MODELS, Dropout, Model, kept
+from engine.models.base import MODELS, Dropout, Model, kept, not_pictures
 
 
 @MODELS.add("mlp", title="MLP", source="FedCEO (ICML 2025), for EMNIST; there with dropout 0.5")
@@ -30,6 +30,9 @@ class Mlp(Model):
     dropout: float = Field(
         0.0, ge=0, lt=1, title="dropout", description="Share of hidden units switched off in each training step."
     )
+
+    def misfit(self, shape: tuple[int, ...]) -> str:
+        return not_pictures(self, shape, least=1)
 
     def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
         return nn.Sequential(

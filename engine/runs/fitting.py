@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from engine.stage import Plan
 
 
+PICTURE = (3, 32, 32)  # any shape that every model of pictures reads
+
+
 def problem(spec: AttackSpec) -> Problem | None:
     """The first reason why this attack cannot work; nothing is trained to find it."""
     from engine.case import obstacle
@@ -26,6 +29,14 @@ def problem(spec: AttackSpec) -> Problem | None:
         return Problem(error.message, error.remedy)
     fatal = next((one for one in spec.run.problems() if one.fatal), None)
     return fatal or obstacle(spec, outline, module)
+
+
+def of_pictures(part: str, name: str) -> bool:
+    """Whether a data set holds pictures, or a model reads them: nothing else is attacked here."""
+    from engine.spec import SHELVES
+
+    made = SHELVES[part].make(name)
+    return len(made.shape) == len(PICTURE) if part == "dataset" else not made.misfit(PICTURE)
 
 
 @lru_cache(maxsize=64)

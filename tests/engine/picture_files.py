@@ -32,6 +32,19 @@ def write_idx(folder: Path, packed: bool = False) -> tuple[Array, Array, Array, 
     return four[0][:, None], four[1], four[2][:, None], four[3]
 
 
+def write_emnist(folder: Path, split: str, packed: bool = False) -> tuple[Array, Array, Array, Array]:
+    """The same pictures as EMNIST's own files hold them: on their side, with the labels of the split."""
+    folder.mkdir(parents=True, exist_ok=True)
+    first, classes = (1, 26) if split == "letters" else (0, 47)
+    four = drawn(12, 28, 28), drawn(12, below=classes), drawn(5, 28, 28), drawn(5, below=classes)
+    kinds = ("train-images-idx3", "train-labels-idx1", "test-images-idx3", "test-labels-idx1")
+    for kind, array in zip(kinds, four, strict=True):
+        body = idx_bytes(array.swapaxes(1, 2).copy() if array.ndim == 3 else array + np.uint8(first))
+        name = f"emnist-{split}-{kind}-ubyte{'.gz' if packed else ''}"
+        (folder / name).write_bytes(gzip.compress(body) if packed else body)
+    return four[0][:, None], four[1], four[2][:, None], four[3]
+
+
 def cifar_batches() -> dict[str, tuple[Array, list[int]]]:
     """Two pictures in each of six batches."""
     names = [*(f"data_batch_{batch}" for batch in range(1, 6)), "test_batch"]

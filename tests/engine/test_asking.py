@@ -78,7 +78,7 @@ def test_set_reaches_the_method_and_every_part_by_its_name():
     )
     assert spec.method.values()["noise"] == 2.5
     assert spec.method.values()["clip"] == 0.5
-    assert (spec.dataset.name, spec.dataset.normalise) == ("mnist", False)
+    assert (spec.dataset.name, spec.dataset.values()["normalise"]) == ("mnist", False)
     assert (spec.model.name, spec.model.values()["bias"]) == ("mlp", True)
     assert (spec.partition.name, spec.partition.values()["alpha"]) == ("dirichlet", 0.3)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from engine import doctor
 from engine.doctor import Finding, examine
-from engine.errors import MissingData
+from engine.errors import Damaged, MissingData
 from engine.perceptual import VGG16
 
 
@@ -39,3 +40,9 @@ def test_a_classifier_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("engine.perceptual.squeezenet", gone)
     found = {one.name: one for one in examine()}["lpips"]
     assert found == Finding("lpips", False, "SqueezeNet: assets/none is not there", "Restore it")
+
+
+def test_lpips_that_does_not_measure_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("engine.perceptual.lpips_alex", lambda: lambda one, other: torch.ones(1))
+    with pytest.raises(Damaged, match="must be 0 from itself and more from its noisy twin, got 1 and 1"):
+        doctor.lpips_works()

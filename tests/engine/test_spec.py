@@ -207,7 +207,11 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
         ({"method": {"name": "fedavg", "noise": 1.0}},
          "fedavg: noise: no such parameter. Known here: server-step, weighting."),
         ({"model": {"name": "mlp", "bias": 1}}, "mlp: bias: must be true or false, got 1"),
-        ({"dataset": "mnits"}, "dataset: no mnits. Did you mean mnist? Known here: cifar10, fashion-mnist, mnist."),
+        (
+            {"dataset": "mnits"},
+            "dataset: no mnits. Did you mean mnist? "
+            "Known here: cifar10, emnist, fashion-mnist, mnist, movie-reviews, sentiment140.",
+        ),
         ({"method": None}, "method: must be a name, or an object with a name, got nothing"),
         ({"rounds": -1}, "run: rounds: must be a whole number between 0 and 10000, got -1"),
         ({"rounds": 3.0}, "run: rounds: must be a whole number between 0 and 10000, got 3.0"),

@@ -13,9 +13,10 @@ import torch
 
 from engine.attacks import ATTACKS
 from engine.attacks import base as contract
+from engine.case import obstacle
 from engine.models import MODELS
 from engine.records import Guess
-from engine.spec import RunSpec
+from engine.spec import AttackSpec, RunSpec
 from engine.stage import plan
 from tests.engine.attacks.riddles import Case, copied, quick, scene
 from tests.engine.declared import changed
@@ -59,8 +60,16 @@ def test_every_parameter_is_told(name: str) -> None:
 @each
 @pytest.mark.parametrize("model", MODELS.names())
 def test_it_fits_a_model_or_says_why_not(name: str, model: str) -> None:
-    world = plan(RunSpec(model=model, clients=2, sampled=2, rounds=1)).world
-    said = ATTACKS.make(name).misfit(world, world.build(torch.Generator()))
+    text = bool(MODELS.make(model).misfit((1, 28, 28)))
+    dataset = "movie-reviews" if text else "fashion-mnist"
+    spec = AttackSpec(run=RunSpec(dataset=dataset, model=model, clients=2, sampled=2, rounds=1), attack=name)
+    outline = plan(spec.run)
+    world, module = outline.world, outline.world.build(torch.Generator())
+    if text:
+        found = obstacle(spec, outline, module)
+        assert found is not None and "pictures" in found.reason and found.remedy
+        return
+    said = ATTACKS.make(name).misfit(world, module)
     assert said == said.strip().rstrip(".") and "\n" not in said
     assert not said or len(said.split()) > 3
 

@@ -9,15 +9,23 @@ import torch
 
 from engine.datasets import DATASETS
 from engine.errors import BadInput
+from engine.part import hyphened
+from engine.sentences import ENDED, UNKNOWN
 from tests.engine.declared import changed
 
 NAMES = DATASETS.names()
+BUNDLED = [name for name in NAMES if DATASETS.make(name).ships]
+PICTURES = [name for name in BUNDLED if len(DATASETS.make(name).shape) == 3]
+TEXTS = [name for name in BUNDLED if len(DATASETS.make(name).shape) == 1]
+IN_PART = [name for name in NAMES if "full" in DATASETS[name].model_fields]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_declares_itself(name):
     part = DATASETS.make(name)
-    assert part.title and part.source and part.obtain and part.summary().endswith(".")
+    assert part.title and part.source and part.noun and part.summary().endswith(".")
+    assert (part.whole() is None) is (part.obtain == "")  # what does not ship can be had
+    assert len(part.shape) in (1, 3) and len(set(part.classes)) == len(part.classes) > 1
     for field in type(part).model_fields.values():
         assert field.title and field.description and field.description.endswith(".")
 
@@ -31,7 +39,7 @@ def test_every_changed_field_changes_the_dump(name):
     assert [DATASETS.make(json.loads(json.dumps(dump))) for dump in dumps] == [part, *others]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", IN_PART)
 def test_bad_values_are_refused_with_a_sentence(name):
     with pytest.raises(BadInput, match=f"^{name}: full: must be true or false, got 1$"):
         DATASETS.make({"name": name, "full": 1})
@@ -40,22 +48,59 @@ def test_bad_values_are_refused_with_a_sentence(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_field_it_does_not_have_is_answered_with_those_it_has(name):
+    known = ", ".join(hyphened(field) for field in DATASETS[name].model_fields)
+    with pytest.raises(BadInput, match=rf"^{name}: half: no such parameter\. Known here: {known}"):
+        DATASETS.make({"name": name, "half": True})
+
+
+def test_every_bundled_set_is_looked_at_as_what_it_is():
+    assert sorted([*PICTURES, *TEXTS]) == BUNDLED and set(IN_PART) <= set(BUNDLED)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
 def test_the_bundled_part(name):
     part, before = DATASETS.make(name), torch.get_rng_state()
     data, facts = part.load(), part.facts()
     assert torch.equal(before, torch.get_rng_state())
     for x, y in ((data.train_x, data.train_y), (data.test_x, data.test_y)):
-        assert x.dtype == torch.float32 and y.dtype == torch.int64
+        assert y.dtype == torch.int64
         assert x.shape == (len(y), *part.shape) and x.is_contiguous()
-        assert float(x.min()) == 0.0 and float(x.max()) == 1.0
         counts = torch.bincount(y, minlength=len(data.classes))
         assert len(counts) == len(data.classes) and int(counts.min()) == int(counts.max())
     assert facts.shape == data.shape == part.shape and facts.classes == data.classes == part.classes
     assert torch.equal(facts.train_y, data.train_y) and torch.equal(facts.test_y, data.test_y)
+    assert (facts.mean, facts.std) == (data.mean, data.std) == part.law
     assert data.origin.startswith(f"{part.title}, bundled part: {len(data.train_y):,} training and")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PICTURES)
+def test_pixels_lie_between_0_and_1(name):
+    data = DATASETS.make(name).load()
+    for x in (data.train_x, data.test_x):
+        assert x.dtype == torch.float32
+        assert float(x.min()) == 0.0 and float(x.max()) == 1.0
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_rows_of_words_end_once_and_training_knows_all_its_words(name):
+    part = DATASETS.make(name)
+    data = part.load()
+    for x in (data.train_x, data.test_x):
+        assert x.dtype == torch.int64 and int(x.min()) == ENDED
+        assert bool((x[:, 0] != ENDED).all())  # no sentence without a word
+        ended = (x == ENDED).long()
+        assert bool((ended.diff(dim=1) >= 0).all())  # and nothing after its end
+    assert not bool((data.train_x == UNKNOWN).any()) and bool((data.test_x == UNKNOWN).any())
+    numbers = torch.bincount(data.train_x.flatten())[UNKNOWN + 1 :].float()
+    assert bool((numbers[:50] > 10 * numbers[-50:]).all())  # the most frequent words have the smallest numbers
+    assert part.law == ((), ()) and torch.equal(data.normal_(data.train_x.clone()), data.train_x)
+    [length] = part.shape
+    half = part.with_(length=length // 2).load()
+    assert torch.equal(half.train_x, data.train_x[:, : length // 2])
+
+
+@pytest.mark.parametrize("name", PICTURES)
 def test_its_constants_describe_its_pixels(name):
     data = DATASETS.make(name).load()
     mean, std = data.train_x.mean((0, 2, 3)), data.train_x.std((0, 2, 3))
@@ -64,9 +109,14 @@ def test_its_constants_describe_its_pixels(name):
     plain = DATASETS.make({"name": name, "normalise": False}).load()
     assert plain.mean == (0.0,) * len(data.mean) and plain.std == (1.0,) * len(data.mean)
     assert plain.train_x is data.train_x  # pixels never change, and are read once
+    shifted = data.normal_(data.test_x.clone())
+    torch.testing.assert_close(
+        shifted * torch.tensor(data.std).view(-1, 1, 1), data.test_x - torch.tensor(data.mean).view(-1, 1, 1)
+    )
+    assert torch.equal(plain.normal_(data.test_x.clone()), data.test_x)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUNDLED)
 def test_nothing_stands_in_the_way_of_the_bundled_part(name):
     part = DATASETS.make(name)
     assert part.problems(None) == ()

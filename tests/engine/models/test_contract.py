@@ -11,17 +11,34 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from engine.clipping import ghostly
 from engine.errors import BadInput
 from engine.models import MODELS
 from engine.seeds import Seeds
+from engine.training import image_layout
 from tests.engine.declared import changed
 
 NAMES = MODELS.names()
-SHAPES = [(1, 28, 28), (3, 32, 32)]
+PICTURES = [(1, 28, 28), (3, 32, 32)]
+SENTENCES = [(12,), (40,)]
 
 
-def built(name, shape=(3, 32, 32), classes=10, seed=0, **values):
-    return MODELS.make({"name": name, **values}).build(shape, classes, Seeds(seed).rng("weights"))
+def shapes(name):
+    """What this model reads: pictures, or sentences."""
+    part = MODELS.make(name)
+    return [shape for shape in (*PICTURES, *SENTENCES) if not part.misfit(shape)]
+
+
+OF_PICTURES = [name for name in NAMES if shapes(name) == PICTURES]
+
+
+def built(name, shape=None, classes=10, seed=0, **values):
+    part = MODELS.make({"name": name, **values})
+    return part.build(shape or shapes(name)[-1], classes, Seeds(seed).rng("weights"))
+
+
+def inputs(name, many, shape=None):
+    return MODELS.make(name).example(shape or shapes(name)[-1], many, Seeds(0).rng("pictures"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -59,13 +76,21 @@ def test_bad_values_are_refused_with_a_sentence(name, values, sentence):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_it_reads_pictures_in_either_memory_layout(name, shape):
+def test_it_reads_pictures_or_sentences(name):
+    assert shapes(name) in (PICTURES, SENTENCES)
+    for shape in shapes(name):
+        one, same = inputs(name, 6, shape), inputs(name, 6, shape)
+        assert one.shape == (6, *shape) and torch.equal(one, same)
+        assert one.is_floating_point() is (shape in PICTURES)
+
+
+@pytest.mark.parametrize(("name", "shape"), [(name, shape) for name in NAMES for shape in shapes(name)])
+def test_it_reads_them_in_either_memory_layout(name, shape):
     module = built(name, shape, classes=7).eval()
-    x = torch.rand(4, *shape, generator=Seeds(0).rng("pictures"))
+    x = inputs(name, 4, shape)
     logits = module(x)
     assert logits.shape == (4, 7)
-    last = module.to(memory_format=torch.channels_last)(x.contiguous(memory_format=torch.channels_last))
+    last = module.to(memory_format=torch.channels_last)(image_layout(x))
     torch.testing.assert_close(logits, last, atol=1e-5, rtol=1e-4)
 
 
@@ -97,6 +122,14 @@ def test_the_law_of_the_first_weights_is_torchs_own(name):
                 if ours.numel() > 500:
                     assert float(ours.detach().abs().max()) > 0.95 * bound
                     assert float(ours.detach().std()) == pytest.approx(float(theirs.detach().std()), rel=0.1)
+        elif isinstance(layer, nn.Embedding | nn.LSTM):
+            other = copy.deepcopy(layer)
+            with torch.random.fork_rng():
+                torch.manual_seed(1)
+                other.reset_parameters()
+            for ours, theirs in zip(layer.parameters(), other.parameters(), strict=True):
+                assert float(ours.detach().std()) == pytest.approx(float(theirs.detach().std()), rel=0.1)
+                assert float(ours.detach().abs().max()) == pytest.approx(float(theirs.detach().abs().max()), rel=0.2)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -111,7 +144,7 @@ def test_the_head_makes_the_classes(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_it_learns_one_batch(name):
     module = built(name).train()
-    x = torch.rand(8, 3, 32, 32, generator=Seeds(0).rng("pictures"))
+    x = inputs(name, 8)
     y = torch.arange(8)
     losses = []
     optimiser = torch.optim.Adam(module.parameters(), lr=0.01)
@@ -127,20 +160,17 @@ def test_it_learns_one_batch(name):
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 @pytest.mark.parametrize("name", NAMES)
 def test_per_example_norms_under_opacus_are_the_true_ones(name):
-    from opacus.grad_sample import GradSampleModuleFastGradientClipping
-
-    module = built(name, (1, 28, 28)).train()
-    x = torch.rand(3, 1, 28, 28, generator=Seeds(0).rng("pictures"))
+    shape = shapes(name)[0]
+    module = built(name, shape).train()
+    x = inputs(name, 3, shape)
     y = torch.tensor([1, 2, 3])
     truth = []
     for place in range(3):
         loss = functional.cross_entropy(module(x[place : place + 1]), y[place : place + 1])
         slopes = torch.autograd.grad(loss, list(module.parameters()))
         truth.append(torch.cat([slope.flatten() for slope in slopes]).norm())
-    wrapped = GradSampleModuleFastGradientClipping(
-        copy.deepcopy(module), batch_first=True, loss_reduction="mean", max_grad_norm=1.0, use_ghost_clipping=True
-    )
-    functional.cross_entropy(wrapped(x), y).backward()
+    wrapped = ghostly(module, 1.0)  # as training under DP-SGD does it
+    functional.cross_entropy(wrapped(x), y, reduction="sum").backward()
     torch.testing.assert_close(wrapped.get_norm_sample(), torch.stack(truth), atol=1e-5, rtol=1e-3)
 
 
@@ -151,11 +181,23 @@ def test_nothing_is_kept_between_batches_and_nothing_happens_in_place(name):
     assert not any(getattr(layer, "inplace", False) for layer in module.modules())
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if MODELS.make(name).misfit((50,))])
+TINY = (1, 3, 3)
+
+
+def test_only_a_perceptron_reads_pictures_of_any_size():
+    assert [name for name in OF_PICTURES if not MODELS.make(name).misfit(TINY)] == ["mlp"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_shape_it_cannot_read_is_a_problem_and_a_refusal(name):
     part = MODELS.make(name)
-    assert part.problems(SimpleNamespace(dataset=SimpleNamespace(shape=(1, 28, 28)))) == ()
-    for shape, words in (((50,), "needs pictures"), ((1, 3, 3), "needs pictures of at least")):
+    assert part.problems(SimpleNamespace(dataset=SimpleNamespace(shape=shapes(name)[0]))) == ()
+    strange = {(50,): "needs pictures, got sentences of 50 words", (7, 7): "needs pictures", TINY: "needs pictures of"}
+    if name == "mlp":
+        del strange[TINY]
+    if name not in OF_PICTURES:
+        strange = {(1, 28, 28): "needs text, got pictures of shape", (7, 7): "needs text"}
+    for shape, words in strange.items():
         [problem] = part.problems(SimpleNamespace(dataset=SimpleNamespace(shape=shape)))
         assert problem.fatal and problem.remedy and problem.reason.startswith(f"{name}: {words}")
         with pytest.raises(BadInput, match=words):

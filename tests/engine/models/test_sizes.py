@@ -18,6 +18,10 @@ from engine.seeds import Seeds
         ("lenet-sigmoid", {"init": "uniform"}, (1, 28, 28), 15_826 - 2 * 12 * 25 - (768 - 588) * 10),
         ("convnet", {}, (1, 28, 28), 317_706),
         ("convnet", {}, (3, 32, 32), 320_010),
+        ("alexnet", {}, (3, 32, 32), 1_095_210),
+        ("alexnet", {"width": 2, "hidden": 5}, (1, 28, 28), 20 + 114 + 660 + 872 + 584 + 72 + 45 + 30 + 60),
+        ("lstm", {}, (40,), 2000 * 128 + 4 * 32 * (128 + 32 + 2) + 33 * 10),
+        ("lstm", {"words": 9, "width": 3, "hidden": 5}, (4,), 9 * 3 + 4 * 5 * (3 + 5 + 2) + 6 * 10),
         ("mlp", {}, (1, 28, 28), 784 * 64 + 64 * 10),
         ("mlp", {"bias": True, "hidden": 32}, (3, 32, 32), 3072 * 32 + 32 + 32 * 10 + 10),
     ],
@@ -33,7 +37,7 @@ def test_convnet_fits_any_side(side):
     assert module(torch.zeros(2, 1, side, side + 3)).shape == (2, 5)
 
 
-@pytest.mark.parametrize(("name", "least"), [("lenet5", 16), ("lenet-sigmoid", 4)])
+@pytest.mark.parametrize(("name", "least"), [("alexnet", 16), ("lenet5", 16), ("lenet-sigmoid", 4)])
 def test_the_smallest_picture_is_the_one_it_names(name, least):
     for sides in ((least, least + 1), (least + 2, least), (least + 3, least + 5)):
         module = MODELS.make(name).build((1, *sides), 5, Seeds(0).rng("weights"))

@@ -1,0 +1,59 @@
+"""The LSTM: it reads a sentence word by word."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from engine.models.base import MODELS, Model
+from engine.sentences import ENDED, UNKNOWN
+
+
+class Reader(nn.Module):
+    """Words to vectors, vectors through an LSTM, and the sum of its states over the root of their number to classes."""
+
+    def __init__(self, words: int, width: int, hidden: int, classes: int) -> None:
+        super().__init__()
+        self.words = words
+        self.embedding = nn.Embedding(words, width)
+        self.lstm = nn.LSTM(width, hidden, batch_first=True)
+        self.head = nn.Linear(hidden, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        real = (x != ENDED).unsqueeze(2)  # (batch, length, 1)
+        states, _ = self.lstm(self.embedding(x.where(x < self.words, UNKNOWN)))  # (batch, length, hidden)
+        logits: Tensor = self.head((states * real).sum(1) / real.sum(1).clamp(min=1).sqrt())
+        return logits
+
+
+@MODELS.add("lstm", title="LSTM", source="Hochreiter, Schmidhuber 1997; in FedCEO (ICML 2025) for Sentiment140")
+class Lstm(Model):
+    """Reads text: a vector for each word, one LSTM over them, one linear layer over all its states."""
+
+    words: int = Field(
+        2000, ge=3, le=200_000, title="words known", description="The most frequent words; all others are one to it."
+    )
+    width: int = Field(128, ge=1, le=1024, title="width of a word", description="Numbers that stand for one word.")
+    hidden: int = Field(32, ge=1, le=1024, title="hidden units", description="Width of the state of the LSTM.")
+
+    def misfit(self, shape: tuple[int, ...]) -> str:
+        return "" if len(shape) == 1 else f"{self.called()}: needs text, got pictures of shape {shape}"
+
+    def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
+        del shape  # it reads sentences of any length
+        return Reader(self.words, self.width, self.hidden, classes)
+
+    def example(self, shape: tuple[int, ...], many: int, rng: torch.Generator) -> Tensor:
+        return torch.randint(UNKNOWN, self.words, (many, *shape), generator=rng)
+
+    def fill(self, layer: nn.Module, rng: torch.Generator) -> None:
+        if isinstance(layer, nn.Embedding):
+            layer.weight.normal_(generator=rng)
+        elif isinstance(layer, nn.LSTM):
+            for parameter in layer.parameters():
+                parameter.uniform_(-1 / math.sqrt(self.hidden), 1 / math.sqrt(self.hidden), generator=rng)
+        else:
+            super().fill(layer, rng)

@@ -1,0 +1,122 @@
+"""Text goes through the same loop as pictures: every method learns from it, and nobody takes it for a picture."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+
+from engine.breach import victim
+from engine.case import Larder, obstacle, refuse
+from engine.errors import BadInput
+from engine.events import Event, Kept, Started, Warned
+from engine.forecast import activations, forecast, memory
+from engine.loop import run
+from engine.methods import METHODS
+from engine.runs.fitting import of_pictures, problem
+from engine.spec import AttackSpec, RunSpec
+from engine.stage import plan, stage
+from tests.engine.small import accuracies, tiny, told
+
+SMALL: dict[str, Any] = {"name": "lstm", "words": 60, "width": 4, "hidden": 4}
+ASKED: dict[str, Any] = {"dataset": {"name": "movie-reviews", "length": 12}, "model": SMALL, "sampled": 4}
+
+
+def few(**more: Any) -> RunSpec:
+    return tiny(**{**ASKED, **more})
+
+
+@cache
+def events(method: str, threads: int) -> tuple[Event, ...]:
+    return tuple(run(few(method=method), threads=threads))
+
+
+@pytest.mark.parametrize("method", METHODS.names())
+def test_every_method_learns_from_text_and_the_bits_do_not_depend_on_threads(method: str) -> None:
+    one = events(method, 1)
+    assert accuracies(one)[-1] is not None
+    started = next(event for event in one if isinstance(event, Started))
+    assert started.facts["classes"] == ["negative", "positive"] and started.facts["parameters"] == 60 * 4 + 160 + 10
+    assert told(one) == told(events(method, 3))
+
+
+@pytest.mark.parametrize("method", ["fedavg", "udp-fedavg", "dp-fedavg"])
+def test_what_is_recorded_of_text_is_rows_of_words(method: str) -> None:
+    scene = stage(few(method=method))
+    kept = [one for one in events(method, 1) if isinstance(one, Kept) and one.kind == "truth"]
+    assert len(kept) == 2
+    for one in kept:
+        assert one.payload is not None and set(one.payload) == {"sentences", "labels"}
+        rows = {tuple(row) for row in scene.client(one.facts["client"]).x.tolist()}
+        assert len(one.payload["labels"]) == len(one.payload["sentences"]) > 0
+        assert {tuple(row) for row in one.payload["sentences"].tolist()} <= rows
+
+
+def test_words_stay_whole_numbers_on_their_way() -> None:
+    scene = stage(few())
+    data = scene.spec.dataset.load()
+    assert scene.world.shape == (12,) and not scene.world.pictures and scene.world.mean == scene.world.std == ()
+    assert scene.test_x.dtype == torch.int64 and torch.equal(scene.test_x, data.test_x)
+    for client in (scene.client(0), scene.client(39)):
+        assert client.x.dtype == torch.int64 and torch.equal(client.x, data.train_x[scene.train[client.id]])
+
+
+def test_the_usual_model_learns_what_a_review_says() -> None:
+    spec = RunSpec(
+        dataset="movie-reviews", model="lstm", clients=10, sampled=5, rounds=8, epochs=1, batch=16, lr=1.0, seed=1
+    )
+    found = [value for value in accuracies(run(spec, threads=2)) if value is not None]
+    assert found[0] < 0.6 < 0.63 < found[-1]
+
+
+def test_the_forecast_of_a_run_on_text_is_complete() -> None:
+    spec = few(method="dp-fedavg")
+    found = forecast(spec)
+    assert found.seconds and not found.fatal and found.facts["parameters"] == 60 * 4 + 160 + 10
+    [note] = found.problems
+    assert "training sentences of all clients" in note.reason
+    assert note.reason in [event.reason for event in events("dp-fedavg", 1) if isinstance(event, Warned)]
+    assert memory(plan(spec), 1) > 0
+    assert activations(spec.model, (12,), 2) == 12 * 4 + 12 * 4 + 2  # vectors, states, logits
+
+
+# --- nobody takes it for a picture -------------------------------------------------------------------------
+
+
+def test_models_of_pictures_and_of_text_are_not_mixed_up() -> None:
+    for asked, words in (
+        ({"model": "mlp"}, "mlp: needs pictures, got sentences of 12 words"),
+        ({"model": "lenet5"}, "lenet5: needs pictures"),
+        ({"dataset": "mnist"}, "lstm: needs text, got pictures of shape"),
+    ):
+        spec = few(**asked)
+        assert forecast(spec).fatal
+        with pytest.raises(BadInput, match=words):
+            plan(spec)
+
+
+@pytest.mark.parametrize("pictures", [(), ("test-0",)])
+def test_an_attack_says_before_it_begins_that_it_needs_pictures(pictures: tuple[str, ...]) -> None:
+    spec = AttackSpec(run=few(), attack="map", pictures=pictures)
+    outline = plan(spec.run)
+    found = obstacle(spec, outline, outline.world.build(torch.Generator()))
+    assert found is not None and found == problem(spec)
+    assert found.reason == "looks for pictures, and movie-reviews holds sentences"
+    assert found.remedy == "Choose a run that learns from pictures"
+    with pytest.raises(BadInput, match=r"^attack: map: looks for pictures"):
+        refuse(spec, Larder())
+
+
+def test_a_probe_with_text_is_refused() -> None:
+    scene = stage(few())
+    with pytest.raises(BadInput, match="the run learns from text"):
+        victim(scene, 1, scene.test_x[:1], scene.test_labels[:1])
+
+
+def test_what_may_be_attacked_is_known_by_name() -> None:
+    assert [of_pictures("dataset", name) for name in ("cifar10", "emnist", "movie-reviews", "sentiment140")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+    assert [of_pictures("model", name) for name in ("mlp", "alexnet", "lstm")] == [True, True, False]
