@@ -157,7 +157,7 @@ def _world(spec: RunSpec, facts: Any, sizes: tuple[int, ...]) -> World:
 
 def _delta(spec: RunSpec, records: int) -> float:
     units = records if spec.method.unit() == "record" else spec.clients
-    noun = "pictures" if spec.method.unit() == "record" else "clients"
+    noun = spec.dataset.noun if spec.method.unit() == "record" else "clients"
     if spec.delta is None:
         return usual_delta(units)
     if spec.delta >= 1 / units:

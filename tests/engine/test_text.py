@@ -16,6 +16,8 @@ from engine.forecast import activations, forecast, memory
 from engine.loop import run
 from engine.methods import METHODS
 from engine.runs.fitting import of_pictures, problem
+from engine.runs.home import Home
+from engine.runs.thumbs import classes, thumbs
 from engine.spec import AttackSpec, RunSpec
 from engine.stage import plan, stage
 from tests.engine.small import accuracies, tiny, told
@@ -33,6 +35,7 @@ def events(method: str, threads: int) -> tuple[Event, ...]:
     return tuple(run(few(method=method), threads=threads))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS.names())
 def test_every_method_learns_from_text_and_the_bits_do_not_depend_on_threads(method: str) -> None:
     one = events(method, 1)
@@ -63,6 +66,7 @@ def test_words_stay_whole_numbers_on_their_way() -> None:
         assert client.x.dtype == torch.int64 and torch.equal(client.x, data.train_x[scene.train[client.id]])
 
 
+@pytest.mark.slow
 def test_the_usual_model_learns_what_a_review_says() -> None:
     spec = RunSpec(
         dataset="movie-reviews", model="lstm", clients=10, sampled=5, rounds=8, epochs=1, batch=16, lr=1.0, seed=1
@@ -113,6 +117,14 @@ def test_a_probe_with_text_is_refused() -> None:
     scene = stage(few())
     with pytest.raises(BadInput, match="the run learns from text"):
         victim(scene, 1, scene.test_x[:1], scene.test_labels[:1])
+
+
+def test_a_sentence_has_no_thumb_and_a_delta_counts_sentences() -> None:
+    with pytest.raises(BadInput, match="must be 1 or 3 channels"):
+        thumbs("movie-reviews", ["test-0"], Home.find())
+    assert classes("movie-reviews") == ("negative", "positive")
+    with pytest.raises(BadInput, match=r"for 6824 sentences, got 0\.1"):
+        plan(few(method="dp-fedavg", delta=0.1))
 
 
 def test_what_may_be_attacked_is_known_by_name() -> None:
