@@ -1,7 +1,7 @@
 """Everything a run can say. Small JSON goes in the record; tensors leave beside it, as a payload that `encode` strips.
 
 Events are told in this order: Started, then for each round Round, Measured, Spent, Kept, and one ending at last:
-Finished, Failed or Cancelled. Warned may come anywhere. An attack tells Started, Step, Seen, Pictured and Judged.
+Finished, Failed or Cancelled. Smoothed and Warned may come anywhere. An attack tells Started, Step, Seen, Pictured and Judged.
 """
 
 from __future__ import annotations
@@ -74,6 +74,22 @@ class Spent(Event):
     reason: str = ""  # why there is no number
     worst: int | None = None  # the client that pays most
     quantiles: tuple[float, ...] = ()  # over clients: least, quarter, median, three quarters, most
+
+
+ByClass = tuple[tuple[float | None, ...], ...]  # (classes, clients)
+
+
+@dataclass(frozen=True)
+class Smoothed(Event):
+    """The server smoothed the models of a round: what the threshold met, and what that did to each client's model."""
+
+    round: int
+    threshold: float  # of the singular values of the unnormalised Fourier slices
+    clients: tuple[int, ...]  # in the order of their slices; none where the server had only their sum
+    spectra: Mapping[str, tuple[tuple[float, ...], ...]]  # by weight and frequency: singular values, thinned
+    ranks: Mapping[str, tuple[int, ...]]  # by weight: at which ranks those stand, from 1
+    rough: tuple[ByClass, ByClass]  # of the last layer, before and after: how far a client's row is from the others'
+    accuracy: tuple[ByClass, ByClass]  # of each client's model on each class, before and after; None: no such picture
 
 
 @dataclass(frozen=True)
@@ -181,6 +197,7 @@ KINDS: Mapping[str, type[Event]] = {
         Round,
         Measured,
         Spent,
+        Smoothed,
         Step,
         Seen,
         Pictured,
@@ -193,7 +210,7 @@ KINDS: Mapping[str, type[Event]] = {
     )
 }
 
-ROWS = (Spent, Seen, Pictured, Judged)  # their lists are tuples
+ROWS = (Spent, Smoothed, Seen, Pictured, Judged)  # their lists are tuples
 
 
 def encode(event: Event) -> dict[str, Any]:

@@ -29,6 +29,11 @@ class Point:
     step: float  # of the server
     seed: int
     spec: RunSpec
+    label: str = ""  # tells two versions of one method apart
+
+    @property
+    def name(self) -> str:
+        return self.label or self.method
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ def spots(results: Sequence[Result]) -> tuple[Spot, ...]:
     """By method and noise; of several server steps the one with the best mean, which is a choice made on test data."""
     rows: dict[tuple[str, float | None, float], list[Result]] = {}
     for one in results:
-        rows.setdefault((one.point.method, one.point.noise, one.point.step), []).append(one)
+        rows.setdefault((one.point.name, one.point.noise, one.point.step), []).append(one)
     best: dict[tuple[str, float | None], Spot] = {}
     for (method, noise, step), found in rows.items():
         personals = tuple(one.personal for one in found if one.personal is not None)
