@@ -1,7 +1,8 @@
 """Everything a run can say. Small JSON goes in the record; tensors leave beside it, as a payload that `encode` strips.
 
 Events are told in this order: Started, then for each round Round, Measured, Spent, Kept, and one ending at last:
-Finished, Failed or Cancelled. Smoothed and Warned may come anywhere. An attack tells Started, Step, Seen, Pictured and Judged.
+Finished, Failed or Cancelled. Smoothed and Warned may come anywhere. An attack tells Started, Step, Seen, Pictured
+and Judged.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ PRV_LIMIT = 50.0  # above this Rényi ε, PRV hangs or answers infinity: callers
 PRV_ERROR = 0.01  # how far PRV's answer may lie above the truth, less where ε is small
 PRV_POINTS = 2**23  # the most grid points PRV is given, over all laws of a history
 PRV_DELTA = 1e-12  # below this δ, rounding in the Fourier transform reaches the answer
+NEAR = 1e-13  # of the exact formula: as near as rounding allows
 FINEST = 0.01  # below this noise, fractional orders are bounded by their whole neighbours
 
 _ONE_AT_A_TIME = threading.Lock()  # the warning filter belongs to the whole process
@@ -142,25 +143,37 @@ def exact_epsilons(mu: ArrayLike, delta: ArrayLike) -> Vector:
     """The analytic Gaussian mechanism (Balle, Wang 2018) for many clients at once.
 
     With s = ε/mu - mu/2 the condition reads δ = Φ(-s) - e^ε Φ(-s - mu), and the second term is Φ(-s) times a ratio
-    of Mills ratios: nothing overflows, and s is bracketed by its values at ε = 0 and at Φ(-s) = δ.
+    of Mills ratios: nothing overflows, and s is bracketed by its values at ε = 0 and at Φ(-s) = δ. Newton's steps on
+    log δ reach it; one that leaves the bracket is replaced by its middle.
     """
     mus, deltas = np.broadcast_arrays(np.asarray(mu, dtype=np.float64), np.asarray(delta, dtype=np.float64))
     asked = np.isfinite(mus) & (mus > 0)
     size, log_delta = np.where(asked, mus, 1.0), np.log(deltas)
     low, high = -size / 2, np.maximum(-ndtri(deltas), -size / 2)
+    free = _log_excess(low, size)[0] <= log_delta
+    s, settled = high, free | ~asked
     for _ in range(80):
-        middle = (low + high) / 2
-        too_much = _log_excess(middle, size) > log_delta
-        low, high = np.where(too_much, middle, low), np.where(too_much, high, middle)
+        reached, slope = _log_excess(s, size)
+        over = reached - log_delta
+        low, high = np.where(over > 0, s, low), np.where(over > 0, high, s)
+        with np.errstate(all="ignore"):
+            ahead = s - over / slope
+        ahead = np.where((ahead >= low) & (ahead <= high), ahead, (low + high) / 2)
+        found = np.abs(ahead - s) <= NEAR * (np.abs(ahead) + size)
+        s, settled = np.where(settled, s, ahead), settled | found
+        if settled.all():
+            break
     with np.errstate(over="ignore"):
-        epsilons = np.where(_log_excess(-size / 2, size) <= log_delta, 0.0, size * (high + size / 2))
+        epsilons = np.where(free, 0.0, size * (s + size / 2))
     return np.asarray(np.where(asked, epsilons, np.where(mus > 0, np.inf, 0.0)), dtype=np.float64)
 
 
-def _log_excess(s: Vector, mu: Vector) -> Vector:
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+def _log_excess(s: Vector, mu: Vector) -> tuple[Vector, Vector]:
+    """log δ at s, and how fast it changes with s."""
+    with np.errstate(all="ignore"):
         ratio = erfcx((s + mu) / math.sqrt(2)) / erfcx(s / math.sqrt(2))
-        return np.asarray(log_ndtr(-s) + np.log1p(-np.nan_to_num(ratio, nan=0.0)), dtype=np.float64)
+        ratio = np.where(np.isnan(ratio), 0.0, ratio)
+        return log_ndtr(-s) + np.log1p(-ratio), -mu * ratio / (1 - ratio)
 
 
 def epsilon_prv(history: History, delta: float) -> float | None:

@@ -25,29 +25,30 @@ Inbox = Queue[tuple["Worker | None", bytes | None]]
 
 
 class Spare:
-    """The right to keep a warm worker without work: so many in all, over every supervisor of one home."""
+    """The right to keep warm workers without work: so many in all, over every supervisor of one home."""
 
     def __init__(self, home: Path, count: int) -> None:
         self._files = [home / f".spare-{number}" for number in range(count)]
-        self._held: IO[bytes] | None = None
+        self._held: list[IO[bytes]] = []
 
-    def take(self) -> bool:
-        """Whether one is ours; it falls with this process at the latest."""
-        for path in self._files if self._held is None else []:
+    def take(self, wanted: int) -> int:
+        """How many are ours now; they fall with this process at the latest."""
+        for path in self._files if len(self._held) < wanted else []:
             try:
                 file = path.open("ab")
             except OSError:  # a home that is full or cannot be written needs no worker
                 break
-            if _locked(file):
-                self._held = file
+            if not _locked(file):
+                file.close()
+                continue
+            self._held.append(file)
+            if len(self._held) == wanted:
                 break
-            file.close()
-        return self._held is not None
+        return min(len(self._held), wanted)
 
     def leave(self) -> None:
-        if self._held:
-            self._held.close()
-            self._held = None
+        while self._held:
+            self._held.pop().close()
 
 
 class Worker:

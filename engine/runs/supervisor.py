@@ -25,6 +25,7 @@ CANCEL_S = 0.7  # for a worker to stop by itself; after it the process is ended
 CRASHES = 3  # at the same place, then the run has failed
 JOBS = 100  # of one worker
 IDLE_S = 30.0  # for more than one worker without work
+SOON_S = 120.0  # so long a worker is kept for runs that may be asked for
 SPARE_S = 2.0  # a run that has just begun keeps its cores to itself before the next spare is warmed up
 LOOK_S = 1.0  # how often it is looked whether a warm worker would get a slot
 QUEUED_S = 3.0  # so long a warm worker waits although all slots are in use
@@ -64,6 +65,7 @@ class Supervisor:
         self._tasks: dict[Worker, Task] = {}
         self._spare = Spare(store.home.path, self.workers)
         self._next_spare = self._next_tidy = self._next_look = self._next_try = 0.0
+        self._soon = (1, 0.0)  # how many workers may be needed, and until when that is believed
         self._crowded: float | None = None  # since when all slots are in use
         self._unsaid: list[tuple[Lease, Failed]] = []  # how runs ended that the store could not be told
         self._lost: Exception | None = None  # what cost us a run
@@ -96,10 +98,21 @@ class Supervisor:
     def __exit__(self, *how: object) -> None:
         self.stop()
 
+    def expect(self, runs: int) -> None:
+        """So many runs may be asked for in a moment: as many workers as may work on them are kept warm for a while."""
+        self._soon = (max(1, min(runs, self.workers)), time.monotonic() + SOON_S)
+        self._next_spare = 0.0
+        self.wake()
+
     @property
     def warm(self) -> bool:
-        """Whether a worker waits that has imported what it needs."""
-        return any(worker.ready and not worker.busy for worker in list(self._crew))
+        """Whether the workers that may be needed have imported what they need."""
+        ready = sum(worker.ready and not worker.busy for worker in list(self._crew))
+        return ready >= self._expected(time.monotonic())
+
+    def _expected(self, now: float) -> int:
+        """How many workers wait for work where there is none."""
+        return self._soon[0] if now < self._soon[1] else 1
 
     @property
     def working(self) -> bool:
@@ -207,8 +220,9 @@ class Supervisor:
             self._next_spare = time.monotonic() + SPARE_S
 
     def _assign(self, task: Task) -> None:
-        free = sorted((worker for worker in self._crew if not worker.busy), key=lambda worker: not worker.ready)
-        worker = free[0] if free else self._hire()
+        # one that has told its ending is about to be free: it takes the next job from its queue
+        free = [worker for worker in self._crew if worker not in self._tasks and worker.jobs < JOBS]
+        worker = min(free, key=lambda worker: (worker.busy, not worker.ready)) if free else self._hire()
         lease = task.lease
         self._tasks[worker] = task
         worker.begin(
@@ -232,26 +246,34 @@ class Supervisor:
         return worker
 
     def _staff(self) -> None:
-        """One warm worker waits where a run may still come and get a slot; the worn out and the superfluous go."""
+        """Warm workers wait where a run may still come and get a slot."""
         now = time.monotonic()
         if now > self._next_look:
             self._next_look = now + LOOK_S
             crowded = self.store.demand() >= self.workers
             self._crowded = (self._crowded or now) if crowded else None
-        late = self._crowded is not None and now - self._crowded > QUEUED_S
-        idle = [worker for worker in self._crew if not worker.busy]
-        for place, worker in enumerate(idle):
-            if late or worker.jobs >= JOBS or (place and now - worker.idle_since > IDLE_S):
-                self._dismiss(worker)
-        if idle:
+        idle = self._idle(now)
+        wanted = min(self._expected(now), self.workers - len(self._tasks))
+        if self.only is not None and self._tasks:
+            wanted = 0
+        if idle >= max(1, wanted):
             return
-        expected = len(self._tasks) < self.workers and (self.only is None or not self._tasks)
-        if not expected or self._crowded:
+        if not wanted or self._crowded:
             self._spare.leave()
         elif now > self._next_spare:
             self._next_spare = now + LOOK_S
-            if self._spare.take():
+            for _ in range(self._spare.take(wanted) - idle):
                 self._hire()
+
+    def _idle(self, now: float) -> int:
+        """How many workers wait for work; the worn out and the superfluous are sent away."""
+        idle = [worker for worker in self._crew if not worker.busy]
+        for place, worker in enumerate(idle):
+            late = self._crowded is not None and now - max(self._crowded, worker.idle_since) > QUEUED_S
+            spare = place >= self._expected(now) and now - worker.idle_since > IDLE_S
+            if late or worker.jobs >= JOBS or spare:
+                self._dismiss(worker)
+        return len(idle)
 
     def _dismiss(self, worker: Worker) -> None:
         self._tasks.pop(worker, None)

@@ -155,6 +155,38 @@ def test_who_waits_behind_others_keeps_no_worker(
     assert ended(store, "two") == "finished"
 
 
+@pytest.mark.slow
+def test_a_long_queue_keeps_its_workers(
+    store: Store, ask: Ask, supervise: Supervise, starts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "QUEUED_S", 0.2)
+    monkeypatch.setattr(supervisor, "LOOK_S", 0.05)
+    supervise(1)
+    for number in range(12):
+        ask(f"run-{number}", pause=0.01)
+    for number in range(12):
+        assert ended(store, f"run-{number}") == "finished"
+    assert len({line[1] for line in lines(starts)}) == 1
+
+
+@pytest.mark.slow
+def test_workers_are_warm_for_the_runs_that_are_expected(
+    store: Store, ask: Ask, supervise: Supervise, starts: Path
+) -> None:
+    mine = supervise(2)
+    until(lambda: mine.warm)
+    mine.expect(5)
+    assert not mine.warm
+    until(lambda: mine.warm)
+    warm = {worker.pid for worker in mine._crew}
+    assert len(warm) == 2
+    for number in range(4):
+        ask(f"run-{number}")
+    for number in range(4):
+        ended(store, f"run-{number}")
+    assert {int(line[1]) for line in lines(starts)} == warm
+
+
 # --- cancelling --------------------------------------------------------------------------------------------
 
 
