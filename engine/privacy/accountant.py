@@ -1,4 +1,4 @@
-"""Home of the three accountants: exact for full-rate Gaussians, Rényi for every law, PRV for the number of record.
+"""Home of two accountants: exact for full-rate Gaussians, and Rényi for every law.
 
 A Rényi vector has one value per order in `ORDERS`. The vector of one step is cached, and many steps are a product.
 """
@@ -6,9 +6,6 @@ A Rényi vector has one value per order in `ORDERS`. The vector of one step is c
 from __future__ import annotations
 
 import math
-import threading
-import warnings
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -19,20 +16,13 @@ from engine.records import Gaussian, Laplace, Renyi
 
 Vector = NDArray[np.float64]
 Priced = Gaussian | Laplace | Renyi  # the laws that have a Rényi curve
-History = Sequence[tuple[float, float, int]]  # (noise multiplier, rate, steps)
 
 ORDERS: Vector = np.unique(np.concatenate([np.arange(101, 201) / 100, np.arange(20, 111) / 10, np.arange(12, 512)]))
 # The best order minus 1 spans decades; these few find the worst of many clients quickly.
 FEW: Vector = ORDERS[np.unique(np.searchsorted(ORDERS - 1, np.geomspace(0.01, 300, 30)))]
 
-PRV_LIMIT = 50.0  # above this Rényi ε, PRV hangs or answers infinity: callers ask it below only
-PRV_ERROR = 0.01  # how far PRV's answer may lie above the truth, less where ε is small
-PRV_POINTS = 2**23  # the most grid points PRV is given, over all laws of a history
-PRV_DELTA = 1e-12  # below this δ, rounding in the Fourier transform reaches the answer
 NEAR = 1e-13  # of the exact formula: as near as rounding allows
 FINEST = 0.01  # below this noise, fractional orders are bounded by their whole neighbours
-
-_ONE_AT_A_TIME = threading.Lock()  # the warning filter belongs to the whole process
 
 
 def curve(law: Priced) -> Vector:
@@ -174,38 +164,3 @@ def _log_excess(s: Vector, mu: Vector) -> tuple[Vector, Vector]:
         ratio = erfcx((s + mu) / math.sqrt(2)) / erfcx(s / math.sqrt(2))
         ratio = np.where(np.isnan(ratio), 0.0, ratio)
         return log_ndtr(-s) + np.log1p(-ratio), -mu * ratio / (1 - ratio)
-
-
-def epsilon_prv(history: History, delta: float) -> float | None:
-    """The ε of Opacus' PRV accountant, or None where it has no trustworthy answer."""
-    steps = [(z, rate, count) for z, rate, count in history if count > 0 and rate > 0]
-    if not steps:
-        return 0.0
-    if delta < PRV_DELTA or min(z for z, _, _ in steps) <= 0:
-        return None
-    with _ONE_AT_A_TIME, warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            epsilon = _composed(steps, delta)
-        except (ArithmeticError, IndexError, MemoryError, RuntimeError, ValueError):
-            return None
-    return max(epsilon, 0.0) if math.isfinite(epsilon) else None
-
-
-def _composed(history: History, delta: float) -> float:
-    from opacus.accountants.analysis import prv
-
-    slack, total = delta / 1000, sum(count for _, _, count in history)
-    vectors = np.array([curve(Gaussian(z, rate)) for z, rate, _ in history])  # (laws, orders)
-    spent = np.array([count for _, _, count in history]) @ vectors
-    reach = 3 + max(float(epsilon_rdp(spent, slack / 4)), *epsilon_rdp(vectors, slack / 8 / total))
-    spread = math.sqrt(total * math.log(12 / slack) / 2)
-    least = 2 * reach * spread * len(history) / PRV_POINTS
-    error = min(PRV_ERROR, max(float(epsilon_rdp(spent, delta)) / 50, least))
-    if not least <= error:
-        return math.inf
-    domain = prv.Domain.create_aligned(-reach, reach, error / spread)
-    laws = [prv.PoissonSubsampledGaussianPRV(rate, z) for z, rate, _ in history]
-    parts = [prv.discretize(prv.TruncatedPrivacyRandomVariable(law, -reach, reach), domain) for law in laws]
-    composed = prv.compose_heterogeneous(parts, [count for _, _, count in history])
-    return float(composed.compute_epsilon(delta, slack, error)[2])

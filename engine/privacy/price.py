@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from engine.privacy.accountant import (
     FEW,
     ORDERS,
-    PRV_LIMIT,
     Priced,
     Vector,
     bounding_curve,
     curve,
-    epsilon_prv,
     epsilon_rdp,
     exact_epsilons,
 )
 from engine.privacy.book import Rows
+from engine.privacy.prv import PRV_LIMIT, epsilon_prv
 from engine.privacy.tally import Ids, Sums
 from engine.records import Gaussian
 

@@ -9,7 +9,8 @@ from functools import cache, partial
 from scipy.optimize import brentq
 
 from engine.errors import BadInput, refusal
-from engine.privacy.accountant import PRV_LIMIT, curve, epsilon_exact, epsilon_prv, epsilon_rdp
+from engine.privacy.accountant import curve, epsilon_exact, epsilon_rdp
+from engine.privacy.prv import PRV_LIMIT, epsilon_prv
 from engine.records import Gaussian
 
 EpsilonAt = Callable[[float, bool], float | None]  # (noise, precise) -> ε; precise: the number of record

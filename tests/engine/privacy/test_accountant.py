@@ -16,17 +16,16 @@ from opacus.accountants import PRVAccountant
 from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 from scipy.stats import norm
 
-from engine.privacy import accountant
 from engine.privacy.accountant import (
     FEW,
     ORDERS,
     bounding_curve,
     curve,
     epsilon_exact,
-    epsilon_prv,
     epsilon_rdp,
     exact_epsilons,
 )
+from engine.privacy.prv import epsilon_prv
 from engine.records import Gaussian, Laplace, Renyi
 
 ROWS = json.loads(Path(__file__).with_name("epsilon.json").read_text())["rows"]
@@ -199,30 +198,6 @@ def test_prv_is_that_of_opacus():
 def test_small_prv_answers_stay_below_renyi():
     for z in (10.0, 30.0, 100.0):
         assert prv(z, 0.1, 30) < renyi(z, 0.1, 30)
-
-
-def test_prv_refuses_what_it_cannot_answer():
-    assert epsilon_prv([], 1e-5) == 0
-    assert epsilon_prv([(1.0, 0.1, 0), (1.0, 0.0, 5)], 1e-5) == 0
-    assert epsilon_prv([(0.0, 0.1, 1)], 1e-5) is None
-    assert epsilon_prv([(1.0, 0.1, 300)], 1e-13) is None  # rounding would reach the answer
-    assert epsilon_prv([(1e-3, 0.1, 30)], 1e-5) is None  # a grid too large
-    assert epsilon_prv([(1.0, 0.1, 10**9)], 1e-5) is None
-
-
-@pytest.mark.parametrize("failure", [RuntimeError("grid"), ValueError("size"), IndexError("end"), ZeroDivisionError()])
-def test_prv_errors_are_no_answer(monkeypatch, failure):
-    def fail(*_):
-        raise failure
-
-    monkeypatch.setattr(accountant, "_composed", fail)
-    assert epsilon_prv([(1.0, 0.1, 3)], 1e-5) is None
-
-
-@pytest.mark.parametrize("answer", [math.inf, math.nan])
-def test_prv_infinity_is_no_answer(monkeypatch, answer):
-    monkeypatch.setattr(accountant, "_composed", lambda *_: answer)
-    assert epsilon_prv([(1.0, 0.1, 3)], 1e-5) is None
 
 
 def test_no_warning_leaves_the_accountants(capfd):

@@ -14,8 +14,9 @@ from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 
 from engine.errors import BadInput
 from engine.privacy import price
-from engine.privacy.accountant import ORDERS, epsilon_exact, epsilon_prv
+from engine.privacy.accountant import ORDERS, epsilon_exact
 from engine.privacy.ledger import Ledger
+from engine.privacy.prv import epsilon_prv
 from engine.records import Clear, Gaussian, Release
 from tests.engine.privacy.ledgers import DELTA, LAWS, N, T, number, outsider, recorded, schedule, spent
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from engine.privacy import price
-from engine.privacy.accountant import curve, epsilon_exact, epsilon_prv
+from engine.privacy.accountant import curve, epsilon_exact
 from engine.privacy.ledger import Ledger
+from engine.privacy.prv import epsilon_prv
 from engine.records import Gaussian, Laplace, Release
 from tests.engine.privacy.ledgers import DELTA, T, number, outsider, recorded, spent
 

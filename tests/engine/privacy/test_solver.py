@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from engine.errors import BadInput
 from engine.privacy import solver
-from engine.privacy.accountant import epsilon_prv
 from engine.privacy.ledger import Ledger
+from engine.privacy.prv import epsilon_prv
 from engine.privacy.solver import answer_epsilon, answer_noise, solve
 from engine.records import Gaussian, Release
 

@@ -1,0 +1,84 @@
+"""Home of the third accountant: PRV, for the number of record; Opacus' own, with a quicker mean."""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from engine.privacy.accountant import curve, epsilon_rdp
+from engine.records import Gaussian
+
+History = Sequence[tuple[float, float, int]]  # (noise multiplier, rate, steps)
+
+PRV_LIMIT = 50.0  # above this Rényi ε, PRV hangs or answers infinity: callers ask it below only
+PRV_ERROR = 0.01  # how far PRV's answer may lie above the truth, less where ε is small
+PRV_POINTS = 2**23  # the most grid points PRV is given, over all laws of a history
+PRV_DELTA = 1e-12  # below this δ, rounding in the Fourier transform reaches the answer
+NODES, SHARES = np.polynomial.legendre.leggauss(48)
+
+_ONE_AT_A_TIME = threading.Lock()  # the warning filter belongs to the whole process
+
+
+def epsilon_prv(history: History, delta: float) -> float | None:
+    """The ε of Opacus' PRV accountant, or None where it has no trustworthy answer."""
+    steps = [(z, rate, count) for z, rate, count in history if count > 0 and rate > 0]
+    if not steps:
+        return 0.0
+    if delta < PRV_DELTA or min(z for z, _, _ in steps) <= 0:
+        return None
+    with _ONE_AT_A_TIME, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            epsilon = _composed(tuple(steps), delta)
+        except (ArithmeticError, IndexError, MemoryError, RuntimeError, ValueError):
+            return None
+    return max(epsilon, 0.0) if math.isfinite(epsilon) else None
+
+
+@lru_cache(maxsize=1024)
+def _composed(history: tuple[tuple[float, float, int], ...], delta: float) -> float:
+    from opacus.accountants.analysis import prv
+
+    slack, total = delta / 1000, sum(count for _, _, count in history)
+    vectors = np.array([curve(Gaussian(z, rate)) for z, rate, _ in history])  # (laws, orders)
+    spent = np.array([count for _, _, count in history]) @ vectors
+    reach = 3 + max(float(epsilon_rdp(spent, slack / 4)), *epsilon_rdp(vectors, slack / 8 / total))
+    spread = math.sqrt(total * math.log(12 / slack) / 2)
+    least = 2 * reach * spread * len(history) / PRV_POINTS
+    error = min(PRV_ERROR, max(float(epsilon_rdp(spent, delta)) / 50, least))
+    if not least <= error:
+        return math.inf
+    domain = prv.Domain.create_aligned(-reach, reach, error / spread)
+    laws = [prv.PoissonSubsampledGaussianPRV(rate, z) for z, rate, _ in history]
+    parts = [prv.discretize(_truncated(law, reach), domain) for law in laws]
+    composed = prv.compose_heterogeneous(parts, [count for _, _, count in history])
+    return float(composed.compute_epsilon(delta, slack, error)[2])
+
+
+def _truncated(law: Any, reach: float) -> Any:
+    from opacus.accountants.analysis import prv
+
+    part = prv.TruncatedPrivacyRandomVariable(law, -reach, reach)
+    setattr(part, "mean", partial(_mean, part, law.sample_rate, reach))  # noqa: B010
+    return part
+
+
+def _mean(part: Any, rate: float, reach: float) -> float:
+    """The mean of a truncated loss, by Gauss between points that crowd around 0 and around its least value.
+
+    The adaptive rule of Opacus asks for one point at a time, and takes fifty times as long.
+    """
+    decades = np.geomspace(1e-6, reach, 30)
+    points = np.concatenate([-decades, [0.0], decades])
+    if rate < 1:
+        points = np.concatenate([points, math.log1p(-rate) + np.append(0.0, decades)])
+    edges = np.unique(np.clip(points, -reach, reach))
+    half = np.diff(edges) / 2
+    t = (edges[:-1] + half)[:, None] + half[:, None] * NODES  # (parts, nodes)
+    return reach - float((part.cdf(t) @ SHARES) @ half)

@@ -1,0 +1,46 @@
+"""What PRV refuses to answer, and its mean against the adaptive rule of Opacus."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from opacus.accountants.analysis.prv import PoissonSubsampledGaussianPRV, TruncatedPrivacyRandomVariable
+
+from engine.privacy import prv
+from engine.privacy.prv import epsilon_prv
+
+
+def test_prv_refuses_what_it_cannot_answer():
+    assert epsilon_prv([], 1e-5) == 0
+    assert epsilon_prv([(1.0, 0.1, 0), (1.0, 0.0, 5)], 1e-5) == 0
+    assert epsilon_prv([(0.0, 0.1, 1)], 1e-5) is None
+    assert epsilon_prv([(1.0, 0.1, 300)], 1e-13) is None  # rounding would reach the answer
+    assert epsilon_prv([(1e-3, 0.1, 30)], 1e-5) is None  # a grid too large
+    assert epsilon_prv([(1.0, 0.1, 10**9)], 1e-5) is None
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("grid"), ValueError("size"), IndexError("end"), ZeroDivisionError()])
+def test_prv_errors_are_no_answer(monkeypatch, failure):
+    def fail(*_):
+        raise failure
+
+    monkeypatch.setattr(prv, "_composed", fail)
+    assert epsilon_prv([(1.0, 0.1, 3)], 1e-5) is None
+
+
+@pytest.mark.parametrize("answer", [math.inf, math.nan])
+def test_prv_infinity_is_no_answer(monkeypatch, answer):
+    monkeypatch.setattr(prv, "_composed", lambda *_: answer)
+    assert epsilon_prv([(1.0, 0.1, 3)], 1e-5) is None
+
+
+@pytest.mark.parametrize("z", [0.3, 1.0, 6.0])
+@pytest.mark.parametrize("rate", [0.001, 0.1, 0.9, 1.0])
+@pytest.mark.parametrize("reach", [5.0, 60.0])
+def test_the_mean_is_that_of_opacus(z, rate, reach):
+    law = PoissonSubsampledGaussianPRV(rate, z)
+    with np.errstate(all="ignore"):
+        adaptive = TruncatedPrivacyRandomVariable(law, -reach, reach).mean()
+        assert prv._truncated(law, reach).mean() == pytest.approx(adaptive, abs=1e-6)
