@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 QUOTA_GB = 20.0
 PRIORS = "priors"  # beside the folders of runs: what attacks learnt from public pictures
 RESERVE = 8_000_000  # bytes of the disk that runs leave free: the store must always be able to write its rows
+COUNT_S = 1.0  # so long a count of the bytes holds
+COUNT_SHARE = 20  # and so many times what the count took
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
+_COUNTED: dict[Path, tuple[float, int]] = {}  # of each home: until when its count holds, and the bytes
 MAKE_ROOM = "Delete runs that are no longer needed, or raise LEAKLENS_QUOTA_GB where the disk has room"
 
 
@@ -76,14 +80,25 @@ class Home:
 
     def room(self, need: int = 0) -> None:
         """Refuse before writing what would break the quota or fill the disk."""
-        limit, used = quota(), self.used()
-        if used + need > limit:
+        limit = quota()
+        if self._about(need) > limit and (used := self.used()) + need > limit:
             raise HomeFull(f"{self.path}: holds {gigabytes(used)} of {gigabytes(limit)} allowed", MAKE_ROOM)
         with self.explained():
             free = shutil.disk_usage(self.path).free
         if need + RESERVE > free:
             wanted = f"{gigabytes(need)} are to be written and {gigabytes(RESERVE)} left"
             raise HomeFull(f"{self.path}: {wanted}, {gigabytes(free)} are free", MAKE_ROOM)
+
+    def _about(self, need: int) -> int:
+        """Bytes under the home with what is to be written; counted anew every second or so, for counting takes long."""
+        began = time.monotonic()
+        until, used = _COUNTED.get(self.path, (0.0, 0))
+        if began >= until:
+            used = self.used()
+            now = time.monotonic()
+            until = now + max(COUNT_S, COUNT_SHARE * (now - began))
+        _COUNTED[self.path] = (until, used + need)
+        return used + need
 
     @contextmanager
     def explained(self) -> Iterator[None]:

@@ -181,6 +181,9 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "tuple[int, ...]": st.lists(st.integers(0, 9), max_size=5).map(tuple),
     "tuple[str, ...]": st.lists(NAMES, max_size=5).map(tuple),
     "Mapping[str, tuple[float, ...]]": st.dictionaries(NAMES, st.just((1.0, -2.5)), max_size=3),
+    "Mapping[str, tuple[int, ...]]": st.dictionaries(NAMES, st.just((1, 9)), max_size=3),
+    "Mapping[str, tuple[tuple[float, ...], ...]]": st.dictionaries(NAMES, st.just(((4.0,), (1.5, -2.5))), max_size=3),
+    "tuple[ByClass, ByClass]": st.just((((0.5, None),), ())),
     "tuple[Mapping[str, Any], ...]": st.lists(JSON, max_size=3).map(tuple),
 }
 EVENTS = st.one_of(
