@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.asking import literal, read_spec
-from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
+from engine.errors import BadInput, LeakLensError, RunFailed, refusal
 from engine.following import say
 from engine.part import hyphened
 from engine.report import report
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.runs.supervisor import Supervisor
     from engine.spec import RunSpec
 
-LOOK_S = 0.03
+LOOK_S = 0.05
 MOST_SEEDS = 100
 
 
@@ -45,6 +45,7 @@ def run(asked: argparse.Namespace) -> int:
 
     store, mine = Store(), set[str]()
     with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:
+        supervisor.expect(supervisor.workers)
         from engine.frontier import points
 
         # the sampling of the question, where it is not said, is that of its method: the first one's
@@ -89,18 +90,18 @@ def followed(store: Store, supervisor: Supervisor, todo: Sequence[Point]) -> Ite
     """Ask for every point, and give each back as it ends; one that failed has no result."""
     from engine.frontier import result
 
-    for point in todo:
-        if not finished(store, point.spec.id):
-            store.submit(point.spec.id, point.spec.canonical())
+    known = store.statuses(point.spec.id for point in todo)
+    store.submit_all({one.spec.id: one.spec.canonical() for one in todo if known.get(one.spec.id) != "finished"})
     supervisor.wake()
     open_ = list(todo)
     while open_:
+        known = store.statuses(point.spec.id for point in open_)
         left = []
         for point in open_:
-            status = store.status(point.spec.id)
+            status = known.get(point.spec.id, "cancelled")  # deleted by somebody else
             if status in ("finished", "failed", "cancelled"):
-                told = [event for _, event in store.events(point.spec.id)]
-                yield point, result(point, report(told)) if status == "finished" else None
+                told = [event for _, event in store.events(point.spec.id)] if status == "finished" else []
+                yield point, result(point, report(told)) if told else None
             else:
                 left.append(point)
         stuck = left and not supervisor.working and supervisor.trouble
@@ -112,24 +113,13 @@ def followed(store: Store, supervisor: Supervisor, todo: Sequence[Point]) -> Ite
         time.sleep(LOOK_S if open_ else 0)
 
 
-def finished(store: Store, run: str) -> bool:
-    try:
-        return store.status(run) == "finished"
-    except UnknownName:
-        return False
-
-
 def cancel(store: Store, todo: Sequence[Point]) -> int:
     """Stop what has not ended; asked again, the sweep goes on from there."""
-    stopped = 0
-    for point in todo:
-        try:
-            if store.status(point.spec.id) in ("queued", "running", "interrupted"):
-                store.cancel(point.spec.id)
-                stopped += 1
-        except UnknownName:
-            continue
-    return stopped
+    standing = store.statuses(point.spec.id for point in todo)
+    stopped = [run for run, status in standing.items() if status in ("queued", "running", "interrupted")]
+    for run in stopped:
+        store.cancel(run)
+    return len(stopped)
 
 
 def line(point: Point, found: Result | None) -> str:

@@ -6,7 +6,7 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -45,18 +45,30 @@ class Store:
 
     def submit(self, run: str, spec: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> Status:
         """Ask for a run. Asked again it is the same one: finished stays, what stopped begins a new attempt."""
-        safe("run", run)
+        return self.submit_all({run: spec}, options)[run]
+
+    def submit_all(
+        self, specs: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any] | None = None
+    ) -> dict[str, Status]:
+        """Ask for several runs, all of them or none; they wait in the order of their names here."""
+        for run in specs:
+            safe("run", run)
         with self._database.write() as connection:
-            known = standing(connection, run)
-            if known and not known.removed and known.status not in AGAIN:
-                return known.status
-            self.home.room()
-            attempt = _request(connection, run, "submit")
-            connection.execute(
-                """INSERT INTO runs (id, spec, options, attempt, edition) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)
-                    DO UPDATE SET spec = excluded.spec, options = excluded.options, attempt = excluded.attempt""",
-                (run, _json(spec), _json(options or {}), attempt, secrets.token_hex(4)),
-            )
+            return {run: self._ask(connection, run, spec, options or {}) for run, spec in specs.items()}
+
+    def _ask(
+        self, connection: sqlite3.Connection, run: str, spec: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> Status:
+        known = standing(connection, run)
+        if known and not known.removed and known.status not in AGAIN:
+            return known.status
+        self.home.room()
+        attempt = _request(connection, run, "submit")
+        connection.execute(
+            """INSERT INTO runs (id, spec, options, attempt, edition) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)
+                DO UPDATE SET spec = excluded.spec, options = excluded.options, attempt = excluded.attempt""",
+            (run, _json(spec), _json(options), attempt, secrets.token_hex(4)),
+        )
         return "queued"
 
     def cancel(self, run: str) -> Status:
@@ -86,6 +98,12 @@ class Store:
     def status(self, run: str) -> Status:
         with self._database.read() as connection:
             return _known(connection, run).status
+
+    def statuses(self, runs: Iterable[str]) -> dict[str, Status]:
+        """How several runs stand, all at the same moment; those that are unknown are left out."""
+        with self._database.read() as connection:
+            found = {run: standing(connection, run) for run in runs}
+        return {run: one.status for run, one in found.items() if one and not one.removed}
 
     def run(self, run: str) -> Listed:
         """One run as the list shows it."""

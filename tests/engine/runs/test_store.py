@@ -166,6 +166,21 @@ def test_ten_thousand_events_in_one_stroke(store: Store) -> None:
     assert store.run("one").events == len(store.events("one")) == 10_000
 
 
+def test_several_are_asked_for_at_once_or_none(store: Store) -> None:
+    store.submit("two", {"b": 1})
+    assert store.submit_all({"one": {"a": 1}, "two": {"b": 1}, "three": {}}) == dict.fromkeys(
+        ("one", "two", "three"), "queued"
+    )
+    assert store.queue() == ["two", "one", "three"]
+    assert store.statuses(["three", "nobody", "one"]) == {"three": "queued", "one": "queued"}
+    with pytest.raises(BadInput):
+        store.submit_all({"four": {}, "../five": {}})
+    with pytest.raises(UnknownName):
+        store.status("four")
+    store.delete("one")
+    assert store.statuses(["one"]) == {}
+
+
 NAMES = st.text("abc-é\n\"'\\", max_size=5)
 NUMBERS = st.one_of(st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), st.none())
 JSON: st.SearchStrategy[Any] = st.dictionaries(NAMES, st.one_of(NUMBERS, NAMES, st.booleans()), max_size=3)
