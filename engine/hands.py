@@ -9,14 +9,11 @@ import hashlib
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, BinaryIO
 
@@ -26,11 +23,9 @@ from torch import nn
 from engine.attacks import Attack, Prior
 from engine.desk import steady
 from engine.errors import RunFailed
-from engine.pipes import private_pipes
+from engine.pipes import private_pipes, serving
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
@@ -54,14 +49,8 @@ class Hand:
     """One such process, as seen from the one that gives the orders."""
 
     def __init__(self) -> None:
-        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         self._order: Order | None = None
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "engine.hands"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        self._process = serving("engine.hands")
         self._warm: Future[None] = Future()
         threading.Thread(target=self._await, daemon=True).start()
 

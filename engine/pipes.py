@@ -1,9 +1,26 @@
-"""The two pipes of a process that serves another: kept to ourselves, whatever a library reads or prints."""
+"""A process that serves another: started with two pipes, which it keeps to itself whatever a library prints."""
 
 from __future__ import annotations
 
 import os
-from typing import BinaryIO
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def serving(module: str, *arguments: str, stderr: IO[Any] | None = None) -> subprocess.Popen[bytes]:
+    """A process that runs a module of ours, wherever it was started from."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env={**os.environ, "PYTHONPATH": path},
+    )
 
 
 def private_pipes() -> tuple[BinaryIO, BinaryIO]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import Queue
 from typing import IO, Any
 
-from engine.runs.home import ROOT
+from engine.pipes import serving
 
 DEATH_S = 5.0
 TAIL_BYTES = 4000
@@ -61,14 +61,7 @@ class Worker:
         self.garbled = False  # said something that is no event
         self._job = ""
         self._noise = tempfile.TemporaryFile("a+b")  # noqa: SIM115  (closed with the process)
-        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "engine.runs.worker", *preload],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._noise,
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        self._process = serving("engine.runs.worker", *preload, stderr=self._noise)
         threading.Thread(target=self._listen, args=(inbox,), daemon=True).start()
 
     @property
