@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -11,11 +11,13 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from engine.events import Event
+from engine.events import ByClass, Event
 from engine.records import Seat, World
 from engine.seeds import Seeds
 
 R = TypeVar("R")
+Judge = Callable[[Mapping[str, Tensor]], ByClass]  # models (clients, ...) to the accuracy of each, by class
+Said = Event | Callable[[Judge], Event]  # what needs a judge meets one after the round: nothing flows back to a method
 
 
 class Crew:
@@ -68,7 +70,7 @@ class Desk:
     note: Callable[[float, dict[str, float]], None] = field(default=lambda fraction, numbers: None)
     used: Tensor | None = None  # the places of the pictures that entered; None: all of them
     phase: str = ""  # of local training in several parts: each has a chance of its own
-    say: Callable[[Event], None] = field(default=lambda event: None)  # what is worth knowing: told after the round
+    say: Callable[[Said], None] = field(default=lambda said: None)  # what is worth knowing: told after the round
 
     def rng(self, purpose: str) -> torch.Generator:
         """A generator of this seat alone."""

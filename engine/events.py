@@ -82,14 +82,18 @@ ByClass = tuple[tuple[float | None, ...], ...]  # (classes, clients)
 
 @dataclass(frozen=True)
 class Smoothed(Event):
-    """The server smoothed the models of a round: what the threshold met, and what that did to each client's model."""
+    """The server smoothed the models of a round: what the threshold met, and what that did to each client's model.
+
+    Of a large round the first clients alone are told of, by their slices; the spectra are those of all of them.
+    """
 
     round: int
     threshold: float  # of the singular values of the unnormalised Fourier slices
     clients: tuple[int, ...]  # in the order of their slices; none where the server had only their sum
-    spectra: Mapping[str, tuple[tuple[float, ...], ...]]  # by weight and frequency: singular values, thinned
+    spectra: Mapping[str, tuple[tuple[float, ...], ...]]  # by weight and frequency: singular values before, thinned
     ranks: Mapping[str, tuple[int, ...]]  # by weight: at which ranks those stand, from 1
-    rough: tuple[ByClass, ByClass]  # of the last layer, before and after: how far a client's row is from the others'
+    # of the last layer, before and after: mean squared distance of a client's row, bias included, from the others'
+    rough: tuple[ByClass, ByClass]
     accuracy: tuple[ByClass, ByClass]  # of each client's model on each class, before and after; None: no such picture
 
 

@@ -24,9 +24,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine import exposing, weights
-from engine.desk import Crew, steady
+from engine.desk import Crew, Judge, Said, steady
 from engine.errors import RunFailed, refusal
-from engine.events import Event, Finished, Kept, Measured, Round, Spent, Started, Warned
+from engine.events import ByClass, Event, Finished, Kept, Measured, Round, Spent, Started, Warned
 from engine.privacy.ledger import Answer, Ledger
 from engine.records import Weights
 from engine.rounds import Exchange, opening, play
@@ -39,6 +39,7 @@ CHECKPOINT_S = 2.0  # at most this often
 SHARE = 10  # and never more than one part in so many of the time
 NOTE_S = 0.5
 STATES = 8  # kept between the first and the last round, for probes
+JUDGED = 500  # test pictures on which a method has its models judged, as many of each class
 
 
 def run(
@@ -60,12 +61,13 @@ def run(
             yield from introduce(scene)
         safe, recorded, states = Checkpoints(began), recorded_rounds(scene), kept_rounds(scene)
         for round in range(state.round + 1, scene.last + 1):
-            cohort, seen, said = scene.cohort(round), list[Exchange](), list[Event]()
+            cohort, seen, said = scene.cohort(round), list[Exchange](), list[Said]()
             yield Round(round, spec.rounds, len(cohort))
             watch = partial(first, seen) if round in recorded else None
             work = partial(play, scene, state, round, crew, watch=watch, say=said.append)
             state = yield from listen(round, spec.rounds, len(cohort), crew, work)
-            yield from said
+            while said:
+                yield heard(said.pop(0), partial(judge, scene, crew))
             yield from measure(scene, state, crew)
             ledger.add(scene.method.releases(scene.world, round, cohort))
             yield from spend(scene, ledger, round)
@@ -167,10 +169,33 @@ def personal(scene: Stage, judged: Mapping[str | int, Weights], right: Tensor, c
     return sum(found) / len(found) if found else None
 
 
+def heard(said: Said, judge: Judge) -> Event:
+    """What was said during a round; what needs a judge is let go when it has met one, with all the models it held."""
+    return said if isinstance(said, Event) else said(judge)
+
+
+def judge(scene: Stage, crew: Crew, models: Mapping[str, Tensor]) -> ByClass:
+    """Accuracy by class of each of these models (clients, ...), on the first test pictures of every class."""
+    most, labels = max(1, JUDGED // scene.world.classes), scene.test_labels
+    places = [torch.nonzero(labels == label).flatten()[:most] for label in range(scene.world.classes)]
+    x = scene.test_x[torch.cat(places)]
+
+    def one(client: int) -> list[float | None]:
+        model = {name: stack[client] for name, stack in models.items()}
+        found = torch.cat([scores(scene.world, model, part) for part in x.split(part_size(scene))]).argmax(1)
+        guesses = found.split([len(own) for own in places])
+        return [share(guess == label) for label, guess in enumerate(guesses)]
+
+    return tuple(zip(*crew.each(one, range(len(next(iter(models.values()))))), strict=True))
+
+
 def predict(scene: Stage, model: Weights, x: Tensor, crew: Crew) -> Tensor:
     """Logits, the pictures shared by the crew in parts that stay in the cache."""
-    part = 1000 if scene.world.stacked else 100
-    return torch.cat(crew.each(partial(scores, scene.world, model), x.split(part)))
+    return torch.cat(crew.each(partial(scores, scene.world, model), x.split(part_size(scene))))
+
+
+def part_size(scene: Stage) -> int:
+    return 1000 if scene.world.stacked else 100
 
 
 def share(right: Tensor) -> float | None:

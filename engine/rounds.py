@@ -9,8 +9,7 @@ from functools import partial
 from torch import Tensor
 
 from engine.attic import attic
-from engine.desk import Crew, Desk
-from engine.events import Event
+from engine.desk import Crew, Desk, Said
 from engine.records import Packet, Seat, Upload, Weights
 from engine.stage import Stage
 from engine.state import State
@@ -42,7 +41,7 @@ def play(
     crew: Crew,
     note: Note = silent,
     watch: Callable[[Exchange], None] | None = None,
-    say: Callable[[Event], None] = lambda event: None,
+    say: Callable[[Said], None] = lambda said: None,
 ) -> State:
     """The state after this round."""
     world, method, cohort = stage.world, stage.method, stage.cohort(round)
@@ -92,7 +91,7 @@ def server_desk(
     of: int,
     crew: Crew,
     note: Note = silent,
-    say: Callable[[Event], None] = lambda event: None,
+    say: Callable[[Said], None] = lambda said: None,
 ) -> Desk:
     return Desk(stage.world, Seat(-1, -1, round, exchange, of, len(cohort)), stage.seeds, crew, note, say=say)
 

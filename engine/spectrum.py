@@ -2,7 +2,7 @@
 
 A stack (clients, out, ...) goes through the unnormalised Fourier transform along the clients; every frequency is then
 a matrix (out, rest), for a bias one of a single row. The weights are real, so frequencies i and K - i are conjugate,
-and the first K//2 + 1 say everything. Frequency 0 is K times the mean model.
+and the first K//2 + 1 say everything. Frequency 0 is K times the mean model. Beside it: how far apart the clients are.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from engine.desk import Crew
 from engine.errors import RunFailed, refusal
 
 REACH = 0.1  # singular values below this share of the largest are looked for anew, on a scale of their own
+RANKS = 32  # singular values of one frequency that are told
+FLOOR = 1e-6  # what is below this share of the largest is told as that: single precision knows no better
 
 
 def t_tsvd(stack: Tensor, threshold: float, crew: Crew | None = None) -> Tensor:
@@ -47,6 +49,24 @@ def spectra(stack: Tensor, crew: Crew | None = None) -> Tensor:
     A threshold that reaches the largest of them all erases the layer.
     """
     return torch.stack(_each(torch.linalg.svdvals, _frequencies(stack)[1], crew))
+
+
+def thinned(values: Tensor) -> tuple[tuple[int, ...], Tensor]:
+    """Of spectra (frequencies, ranks) at most so many ranks, from 1: closest at both ends, where they fall fastest."""
+    last = values.shape[1] - 1
+    turns = (math.pi * at / (RANKS - 1) for at in range(RANKS))
+    places = sorted({round(last * (1 - math.cos(turn)) / 2) for turn in turns}) if last >= RANKS else range(last + 1)
+    return tuple(place + 1 for place in places), values[:, list(places)].clamp(min=FLOOR * float(values.max()))
+
+
+def roughness(stack: Tensor) -> Tensor:
+    """How far each row of a layer (clients, rows, ...) is from the same row of the other clients: (rows, clients).
+
+    The mean of the squared distances, found by way of their common middle; 0 for a client alone.
+    """
+    many = len(stack)
+    away = (stack.double() - stack.double().mean(0)).flatten(2).square().sum(2)  # (clients, rows)
+    return ((many * away + away.sum(0)) / max(many - 1, 1)).mT
 
 
 def _frequencies(stack: Tensor) -> tuple[Tensor, list[Tensor]]:

@@ -1,4 +1,4 @@
-"""A frontier of thirty runs as a visitor asks for it: through the store and its warm workers, the first point at once."""
+"""A frontier of thirty runs as a visitor asks for it: through the store and its warm workers."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from engine.bench.t_tsvd import CONDITION, ill_conditioned, slice_by_slice
 from engine.desk import Crew
 from engine.errors import BadInput, RunFailed
 from engine.seeds import Seeds
-from engine.spectrum import soft, spectra, t_tsvd
+from engine.spectrum import FLOOR, RANKS, roughness, soft, spectra, t_tsvd, thinned
 
 PINNED = json.loads(Path(__file__).with_name("t_tsvd.json").read_text(encoding="utf-8"))
 CUDA = pytest.param(
@@ -99,6 +99,30 @@ def test_the_spectra_are_the_singular_values_of_each_frequency_once(stack: Tenso
     torch.testing.assert_close(found, every[: len(found)], rtol=0, atol=1e-12 * float(every.max()))
     mean = stack.mean(0).reshape(1 if stack.dim() == 2 else stack.shape[1], -1)
     torch.testing.assert_close(found[0], len(stack) * torch.linalg.svdvals(mean), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("many", [1, 2, RANKS - 1, RANKS, RANKS + 1, 512, 4096])
+def test_a_spectrum_is_thinned_between_its_ends(many: int) -> None:
+    values = torch.logspace(0, -3, many).repeat(3, 1) * torch.tensor([[1.0], [2.0], [0.5]])
+    ranks, kept = thinned(values)
+    assert ranks[0] == 1 and ranks[-1] == many and list(ranks) == sorted(set(ranks))
+    assert len(ranks) == many if many <= RANKS else RANKS // 2 < len(ranks) <= RANKS
+    assert torch.equal(kept, values[:, [rank - 1 for rank in ranks]])
+
+
+def test_what_single_precision_cannot_know_is_told_as_its_floor() -> None:
+    values = torch.tensor([[1.0, 1e-5, 0.0], [4.0, 1e-7, 1e-9]])
+    assert torch.equal(thinned(values)[1], values.clamp(min=4 * FLOOR))
+    assert not thinned(torch.zeros(2, 3))[1].any()
+
+
+@given(stacks())
+def test_the_roughness_is_the_mean_squared_distance_from_the_others(stack: Tensor) -> None:
+    layer, many = stack.reshape(len(stack), stack.shape[1], -1), len(stack)
+    squares = (layer[:, None] - layer).square().sum(3)  # (clients, clients, rows)
+    found = roughness(layer)
+    torch.testing.assert_close(found, squares.sum(1).mT / max(many - 1, 1), rtol=1e-9, atol=0)
+    assert found.shape == (stack.shape[1], many) and (many > 1 or not found.any())
 
 
 # --- its laws ----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -193,6 +194,7 @@ def test_its_advice_keeps_what_it_says(mode: str) -> None:
 
 def test_growth_without_end_is_a_threshold_too_high_and_no_overflow() -> None:
     assert FedCEO(growth=2.0, every=1).threshold(10_000) > 1e300
+    assert math.isfinite(FedCEO(growth=2.0, every=1, smoothing=1e-9).threshold(10_000))
     assert FedCEO(growth=1.0, smoothing=0.5).threshold(10) == 1.0
     assert FedCEO(growth=1.1, every=10, smoothing=0.5).threshold(20) == pytest.approx(1.21)
 
