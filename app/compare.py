@@ -43,15 +43,14 @@ def table() -> None:
     if len(shown) < 2:
         return
     st.html('<h2 class="ll-title">Pinned runs, differences only</h2>')
+    bodies = [report(one.events) for one in shown]
     rows = []
-    for one, apart in zip(shown, differing([one.spec for one in shown]), strict=True):
-        body = report(one.events)
-        bills = {words.SEEN_BY[view]: words.epsilon(value) for view, value in body["epsilon"].items()}
+    for one, body, apart in zip(shown, bodies, differing([one.spec for one in shown]), strict=True):
         rows.append(
             {
                 "run": "this run" if one.id == ids[0] else one.id,
                 "accuracy": words.percent(body["accuracy"]),
-                **{f"ε {view}": bills.get(view, "–") for view in (words.SEEN_BY["outsider"], words.SEEN_BY["server"])},
+                **_bills(body, list(dict.fromkeys(body["unit"] for body in bodies if body["unit"]))),
                 **{path: str(value) for path, value in apart.items()},
             }
         )
@@ -59,3 +58,14 @@ def table() -> None:
     with st.container(horizontal=True):
         for run in state.linked("pins"):
             st.button(f"Unpin {run}", key=f"unpin:{run}", on_click=orders.unpin, args=(run,), type="tertiary")
+
+
+def _bills(body: Mapping[str, Any], units: Sequence[str]) -> dict[str, str]:
+    """ε in two views; a column of its own for each unit that is protected, where there are several."""
+    return {
+        f"ε {words.SEEN_BY[view]}, {words.PER[unit]}": words.epsilon(body["epsilon"][view])
+        if body["unit"] == unit and view in body["epsilon"]
+        else "–"
+        for unit in units
+        for view in ("outsider", "server")
+    }

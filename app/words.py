@@ -74,6 +74,8 @@ PRIVATE_END, LEAKY_END = "more private", "more leaky"
 STORED = "A stored example, run on {made}."
 TWIN = "no protection"
 
+PER = {"user": "per client", "record": "per picture"}
+
 
 def odds(view: str, unit: str, epsilon: float | None) -> str:
     """What an ε means, as odds, in the one sentence that fits the view."""
@@ -101,7 +103,7 @@ def terms(
 ) -> str:
     """The words without which an ε means nothing."""
     note = f", {bound}" if bound else ""
-    per = "client" if unit == "user" else "picture"
+    per = PER[unit].removeprefix("per ")
     drawn = f", {sampling} sampling" if sampling else ""
     return f"per {per}, {SEEN_BY[view]}, {adjacency}, δ = {tiny(delta)}{drawn}, {accountant}, worst {per}{note}"
 

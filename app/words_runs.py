@@ -103,7 +103,7 @@ def epsilon(value: float | None, unit: str, told: bool) -> tuple[str, str]:
         return "–", ""
     if value is None:
         return "∞", "nothing promised"
-    return words.epsilon(value), "per client" if unit == "user" else "per picture"
+    return words.epsilon(value), words.PER[unit]
 
 
 def ago(then: float, now: float | None = None) -> str:

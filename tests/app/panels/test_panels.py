@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -77,6 +78,16 @@ def test_epsilon_is_told_by_view_and_never_of_the_twin() -> None:
     assert list(named(figure, "this run").y) == [1, 2]
 
 
+def test_what_protects_something_else_has_epsilon_on_axes_of_its_own() -> None:
+    records = tuple(replace(event, unit="record") if isinstance(event, Spent) else event for event in MAIN.events)
+    other = Track("pinned: dp-fedavg", "pin", "dp-fedavg", records, place=1)
+    figure = drawn(epsilon.PANEL, MAIN, other)
+    assert [trace.yaxis for trace in figure.data] == ["y", "y2"]
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("ε per client", "ε per picture")
+    assert figure.layout.yaxis2.domain[1] < figure.layout.yaxis.domain[0]
+    assert figure.layout.yaxis2.matches is None
+
+
 def test_a_smoothing_is_told_by_its_two_ends() -> None:
     around = (*told([0.5, 0.625, 0.5, 0.25]), Measured(2, "accuracy", 0.5, "before smoothing"),
               Measured(4, "accuracy", 0.375, "before smoothing"))  # fmt: skip
@@ -116,7 +127,7 @@ def test_every_example_can_be_drawn_and_told(panel: Panel[Any], dark: bool) -> N
 def test_words_carry_the_numbers_of_the_chart() -> None:
     found = accuracy.PANEL.collected([MAIN, TWIN])
     assert "this run: 50.0 % after round 2; no protection: 75.0 % after round 2" in accuracy.PANEL.tell(found)
-    assert "ε 2 after round 2" in epsilon.PANEL.tell(epsilon.PANEL.collected([MAIN]))
+    assert "ε 2 per client after round 2" in epsilon.PANEL.tell(epsilon.PANEL.collected([MAIN]))
     assert "from 25.0 % for shirt to 75.0 % for bag" in classes.PANEL.tell(classes.PANEL.collected([MAIN]))
 
 
