@@ -47,7 +47,7 @@ FEWER = "The upload holds {of} pictures; {many} of them were matched with a gues
 OWN = "Pictures that somebody brought are on this page: whoever gets the file sees them."
 LEFT_OUT = "{many} older attacks on this run are not shown."
 ACCURACY, EPSILON = "What it learnt", "What each observer could learn"
-ACCURACY_AXIS, EPSILON_AXIS, ROUND_AXIS = "accuracy on test pictures, %", "ε so far", "round"
+ACCURACY_AXIS, EPSILON_AXIS, ROUND_AXIS = "accuracy on test data, %", "ε so far", "round"
 NOT_RUN = (
     "Nobody ran the whole training, so there is no accuracy to show. The ε below is that of the whole run: it is "
     "known without running it."

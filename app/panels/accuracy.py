@@ -62,7 +62,7 @@ def draw(found: Sequence[Drawn[Curve]], dark: bool) -> go.Figure:
             )
     last = max(one.info.of for one in found)
     drawn.update_xaxes(title="round", range=[0.5, max(last, 2) + 0.5], tickformat="d")
-    drawn.update_yaxes(title="accuracy on test pictures, %", range=[0, 100])
+    drawn.update_yaxes(title="accuracy on test data, %", range=[0, 100])
     return drawn
 
 
