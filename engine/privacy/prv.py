@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
 
 from engine.privacy.accountant import curve, epsilon_rdp
 from engine.records import Gaussian
@@ -54,11 +55,29 @@ def _composed(history: tuple[tuple[float, float, int], ...], delta: float) -> fl
     error = min(PRV_ERROR, max(float(epsilon_rdp(spent, delta)) / 50, least))
     if not least <= error:
         return math.inf
-    domain = prv.Domain.create_aligned(-reach, reach, error / spread)
+    width = error / spread
+    size = 2 * int(next_fast_len(math.ceil(reach / width) + 1, real=True))  # even, and quick to transform
+    domain = prv.Domain(-(size // 2 - 1) * width, size // 2 * width, size)  # zero lies on it
     laws = [prv.PoissonSubsampledGaussianPRV(rate, z) for z, rate, _ in history]
     parts = [prv.discretize(_truncated(law, reach), domain) for law in laws]
-    composed = prv.compose_heterogeneous(parts, [count for _, _, count in history])
+    counts = [count for _, _, count in history]
+    composed = prv.DiscretePRV(_sum([part.pmf for part in parts], counts), domain.shift_right(_shift(parts, counts)))
     return float(composed.compute_epsilon(delta, slack, error)[2])
+
+
+def _sum(densities: Sequence[Any], counts: Sequence[int]) -> Any:
+    """The density of the sum of all losses, each so many times, round the circle of the grid: one way there and back.
+
+    What goes round lies beyond the reach, and the slack covers it.
+    """
+    size, total = len(densities[0]), sum(counts)
+    product = math.prod(rfft(density) ** count for density, count in zip(densities, counts, strict=True))
+    # zero stands one place before the middle: of a sum of n it stands where n times that comes to
+    return np.roll(irfft(product, size), (total - 1) * (1 - size // 2))
+
+
+def _shift(parts: Sequence[Any], counts: Sequence[int]) -> float:
+    return float(sum(part.domain.shifts * count for part, count in zip(parts, counts, strict=True)))
 
 
 def _truncated(law: Any, reach: float) -> Any:
