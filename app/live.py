@@ -5,20 +5,22 @@ from __future__ import annotations
 import csv
 import html
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from app import card, charts, compare, leaks, orders, question, state, words
-from app.panels import accuracy, classes, epsilon, smoothing
+from app import card, charts, compare, leaks, orders, question, state, tradeoff, words, words_tradeoff
+from app.panels import accuracy, classes, epsilon, smoothing, smoothness, spectrum
 from app.panels.base import Panel, Track
 from app.shown import ENDED, Shown, find, tracks_of
 from engine.errors import LeakLensError
-from engine.events import Event, Failed, Measured, Round, Spent, Started, Warned
+from engine.events import Event, Failed, Measured, Round, Smoothed, Spent, Started, Warned
 
 POLL_S = 0.5
-PANELS = (accuracy.PANEL, epsilon.PANEL, smoothing.PANEL, classes.PANEL)
+PANELS: tuple[Panel[Any], ...] = (accuracy.PANEL, epsilon.PANEL, classes.PANEL, smoothing.PANEL)
+ASKING: tuple[Panel[Any], ...] = (smoothness.PANEL, spectrum.PANEL)
 
 
 def panel() -> None:
@@ -50,6 +52,7 @@ def _drawn(moving: bool) -> None:
     if not _progress(main, [*runs, *twins]):
         _steps(main)
     there = [one for one in PANELS if charts.show(one, [*tracks, *pins])]
+    there += charts.show_asking(ASKING, tracks)
     _warnings(main)
     _details(main, [*tracks, *pins], there)
     if moving and all(one.status in ENDED for one in (*runs, *twins)):
@@ -177,10 +180,16 @@ def _steps(main: Shown) -> None:
                     if name != main.method:
                         title = question.part_class("method", name).title
                         st.button(title, key=f"method:{name}", on_click=orders.change, args=({**spec, "method": name},))
-        text = ready and not leaks.of_pictures("dataset", spec["dataset"])
-        said = words.SERVER_SEES_TEXT if text else words.SERVER_SEES
-        if st.button("What does the server see?", key="to-leak", help=said, disabled=text):
-            st.switch_page("screens/leak.py", query_params=leaks.of_run(main.spec))
+        _elsewhere(main, text=ready and not leaks.of_pictures("dataset", spec["dataset"]))
+
+
+def _elsewhere(main: Shown, text: bool) -> None:
+    """The same question on another screen."""
+    if st.button(words_tradeoff.FROM_LAB, key="to-tradeoff", help=words_tradeoff.FROM_LAB_HELP):
+        st.switch_page("screens/tradeoff.py", query_params=tradeoff.of_run(main.spec))
+    said = words.SERVER_SEES_TEXT if text else words.SERVER_SEES
+    if st.button("What does the server see?", key="to-leak", help=said, disabled=text):
+        st.switch_page("screens/leak.py", query_params=leaks.of_run(main.spec))
 
 
 def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:
@@ -199,8 +208,9 @@ def _details(main: Shown, tracks: Sequence[Track], panels: Sequence[Panel[Any]])
         st.code(question.command(main.spec), language="bash", wrap_lines=True)
         st.code(question.script(main.spec), language="python")
         st.download_button(
-            "Download CSV", table_csv(tracks), f"leaklens-{main.id}.csv", "text/csv", key="csv", on_click="ignore"
-        )
+            "Download CSV", partial(table_csv, tracks), f"leaklens-{main.id}.csv", "text/csv", key="csv",
+            on_click="ignore",
+        )  # fmt: skip
         charts.to_take_away(panels)
 
 
@@ -249,4 +259,21 @@ def table_csv(tracks: Sequence[Track]) -> str:
             elif isinstance(event, Spent):
                 terms = (event.unit, event.delta, event.accountant)
                 writer.writerow((track.run, track.label, event.round, "epsilon", event.view, event.epsilon, *terms))
+            elif isinstance(event, Smoothed):
+                for row in _smoothed(event):
+                    writer.writerow((track.run, track.label, event.round, *row, "", "", ""))
     return out.getvalue()
+
+
+def _smoothed(event: Smoothed) -> Iterator[tuple[str, str, float | None]]:
+    """What a smoothing met and did: name, who, value."""
+    yield "threshold", "server", event.threshold
+    for weight, frequencies in event.spectra.items():
+        for frequency, values in enumerate(frequencies):
+            for rank, height in zip(event.ranks[weight], values, strict=True):
+                yield "singular value", f"{weight}, frequency {frequency}, rank {rank}", height
+    for name, both in (("roughness", event.rough), ("accuracy", event.accuracy)):
+        for when, rows in zip(("before", "after"), both, strict=True):
+            for label, row in enumerate(rows):
+                for client, value in zip(event.clients, row, strict=True):
+                    yield f"{name} {when} smoothing", f"client {client}, class {label}", value

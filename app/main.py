@@ -17,6 +17,7 @@ st.navigation(
     [
         st.Page("screens/leak.py", title=words.LEAK, default=True),
         st.Page("screens/lab.py", title=words.LAB),
+        st.Page("screens/tradeoff.py", title=words.TRADEOFF),
         st.Page("screens/runs.py", title=words.RUNS),
         st.Page("screens/machine.py", title=words.MACHINE),
     ],

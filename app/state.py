@@ -20,6 +20,7 @@ from app import classroom, question, words
 from app.question import Settings
 from engine.errors import LeakLensError, UnknownName, shown
 from engine.events import Event
+from engine.report import report
 from engine.runs.gallery import Example, example, examples
 from engine.runs.standing import Listed
 from engine.runs.store import Store
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 WATCHING_S = 5.0  # who looked at a run within it is watching it
 PINS = 8  # at most
+REPORTS = 5000  # of finished runs, kept in memory
 BROWSER = "_streamlit_xsrf"  # a cookie that each browser keeps
 
 
@@ -45,6 +47,7 @@ class Kitchen:
         workers = classroom.caps().workers
         self.supervisor = Supervisor(self.store, workers, preload=("engine.warm",)).start()
         self.watchers: dict[str, dict[str, float]] = {}
+        self.reports: dict[str, Mapping[str, Any]] = {}  # of finished runs, which say the same for ever
         self._feeds: dict[str, Feed] = {}
         self._lock = threading.Lock()
         self._ready = threading.Event()
@@ -109,21 +112,22 @@ def store() -> Store:
 
 
 @st.cache_data(show_spinner=False, max_entries=1000)
-def _forecast(body: str) -> Forecast:
+def _forecast(body: str, threads: int) -> Forecast:
     import json
 
     from engine.forecast import forecast
-    from engine.runs.holder import cores
     from engine.spec import RunSpec
 
-    return forecast(RunSpec(**json.loads(body)), threads=cores())
+    return forecast(RunSpec(**json.loads(body)), threads=threads)
 
 
-def forecast_of(canonical: Mapping[str, Any]) -> Forecast:
-    """What is known before the click; the same question is answered from memory."""
+def forecast_of(canonical: Mapping[str, Any], threads: int = 0) -> Forecast:
+    """What is known before the click; the same question is answered from memory. A lone run has all cores."""
     import json
 
-    return _forecast(json.dumps(canonical, sort_keys=True))
+    from engine.runs.holder import cores
+
+    return _forecast(json.dumps(canonical, sort_keys=True), threads or cores())
 
 
 @st.cache_data(show_spinner=False, max_entries=3000)
@@ -300,11 +304,41 @@ def read(run: str) -> tuple[Listed, tuple[Event, ...]] | None:
         found = kitchen().feed(run).read()
     except UnknownName:
         return None
+    _watch(run)
+    return found
+
+
+def _watch(run: str) -> None:
     watching, now_ = kitchen().watchers.setdefault(run, {}), time.monotonic()
     watching[tab()] = now_
     for gone in [who for who, seen in watching.items() if now_ - seen > WATCHING_S]:
         watching.pop(gone, None)
+
+
+def standings(runs: Sequence[str]) -> dict[str, str]:
+    """Where each of many runs stands, empty where nobody asked it; who asks is watching them."""
+    found = {}
+    for run in runs:
+        try:
+            found[run] = str(store().status(run))
+        except UnknownName:
+            found[run] = ""
+        if found[run] in ("queued", "running"):
+            _watch(run)
     return found
+
+
+def reported(run: str) -> Mapping[str, Any]:
+    """What a run that has ended came to; that of a finished one is read once."""
+    reports = kitchen().reports
+    if run not in reports:
+        told = report(event for _, event in store().events(run))
+        if told["seconds"] is None:  # it did not finish, and may be asked again
+            return told
+        if len(reports) > REPORTS:  # the store has them all
+            reports.clear()
+        reports[run] = told
+    return reports[run]
 
 
 def others_watching(run: str) -> int:

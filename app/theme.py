@@ -8,11 +8,16 @@ INK = {"light": "#0F172A", "dark": "#E2E8F0"}
 PAPER = {"light": "#FFFFFF", "dark": "#0B1220"}
 FAINT = {"light": "#64748B", "dark": "#94A3B8"}
 LINE = {"light": "#E2E8F0", "dark": "#1E293B"}
+# From little to much, away from the paper: light and dark alone tell them apart, whatever hues an eye can see.
+SHADES = {
+    "light": ("#E9EFF8", "#A8BEDD", "#5F82B4", "#27477C", "#0B1B3A"),
+    "dark": ("#1B2A47", "#355388", "#6590CC", "#AECBF1", "#F4F8FF"),
+}
 # Okabe and Ito's colours in a fixed order: a method keeps its own on every screen. Black and white swap with the paper.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#B3A100")
 ORDER = (
-    "udp-fedavg", "fedavg", "fedceo", "dp-fedavg", "ppsgd", "fedsgd", "centaur", "fedlap",
-    "fedem", "dp-fedags", "scaffold", "fedprox",
+    "udp-fedavg", "fedavg", "fedceo", "dp-fedavg", "ppsgd", "fedsgd", "centaur", "fedceo-released",
+    "fedem", "dp-fedags", "scaffold", "fedprox", "fedlap",
 )  # fmt: skip
 
 CSS = """
@@ -58,3 +63,12 @@ ON_DARK = {"#0072B2": "#4DA3E0", "#D55E00": "#F28B46", "#8C6BB1": "#B49ADB"}  # 
 def colour(method: str, dark: bool = False) -> str:
     found = OKABE_ITO[(ORDER.index(method) if method in ORDER else len(ORDER)) % len(OKABE_ITO)]
     return ON_DARK.get(found, found) if dark else found
+
+
+def shade(share: float, dark: bool) -> str:
+    """The colour at this share of the way along `SHADES`."""
+    scale = SHADES["dark" if dark else "light"]
+    at = min(max(share, 0.0), 1.0) * (len(scale) - 1)
+    low = min(int(at), len(scale) - 2)
+    ends = [[int(one[place : place + 2], 16) for place in (1, 3, 5)] for one in scale[low : low + 2]]
+    return "#" + "".join(f"{round(a + (b - a) * (at - low)):02X}" for a, b in zip(*ends, strict=True))

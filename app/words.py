@@ -13,7 +13,7 @@ BROKEN_SHELVES = (
     "The engine could not be loaded ({error}). Delete .venv and start `python3 -m app`: it installs everything anew."
 )
 GETTING_READY = "Getting ready: the form is here in a moment."
-LEAK, LAB, RUNS, MACHINE = "Leak", "Lab", "Runs", "Machine"
+LEAK, LAB, TRADEOFF, RUNS, MACHINE = "Leak", "Lab", "Trade-off", "Runs", "Machine"
 
 VIEWS = ("outsider", "client", "aggregate", "server")  # the least seeing first
 SEES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from argparse import Namespace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from engine.environment import ROOT
 from engine.errors import BadInput, UnknownName, refusal, shown
 from engine.part import hyphened, law
+from engine.tables import names, preset
 
 if TYPE_CHECKING:
     from engine.spec import RunSpec
@@ -57,12 +59,22 @@ def _base(asked: Namespace) -> dict[str, Any]:
     if asked.spec is not None and asked.preset is not None:
         raise BadInput("run: --spec and --preset: choose one of them")
     if asked.preset is not None:
-        folder = ROOT / "assets" / "presets"
-        known = sorted(path.stem for path in folder.glob("*.json"))
-        if (name := hyphened(asked.preset)) not in known:
-            raise UnknownName(f"preset: no {shown(asked.preset)}", f"Known here: {', '.join(known) or 'none yet'}")
-        return _json_file(folder / f"{name}.json")
+        return _preset(hyphened(asked.preset))
     return _json_file(Path(asked.spec)) if asked.spec is not None else {}
+
+
+def _preset(name: str) -> dict[str, Any]:
+    """A file of its own, else a cell of a published table."""
+    folder = ROOT / "assets" / "presets"
+    known = sorted(path.stem for path in folder.glob("*.json"))
+    if name in known:
+        return _json_file(folder / f"{name}.json")
+    if name in (cells := names()):
+        return preset(name)
+    near = difflib.get_close_matches(name, [*known, *cells], n=3)
+    hint = f"Did you mean {', '.join(near)}? " if near else ""
+    others = "; `python3 -m engine list tables` tells those of tables"
+    raise UnknownName(f"preset: no {shown(name)}", f"{hint}Known here: {', '.join(known) or 'none yet'}{others}")
 
 
 def _json_file(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine import breaking, exporting, sweeping
+from engine import breaking, exporting, sweeping, tabling
 from engine.asking import NUMBERS, PARTS, PRIVACY, described, literal, read_spec
 from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
 from engine.following import say, watched
@@ -54,12 +54,15 @@ def parser(words: Sequence[str] = ()) -> Parser:
         added.set_defaults(does=does)
         return added
 
-    command("list", list_parts, "the parts of one shelf").add_argument("shelf", choices=SHELVES)
+    command("list", list_parts, "the parts of one shelf, or the tables that can be run again").add_argument(
+        "shelf", choices=(*SHELVES, "tables")
+    )
     helped = bool({"-h", "--help"} & set(words))
     _run_options(command("run", run, "train for real; asked again, the same question opens the same run"), helped)
     sweep_parser = command("sweep", sweeping.run, "accuracy over noise for several methods and seeds, each point a run")
     sweeping.options(sweep_parser)
     _run_options(sweep_parser, helped)
+    tabling.options(command("table", tabling.run, "a published table again, each cell beside the paper's number"))
     breaking.options(command("attack", attack, "attack what a run sent: what comes back out of an upload"))
     epsilon = command("epsilon", tell_epsilon, "ε of Gaussian noise, or the noise for an ε")
     for name, words_of in ACCOUNT.items():
@@ -239,6 +242,8 @@ def answer(store: Any, run_id: str, as_json: bool, debug: bool = False) -> int:
 def list_parts(asked: argparse.Namespace) -> int:
     import importlib
 
+    if asked.shelf == "tables":
+        return tabling.list_tables(asked)
     shelf = getattr(importlib.import_module(f"engine.{asked.shelf}"), asked.shelf.upper(), ())  # some are empty yet
     rows = [
         {
@@ -364,12 +369,14 @@ def bench_all(asked: argparse.Namespace) -> int:
 
 
 def make_gallery(asked: argparse.Namespace) -> int:
-    from engine.runs import leakgallery
+    from engine.runs import frontiergallery, leakgallery
     from engine.runs.gallery import chosen, make, row
 
-    rows, presets = [], [name for name in asked.names if name != leakgallery.NAME]
-    if not asked.names or len(presets) < len(asked.names):
-        rows += leakgallery.make(_threads(None))
+    whole = {leakgallery.NAME: leakgallery.make, frontiergallery.NAME: frontiergallery.make}
+    rows, presets = [], [name for name in asked.names if name not in whole]
+    for name in whole:
+        if not asked.names or name in asked.names:
+            rows += whole[name](_threads(None))
     for name in chosen(presets) if presets or not asked.names else ():
         rows.append(row(make(name, _threads(None))))
     if asked.json:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from statistics import fmean, pstdev
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.errors import refusal
-from engine.methods import METHODS
-from engine.spec import RunSpec
+
+if TYPE_CHECKING:
+    from engine.spec import RunSpec
 
 MOST = 500  # points of one frontier
 SHARED = (
@@ -18,6 +20,23 @@ SHARED = (
     "noise-split",
     "server-step",
 )  # taken from the base question, where it says them and a method has them
+
+
+class Place(Protocol):
+    """Where on the frontier a run stands: all that is needed to draw what it came to."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def noise(self) -> float | None: ...
+    @property
+    def step(self) -> float: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def id(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,10 @@ class Point:
     def name(self) -> str:
         return self.label or self.method
 
+    @cached_property
+    def id(self) -> str:
+        return self.spec.id
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -48,18 +71,35 @@ class Grid:
 
 def points(base: RunSpec, grid: Grid) -> tuple[Point, ...]:
     """Every point once, the first seed of everything before the second."""
+    if base.target_epsilon is not None:
+        law = "must be left out where noises are compared: it would solve the noise anew at every point"
+        raise refusal("sweep: target-epsilon", law, base.target_epsilon, "Name the noises instead")
     found: dict[str, Point] = {}
     for seed, method in product(grid.seeds, grid.methods):
         for point in _of_method(base, method, grid, seed):
-            found.setdefault(point.spec.id, point)
+            found.setdefault(point.id, point)
+            if len(found) > MOST:
+                law, few = f"must be at most {MOST}", "Ask for fewer noises, seeds or steps"
+                raise refusal("sweep: points", law, _many(grid), few)
     if not found:
         raise refusal("sweep: points", "must be at least 1", 0, "Name a method, a noise and a seed")
-    if len(found) > MOST:
-        raise refusal("sweep: points", f"must be at most {MOST}", len(found), "Ask for fewer noises, seeds or steps")
     return tuple(found.values())
 
 
+def _many(grid: Grid) -> int:
+    """How many points were asked for, without making them."""
+    from engine.methods import METHODS
+
+    fields = [METHODS[str(method["name"])].model_fields for method in grid.methods]
+    noises, steps = len(set(grid.noises)), max(1, len(set(grid.steps)))
+    each = [(noises if "noise" in own else 1) * (steps if "server_step" in own else 1) for own in fields]
+    return len(set(grid.seeds)) * sum(each)
+
+
 def _of_method(base: RunSpec, method: Mapping[str, Any], grid: Grid, seed: int) -> Iterator[Point]:
+    from engine.methods import METHODS
+    from engine.spec import RunSpec
+
     part = METHODS[str(method["name"])]
     fields = {field.alias or name for name, field in part.model_fields.items()}
     asked = base.canonical()
@@ -87,12 +127,21 @@ def _legal_split(part: Any, own: dict[str, Any]) -> dict[str, Any]:
 class Result:
     """What one point came to."""
 
-    point: Point
+    point: Place
     accuracy: float
     personal: float | None
     epsilon: Mapping[str, float | None] = field(default_factory=dict)  # by view
     unit: str | None = None
     why: Mapping[str, str] = field(default_factory=dict)  # where a view has no finite ε
+    adjacency: str | None = None
+    delta: float | None = None
+    accountant: Mapping[str, str] = field(default_factory=dict)  # by view, as the rest
+    sampling: Mapping[str, str] = field(default_factory=dict)
+    bound: Mapping[str, str] = field(default_factory=dict)
+
+    def score(self, own: bool = False) -> float:
+        """The accuracy, or that of the clients' own models where the method has some."""
+        return self.accuracy if not own or self.personal is None else self.personal
 
 
 @dataclass(frozen=True)
@@ -107,6 +156,7 @@ class Spot:
     epsilon: Mapping[str, float | None]
     unit: str | None
     why: Mapping[str, str]
+    results: tuple[Result, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -116,37 +166,55 @@ class Spot:
     def spread(self) -> float:
         return pstdev(self.accuracies)
 
+    @property
+    def seeds(self) -> int:
+        return len(self.results)
 
-def result(point: Point, body: Mapping[str, Any]) -> Result | None:
+    def scores(self, own: bool = False) -> tuple[float, ...]:
+        return tuple(one.score(own) for one in self.results)
+
+    def dearest(self, view: str) -> Result | None:
+        """The seed whose ε in this view is the largest; None where one has no finite ε."""
+        known = [(value, one) for one in self.results if (value := one.epsilon.get(view)) is not None]
+        return max(known, key=lambda pair: pair[0])[1] if known and len(known) == len(self.results) else None
+
+
+def result(point: Place, body: Mapping[str, Any]) -> Result | None:
     """From the report of its run; None where that has no accuracy."""
     if body.get("accuracy") is None:
         return None
-    own = body.get("accuracy-personal")
-    return Result(point, body["accuracy"], own, body.get("epsilon") or {}, body.get("unit"), body.get("reason") or {})
+    absent = (body.get("guarantee") or {}).get("absent") or {}
+    return Result(
+        point, body["accuracy"], body.get("accuracy-personal"), body.get("epsilon") or {}, body.get("unit"),
+        {**absent, **(body.get("reason") or {})}, body.get("adjacency"), body.get("delta"),
+        body.get("accountant") or {}, body.get("sampling") or {}, body.get("bound") or {},
+    )  # fmt: skip
 
 
-def spots(results: Sequence[Result]) -> tuple[Spot, ...]:
-    """By method and noise; of several server steps the one with the best mean, which is a choice made on test data."""
+def spots(results: Sequence[Result], own: bool = False) -> tuple[Spot, ...]:
+    """By method and noise; of several server steps the one with the best mean, which is a choice made on test data.
+
+    `own`: the best for the clients' own models, where a method has some.
+    """
     rows: dict[tuple[str, float | None, float], list[Result]] = {}
     for one in results:
         rows.setdefault((one.point.name, one.point.noise, one.point.step), []).append(one)
     best: dict[tuple[str, float | None], Spot] = {}
     for (method, noise, step), found in rows.items():
-        personals = tuple(one.personal for one in found if one.personal is not None)
         spot = Spot(
-            method,
-            noise,
-            step,
-            tuple(one.accuracy for one in found),
-            personals,
-            worst(found),
-            found[0].unit,
-            found[0].why,
-        )
+            method, noise, step, tuple(one.accuracy for one in found),
+            tuple(one.personal for one in found if one.personal is not None),
+            worst(found), found[0].unit, found[0].why, tuple(found),
+        )  # fmt: skip
         held = best.get((method, noise))
-        if held is None or (len(spot.accuracies), spot.mean) > (len(held.accuracies), held.mean):
+        if held is None or _rank(spot, own) > _rank(held, own):
             best[method, noise] = spot
     return tuple(best.values())
+
+
+def _rank(spot: Spot, own: bool) -> tuple[int, float]:
+    """A step with more seeds done counts before a better one."""
+    return spot.seeds, fmean(spot.scores(own))
 
 
 def worst(found: Sequence[Result]) -> dict[str, float | None]:

@@ -149,7 +149,7 @@ def body_of(results: Sequence[Result], failed: int) -> dict[str, Any]:
         }
         for spot in spots(results)
     ]
-    runs = [{"id": one.point.spec.id, "method": one.point.method, "noise": one.point.noise, "seed": one.point.seed,
+    runs = [{"id": one.point.id, "method": one.point.method, "noise": one.point.noise, "seed": one.point.seed,
              "server-step": one.point.step, "accuracy": one.accuracy} for one in results]  # fmt: skip
     return {"spots": rows, "runs": runs, "failed": failed}
 

@@ -25,15 +25,18 @@ GROUND = (*SHELVES, "privacy")  # these import leaves alone
 ROOMS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys((*GROUND, "__init__", "environment"), ()),
     **{room: (*GROUND, *LADDER[:height]) for height, room in enumerate(LADDER)},
-    "asking": ("spec", "environment"),
+    "asking": ("spec", "tables", "environment"),
     "warm": ("spec", "loop"),
-    "runs": (*LADDER, "environment"),
+    "runs": (*LADDER, "frontier", "environment"),
     "bench": (*GROUND, *LADDER, "runs", "frontier", "sweeping", "environment"),
     "doctor": (*GROUND, *LADDER, "runs", "environment"),
     "breaking": ("spec", "case", "asking", "runs"),
     "exporting": ("runs",),
     "frontier": (*GROUND, "spec"),
     "sweeping": (*GROUND, "spec", "stage", "asking", "following", "frontier", "runs"),
+    "tables": ("spec", "frontier", "environment"),
+    "tabular": ("frontier", "tables"),
+    "tabling": ("stage", "asking", "following", "frontier", "sweeping", "tables", "tabular", "runs"),
     "commands": (
         *GROUND,
         *LADDER,
@@ -43,6 +46,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "following",
         "frontier",
         "sweeping",
+        "tabling",
         "runs",
         "bench",
         "doctor",
@@ -51,12 +55,17 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "following": ("runs", "spec"),
     "__main__": ("commands", "environment"),
 }
-FOR_APP = {"spec", "events", "registry", "forecast", "report", "runs", "doctor", "errors", "part", "environment"}
+FOR_APP = {
+    "spec", "events", "registry", "forecast", "frontier", "report", "runs", "doctor", "errors", "part", "environment",
+}  # fmt: skip
 LAZY = {"torchvision", "lpips"}  # engine: inside a function only
 # none of them loads torch
-LIGHT = ("engine", "engine.environment", "engine.errors", "engine.events", "engine.runs.store", "engine.runs.gallery")
+LIGHT = (
+    "engine", "engine.environment", "engine.errors", "engine.events", "engine.runs.store", "engine.runs.gallery",
+    "engine.runs.frontiergallery",
+)  # fmt: skip
 BANNED = {"utils", "helpers", "common", "manager"}
-SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/(environment|commands|exporting|following|sweeping)\.py")
+SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/(environment|commands|exporting|following|sweeping|tabling)\.py")
 WRITERS = re.compile(r"engine/(runs|bench)/.*|engine/(breaking|doctor|environment|exporting)\.py|(.*/)?__main__\.py")
 WRITING = {"write_text", "write_bytes", "touch", "tofile", "savetxt", "savez", "savez_compressed", "save_file"}
 OPENING = {"open", "ZipFile", "GzipFile", "BZ2File", "LZMAFile"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -37,6 +37,26 @@ class Drawn(Generic[Info]):
 
 
 @dataclass(frozen=True)
+class Choice:
+    """What a visitor may choose on a panel: one of several, which go on being there while a run grows."""
+
+    name: str
+    label: str
+    options: tuple[str, ...]
+    chosen: str  # until somebody chooses
+    scrubbed: bool = False  # along a slider; who stands at its end goes on with it
+
+
+@dataclass(frozen=True)
+class Asking(Generic[Info]):
+    """The choices of a panel that shows one run in more detail than fits on a chart, and what follows from them."""
+
+    choices: Callable[[Info], Sequence[Choice]]
+    choose: Callable[[Info, Mapping[str, str]], Info]  # answers by name of the choice
+    say: Callable[[Info], str]  # what there is to see, in one sentence or two
+
+
+@dataclass(frozen=True)
 class Panel(Generic[Info]):
     """`collect` takes what it needs from the events of one run, `draw` makes one figure of several."""
 
@@ -46,10 +66,13 @@ class Panel(Generic[Info]):
     collect: Callable[[Sequence[Event]], Info | None]  # None: this run has not said enough yet
     draw: Callable[[Sequence[Drawn[Info]], bool], go.Figure]
     tell: Callable[[Sequence[Drawn[Info]]], str]  # the chart in words
+    asking: Asking[Info] | None = None  # then it shows the run itself and no other
 
     def collected(self, tracks: Sequence[Track]) -> list[Drawn[Info]]:
         found = []
         for track in tracks:
+            if self.asking and track.role != "main":
+                continue
             if any(isinstance(event, self.hears) for event in track.events):
                 info = self.collect(track.events)
                 if info is not None:

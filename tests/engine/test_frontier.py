@@ -95,3 +95,45 @@ def test_a_run_that_measured_nothing_is_no_result() -> None:
     assert result(point, {"accuracy": None}) is None
     found = result(point, {"accuracy": 0.5, "accuracy-personal": 0.6, "epsilon": {}, "reason": {"server": "because"}})
     assert found is not None and (found.accuracy, found.personal, found.why) == (0.5, 0.6, {"server": "because"})
+
+
+def test_a_target_would_solve_the_noises_away() -> None:
+    with pytest.raises(BadInput, match="sweep: target-epsilon: must be left out"):
+        points(tiny(method=dict(UDP), target_epsilon=8.0, view="outsider"), grid(UDP))
+
+
+def test_too_many_points_are_counted_and_not_made() -> None:
+    noises = tuple(float(one) for one in range(1, 400))
+    with pytest.raises(BadInput, match="must be at most 500, got 400000"):
+        points(tiny(), grid(UDP, AVG, noises=noises, seeds=tuple(range(500)), steps=(0.1, 0.3)))
+
+
+def test_a_result_keeps_the_words_of_its_epsilon() -> None:
+    point = Point("fedceo", 1.0, 0.1, 0, RunSpec())
+    body = {
+        "accuracy": 0.5, "accuracy-personal": None, "epsilon": {"server": 9.0}, "unit": "user", "delta": 1e-5,
+        "adjacency": "zero-out", "accountant": {"server": "exact"}, "sampling": {"server": "all"},
+        "bound": {"server": "upper bound"}, "reason": {}, "guarantee": {"absent": {"aggregate": "it sees each"}},
+    }  # fmt: skip
+    found = result(point, body)
+    assert found is not None and found.point.id == RunSpec().id and found.score(own=True) == 0.5
+    assert (found.adjacency, found.delta, found.accountant["server"]) == ("zero-out", 1e-5, "exact")
+    assert (found.sampling["server"], found.bound["server"]) == ("all", "upper bound")
+    assert found.why == {"aggregate": "it sees each"}
+
+
+def test_the_best_step_for_the_shared_model_need_not_be_that_for_the_clients_own() -> None:
+    def told(step: float, shared: float, own: float) -> Result:
+        return Result(Point("ppsgd", 1.0, step, 0, RunSpec()), shared, own, {"outsider": 2.0}, "user")
+
+    found = [told(0.1, 0.7, 0.5), told(1.0, 0.4, 0.8)]
+    (shared,), (own,) = spots(found), spots(found, own=True)
+    assert (shared.step, shared.scores()) == (0.1, (0.7,))
+    assert (own.step, own.scores(own=True), own.scores()) == (1.0, (0.8,), (0.4,))
+
+
+def test_the_epsilon_of_a_spot_is_that_of_its_dearest_seed() -> None:
+    found = [told(1.0, 0.1, 0, 0.6, 3.0), told(1.0, 0.1, 1, 0.7, 2.0), told(2.0, 0.1, 0, 0.6, None)]
+    known, unknown = spots(found)
+    assert known.dearest("outsider") is found[0] and known.dearest("server") is found[1]
+    assert known.seeds == 2 and unknown.dearest("outsider") is None and known.dearest("client") is None

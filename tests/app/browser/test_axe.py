@@ -9,13 +9,14 @@ from typing import Literal
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.app.browser.pages import LONG, Lab
+from tests.app.browser.pages import LONG, REDRAWN, Lab
 from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
 
-SCREENS = ("leak", "leaking", "stored", "running", "runs", "machine")
+SCREENS = ("leak", "leaking", "stored", "trade-off", "asking", "running", "runs", "machine")
 LEAK = "/?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
+TRADE_OFF = {"trade-off": "/tradeoff", "asking": "/tradeoff?methods=fedceo,dp-fedavg&noises=1,2&steps=0.3&rounds=3"}
 SIDES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 BAD = ("serious", "critical")
 LOOK = """async ([bad, known]) => {
@@ -67,6 +68,12 @@ def tour(lab: Lab, server: Server) -> Iterator[str]:
     yield "leaking"
     expect(lab.visit().chart().locator(".main-svg").first).to_be_visible()
     yield "stored"
+    for name, link in TRADE_OFF.items():
+        lab.page.goto(f"{server.address}{link}")
+        expect(lab.page.locator(".st-key-tradeoff-run button")).to_be_visible()
+        expect(lab.page.locator(".st-key-tradeoff-table" if name == "trade-off" else "table").first).to_be_visible()
+        lab.page.wait_for_function(REDRAWN)
+        yield name
     lab.visit(**LONG, seed=12).ask()
     lab.watch()
     yield "running"

@@ -149,7 +149,7 @@ def test_a_chart_is_taken_away_as_a_picture(ended: Ended) -> None:
     with ended.lab.page.expect_download() as drawing:
         ended.lab.saves("svg").first.click()
     root = ElementTree.fromstring(drawing.value.path().read_text(encoding="utf-8"))
-    assert root.tag.endswith("}svg") and "accuracy on test pictures" in "".join(root.itertext())
+    assert root.tag.endswith("}svg") and "accuracy on test data" in "".join(root.itertext())
     with ended.lab.page.expect_download() as picture:
         ended.lab.saves("png").first.click()
     with Image.open(picture.value.path()) as image:

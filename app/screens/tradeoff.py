@@ -1,0 +1,81 @@
+"""Trade-off: several methods of one question, at several noises and seeds; accuracy against noise and against ε."""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+from app import (
+    ask,
+    charts,
+    classroom,
+    state,
+    tradeoff,
+    tradeoff_ask,
+    tradeoff_orders,
+    tradeoff_watch,
+    words,
+    words_tradeoff,
+)
+from app.tradeoff_cells import View
+from engine.errors import LeakLensError
+from engine.runs import frontiergallery
+
+
+def page() -> None:
+    try:
+        kitchen = state.kitchen()
+    except LeakLensError as error:
+        ask.closed(error)
+        return
+    st.html(f'<h1 class="ll-title">{html.escape(words_tradeoff.PROMISE)}</h1>{tradeoff_watch.CSS}')
+    if classroom.class_mode():
+        st.caption(words.SHARED.format(limits=classroom.told(classroom.caps())))
+    left, right = st.columns([1, 2], gap="large")
+    if not kitchen.ready() or kitchen.trouble:
+        with left:
+            ask.broken() if kitchen.ready() else ask.getting_ready()
+        with right:
+            _example()
+        return
+    _arrive()
+    state.sign("tradeoff", tradeoff.link(tradeoff_orders.asked()))
+    with left:
+        tradeoff_ask.form()
+    view = _view()
+    with right:
+        if view:
+            tradeoff_watch.show(view)
+    with left:
+        tradeoff_ask.before()
+    charts.listen_for_saves()
+
+
+def _arrive() -> None:
+    """The question that the link holds."""
+    if (params := state.news("tradeoff")) is None:
+        return
+    found, told = tradeoff.read_link(params, tradeoff_orders.asked())
+    state.remember("tradeoff", found)
+    state.remember("tradeoff-told", told)
+
+
+def _view() -> View | None:
+    """What is asked; while that cannot be asked, the last that could."""
+    asked = tradeoff_orders.asked()
+    try:
+        found = View(asked, tradeoff.laid_out(asked), tradeoff.titles())
+    except LeakLensError:
+        return state.recall("tradeoff-view")  # type: ignore[no-any-return]
+    state.remember("tradeoff-view", found)
+    return found
+
+
+def _example() -> None:
+    """The stored frontier: it needs no engine."""
+    if not state.in_address() and (ship := frontiergallery.frontier()):
+        tradeoff_watch.show(View(tradeoff.Tradeoff(), (), ship.titles, live=False))
+
+
+page()

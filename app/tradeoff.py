@@ -1,0 +1,242 @@
+"""The question of the Trade-off screen: one run, and what is varied of it: methods, noises, server steps, seeds.
+
+Each point of the frontier is a run like any other, so equal points are asked once however many visitors want them.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from app import question, words, words_tradeoff
+from engine.errors import BadInput, LeakLensError, refusal, shown
+from engine.frontier import Grid, Point, points
+
+if TYPE_CHECKING:
+    from engine.spec import RunSpec
+
+RUN: Mapping[str, Any] = {"method": "udp-fedavg", "sampling": "poisson"}  # the rest is as usual
+FAMILY = ("udp-fedavg", "fedceo", "ppsgd", "centaur")
+NOISES, STEPS, SEEDS = "0.25, 0.5, 1, 2", "0.1, 0.3, 1", 3
+MOST_SEEDS, MOST_TEXT = 10, 400
+WHOSE = ("global", "personal")
+OWN = ("methods", "noises", "steps", "seeds", "plain", "eyes", "whose", "of")  # of a link
+SOLVED = ("target-epsilon", "budget", "view")  # of a run, where one noise is asked for
+HERE = ("noise", "server-step")  # fields of a method that are varied here
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """Everything that the screen asks; numbers are kept as they were typed."""
+
+    run: Mapping[str, Any] = field(default_factory=lambda: dict(RUN))  # settings, as the Lab has them
+    methods: tuple[str, ...] = FAMILY
+    noises: str = NOISES
+    steps: str = STEPS
+    seeds: int = SEEDS
+    plain: bool = True  # the same without protection, to compare with
+    eyes: str = "outsider"
+    whose: str = "global"
+    of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # fields of single methods
+
+    @property
+    def own(self) -> bool:
+        """Whether the clients' own models count, where a method has some."""
+        return self.whose == "personal"
+
+
+# --- points ------------------------------------------------------------------------------------------------
+
+
+def base(asked: Tradeoff) -> RunSpec:
+    """The run that everything is a variation of."""
+    run = {**asked.run, **dict.fromkeys(SOLVED)}
+    if "noise" not in question.own_fields("method", run["method"]) and asked.methods:
+        run["method"] = asked.methods[0]  # else sampling would be settled for a method that protects nobody
+    return question.spec_of(question.settled(run))
+
+
+def grid(asked: Tradeoff) -> Grid:
+    if not asked.methods:
+        raise BadInput("sweep: methods: at least one is needed", "Choose a method to compare")
+    first = int(asked.run.get("seed") or 0)
+    methods = [{"name": name, **asked.of.get(name, {})} for name in asked.methods]
+    plain = [{"name": name} for name in references(asked)] if asked.plain else []
+    seeds = tuple(range(first, first + asked.seeds))
+    return Grid((*methods, *plain), numbers("noises", asked.noises), seeds, numbers("server-steps", asked.steps))
+
+
+def references(asked: Tradeoff) -> tuple[str, ...]:
+    """What does the same without protection."""
+    found = (getattr(question.part_class("method", name), "unprotected", "fedavg") for name in asked.methods)
+    return tuple(dict.fromkeys(found))
+
+
+def numbers(name: str, text: str) -> tuple[float, ...]:
+    """Numbers as people type them, each once."""
+    found = []
+    for word in text.replace(";", ",").replace(" ", ",").split(","):
+        try:
+            found += [float(word)] if word else []
+        except ValueError:
+            raise refusal(f"sweep: {name}", "must be numbers with commas between", word) from None
+    if name == "noises" and not found:
+        raise BadInput("sweep: noises: at least one is needed", "Write for example 0.5, 1, 2")
+    return tuple(dict.fromkeys(found))
+
+
+def laid_out(asked: Tradeoff) -> tuple[Point, ...]:
+    """Every point, or the sentence that refuses the question."""
+    return points(base(asked), grid(asked))
+
+
+def blamed(said: str) -> str:
+    """The field that a refusal is about: one of this screen, a setting of the run, or empty."""
+    who, _, rest = said.partition(": ")
+    name, colon, _ = rest.partition(": ")
+    if not colon or " " in name:
+        return ""
+    if who == "sweep":
+        return {"server-steps": "steps"}.get(name, name)
+    if who == "run":
+        return name
+    return {"noise": "noises", "server-step": "steps"}.get(name, "of" if who in question.names("method") else who)
+
+
+def offered(asked: Tradeoff) -> tuple[str, ...]:
+    """Methods with a noise, the family first."""
+    noisy = (name for name in question.names("method") if "noise" in question.own_fields("method", name))
+    return tuple(dict.fromkeys((*FAMILY, *noisy, *asked.methods)))
+
+
+def titles() -> dict[str, str]:
+    return {name: question.part_class("method", name).title for name in question.names("method")}
+
+
+def in_force(asked: Tradeoff, method: str) -> dict[str, Any]:
+    """The fields of one method as the frontier asks them, but for those that are varied."""
+    one = Grid(({"name": method, **asked.of.get(method, {})},), (1.0,), (0,))
+    (found,) = points(base(asked), one)
+    return {name: value for name, value in found.spec.method.values().items() if name not in ("name", *HERE)}
+
+
+def command(asked: Tradeoff) -> str:
+    """The line that asks the same in a terminal."""
+    found = grid(asked)
+    run = base(asked)
+    words_of = shlex.split(question.command(run.canonical()))
+    words_of[3] = "sweep"
+    words_of += ["--methods", ",".join(str(one["name"]) for one in found.methods)]
+    words_of += ["--noises", _listed(found.noises), "--seeds", str(asked.seeds)]
+    words_of += ["--server-steps", _listed(found.steps)] if found.steps else []
+    for method, own in asked.of.items():
+        if method in asked.methods:
+            words_of += [
+                word for name, value in own.items() for word in ("--of", f"{method}.{name}={json.dumps(value)}")
+            ]
+    return shlex.join(words_of)
+
+
+def _listed(numbers: Sequence[float]) -> str:
+    return ",".join(f"{one!r}".removesuffix(".0") for one in numbers)
+
+
+# --- the link ----------------------------------------------------------------------------------------------
+
+
+def usual() -> Tradeoff:
+    """What a newcomer sees, with every setting of its run."""
+    return settled(Tradeoff())
+
+
+def settled(asked: Tradeoff) -> Tradeoff:
+    there = question.names("method")
+    methods = tuple(name for name in asked.methods if name in there)
+    return replace(asked, run=question.settled(asked.run), methods=methods)
+
+
+def link(asked: Tradeoff) -> dict[str, str]:
+    """Every setting by name."""
+    of = [f"{method}.{name}={json.dumps(value)}" for method, own in asked.of.items() for name, value in own.items()]
+    own = {
+        "methods": ",".join(asked.methods), "noises": asked.noises, "steps": asked.steps, "seeds": str(asked.seeds),
+        "plain": json.dumps(asked.plain), "eyes": asked.eyes, "whose": asked.whose,
+    }  # fmt: skip
+    run = {name: value for name, value in asked.run.items() if name not in SOLVED}
+    return {**own, **({"of": ";".join(of)} if of else {}), **question.link(run)}
+
+
+def of_run(spec: Mapping[str, Any]) -> dict[str, str]:
+    """The link to the trade-off of a run that was asked elsewhere; what is varied stays as it was."""
+    run = {name: value for name, value in question.flat(spec).items() if name not in SOLVED}
+    if "method.noise" not in run:
+        run |= {"sampling": "auto"}  # as suits the methods that are compared: this one protects nobody
+    elif run["method"] not in FAMILY:
+        return {"methods": run["method"], **question.link(run)}
+    return question.link(run)
+
+
+def of_spot(spec: Mapping[str, Any], seeds: Sequence[str]) -> dict[str, str]:
+    """The link to the runs of one place in the Lab, as the Lab writes it."""
+    most = seeds[: question.SEEDS]
+    many = {"seeds": str(len(most))} if len(most) > 1 else {}
+    return {**question.link(question.settled(question.flat(spec))), **many, "run": ",".join(most)}
+
+
+def read_link(params: Mapping[str, str], now: Tradeoff) -> tuple[Tradeoff, list[str]]:
+    """The question of a link; what cannot be meant is left out, each with a sentence.
+
+    A link from the Lab holds a run alone: what is varied of it stays as it is `now`.
+    """
+    whole = "noises" in params
+    start = usual() if whole else now
+    run, told = question.read_link({name: text for name, text in params.items() if name not in OWN}, usual().run)
+    of = {method: own for method, own in start.of.items() if method != run["method"]}
+    found = replace(start, run={**run, **dict.fromkeys(SOLVED)}, of=of)
+    for name in OWN:
+        if name in params and (value := _meant(name, params[name], told)) is not None:
+            found = replace(found, **{name: value})
+        elif name in params:
+            told.append(f"{name} = {shown(params[name])} cannot be meant: the usual value is used.")
+    return settled(found), told
+
+
+def _meant(name: str, text: str, told: list[str]) -> Any:
+    """One setting of a link; None where it cannot be meant."""
+    if name in ("noises", "steps"):
+        return text if len(text) <= MOST_TEXT else None
+    if name == "seeds":
+        return int(text) if text.isdecimal() and len(text) < 4 and 1 <= int(text) <= MOST_SEEDS else None
+    if name == "plain":
+        return {"true": True, "false": False}.get(text)
+    if name in ("eyes", "whose"):
+        return text if text in (words.VIEWS if name == "eyes" else WHOSE) else None
+    return _methods(text, told) if name == "methods" else _of(text, told)
+
+
+def _methods(text: str, told: list[str]) -> tuple[str, ...] | None:
+    known = offered(Tradeoff(methods=()))
+    asked = tuple(dict.fromkeys(filter(None, text.split(","))))
+    told += [words_tradeoff.NO_METHOD.format(name=shown(name)) for name in asked if name not in known]
+    return tuple(name for name in asked if name in known) or None
+
+
+def _of(text: str, told: list[str]) -> dict[str, dict[str, Any]]:
+    """`fedceo.every=5;ppsgd.head-epochs=2`"""
+    found: dict[str, dict[str, Any]] = {}
+    for pair in filter(None, text.split(";")):
+        path, _, value = pair.partition("=")
+        method, _, name = path.partition(".")
+        try:
+            info = question.own_fields("method", method).get(name)
+        except LeakLensError:
+            info = None
+        meant = None if info is None or name in HERE else question.meant(value.strip('"'), info)
+        if meant is None:
+            told.append(words_tradeoff.NOT_MEANT.format(pair=shown(pair)))
+        else:
+            found.setdefault(method, {})[name] = meant
+    return found

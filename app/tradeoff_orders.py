@@ -1,0 +1,145 @@
+"""What a click on the Trade-off screen asks of the kitchen: run, cancel, go on, another question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from app import classroom, question, state, tradeoff, tradeoff_cells, words_tradeoff
+from app.tradeoff import Tradeoff
+from app.words_runs import runs
+from engine.errors import LeakLensError
+from engine.frontier import Point
+
+OPTIONS = {"device": "cpu"}
+FEED = "tradeoff-feed"  # points that this page will ask for as soon as the visitor may have more
+
+
+# --- the question ------------------------------------------------------------------------------------------
+
+
+def asked() -> Tradeoff:
+    """The question of this visitor."""
+    found: Tradeoff = state.recall("tradeoff") or tradeoff.usual()
+    return found
+
+
+def choose(**changes: Any) -> None:
+    """Another question: what was said of the old one is forgotten."""
+    state.remember("tradeoff", tradeoff.settled(replace(asked(), **changes)))
+    state.remember("acted", True)
+    state.remember("tradeoff-trouble", "")
+    state.remember("tradeoff-told", [])
+    state.remember(FEED, ())
+
+
+def choose_run(**changes: Any) -> None:
+    """Another run to vary; a part that changes brings its own fields."""
+    choose(run={**asked().run, **{name.replace("_", "-"): value for name, value in changes.items()}})
+
+
+def choose_of(method: str, name: str, value: Any) -> None:
+    """Another value of one field of one method."""
+    of = {one: dict(own) for one, own in asked().of.items()}
+    of.setdefault(method, {})[name] = value
+    choose(of=of)
+
+
+def look(**changes: Any) -> None:
+    """Another way to look at the same points: what runs goes on."""
+    state.remember("tradeoff", replace(asked(), **changes))
+    state.remember("acted", True)
+
+
+def pick(name: str, noise: float | None) -> None:
+    """A point to tell more of."""
+    state.remember("tradeoff-picked", (name, noise))
+
+
+# --- the runs ----------------------------------------------------------------------------------------------
+
+
+def run(*states: str) -> None:
+    """Ask for every point that stands so; empty is what nobody has asked yet."""
+    state.remember("tradeoff-trouble", "")
+    state.remember("tradeoff-told", [])
+    state.remember("tradeoff-began", None)
+    try:
+        points = tradeoff.laid_out(asked())
+        standing = {cell.point.id: cell.status for cell in tradeoff_cells.read(points)}
+        missing = [point for point in points if standing[point.id] in states]
+        _may_be_asked(missing)
+        state.remember(FEED, tuple(missing))
+        feed()
+    except LeakLensError as error:
+        state.remember("tradeoff-trouble", str(error))
+        state.remember(FEED, ())
+    state.again()
+
+
+def _may_be_asked(points: Sequence[Point]) -> None:
+    """Everything that would stop a run is said before the first is queued; a visitor's limits, too."""
+    for point in {(point.method, point.noise, point.step): point for point in points}.values():
+        if fatal := next((one for one in point.spec.problems() if one.fatal), None):
+            raise LeakLensError(fatal.reason, fatal.remedy)
+    for point in {point.method: point for point in points}.values():
+        told = state.forecast_of(point.spec.canonical(), threads=1)
+        if fatal := next((one for one in told.problems if one.fatal), None):
+            raise LeakLensError(fatal.reason, fatal.remedy)
+    caps = replace(classroom.caps(), runs=None, waiting=None)  # these two only say how many at a time
+    seeds = len({point.seed for point in points})
+    for point in points[:1]:
+        if refusal := classroom.refused(caps, point.spec.canonical(), 0, 0, 0, seeds):
+            raise refusal
+
+
+def feed() -> None:
+    """Into the queue with as many as this visitor may have there now; the rest waits on this page."""
+    waiting: Sequence[Point] = state.recall(FEED, ())
+    now = waiting[: _room(len(waiting))]
+    for point in now:
+        state.store().submit(point.id, point.spec.canonical(), {**OPTIONS, "visitor": state.visitor()})
+    if now:
+        state.remember(FEED, tuple(waiting[len(now) :]))
+        state.kitchen().supervisor.wake()
+
+
+def _room(wanted: int) -> int:
+    """How many more runs this visitor may ask for at this moment."""
+    caps = classroom.caps()
+    if not wanted or (caps.runs is None and caps.waiting is None):
+        return wanted
+    alive = [row for row in state.store().runs() if row.status in tradeoff_cells.MOVING]
+    mine = sum(row.options.get("visitor") == state.visitor() and "attack" not in row.spec for row in alive)
+    queued = sum(row.status == "queued" for row in alive)
+    free = wanted if caps.runs is None else caps.runs - mine
+    return max(0, min(wanted, free, wanted if caps.waiting is None else caps.waiting - queued))
+
+
+def fed() -> int:
+    """How many points this page has still to ask for."""
+    return len(state.recall(FEED, ()))
+
+
+def cancel() -> None:
+    """Stop what has not ended; what others watch goes on, and what is known stays."""
+    state.remember(FEED, ())
+    shared = 0
+    for cell in tradeoff_cells.read(tradeoff.laid_out(asked())):
+        if cell.moving and state.others_watching(cell.point.id):
+            shared += 1
+        elif cell.moving:
+            state.attempt(lambda run=cell.point.id: state.store().cancel(run))
+    state.remember("tradeoff-told", [words_tradeoff.WATCHED.format(many=runs(shared))] if shared else [])
+    state.again()
+
+
+def live() -> None:
+    """Compute the stored frontier here and now."""
+    run("", "stored", *tradeoff_cells.STOPPED)
+
+
+def lab() -> dict[str, str]:
+    """The link to the Lab, where the rest of the question is asked."""
+    return question.link({name: value for name, value in asked().run.items() if name not in tradeoff.SOLVED})

@@ -1,0 +1,139 @@
+"""Beside the frontier: every point in a table, the chosen one in words, what methods promise, what to take away."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from app import card, charts, state, tradeoff, tradeoff_orders, words, words_tradeoff
+from app.panels.base import Panel
+from app.panels.tradeoff import Frontier
+from app.tradeoff import Tradeoff
+from app.tradeoff_cells import Cell, View
+from engine.frontier import Spot
+
+
+def details(
+    view: View, cells: Sequence[Cell], found: Sequence[Frontier], asked: Tradeoff, panels: Sequence[Panel[Any]]
+) -> None:
+    st.html(f'<h2 class="ll-title">{words_tradeoff.TABLE}</h2>')
+    rows = table(found, asked)
+    st.dataframe(
+        [row for row, _ in rows], hide_index=True, alt=words_tradeoff.TABLE_ALT, key="tradeoff-table",
+        column_config=_columns(found, asked.eyes), on_select=lambda: _row_picked(rows), selection_mode="single-row",
+        placeholder="–",
+    )  # fmt: skip
+    _one(view, found, asked)
+    with st.container(horizontal=True), st.popover(words_tradeoff.SHARE):
+        st.markdown(words_tradeoff.SHARE_TEXT)
+        st.code(state.here(), language=None, wrap_lines=True)
+    with st.expander(words_tradeoff.PROMISES):
+        _promises(view)
+    card.not_covered()
+    with st.expander(words_tradeoff.AWAY):
+        st.code(tradeoff.command(asked), language="bash", wrap_lines=True)
+        st.download_button(
+            "Download CSV",
+            partial(table_csv, cells),
+            "leaklens-trade-off.csv",
+            "text/csv",
+            key="csv",
+            on_click="ignore",
+        )
+        charts.to_take_away(panels)
+
+
+def table(found: Sequence[Frontier], asked: Tradeoff) -> list[tuple[dict[str, Any], Spot]]:
+    """A line for each point of the picture, and the point itself; ε in a column of its own for each unit."""
+    rows = []
+    plain = {line.title: line for one in found for line in one.plain}
+    for unit, line in [
+        *((one.unit, line) for one in found for line in one.lines),
+        *(("", one) for one in plain.values()),
+    ]:
+        for spot in line.spots:
+            values = [100 * value for value in spot.scores(asked.own)]
+            row = {
+                "method": line.title, "noise": spot.noise, "step": spot.step,
+                "accuracy": sum(values) / len(values), "low": min(values), "high": max(values), "seeds": len(values),
+                **{one.unit: spot.epsilon.get(asked.eyes) if one.unit == unit else None for one in found},
+            }  # fmt: skip
+            rows.append((row, spot))
+    return rows
+
+
+def _columns(found: Sequence[Frontier], view: str) -> dict[str, Any]:
+    column = st.column_config.NumberColumn
+    units = {one.unit: f"ε {words.PER[one.unit]}, {words.OBSERVERS[view]}" for one in found}
+    percent = dict.fromkeys(("accuracy", "low", "high"), "%.1f %%")
+    shapes = {"noise": "%g", "step": "%g", **percent, **dict.fromkeys(units, "%.3g")}
+    heads = {**words_tradeoff.HEADS, **units}
+    return {name: column(head, format=shapes[name]) if name in shapes else head for name, head in heads.items()}
+
+
+def _row_picked(rows: Sequence[tuple[Mapping[str, Any], Spot]]) -> None:
+    chosen = state.recall("tradeoff-table", {}).get("selection", {}).get("rows", [])
+    if chosen:
+        spot = rows[chosen[0]][1]
+        tradeoff_orders.pick(spot.method, spot.noise)
+
+
+def _one(view: View, found: Sequence[Frontier], asked: Tradeoff) -> None:
+    """The point that was chosen, in words, and the way to its runs."""
+    name, noise = state.recall("tradeoff-picked", ("", None))
+    lines = [line for one in found for line in (*one.lines, *one.plain)]
+    here = [(line, spot) for line in lines for spot in line.spots if (spot.method, spot.noise) == (name, noise)]
+    if not here:
+        st.caption(words_tradeoff.CHOOSE)
+        return
+    line, spot = here[0]
+    dearest = spot.dearest(asked.eyes)
+    odds = words.odds(asked.eyes, spot.unit or "user", dearest.epsilon[asked.eyes]) if dearest else ""
+    told = f"{words_tradeoff.point(line.title, spot, asked.own)}. {words_tradeoff.dearest(spot, asked.eyes)}. {odds}"
+    with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-one"):
+        st.html(f'<p class="ll-said" role="status">{html.escape(told)}</p>', width="stretch")
+        ids = [one.point.id for one in spot.results]
+        spec = next(point.spec for point in view.points if point.id == ids[0])
+        if st.button(words_tradeoff.OPEN, key="tradeoff-open"):
+            st.switch_page("screens/lab.py", query_params=tradeoff.of_spot(spec.canonical(), ids))
+
+
+def _promises(view: View) -> None:
+    first = {point.name: point for point in reversed(view.points)}
+    for name, point in reversed(first.items()):
+        told = state.forecast_of(point.spec.canonical(), threads=1).guarantee
+        st.html(f'<h2 class="ll-title">{html.escape(view.titles.get(name, name))}</h2>')
+        card.promise({"status": told.status, "reason": told.reason} if told else None)
+
+
+def table_csv(cells: Sequence[Cell]) -> str:
+    """Every run, one a line, with every ε and the words it stands on."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    head = (
+        "run",
+        "method",
+        "noise",
+        "server-step",
+        "seed",
+        "accuracy",
+        "accuracy-personal",
+        "unit",
+        "adjacency",
+        "delta",
+    )
+    writer.writerow((*head, *(f"{what}-{view}" for view in words.VIEWS for what in ("epsilon", "accountant"))))
+    for cell in cells:
+        if (one := cell.result) is None:
+            continue
+        place = one.point
+        where = (place.id, place.name, place.noise, place.step, place.seed, one.accuracy, one.personal)
+        prices = [told.get(view) for view in words.VIEWS for told in (one.epsilon, one.accountant)]
+        writer.writerow((*where, one.unit, one.adjacency, one.delta, *prices))
+    return out.getvalue()

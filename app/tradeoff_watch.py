@@ -1,0 +1,275 @@
+"""The right side of the Trade-off screen: the frontier, drawn again while points appear."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from app import (
+    charts,
+    classroom,
+    state,
+    tradeoff,
+    tradeoff_cells,
+    tradeoff_orders,
+    tradeoff_points,
+    words,
+    words_leak,
+    words_runs,
+    words_tradeoff,
+)
+from app.panels import tradeoff as panel
+from app.panels.base import Panel
+from app.panels.tradeoff import Frontier
+from app.tradeoff import Tradeoff
+from app.tradeoff_cells import STOPPED, Cell, View
+from engine.frontier import Point
+from engine.runs import frontiergallery
+
+POLL_S = 0.5
+FORECASTS = 24  # a twentieth of a second each, the first time
+CSS = """
+<style>
+.st-key-tradeoff-charts-user > div, .st-key-tradeoff-charts-record > div { flex: 1 1 360px !important; min-width: 0; }
+</style>
+"""
+
+
+def show(view: View) -> None:
+    """The whole right side; while something still runs it draws itself again and again."""
+    cells = read(view)
+    moving = any(cell.moving for cell in cells) or bool(tradeoff_orders.fed())
+    if moving:
+        st.fragment(_drawn, run_every=POLL_S)(view, moving)
+    else:
+        _drawn(view, moving)
+
+
+def read(view: View) -> tuple[Cell, ...]:
+    ship = frontiergallery.frontier()
+    if not view.live:
+        return tradeoff_cells.of_example(ship) if ship else ()
+    return tradeoff_cells.read(view.points)
+
+
+def _drawn(view: View, moving: bool) -> None:
+    if moving:
+        _fed()
+    cells = read(view)
+    going = any(cell.moving for cell in cells) or bool(tradeoff_orders.fed())
+    if view.live:
+        _bar(view, cells, going)
+    _origin(view, cells, going)
+    asked = _looked(view, cells)
+    found = tradeoff_cells.frontiers(cells, view.titles, asked)
+    _frontiers(found, going, tradeoff_cells.several_steps(cells))
+    if not found:
+        _said("said", words_tradeoff.WAITING)
+        _buys(view, asked.eyes)
+    if moving and not going:  # the last of them has just ended
+        state.again()
+    if found and view.live and not going:
+        panels = [each for one in found for each in _panels(one, panel.heights(found))]
+        tradeoff_points.details(view, cells, found, asked, panels)
+
+
+def _fed() -> None:
+    """Ask for what may be asked by now."""
+    if problem := state.attempt(tradeoff_orders.feed):
+        _said("problem", problem)
+
+
+# --- asking and waiting ------------------------------------------------------------------------------------
+
+
+def _bar(view: View, cells: Sequence[Cell], going: bool) -> None:
+    """How far it is, and the buttons that stop it and go on."""
+    known = sum(cell.result is not None for cell in cells)
+    stopped = [cell for cell in cells if cell.status in STOPPED]
+    failed = [cell for cell in cells if cell.problem]
+    if going:
+        with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-bar"):
+            text = words_tradeoff.progress(known, len(cells), _left(known, len(cells)))
+            if stuck := state.kitchen().supervisor.trouble:
+                text = f"{text} · {stuck}"
+            st.progress(known / max(1, len(cells)), text)
+            st.button(words_tradeoff.CANCEL, key="tradeoff-cancel", on_click=tradeoff_orders.cancel)
+        _turns(cells)
+    elif stopped:
+        with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-bar"):
+            said = words_tradeoff.STOPPED.format(known=known, all=len(cells))
+            st.html(f'<p class="ll-said" role="status">{html.escape(said)}</p>', width="content")
+            st.button(words_tradeoff.GO_ON, key="tradeoff-go-on", on_click=tradeoff_orders.run, args=("", *STOPPED))
+    _failures(view, failed, going)
+
+
+def _turns(cells: Sequence[Cell]) -> None:
+    """Why not everything is in the queue at once, where visitors share the machine."""
+    if not tradeoff_orders.fed():
+        return
+    caps = classroom.caps()
+    by_turns = any(cell.moving for cell in cells) or caps.waiting is None
+    words_of = words_tradeoff.BY_TURNS if by_turns else words_tradeoff.PAUSED
+    _said("note", words_of.format(most=caps.runs, waiting=caps.waiting))
+
+
+def _left(known: int, many: int) -> float | None:
+    """Seconds until all are done, as fast as it went since the click."""
+    began, now = state.recall("tradeoff-began"), state.now()
+    if not began or began[1] > known:
+        state.remember("tradeoff-began", (now, known))
+        return None
+    start, before = began
+    return float((now - start) * (many - known) / (known - before)) if known - before > 1 else None
+
+
+def _failures(view: View, failed: Sequence[Cell], going: bool) -> None:
+    """Why single points are missing, each reason once, and the way to try them again."""
+    told: dict[str, list[str]] = {}
+    for cell in failed:
+        one = cell.point
+        name = f"{view.titles.get(one.name, one.name)}, {words_tradeoff.noise(one.noise)}"
+        told.setdefault(cell.problem, []).append(name)
+    for problem, names in told.items():
+        _said("problem", f"{'; '.join(dict.fromkeys(names))}: {problem}")
+    if failed and not going:
+        st.button(words_tradeoff.RETRY, key="tradeoff-retry", on_click=tradeoff_orders.run, args=("failed",))
+
+
+def _origin(view: View, cells: Sequence[Cell], going: bool) -> None:
+    """Where the points that nobody here has computed come from."""
+    ship = frontiergallery.frontier()
+    many = sum(cell.status == "stored" for cell in cells)
+    if not ship or not many or going:
+        return
+    whole = words.STORED if many == len(cells) else words_tradeoff.STORED_PART
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(whole.format(made=ship.made, many=words_runs.runs(many)), width="content")
+        if view.live:
+            st.button(words_tradeoff.LIVE, key="tradeoff-live", on_click=tradeoff_orders.live)
+
+
+def _said(kind: str, text: str) -> None:
+    role = "alert" if kind == "problem" else "status"
+    st.html(f'<p class="ll-{kind}" role="{role}">{html.escape(text)}</p>')
+
+
+# --- the picture -------------------------------------------------------------------------------------------
+
+
+def _looked(view: View, cells: Sequence[Cell]) -> Tradeoff:
+    """Whose ε and whose accuracy: both may be changed while points appear."""
+    if not view.live:
+        return view.asked
+    asked = tradeoff_orders.asked()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="tradeoff-look"):
+        st.selectbox(
+            words_tradeoff.EYES, words.VIEWS, format_func=_observer, width=330,
+            **state.tie("tradeoff-eyes", asked.eyes, lambda value: tradeoff_orders.look(eyes=value)),
+        )  # fmt: skip
+        if tradeoff_cells.personal(cells):
+            st.segmented_control(
+                words_tradeoff.WHOSE, tradeoff.WHOSE, format_func=words_tradeoff.MODELS.__getitem__, required=True,
+                **state.tie("tradeoff-whose", asked.whose, lambda value: tradeoff_orders.look(whose=value)),
+            )  # fmt: skip
+    return replace(view.asked, eyes=asked.eyes, whose=asked.whose)
+
+
+def _observer(view: str) -> str:
+    return f"{words.OBSERVERS[view]}: {words.SEES[view]}"
+
+
+def _buys(view: View, eyes: str) -> None:
+    """ε of every method at every noise, which needs no run; a table for each unit."""
+    first = {(point.name, point.noise): point for point in reversed(view.points) if point.noise is not None}
+    if not 0 < len(first) <= FORECASTS:
+        return
+    units: dict[str, list[Point]] = {}
+    for point in reversed(first.values()):
+        units.setdefault(point.spec.method.unit() or "user", []).append(point)
+    for unit, points in units.items():
+        _why(words_tradeoff.BUYS.format(seen=words.SEEN_BY[eyes], per=words.PER[unit]))
+        st.html(f'{words_leak.TABLE_CSS}<div class="ll-numbers" tabindex="0">{_bill(points, view, eyes)}</div>')
+
+
+def _bill(points: Sequence[Point], view: View, eyes: str) -> str:
+    at = {(point.name, point.noise): _bought(point, eyes) for point in points}
+    noises = sorted({point.noise for point in points if point.noise is not None}, reverse=True)
+    heads = "".join(f'<th scope="col">{html.escape(words_tradeoff.noise(noise))}</th>' for noise in noises)
+    rows = []
+    for name in dict.fromkeys(point.name for point in points):
+        cells = "".join(f"<td>{at.get((name, noise), '–')}</td>" for noise in noises)
+        rows.append(f'<tr><th scope="row">{html.escape(view.titles.get(name, name))}</th>{cells}</tr>')
+    head = f'<thead><tr><th scope="col">{words_tradeoff.HEADS["method"]}</th>{heads}</tr></thead>'
+    return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
+
+
+def _bought(point: Point, eyes: str) -> str:
+    told = state.forecast_of(point.spec.canonical(), threads=1)
+    one = next((answer for answer in told.answers if answer.view == eyes), None)
+    if one is None or one.epsilon is None:
+        return "no ε"
+    side = "leaking" if one.epsilon > words.VACUOUS else "private"
+    return f'<b class="ll-{side}">ε {words.epsilon(one.epsilon)}</b>'
+
+
+def _frontiers(found: Sequence[Frontier], going: bool, several_steps: bool) -> None:
+    up = panel.heights(found)
+    for one in found:
+        if len(found) > 1:
+            st.html(f'<h2 class="ll-title">{html.escape(words_tradeoff.UNITS[one.unit])}</h2>')
+        _frontier(one, up, going)
+        if known := [result for spot in one.spots if (result := spot.dearest(one.view))]:
+            terms = words_tradeoff.all_terms(known, one.view)
+            _said("note", f"ε {terms}. {words_tradeoff.bands(one.spots, several_steps)}")
+    if len(found) > 1:
+        _said("note", words_tradeoff.APART)
+
+
+def _frontier(one: Frontier, up: tuple[float, float], going: bool) -> None:
+    plain = one.plain[0].spots[0] if one.plain else None
+    lines = {line.title: line.spots for line in one.lines}
+    if text := words_tradeoff.verdict(lines, plain, one.view, one.own):
+        st.html(f'<p class="ll-said" role="status" aria-live="polite">{html.escape(text)}</p>')
+    with st.container(horizontal=True, key=f"tradeoff-charts-{one.unit}"):
+        for each in _panels(one, up):
+            _chart(each, one, going)
+    for reason, titles in tradeoff_cells.absent(one).items():
+        _why(f"{', '.join(titles)}: no ε {words.SEEN_BY[one.view]}, because {reason}.")
+
+
+def _panels(one: Frontier, up: tuple[float, float]) -> list[Panel[Any]]:
+    """The two charts of one unit; by ε only where anything has one."""
+    noise = Panel[Any](
+        f"tradeoff-noise-{one.unit}", words_tradeoff.BY_NOISE, (), lambda events: None,
+        lambda found, dark: panel.by_noise(one, up, dark), lambda found: panel.tell_noise(one),
+    )  # fmt: skip
+    price = Panel[Any](
+        f"tradeoff-epsilon-{one.unit}", words_tradeoff.BY_EPSILON, (), lambda events: None,
+        lambda found, dark: panel.by_epsilon(one, up, dark), lambda found: panel.tell_epsilon(one),
+    )  # fmt: skip
+    return [noise, price] if one.finite else [noise]
+
+
+def _chart(each: Panel[Any], one: Frontier, going: bool) -> None:
+    with st.container():
+        st.html(f'<h2 class="ll-title">{html.escape(each.title)}</h2>')
+        key = f"chart-{each.name}"
+        pick: dict[str, Any] = {} if going else {"on_select": lambda: _picked(key), "selection_mode": "points"}
+        st.plotly_chart(
+            each.draw([], state.dark()), key=key, theme=None, config=charts.CONFIG, alt=each.tell([]), **pick
+        )
+
+
+def _picked(key: str) -> None:
+    points = state.recall(key, {}).get("selection", {}).get("points", [])
+    if points and points[0].get("customdata"):
+        tradeoff_orders.pick(*points[0]["customdata"])
+
+
+def _why(text: str) -> None:
+    st.html(f'<p class="ll-why">{html.escape(text)}</p>')

@@ -1,0 +1,251 @@
+"""Every text of the Trade-off screen, and the sentences that are computed from a frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from app import words
+from app.words_runs import runs
+
+if TYPE_CHECKING:
+    from engine.frontier import Result, Spot
+
+PROMISE = "How much accuracy does each protection cost, and what does it buy?"
+GETTING_READY = "The form is here in a moment; this is a stored example."
+
+# --- the question ------------------------------------------------------------------------------------------
+
+METHODS, NOISES, STEPS, SEEDS = "comparing", "at noise σ", "server steps tried", "over seeds"
+NOISES_HELP = "Noise over sensitivity, with commas between: 0.5, 1, 2. More noise is more private and less accurate."
+STEPS_HELP = (
+    "How far the server follows the mean update, with commas between. At each noise every method keeps the step that "
+    "does best. That choice is made on test data, and no ε counts it. Leave it empty to take each method's usual one."
+)
+SEEDS_HELP = "Each point is run with so many seeds; the band reaches from the worst to the best of them."
+PLAIN, PLAIN_HELP = "and without protection", "A broken line: what there is to lose."
+OF, OF_NONE = "Settings of single methods", "This method has no settings of its own."
+IN_LAB, IN_LAB_HELP = "Change the rest in the Lab →", "Everything else about the run; from there a button leads back."
+FROM_LAB, FROM_LAB_HELP = "Trade-off", "This question under several methods, noises and seeds."
+RUN, RUN_REST, ALL_KNOWN = "Start {many}", "Start the other {many}", "Everything is known"
+MEND = "First mend what is marked above."
+LAST_GOOD = "The question on the left cannot be asked yet. This is the last one that could."
+NO_METHOD = "There is no method with noise called {name} here: it is left out."
+NOT_MEANT = "{pair} cannot be meant: the usual value is used."
+BY_TURNS = "You may have {most} runs at once here, so this page asks for them a few at a time: keep it open."
+UNDER_WAY = "Under way"
+PAUSED = "No more than {waiting} runs may wait here, of all visitors together: the rest is asked when some have begun."
+
+# --- the picture -------------------------------------------------------------------------------------------
+
+EYES = "ε as seen by"
+WHOSE = "Accuracy of"
+MODELS = {"global": "the shared model", "personal": "each client's own model"}
+UNITS = {"user": "Protecting each client", "record": "Protecting each picture"}
+APART = (
+    "Noise and ε mean other things where a client is protected than where one picture is: never compare across the two."
+)
+BY_NOISE, BY_EPSILON = "Accuracy by noise", "Accuracy by ε"
+ACCURACY = "accuracy on test data, %"
+NOISE_AXIS = "noise σ"
+VACUOUS, NOTHING = "says nothing as<br>a worst case", "no protection<br>worth the name"
+NO_PROTECTION = "no protection"
+WAITING = "No point is known yet."
+BUYS = "What each noise would buy, known before anything runs: ε {per}, {seen}, first seed; lower is more private."
+NONE_SHOWN = "No method here has a finite ε in this view."
+UNPROMISED = "nothing is promised in this view"
+ZERO = "nothing is learnt (ε = 0), and a log axis cannot show that"
+CHOOSE = "Click a point, or choose a line of the table, to open its runs in the Lab."
+OPEN = "Open in the Lab"
+TABLE, TABLE_ALT = "Every point", "Accuracy and ε of every method at every noise"
+HEADS = {
+    "method": "method", "noise": "noise σ", "step": "server step", "accuracy": "accuracy", "low": "worst seed",
+    "high": "best seed", "seeds": "seeds",
+}  # fmt: skip
+AWAY = "Take it away: command line, data, pictures"
+PROMISES = "What each method promises"
+SHARE, SHARE_TEXT = "Share", "The address of this page holds every setting. Whoever opens it sees the same question."
+LIVE, CANCEL, GO_ON, RETRY = "Run it live", "Cancel", "Go on", "Try these again"
+STORED_PART = "{many} of these are stored examples, run on {made}."
+STOPPED = "{known} of {all} runs are known. Nothing of them is lost."
+WATCHED = "Somebody else watches {many} of these: they go on."
+
+
+def run(missing: int, all_of_them: int) -> str:
+    """What the button does."""
+    if not missing:
+        return ALL_KNOWN
+    return (RUN if missing == all_of_them else RUN_REST).format(many=runs(missing))
+
+
+def expected(all_of_them: int, known: int, seconds: float | None) -> str:
+    """What a click would cost."""
+    if known >= all_of_them:
+        return f"{runs(all_of_them).capitalize()}, and all of them are known."
+    said = f", {known:,} of them known already" if known else ""
+    time = f" Expected time here: {words.duration(seconds)}." if seconds is not None else ""
+    return f"{runs(all_of_them).capitalize()}{said}.{time}"
+
+
+def rest(run: Mapping[str, Any], partition: str) -> str:
+    """What of the run is not asked on this screen."""
+    first = run.get("seed") or 0
+    return (
+        f"Dealt out {partition}, {run['epochs']} local epoch{'s' if run['epochs'] != 1 else ''}, batch {run['batch']}, "
+        f"learning rate {run['lr']:g}, {run['sampling']} sampling, seeds from {first}."
+    )
+
+
+def progress(done: int, many: int, seconds: float | None) -> str:
+    left = "" if seconds is None else f" · about {words.duration(seconds)} left"
+    return f"{done:,} of {runs(many)}{left}"
+
+
+# --- one point ---------------------------------------------------------------------------------------------
+
+
+def noise(value: float | None) -> str:
+    return "no noise" if value is None else f"noise {value:g}"
+
+
+def scores(spot: Spot, own: bool) -> str:
+    """`70.6 % (69.9 to 71.4 over 3 seeds)`"""
+    found = spot.scores(own)
+    mean = words.percent(sum(found) / len(found))
+    if len(found) == 1:
+        return f"{mean} (one seed)"
+    return f"{mean} ({100 * min(found):.1f} to {100 * max(found):.1f} over {len(found)} seeds)"
+
+
+def dearest(spot: Spot, view: str) -> str:
+    """The ε of a point with its words; where there is none, why."""
+    one = spot.dearest(view)
+    if one is None:
+        return f"no ε {words.SEEN_BY[view]}: {spot.why.get(view) or UNPROMISED}"
+    seed = ", worst seed" if spot.seeds > 1 else ""
+    return f"ε = {words.epsilon(one.epsilon[view])} ({terms(one, view)}{seed})"
+
+
+def terms(one: Result, view: str) -> str:
+    return words.terms(
+        one.unit or "user", view, one.adjacency or "", one.delta or 0.0, one.accountant.get(view, ""),
+        one.bound.get(view, ""), one.sampling.get(view, ""),
+    )  # fmt: skip
+
+
+def all_terms(found: Sequence[Result], view: str) -> str:
+    """What all points of a picture stand on; where they differ, everything that occurs."""
+
+    def every(values: Sequence[str | None]) -> str:
+        return " or ".join(dict.fromkeys(value for value in values if value))
+
+    return words.terms(
+        found[0].unit or "user", view, every([one.adjacency for one in found]), found[0].delta or 0.0,
+        every([one.accountant.get(view) for one in found]), every([one.bound.get(view) for one in found]),
+        every([one.sampling.get(view) for one in found]),
+    )  # fmt: skip
+
+
+def point(title: str, spot: Spot, own: bool) -> str:
+    """`FedCEO, noise 1, server step 0.3: 70.6 % (…)`"""
+    return f"{title}, {noise(spot.noise)}, server step {spot.step:g}: {scores(spot, own)}"
+
+
+def line(title: str, personal: bool, own: bool) -> str:
+    """What a line is called: whose accuracy it shows is said as soon as it may differ from line to line."""
+    if not own:
+        return title
+    return f"{title} · own models" if personal else f"{title} · shared model"
+
+
+# --- what the picture says ---------------------------------------------------------------------------------
+
+
+def verdict(lines: Mapping[str, Sequence[Spot]], plain: Spot | None, view: str, own: bool) -> str:
+    """The two best at the middle noise that most methods share, and whether their difference means anything."""
+    levels = _shared(lines)
+    if not levels:
+        return ""
+    at = levels[len(levels) // 2]
+    there = _ranked(lines, at, own)
+    said = [_compared(there[:2], at, own)]
+    if plain:
+        said.append(f"Without protection it would be {words.percent(_mean(plain, own))}.")
+    said.append(_prices(there, view))
+    said.append(_elsewhere(lines, levels, own))
+    return " ".join(filter(None, said))
+
+
+def _shared(lines: Mapping[str, Sequence[Spot]]) -> list[float]:
+    """Noises at which at least two methods are known."""
+    found = [spot.noise for spots in lines.values() for spot in spots if spot.noise is not None]
+    return sorted({noise for noise in found if found.count(noise) > 1})
+
+
+def _ranked(lines: Mapping[str, Sequence[Spot]], at: float, own: bool) -> list[tuple[str, Spot]]:
+    there = [(title, spot) for title, spots in lines.items() for spot in spots if spot.noise == at]
+    return sorted(there, key=lambda pair: -_mean(pair[1], own))
+
+
+def _compared(two: Sequence[tuple[str, Spot]], at: float, own: bool) -> str:
+    (first, best), (second, other) = two
+    values = _mean(best, own), _mean(other, own)
+    reach = f"At noise {at:g}, {first} reaches {words.percent(values[0])}, {second} {words.percent(values[1])}"
+    if min(best.seeds, other.seeds) < 2:
+        return f"{reach}: with one seed nobody can tell whether that is more than chance."
+    if clear(best, other, own):
+        return f"{reach}: the difference is larger than that between seeds."
+    return f"{reach}: the difference is smaller than that between seeds."
+
+
+def clear(best: Spot, other: Spot, own: bool) -> bool:
+    """Whether two methods differ by more than the seeds of either do."""
+    ranges = [max(one.scores(own)) - min(one.scores(own)) for one in (best, other)]
+    return min(best.seeds, other.seeds) > 1 and _mean(best, own) - _mean(other, own) > max(ranges)
+
+
+def _prices(there: Sequence[tuple[str, Spot]], view: str) -> str:
+    """The same noise need not buy the same ε."""
+    known = sorted((value, title) for title, spot in there if (value := spot.epsilon.get(view)) is not None)
+    if len(known) < 2 or known[-1][0] < 1.05 * known[0][0]:
+        return ""
+    prices: dict[str, list[str]] = {}
+    for value, title in known:
+        prices.setdefault(words.epsilon(value), []).append(title)
+    each = "; ".join(f"ε {price} for {_and(titles)}" for price, titles in prices.items())
+    return f"That noise does not buy them the same, {words.SEEN_BY[view]}: {each}."
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _elsewhere(lines: Mapping[str, Sequence[Spot]], levels: Sequence[float], own: bool) -> str:
+    """How it stands over all noises."""
+    ranked = [_ranked(lines, at, own)[:2] for at in levels]
+    if len(levels) < 2 or any(spot.seeds < 2 for two in ranked for _, spot in two):
+        return ""
+    ahead: dict[str, int] = {}
+    for (first, best), (_, other) in ranked:
+        if clear(best, other, own):
+            ahead[first] = ahead.get(first, 0) + 1
+    if not ahead:
+        return "At no noise do the two best differ by more than seeds do."
+    said = " and ".join(f"{title} at {many}" for title, many in ahead.items())
+    return f"Ahead by more than seeds differ: {said} of {len(levels)} noises."
+
+
+def _mean(spot: Spot, own: bool) -> float:
+    found = spot.scores(own)
+    return sum(found) / len(found)
+
+
+def bands(spots: Sequence[Spot], several: bool) -> str:
+    """How the picture is to be read; `several` server steps were tried."""
+    many = max((spot.seeds for spot in spots), default=1)
+    band = "Each point is the mean over seeds, its band reaches from the worst to the best, and ε is that of the worst."
+    step = (
+        "At each noise a method stands with the server step that did best there: a choice made on test data, "
+        "which no ε counts."
+    )
+    return " ".join([*([band] if many > 1 else []), *([step] if several else [])])

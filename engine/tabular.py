@@ -1,0 +1,176 @@
+"""What a table came to, for scripts and for people: accuracy beside the paper's, ε with its words, and the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING, Any
+
+from engine.part import hyphened
+from engine.standings import Standing, order
+from engine.tables import Cell
+
+if TYPE_CHECKING:
+    from engine.frontier import Result
+
+Found = Mapping[Cell, Sequence["Result"]]  # of each cell a result for each seed that finished; cells of one table
+
+
+def answer(found: Found, seeds: int, view: str | None, notes: Sequence[str]) -> dict[str, Any]:
+    """Everything as `table --json` prints it."""
+    one = next(iter(found))
+    reading = one.table.readings[one.reading]
+    view = view or reading.view
+    lines: dict[tuple[str, float], list[Cell]] = {}
+    for cell in found:
+        lines.setdefault((cell.row.name, cell.noise), []).append(cell)
+    return {
+        "table": one.table.name,
+        "title": one.table.title,
+        "source": one.table.source,
+        "scale": one.scale,
+        "reading": one.reading,
+        "words": reading.words,
+        "seeds": seeds,
+        "view": view,
+        "rows": [block(line, found, view) for line in lines.values()],
+        "notes": list(notes),
+        "failed": seeds * len(found) - sum(map(len, found.values())),
+    }
+
+
+def block(line: Sequence[Cell], found: Found, view: str) -> dict[str, Any]:
+    """One row at one noise; methods of which no run finished are left out."""
+    first, done = line[0], [cell for cell in line if found[cell]]
+    standing = order(
+        [
+            Standing(cell.label, {one.point.seed: one.accuracy for one in found[cell]}, cell.reported / 100)
+            for cell in done
+        ]
+    )
+    told = standing and {hyphened(name): value for name, value in asdict(standing).items()}
+    return {
+        "row": first.row.name,
+        "title": first.row.title,
+        "words": first.row.settings[first.scale].words,
+        "noise": first.noise,
+        "cells": [entry(cell, found[cell], view) for cell in done],
+        "order": standing and {**(told or {}), "words": standing.words()},
+    }
+
+
+def entry(cell: Cell, results: Sequence[Result], view: str) -> dict[str, Any]:
+    """Mean and spread over the seeds, and the largest ε among them with the words that must stand beside it."""
+    from engine.frontier import worst
+
+    accuracies = [one.accuracy for one in results]
+    personals = [one.personal for one in results if one.personal is not None]
+    first = results[0]
+    return {
+        "column": cell.column,
+        "label": cell.label,
+        "preset": cell.name,
+        "accuracy": fmean(accuracies),
+        "spread": pstdev(accuracies),
+        "accuracy-personal": fmean(personals) if personals else None,
+        "spread-personal": pstdev(personals) if personals else None,
+        "reported": cell.reported / 100,
+        "seeds": len(results),
+        "epsilon": worst(results).get(view),
+        "reason": first.why.get(view, ""),
+        "unit": first.unit,
+        "adjacency": first.adjacency,
+        "delta": first.delta,
+        "accountant": first.accountant.get(view),
+        "bound": first.bound.get(view, ""),
+        "runs": [one.point.id for one in results],
+    }
+
+
+# --- as a person reads it ----------------------------------------------------------------------------------
+
+
+def as_words(body: Mapping[str, Any]) -> list[str]:
+    said, before = heading(body), ""
+    for row in body["rows"]:
+        if row["row"] != before:
+            said += ["", f"{row['title']}. {row['words']}"]
+        before = row["row"]
+        said += ["", f"  noise {row['noise']:<12g} {'accuracy':>14}   in the paper   ε"]
+        said += [cell_line(cell) for cell in row["cells"]]
+        said += [f"    {row['order']['words']}"] if row["order"] else []
+    return [*said, "", *body["notes"], *whys(body)]
+
+
+def heading(body: Mapping[str, Any]) -> list[str]:
+    seeds = "seed 0" if body["seeds"] == 1 else f"seeds 0 to {body['seeds'] - 1}"
+    return [
+        f"Table {body['table']} of {body['source']}: {body['title']}",
+        f"Reading {body['words']}. {body['scale'].capitalize()} scale, {seeds}.",
+        "Accuracy of the global model after the last round, mean ± spread over the seeds.",
+        f"ε in the {body['view']} view: {terms(body)}.",
+    ]
+
+
+def terms(body: Mapping[str, Any]) -> str:
+    """What must stand beside every ε of this table."""
+    told = [cell for row in body["rows"] for cell in row["cells"]]
+    if not told:
+        return "no run finished"
+    unit = every(f"per {cell['unit']}, {cell['adjacency']}" for cell in told)
+    deltas = every(f"{cell['delta']:.2g}" for cell in told)
+    accountants = every(cell["accountant"] for cell in told if cell["epsilon"] is not None) or "no accountant"
+    bounds = every(cell["bound"] for cell in told if cell["bound"])
+    return f"{unit}, δ = {deltas}, {accountants}, worst {told[0]['unit']} and seed{', ' * bool(bounds)}{bounds}"
+
+
+def every(said: Iterable[str]) -> str:
+    return " or ".join(dict.fromkeys(said))
+
+
+def cell_line(cell: Mapping[str, Any]) -> str:
+    epsilon = "none" if cell["epsilon"] is None else f"{cell['epsilon']:.3g}"
+    here, there = percent(cell, ""), f"{100 * cell['reported']:.2f} %"
+    own = "" if cell["accuracy-personal"] is None else f"   personal {percent(cell, '-personal')}"
+    return f"    {cell['label']:<14} {here:>14}   {there:>12}   {epsilon:<6}{own}".rstrip()
+
+
+def percent(cell: Mapping[str, Any], whose: str) -> str:
+    spread = f" ± {100 * cell[f'spread{whose}']:.1f}" if cell["seeds"] > 1 else ""
+    return f"{100 * cell[f'accuracy{whose}']:.1f}{spread} %"
+
+
+def whys(body: Mapping[str, Any]) -> list[str]:
+    missing = [cell for row in body["rows"] for cell in row["cells"] if cell["epsilon"] is None]
+    said = (
+        f"{cell['label']}: no ε in the {body['view']} view: {cell['reason'] or 'it promises none'}" for cell in missing
+    )
+    return list(dict.fromkeys(said))
+
+
+def as_markdown(body: Mapping[str, Any]) -> list[str]:
+    """One line for each row and noise; beside each accuracy, in brackets, the paper's."""
+    told = [cell for row in body["rows"] for cell in row["cells"]]
+    owns = {cell["label"]: False for cell in told} | {
+        cell["label"]: True for cell in told if cell["accuracy-personal"] is not None
+    }
+    heads = [head for label, own in owns.items() for head in ([label, f"{label}, personal"] if own else [label])]
+    said = [*heading(body), "", f"| row | noise | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
+    for row in body["rows"]:
+        held = {cell["label"]: cell for cell in row["cells"]}
+        places = [place for label, own in owns.items() for place in marked(held.get(label), own)]
+        said.append(f"| {row['title']} | {row['noise']:g} | {' | '.join(places)} |")
+    said += ["", *dict.fromkeys(f"* {row['title']}: {row['words']}" for row in body["rows"])]
+    ordered = [row for row in body["rows"] if row["order"]]
+    said += [f"* {row['title']}, noise {row['noise']:g}: {row['order']['words']}" for row in ordered]
+    return said + [f"* {note}" for note in (*body["notes"], *whys(body))]
+
+
+def marked(cell: Mapping[str, Any] | None, own: bool) -> list[str]:
+    """A cell of the Markdown table, or two where the method is personal."""
+    if cell is None:
+        return ["–"] * (1 + own)
+    epsilon = "no ε" if cell["epsilon"] is None else f"ε {cell['epsilon']:.3g}"
+    here = f"{percent(cell, '')} ({100 * cell['reported']:.2f}), {epsilon}"
+    return [here, percent(cell, "-personal")] if own else [here]

@@ -1,0 +1,154 @@
+"""The Trade-off screen in a real browser: a sweep is run, stopped, survives a kill, goes on, and leads to the Lab."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import count
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from app import words, words_tradeoff
+from tests.app.browser.conftest import PATIENCE_MS
+from tests.app.browser.pages import REDRAWN, Lab
+from tests.app.browser.server import Server
+
+pytestmark = pytest.mark.slow
+
+SMALL = {
+    "methods": "udp-fedavg,ppsgd", "noises": "0.5, 1, 2", "steps": "", "seeds": 2, "plain": "false", "clients": 40,
+    "sampled": 8, "sampling": "poisson", "rounds": 8,
+}  # fmt: skip
+LONG = {**SMALL, "rounds": 40, "clients": 60, "sampled": 12}
+SEEDS = count(100, 10)  # each test asks its own questions
+
+
+@pytest.fixture
+def page(server: Server, stranger: BrowserContext) -> Iterator[Page]:
+    """A new tab, where no script may break."""
+    page, broken = stranger.new_page(), list[str]()
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    yield page
+    page.close()
+    assert broken == []
+
+
+def visit(page: Page, server: Server, **asked: object) -> Page:
+    page.goto(f"{server.address}/tradeoff?{urlencode(asked)}")
+    return settled(page)
+
+
+def settled(page: Page) -> Page:
+    expect(button(page, "run")).to_be_visible()
+    page.wait_for_function(REDRAWN)
+    return page
+
+
+def button(page: Page, name: str) -> Locator:
+    return page.locator(f".st-key-tradeoff-{name} button")
+
+
+def chart(page: Page, title: str) -> Locator:
+    return page.get_by_role("figure", name=re.compile(f"^{title}"))
+
+
+def known(page: Page, least: int) -> None:
+    """Wait until so many points of twelve are there."""
+    told = "least => Number(/(\\d+) of 12 runs/.exec(document.body.innerText)?.[1]) >= least"
+    page.wait_for_function(told, arg=least, timeout=2 * PATIENCE_MS)
+
+
+def finished(page: Page) -> None:
+    expect(page.get_by_text("12 runs, and all of them are known.")).to_be_visible(timeout=4 * PATIENCE_MS)
+    expect(page.get_by_text(words_tradeoff.CHOOSE)).to_be_visible()
+
+
+def test_a_newcomer_sees_a_finished_frontier(server: Server, page: Page) -> None:
+    page.goto(server.address)
+    page.get_by_role("link", name=words.TRADEOFF, exact=True).click()
+    expect(page.get_by_role("heading", name=words_tradeoff.PROMISE)).to_be_visible()
+    expect(chart(page, words_tradeoff.BY_NOISE)).to_be_visible()
+    expect(chart(page, words_tradeoff.BY_EPSILON)).to_be_visible()
+    expect(button(page, "live")).to_be_visible()
+
+
+def test_a_sweep_is_stopped_and_goes_on_after_the_page_was_loaded_anew(server: Server, page: Page) -> None:
+    visit(page, server, **LONG, seed=next(SEEDS))
+    button(page, "run").click()
+    known(page, 1)
+    expect(chart(page, words_tradeoff.BY_NOISE)).to_be_visible()
+    button(page, "cancel").click()
+    expect(button(page, "go-on")).to_be_visible()
+    page.reload()
+    settled(page)
+    expect(page.get_by_text("runs are known. Nothing of them is lost.")).to_be_visible()
+    with server.store() as store:
+        before = {row.id for row in store.runs() if row.status == "finished"}
+    button(page, "go-on").click()
+    finished(page)
+    with server.store() as store:
+        assert {row.id: row.attempt for row in store.runs() if row.id in before} == dict.fromkeys(before, 1)
+
+
+def test_a_killed_server_loses_nothing(server: Server, page: Page) -> None:
+    visit(page, server, **LONG, seed=next(SEEDS))
+    button(page, "run").click()
+    known(page, 2)
+    link = page.url
+    server.kill()
+    server.start()
+    page.goto(link)
+    settled(page)
+    expect(chart(page, words_tradeoff.BY_NOISE)).to_be_visible()
+    # what waited goes on by itself, what ran waits for a click
+    expect(button(page, "go-on").or_(page.get_by_text("12 runs, and all"))).to_be_visible(timeout=4 * PATIENCE_MS)
+    if button(page, "go-on").count():
+        button(page, "go-on").click()
+    finished(page)
+
+
+def test_a_point_leads_to_its_runs_in_the_lab_and_back(server: Server, page: Page) -> None:
+    visit(page, server, **SMALL, seed=next(SEEDS))
+    button(page, "run").click()
+    finished(page)
+    page.wait_for_function(REDRAWN)
+    link = page.url
+    points = page.locator(".st-key-chart-tradeoff-epsilon-user .scatterlayer .points path")
+    expect(points).to_have_count(6)
+    points.first.scroll_into_view_if_needed()
+    box = points.first.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)  # Plotly's own layer takes the click
+    expect(button(page, "open")).to_be_visible()
+    said = page.locator(".st-key-tradeoff-one").inner_text()
+    assert said.startswith("UDP-FedAvg, noise ") and "seen by an outsider" in said and "odds" in said
+    button(page, "open").click()
+    lab = Lab(page, server.address).settled()
+    runs = lab.link("run")
+    assert len(runs) == 2
+    with server.store() as store:
+        assert {store.status(run) for run in runs} == {"finished"}
+    page.get_by_role("button", name=words_tradeoff.FROM_LAB, exact=True).click()
+    expect(page.get_by_role("heading", name=words_tradeoff.PROMISE)).to_be_visible()
+    settled(page)
+    here, there = (parse_qs(urlsplit(one).query) for one in (page.url, link))
+    assert all(here[name] == there[name] for name in ("methods", "noises", "rounds", "clients", "seed", "seeds"))
+
+
+def test_a_bad_number_is_told_under_its_field_by_keyboard(server: Server, page: Page) -> None:
+    visit(page, server)
+    field = page.locator(".st-key-tradeoff-noises input")
+    field.fill("0.5, loud")
+    field.press("Tab")
+    expect(page.get_by_role("alert").filter(has_text="got loud")).to_be_visible()
+    expect(field).to_have_value("0.5, loud")
+    expect(page).to_have_url(re.compile(r"noises=0\.5%2C\+loud(&|$)"))
+    expect(chart(page, words_tradeoff.BY_NOISE)).to_be_visible()  # the last question that could be asked
+    field.fill("0.5, 1")
+    field.press("Tab")
+    expect(page.get_by_role("alert").filter(has_text="got loud")).to_be_hidden()
+    expect(page).to_have_url(re.compile(r"noises=0\.5%2C\+1(&|$)"))
+    page.go_back()
+    expect(field).to_have_value("0.5, loud")

@@ -1,0 +1,146 @@
+"""The question of the Trade-off screen: its points, its link, and what it says of what cannot be asked."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app import question, tradeoff
+from app.tradeoff import Tradeoff
+from engine.asking import read_spec
+from engine.commands import parser
+from engine.errors import BadInput
+from engine.frontier import points
+from engine.runs import frontiergallery
+from engine.spec import RunSpec
+from engine.sweeping import read_grid
+
+
+def asked(**changes: Any) -> Tradeoff:
+    return tradeoff.settled(replace(tradeoff.usual(), **changes))
+
+
+def refused(question: Tradeoff) -> str:
+    with pytest.raises(BadInput) as told:
+        tradeoff.laid_out(question)
+    return str(told.value)
+
+
+# --- points ------------------------------------------------------------------------------------------------
+
+
+def test_a_first_visit_asks_what_ships() -> None:
+    assert {one.id for one in tradeoff.laid_out(tradeoff.usual())} == {one.id for one in frontiergallery.questions()}
+
+
+def test_the_reference_has_neither_noise_nor_protection_and_may_be_left_out() -> None:
+    found = tradeoff.laid_out(asked(methods=("udp-fedavg",), noises="1", steps="", seeds=2))
+    assert [(one.method, one.noise, one.seed) for one in found] == [
+        ("udp-fedavg", 1.0, 0), ("fedavg", None, 0), ("udp-fedavg", 1.0, 1), ("fedavg", None, 1),
+    ]  # fmt: skip
+    assert len(tradeoff.laid_out(asked(methods=("udp-fedavg",), noises="1", steps="", seeds=2, plain=False))) == 2
+
+
+def test_fields_of_one_method_reach_it_alone() -> None:
+    of = {"fedceo": {"every": 3}}
+    found = tradeoff.laid_out(asked(methods=("udp-fedavg", "fedceo"), noises="1", steps="", seeds=1, of=of))
+    assert {one.method: getattr(one.spec.method, "every", None) for one in found}["fedceo"] == 3
+    assert tradeoff.in_force(asked(of=of), "fedceo")["every"] == 3
+    assert not {"noise", "server-step", "name"} & set(tradeoff.in_force(asked(), "fedceo"))
+
+
+@pytest.mark.parametrize("text", ["0.5, 1,2", "0.5 1 2", "0.5;1;;2", " 0.5,1.0,2,1 "])
+def test_numbers_as_people_type_them(text: str) -> None:
+    assert tradeoff.numbers("noises", text) == (0.5, 1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "field"),
+    [
+        ({"noises": "0.5, x"}, "sweep: noises: must be numbers with commas between, got x", "noises"),
+        ({"noises": " "}, "sweep: noises: at least one is needed", "noises"),
+        ({"noises": "-1"}, "udp-fedavg: noise: must be a number between 0 and 1000, got -1", "noises"),
+        ({"steps": "0"}, "server-step: must be a number above 0", "steps"),
+        ({"steps": "fast"}, "sweep: server-steps: must be numbers", "steps"),
+        ({"methods": ()}, "sweep: methods: at least one is needed", "methods"),
+        ({"of": {"fedceo": {"every": 0}}}, "fedceo: every: must be", "of"),
+        ({"noises": ",".join(map(str, range(1, 99))), "seeds": 10}, "sweep: points: must be at most 500", "points"),
+        ({"run": {**tradeoff.RUN, "sampled": 200}}, "run: sampled: must be at most the 100 clients", "sampled"),
+    ],
+)
+def test_a_refusal_knows_its_field(changes: dict[str, Any], said: str, field: str) -> None:
+    told = refused(asked(**changes))
+    assert said in told and tradeoff.blamed(told) == field
+
+
+def test_a_method_that_protects_nobody_does_not_decide_how_clients_are_drawn() -> None:
+    run = question.flat(RunSpec(method="fedavg", rounds=3).canonical())
+    assert run["sampling"] == "fixed"
+    found, told = tradeoff.read_link(tradeoff.of_run(RunSpec(method="fedavg", rounds=3).canonical()), asked())
+    assert not told
+    assert {(one.spec.sampling, one.spec.rounds) for one in tradeoff.laid_out(found)} == {("poisson", 3)}
+
+
+# --- links -------------------------------------------------------------------------------------------------
+
+
+def test_a_link_holds_everything() -> None:
+    whole = asked(
+        methods=("dp-fedavg", "fedceo"), noises="0.5, 3", steps="", seeds=7, plain=False, eyes="server",
+        whose="personal", of={"fedceo": {"every": 3, "unsampled-clients": "mean"}},
+        run={**tradeoff.RUN, "rounds": 9, "dataset": "mnist"},
+    )  # fmt: skip
+    assert tradeoff.read_link(tradeoff.link(whole), tradeoff.usual()) == (whole, [])
+    assert tradeoff.read_link(tradeoff.link(tradeoff.usual()), whole) == (tradeoff.usual(), [])
+
+
+def test_what_cannot_be_meant_is_left_out_with_a_sentence() -> None:
+    params = {
+        "methods": "fedceo,none,fedavg", "noises": "1", "seeds": "99", "plain": "maybe", "eyes": "god",
+        "whose": "mine", "of": "fedceo.every=5;fedceo.noise=3;none.x=1;fedceo.every=lots", "rounds": "many",
+    }  # fmt: skip
+    found, told = tradeoff.read_link(params, tradeoff.usual())
+    assert found == asked(methods=("fedceo",), noises="1", of={"fedceo": {"every": 5}})
+    for word in ("none", "fedavg", "99", "maybe", "god", "mine", "fedceo.noise=3", "none.x=1", "every=lots", "many"):
+        assert any(word in said for said in told), word
+
+
+def test_from_the_lab_only_the_run_changes() -> None:
+    mine = asked(noises="3, 4", seeds=2, of={"fedceo": {"every": 3}, "ppsgd": {"head-epochs": 2}})
+    spec = RunSpec(method={"name": "fedceo", "every": 7}, rounds=5, sampling="poisson")
+    found, told = tradeoff.read_link(tradeoff.of_run(spec.canonical()), mine)
+    assert not told and (found.noises, found.seeds, found.methods) == ("3, 4", 2, mine.methods)
+    assert found.run["rounds"] == 5 and found.of == {"ppsgd": {"head-epochs": 2}}
+    assert tradeoff.in_force(found, "fedceo")["every"] == 7
+
+
+def test_a_method_outside_the_family_is_what_is_asked_about() -> None:
+    spec = RunSpec(method="dp-fedavg", target_epsilon=8.0, view="server")
+    found, _ = tradeoff.read_link(tradeoff.of_run(spec.canonical()), asked())
+    assert found.methods == ("dp-fedavg",)
+    assert {one.noise for one in tradeoff.laid_out(found)} == {0.25, 0.5, 1.0, 2.0, None}  # the target has no say here
+
+
+def test_a_spot_leads_to_its_runs_in_the_lab() -> None:
+    found = tradeoff.laid_out(asked(methods=("fedceo",), noises="1", steps="", plain=False))
+    link = tradeoff.of_spot(found[0].spec.canonical(), [one.id for one in found])
+    settings, told = question.read_link(link, {})
+    assert not told and question.spec_of(settings).id == found[0].id
+    assert link["seeds"] == "3" and link["run"] == ",".join(one.id for one in found)
+    assert "seeds" not in tradeoff.of_spot(found[0].spec.canonical(), [found[0].id])
+
+
+def test_the_command_asks_the_same() -> None:
+    mine = asked(
+        methods=("ppsgd", "fedceo"), seeds=2, of={"ppsgd": {"head-epochs": 0, "noise-split": "paper"}},
+        run={**tradeoff.RUN, "seed": 4, "method": "fedceo", "method.smoothing": 0.5, "method.clip": 2.0},
+    )  # fmt: skip
+    words = shlex.split(tradeoff.command(mine))
+    assert words[:3] == ["python3", "-m", "engine"]
+    told = parser().parse_args(words[3:])
+    told.method = told.method or told.methods.split(",")[0]
+    spec = read_spec(told)
+    assert [one.id for one in points(spec, read_grid(told, spec))] == [one.id for one in tradeoff.laid_out(mine)]

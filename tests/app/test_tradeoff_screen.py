@@ -1,0 +1,364 @@
+"""The Trade-off screen shows what the store holds, asks what its form says, and explains what cannot be asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import classroom, state, tradeoff, tradeoff_cells, tradeoff_orders, tradeoff_points, words, words_tradeoff
+from app.tradeoff import Tradeoff
+from engine.events import Event, Failed, Finished, Measured, Spent, Started
+from engine.frontier import Point
+from engine.runs import frontiergallery
+from engine.runs.holder import Holder
+from engine.runs.store import Store
+from engine.spec import RunSpec
+from tests.app.conftest import MAIN, PATIENCE_S, Screen
+from tests.app.reading import press, text
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
+
+
+@pytest.fixture
+def small() -> Tradeoff:
+    """Two methods at two noises with two seeds, and a reference."""
+    run = {**tradeoff.usual().run, "rounds": 2, "clients": 20, "sampled": 4}
+    return replace(tradeoff.usual(), run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2)
+
+
+def visit(asked: Tradeoff | None = None, **params: str) -> AppTest:
+    assert state.kitchen().ready(PATIENCE_S)
+    page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
+    for name, value in {**(tradeoff.link(asked) if asked else {}), **params}.items():
+        page.query_params[name] = value
+    page.switch_page("screens/tradeoff.py")
+    page.run()
+    assert not page.exception
+    return page
+
+
+def clicked(page: AppTest, key: str) -> AppTest:
+    press(page, key)
+    assert not page.exception
+    return page
+
+
+def keys(page: AppTest) -> set[str]:
+    return {str(one.key) for one in page.button}
+
+
+def standing(asked: Tradeoff) -> list[str]:
+    return list(state.standings([one.id for one in tradeoff.laid_out(asked)]).values())
+
+
+def link(page: AppTest) -> dict[str, str]:
+    return {name: str(value) for name, value in page.query_params.items()}
+
+
+def charts(page: AppTest) -> list[str]:
+    """The alternative text of every chart."""
+    return [str(one.proto.alt) for one in page.get("plotly_chart")]
+
+
+def captions(page: AppTest) -> str:
+    return "\n".join(str(one.value) for one in page.caption)
+
+
+def come_to(point: Point, accuracy: float, personal: float | None = None, epsilon: float = 3.0) -> None:
+    """Let a run end as if it had been computed."""
+    unit = point.spec.method.unit()
+    absent = {"aggregate": "the server sees each"} if point.method == "fedceo" else {}
+    facts = {"unit": unit, "delta": 1e-5, "guarantee": {"status": "formal", "reason": "so", "absent": absent}}
+    told: list[Event] = [Started(point.id, point.spec.canonical(), facts), Measured(2, "accuracy", accuracy)]
+    told += [Measured(2, "accuracy", personal, "personal")] if personal is not None else []
+    value = epsilon if unit else None
+    told += [Spent(2, "outsider", value, "user", "zero-out", 1e-5, "prv", "poisson", "", "" if unit else "nothing is")]
+    told += [Spent(2, "server", None, "user", "zero-out", 1e-5, "none", "all", "", "every upload is seen")]
+    tell(point, [*told, Finished(2, 1.0)])
+
+
+def tell(point: Point, told: list[Event]) -> None:
+    lease = state.store().take(Holder.me(), 999, only={point.id})
+    assert lease
+    state.store().append(lease, told)
+
+
+# --- a first visit -----------------------------------------------------------------------------------------
+
+
+def test_a_first_visit_sees_a_finished_frontier() -> None:
+    page = visit()
+    ship = frontiergallery.frontier()
+    assert ship is not None and state.store().runs() == []
+    assert words.STORED.format(made=ship.made) in captions(page) and "tradeoff-live" in keys(page)
+    noise, price = charts(page)
+    assert "UDP-FedAvg: noise 0.25" in noise and "ε" in price and "seen by an outsider" in price
+    assert "At noise 1, " in text(page) and page.button(key="tradeoff-run").disabled
+    assert tradeoff.read_link(link(page), tradeoff.usual()) == (tradeoff.usual(), [])
+
+
+def test_it_is_there_before_the_shelves_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    state.kitchen()
+    monkeypatch.setattr(state.Kitchen, "ready", lambda kitchen, wait=0.0: False)
+    page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
+    page.switch_page("screens/tradeoff.py")
+    page.run()
+    assert not page.exception and words.GETTING_READY in text(page)
+    assert len(charts(page)) == 2 and "At noise 1, " in text(page)
+
+
+def test_run_it_live_asks_for_everything_that_is_only_stored() -> None:
+    page = clicked(visit(), "tradeoff-live")
+    assert len(state.store().runs()) == len(tradeoff.laid_out(tradeoff.usual()))
+    assert "0 of 153 runs" in page.get("progress")[0].proto.text
+
+
+def test_of_a_question_that_is_partly_stored_only_the_rest_is_asked() -> None:
+    page = visit(replace(tradeoff.usual(), noises="0.25, 0.5, 1, 2, 4"))
+    many = len(tradeoff.laid_out(tradeoff_of(page))) - 153
+    assert "153 of them known already" in captions(page)
+    assert page.button(key="tradeoff-run").label == f"Start the other {many} runs"
+    clicked(page, "tradeoff-run")
+    assert len(state.store().runs()) == many
+
+
+def tradeoff_of(page: AppTest) -> Tradeoff:
+    found: Tradeoff = page.session_state["tradeoff"]
+    return found
+
+
+# --- asking ------------------------------------------------------------------------------------------------
+
+
+def test_before_the_click_stands_what_it_costs_and_what_it_buys(small: Tradeoff) -> None:
+    page = visit(small)
+    assert "10 runs. Expected time here: " in captions(page)
+    assert words_tradeoff.WAITING in text(page) and "known before anything runs" in text(page)
+    spec = next(one.spec for one in tradeoff.laid_out(small) if one.noise == 2.0)
+    answer = next(one for one in state.forecast_of(spec.canonical()).answers if one.view == "outsider")
+    assert f"ε {words.epsilon(answer.epsilon)}" in text(page)
+
+
+def test_a_click_asks_for_every_point_the_first_seed_first(small: Tradeoff) -> None:
+    page = clicked(visit(small), "tradeoff-run")
+    rows = state.store().runs()[::-1]
+    assert [row.id for row in rows] == [one.id for one in tradeoff.laid_out(small)]
+    assert {row.options["visitor"] for row in rows} == {state.visitor()} or len(
+        {row.options["visitor"] for row in rows}
+    ) == 1
+    assert page.button(key="tradeoff-run").disabled and "tradeoff-cancel" in keys(page)
+
+
+def test_points_appear_as_they_end_and_what_is_known_stays_after_a_cancel(small: Tradeoff) -> None:
+    page = clicked(visit(small), "tradeoff-run")
+    points = tradeoff.laid_out(small)
+    come_to(points[0], 0.61)
+    page.run()
+    assert "1 of 10 runs" in page.get("progress")[0].proto.text
+    assert "UDP-FedAvg: noise 0.5 61.0 %" in charts(page)[0]
+    clicked(page, "tradeoff-cancel")
+    assert standing(small) == ["finished", *["cancelled"] * 9]
+    assert words_tradeoff.STOPPED.format(known=1, all=10) in text(page) and "61.0 %" in charts(page)[0]
+    clicked(page, "tradeoff-go-on")
+    assert standing(small) == ["finished", *["queued"] * 9]
+    assert {row.attempt for row in state.store().runs()} == {1, 2}
+
+
+def test_a_link_brings_everything_back(small: Tradeoff) -> None:
+    for point in tradeoff.laid_out(small)[:5]:
+        state.store().submit(point.id, point.spec.canonical())
+        come_to(point, 0.5 if point.noise else 0.9)
+    page = visit(small)
+    assert "5 of them known already" in captions(page) and page.button(key="tradeoff-run").label.startswith(
+        "Start the other 5"
+    )
+    assert "FedAvg: no noise 90.0 %" in charts(page)[0]
+
+
+def test_what_others_watch_goes_on(small: Tradeoff, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = clicked(visit(small), "tradeoff-run")
+    first = tradeoff.laid_out(small)[0].id
+    monkeypatch.setattr(state, "others_watching", lambda run: int(run == first))
+    clicked(page, "tradeoff-cancel")
+    assert standing(small) == ["queued", *["cancelled"] * 9]
+    assert "Somebody else watches 1 run of these" in text(page)
+
+
+def test_a_failure_has_its_reason_and_a_way_to_try_again(small: Tradeoff) -> None:
+    page = clicked(visit(small), "tradeoff-run")
+    points = tradeoff.laid_out(small)
+    for point in points[1:]:
+        come_to(point, 0.5)
+    tell(points[0], [Failed("the worker <b>stopped</b>", "Choose a smaller model")])
+    page.run()
+    assert "UDP-FedAvg, noise 0.5: the worker &lt;b&gt;stopped&lt;/b&gt;. Choose a smaller model." in text(page)
+    clicked(page, "tradeoff-retry")
+    assert standing(small) == ["queued", *["finished"] * 9]
+
+
+def test_results_are_read_once(small: Tradeoff, monkeypatch: pytest.MonkeyPatch) -> None:
+    for point in tradeoff.laid_out(small):
+        state.store().submit(point.id, point.spec.canonical())
+        come_to(point, 0.5)
+    page = visit(small)
+    read = list[str]()
+
+    def events(store: Store, run: str, after: int = 0) -> list[tuple[int, Event]]:
+        read.append(run)
+        return []
+
+    monkeypatch.setattr(Store, "events", events)
+    page.run()
+    assert not page.exception and read == []
+
+
+# --- what cannot be asked ----------------------------------------------------------------------------------
+
+
+def test_a_bad_number_stands_under_its_field_and_nothing_typed_is_lost(small: Tradeoff) -> None:
+    page = visit(small)
+    page.text_input(key="tradeoff-noises").set_value("0.5, loud").run()
+    assert not page.exception
+    assert "sweep: noises: must be numbers with commas between, got loud" in text(page)
+    assert page.text_input(key="tradeoff-noises").value == "0.5, loud" and link(page)["noises"] == "0.5, loud"
+    page.text_input(key="tradeoff-noises").set_value("0.5, -2").run()
+    assert "udp-fedavg: noise: must be a number between 0 and 1000, got -2" in text(page)
+    page.text_input(key="tradeoff-noises").set_value("0.5").run()
+    assert "Start 6 runs" in [one.label for one in page.button]
+
+
+def test_too_many_points_are_refused_with_the_remedy(small: Tradeoff) -> None:
+    page = visit(replace(small, noises=", ".join(map(str, range(1, 60))), seeds=10))
+    assert "sweep: points: must be at most 500, got 1190. Ask for fewer noises, seeds or steps." in text(page)
+    assert all(one.disabled for one in page.button if one.label.startswith("Start"))
+
+
+def test_what_would_stop_a_run_is_said_before_the_click(small: Tradeoff) -> None:
+    page = visit(replace(small, run={**small.run, "dataset": "movie-reviews"}))
+    assert "mlp: needs pictures" in text(page) and page.button(key="tradeoff-run").disabled
+
+
+# --- looking -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def known(small: Tradeoff) -> Tradeoff:
+    for place, point in enumerate(tradeoff.laid_out(small)):
+        state.store().submit(point.id, point.spec.canonical())
+        come_to(point, 0.5 + place / 100, 0.8 if point.method == "ppsgd" else None)
+    return small
+
+
+def test_a_view_without_an_epsilon_says_why(known: Tradeoff) -> None:
+    page = visit(known)
+    assert len(charts(page)) == 2
+    page.selectbox(key="tradeoff-eyes").select("server").run()
+    assert len(charts(page)) == 1 and link(page)["eyes"] == "server"
+    assert "UDP-FedAvg, PPSGD: no ε seen by the server, because every upload is seen." in text(page)
+
+
+def test_whose_models_count_is_a_choice(known: Tradeoff) -> None:
+    page = visit(known)
+    page.segmented_control(key="tradeoff-whose").set_value("personal").run()
+    assert not page.exception and link(page)["whose"] == "personal"
+    assert "PPSGD · own models: noise 0.5 80.0 %" in charts(page)[0]
+    assert "UDP-FedAvg · shared model" in charts(page)[0]
+
+
+def test_a_chosen_point_leads_to_its_runs_in_the_lab(known: Tradeoff) -> None:
+    page = visit(known)
+    assert words_tradeoff.CHOOSE in captions(page)
+    page.session_state["tradeoff-picked"] = ("ppsgd", 2.0)
+    page.run()
+    assert "PPSGD, noise 2, server step 0.1: " in text(page) and "An observer&#x27;s odds" in text(page)
+    clicked(page, "tradeoff-open")
+    points = [one for one in tradeoff.laid_out(known) if (one.method, one.noise) == ("ppsgd", 2.0)]
+    assert page.session_state["ids"]["run"] == tuple(one.id for one in points)
+    assert words.PROMISE in text(page) and page.session_state["settings"]["method"] == "ppsgd"
+
+
+def test_the_table_and_the_file_hold_every_number(known: Tradeoff) -> None:
+    page = visit(known)
+    (table,) = page.dataframe
+    assert len(table.value) == 5 and set(table.value["seeds"]) == {2}
+    cells = tradeoff_cells.read(tradeoff.laid_out(known))
+    rows = tradeoff_points.table_csv(cells).splitlines()
+    assert len(rows) == 11 and rows[0].startswith("run,method,noise,server-step,seed,accuracy,accuracy-personal,unit")
+    assert all(row.split(",")[0] == one.id for row, one in zip(rows[1:], tradeoff.laid_out(known), strict=True))
+
+
+def test_single_fields_of_methods_can_be_set(small: Tradeoff) -> None:
+    page = visit(small)
+    page.number_input(key="tradeoff-of-ppsgd-head-epochs").set_value(3).run()
+    assert not page.exception and link(page)["of"] == "ppsgd.head-epochs=3"
+    asked = {one.spec.method.name: one.spec.method for one in tradeoff.laid_out(tradeoff_of(page))}
+    assert asked["ppsgd"].head_epochs == 3  # type: ignore[attr-defined]
+    page.number_input(key="tradeoff-of-ppsgd-head-epochs").set_value(5000).run()
+    assert "ppsgd: head-epochs: must be a whole number between 0 and 1000, got 5000" in text(page)
+
+
+# --- ways here and away ------------------------------------------------------------------------------------
+
+
+def test_the_lab_leads_here(screen: Screen) -> None:
+    page = clicked(screen("lab"), "to-tradeoff")
+    assert words_tradeoff.PROMISE in text(page)
+    first = state.first_example()
+    assert first is not None
+    base = RunSpec(**first.spec)
+    asked = {(one.spec.dataset, one.spec.rounds, one.spec.clients) for one in tradeoff.laid_out(tradeoff_of(page))}
+    assert asked == {(base.dataset, base.rounds, base.clients)}
+
+
+def test_the_rest_of_the_question_is_asked_in_the_lab(small: Tradeoff) -> None:
+    page = visit(small)
+    page.number_input(key="tradeoff-rounds").set_value(7).run()
+    clicked(page, "tradeoff-lab")
+    settings = page.session_state["settings"]
+    assert words.PROMISE in text(page) and (settings["rounds"], settings["clients"]) == (7, 20)
+
+
+# --- class mode --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> classroom.Caps:
+    monkeypatch.setenv("LEAKLENS_CLASS", "1")
+    monkeypatch.setattr(state, "visitor", lambda: "me")
+    return classroom.caps()
+
+
+def test_a_visitor_of_a_class_asks_a_few_at_a_time(small: Tradeoff, shared: classroom.Caps) -> None:
+    assert shared.runs is not None
+    page = clicked(visit(small), "tradeoff-run")
+    points = tradeoff.laid_out(small)
+    assert [row.id for row in state.store().runs()[::-1]] == [one.id for one in points[: shared.runs]]
+    assert words_tradeoff.BY_TURNS.format(most=shared.runs) in text(page)
+    come_to(points[0], 0.5)
+    page.run()
+    assert len(state.store().runs()) == shared.runs + 1
+    clicked(page, "tradeoff-cancel")
+    assert set(standing(small)) == {"finished", "cancelled", ""} and not page.session_state[tradeoff_orders.FEED]
+    clicked(page, "tradeoff-go-on")
+    assert standing(small).count("queued") == shared.runs
+
+
+def test_a_visitor_of_a_class_waits_where_the_queue_is_full(
+    small: Tradeoff, shared: classroom.Caps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(3):
+        spec = RunSpec(rounds=1, seed=seed)
+        state.store().submit(spec.id, spec.canonical(), {"visitor": "another"})
+    monkeypatch.setattr(classroom, "caps", lambda: replace(shared, waiting=3))
+    page = clicked(visit(small), "tradeoff-run")
+    assert len(state.store().runs()) == 3 and words_tradeoff.PAUSED.format(waiting=3) in text(page)
+
+
+def test_a_class_limits_the_run_as_in_the_lab(small: Tradeoff, shared: classroom.Caps) -> None:
+    assert shared.rounds is not None and shared.seeds is not None
+    page = clicked(visit(replace(small, run={**small.run, "rounds": shared.rounds + 1})), "tradeoff-run")
+    assert f"class mode: rounds must be at most {shared.rounds}" in text(page) and state.store().runs() == []
+    page = clicked(visit(replace(small, seeds=shared.seeds + 1)), "tradeoff-run")
+    assert f"class mode: seeds must be at most {shared.seeds}" in text(page) and state.store().runs() == []

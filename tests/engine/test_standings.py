@@ -1,0 +1,54 @@
+"""Who is before whom, and whether that is the paper's order."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.standings import Order, Standing, lead, order
+
+
+def told(**both: tuple[float, float]) -> Order:
+    """Every method by its accuracy here and in the paper, over one seed."""
+    found = order([Standing(label, {0: here}, there) for label, (here, there) in both.items()])
+    assert found is not None
+    return found
+
+
+def test_one_alone_has_no_order() -> None:
+    assert order([]) is None and order([Standing("a", {0: 0.5}, 0.5)]) is None
+
+
+def test_the_paper_s_order_appears_only_where_every_pair_keeps_it() -> None:
+    same = told(a=(0.1, 0.5), b=(0.2, 0.6), c=(0.3, 0.7))
+    assert (same.pairs, same.kept, same.first, same.champion) == (3, 3, "c", "c")
+    assert same.words().startswith("The paper's order appears: 3 of 3 pairs")
+    turned = told(a=(0.1, 0.5), b=(0.3, 0.6), c=(0.2, 0.7))
+    assert (turned.kept, turned.first, turned.champion, turned.rival) == (2, "b", "c", "b")
+    assert "does not appear: 2 of 3 pairs" in turned.words()
+    assert "c is 10.0 points behind b, in the paper 10.0 before b." in turned.words()
+
+
+def test_a_tie_keeps_no_order() -> None:
+    assert told(a=(0.2, 0.5), b=(0.2, 0.6)).kept == 0
+
+
+def test_a_lead_is_taken_seed_by_seed() -> None:
+    steady = Standing("steady", {0: 0.50, 1: 0.70}, 0.6)
+    behind = Standing("behind", {0: 0.48, 1: 0.68, 2: 0.90}, 0.5)
+    gap, spread = lead(steady, behind)
+    assert gap == pytest.approx(0.02) and spread == pytest.approx(0, abs=1e-12)
+    found = order([steady, behind])
+    assert found is not None and found.clearly_kept == 1 and found.clearly_turned == 0
+    assert "steady is 2.0 ± 0.0 points before behind" in found.words()
+
+
+def test_what_is_within_its_spread_is_not_clear() -> None:
+    one, other = Standing("one", {0: 0.5, 1: 0.7}, 0.5), Standing("other", {0: 0.6, 1: 0.5}, 0.6)
+    found = order([one, other])
+    assert found is not None and (found.kept, found.clearly_kept, found.clearly_turned) == (0, 0, 0)
+    assert "0 of 1 pairs stand as there, 0 of them by more than the spread; 0 stand the other way" in found.words()
+
+
+def test_seeds_that_never_meet_are_compared_by_their_means() -> None:
+    gap, spread = lead(Standing("a", {0: 0.5}, 0), Standing("b", {1: 0.2}, 0))
+    assert gap == pytest.approx(0.3) and spread == 0

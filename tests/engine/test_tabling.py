@@ -1,0 +1,150 @@
+"""The command `table`: a small table of its own, run for real, read back in three shapes, gone on with and refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engine import tables
+from engine.report import report
+from engine.runs.store import Store
+from engine.spec import RunSpec
+from engine.tables import preset
+from tests.engine.asked import ask
+
+SMALL = """
+source = "A paper, 2025"
+noises = [0.5, 2.0]
+[readings.written]
+words = "as written: by client"
+view = "outsider"
+[readings.released]
+words = "as released: by record"
+view = "server"
+[columns]
+plain = { written = "udp-fedavg", released = "dp-fedavg" }
+personal = { written = "ppsgd" }
+smooth = { written = "fedceo", released = "fedceo-released" }
+[scales.quick.question]
+rounds = 2
+clients = 40
+sampled = 4
+epochs = 1
+batch = 100
+sampling = "poisson"
+[scales.paper.question]
+rounds = 300
+[tables.1]
+title = "a small one"
+rows = ["clothes"]
+columns = { plain = "Plain", personal = "Personal", smooth = "Smooth" }
+[rows.clothes]
+title = "Clothes, MLP"
+[rows.clothes.reported]
+plain = [60.0, 50.0]
+personal = [61.0, 51.0]
+smooth = [62.5, 52.0]
+[rows.clothes.paper]
+words = "On letters."
+question = { dataset = "emnist" }
+[rows.clothes.quick]
+words = "Here on clothes."
+question = { dataset = "fashion-mnist" }
+[rows.clothes.quick.written]
+all = { server-step = 0.3 }
+[rows.clothes.quick.both]
+smooth = { every = 1, smoothing = [2.0, 0.5] }
+"""
+
+
+@pytest.fixture(autouse=True)
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
+    monkeypatch.setattr(tables, "FILES", tmp_path)
+
+
+@pytest.mark.slow
+def test_a_table_is_made_of_runs_and_runs_none_of_them_twice(home: Path) -> None:
+    told = ask("table 1 --seeds 2 --json")
+    assert told.code == 0
+    body = told.json
+    assert (body["table"], body["scale"], body["reading"], body["view"]) == ("1", "quick", "written", "outsider")
+    assert [(row["row"], row["noise"]) for row in body["rows"]] == [("clothes", 0.5), ("clothes", 2.0)]
+    quiet, loud = ({cell["column"]: cell for cell in row["cells"]} for row in body["rows"])
+    assert list(quiet) == ["plain", "personal", "smooth"] and quiet["smooth"]["reported"] == pytest.approx(0.625)
+    for cell in (*quiet.values(), *loud.values()):
+        specs = [RunSpec(**preset(cell["preset"]), seed=seed) for seed in (0, 1)]
+        assert cell["runs"] == [spec.id for spec in specs]
+        ends = [report(event for _, event in Store(home).events(spec.id)) for spec in specs]
+        assert cell["accuracy"] == pytest.approx(sum(end["accuracy"] for end in ends) / 2)
+        assert cell["epsilon"] == max(end["epsilon"]["outsider"] for end in ends)
+        assert (cell["unit"], cell["delta"], cell["seeds"]) == ("user", 1e-5, 2)
+        assert (cell["accuracy-personal"] is None) == (cell["column"] != "personal")
+    assert quiet["plain"]["epsilon"] > loud["plain"]["epsilon"]
+    assert body["rows"][0]["order"]["pairs"] == 3 and body["rows"][0]["order"]["champion"] == "Smooth"
+    assert any(note.startswith("Smooth: formal-other-view: ") for note in body["notes"])
+    attempts = {row.id: row.attempt for row in Store(home).runs()}
+    assert len(attempts) == 2 * 3 * 2
+    assert ask("table 1 --seeds 2").code == 0
+    assert {row.id: row.attempt for row in Store(home).runs()} == attempts
+
+
+@pytest.mark.slow
+def test_as_a_person_reads_it() -> None:
+    said = ask("table 1 --seeds 2").out
+    assert said.count(" seed 1 ") == 6 and "Clothes, MLP. Here on clothes." in said
+    terms = next(line for line in said.splitlines() if line.startswith("ε in the outsider view: "))
+    assert re.fullmatch(
+        r".*: per user, zero-out, δ = 1e-05, (exact|rdp|prv)( or (exact|rdp|prv))*, worst user and seed\.", terms
+    )
+    assert said.count("The paper's order ") == 2 and " ± " in said and "60.00 %" in said
+    assert "personal" in next(line for line in said.splitlines() if line.startswith("    Personal"))
+    alone = ask("table 1 --seeds 1 --view server").out.split("\n\n", 1)[1]
+    assert "seed 0." in alone and " ± 0" not in alone
+    assert "Personal: no ε in the server view: the server adds the noise itself" in alone
+
+
+@pytest.mark.slow
+def test_the_readings_are_two_tables_with_two_units() -> None:
+    told = ask("table 1 --seeds 1 --reading released --json")
+    cells = [cell for row in told.json["rows"] for cell in row["cells"]]
+    assert {cell["column"] for cell in cells} == {"plain", "smooth"}
+    assert {(cell["unit"], cell["adjacency"]) for cell in cells} == {("record", "add-remove")}
+    assert told.json["view"] == "server"
+
+
+@pytest.mark.slow
+def test_markdown_has_one_line_for_each_noise_and_two_places_for_a_personal_method() -> None:
+    said = ask("table 1 --seeds 1 --markdown").out
+    rows = [line for line in said.splitlines() if line.startswith("| ")]
+    assert rows[0] == "| row | noise | Plain | Personal | Personal, personal | Smooth |"
+    assert len(rows) == 3 and {line.count("|") for line in rows} == {7}
+    assert rows[1].startswith("| Clothes, MLP | 0.5 | ") and "(60.00), ε " in rows[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("9", "table: no 9. Known here: 1"),
+        ("1 --seeds 0", "table: seeds: must be a whole number between 1 and 100, got 0"),
+        ("1 --seeds 1.5", "table: seeds: must be a whole number between 1 and 100, got 1.5"),
+        ("1 --rows hats", "table 1: no row hats. Known here: clothes"),
+        ("1 --scale huge", "invalid choice"),
+        ("1 --scale paper", "table 1: clothes: emnist: the full set is not on this machine"),
+    ],
+)
+def test_what_cannot_be_asked(home: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str) -> None:
+    monkeypatch.delenv("LEAKLENS_DATA", raising=False)
+    monkeypatch.delenv("LEAKLENS_DOWNLOAD", raising=False)
+    told = ask(f"table {words}")
+    assert told.code == 2 and told.out == "" and said in told.sentence()
+    assert not home.exists() or Store(home).runs() == []
+
+
+def test_tables_are_listed() -> None:
+    (body,) = ask("list tables --json").json
+    assert (body["name"], body["source"]) == ("1", "A paper, 2025") and len(body["presets"]) == 2 * 2 * (3 + 2)
+    said = ask("list tables").out
+    assert "table 1" in said and "clothes" in said and "table-1-clothes-noise-0.5-plain-quick" in said
