@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from engine.spec import RunSpec
 
 LOOK_S = 0.05
+LOOK_SHARE = 20  # and so many times what a look takes
 MOST_SEEDS = 100
 
 
@@ -90,17 +91,18 @@ def followed(store: Store, supervisor: Supervisor, todo: Sequence[Point]) -> Ite
     """Ask for every point, and give each back as it ends; one that failed has no result."""
     from engine.frontier import result
 
-    known = store.statuses(point.spec.id for point in todo)
-    store.submit_all({one.spec.id: one.spec.canonical() for one in todo if known.get(one.spec.id) != "finished"})
-    supervisor.wake()
+    known = store.statuses(point.id for point in todo)
+    _ask(store, supervisor, [one for one in todo if known.get(one.id) != "finished"])
     open_ = list(todo)
     while open_:
-        known = store.statuses(point.spec.id for point in open_)
+        began = time.monotonic()
+        known = store.statuses(point.id for point in open_)
+        _ask(store, supervisor, [one for one in open_ if known.get(one.id) == "interrupted"])  # its holder is gone
         left = []
         for point in open_:
-            status = known.get(point.spec.id, "cancelled")  # deleted by somebody else
+            status = known.get(point.id, "cancelled")  # deleted by somebody else
             if status in ("finished", "failed", "cancelled"):
-                told = [event for _, event in store.events(point.spec.id)] if status == "finished" else []
+                told = [event for _, event in store.events(point.id)] if status == "finished" else []
                 yield point, result(point, report(told)) if told else None
             else:
                 left.append(point)
@@ -110,12 +112,18 @@ def followed(store: Store, supervisor: Supervisor, todo: Sequence[Point]) -> Ite
         if stuck:
             raise RunFailed(f"{type(stuck).__name__}: {stuck}", "Ask again: what is known is not run again")
         open_ = left
-        time.sleep(LOOK_S if open_ else 0)
+        time.sleep(max(LOOK_S, LOOK_SHARE * (time.monotonic() - began)) if open_ else 0)
+
+
+def _ask(store: Store, supervisor: Supervisor, points: Sequence[Point]) -> None:
+    if points:
+        store.submit_all({point.id: point.spec.canonical() for point in points})
+        supervisor.wake()
 
 
 def cancel(store: Store, todo: Sequence[Point]) -> int:
     """Stop what has not ended; asked again, the sweep goes on from there."""
-    standing = store.statuses(point.spec.id for point in todo)
+    standing = store.statuses(point.id for point in todo)
     stopped = [run for run, status in standing.items() if status in ("queued", "running", "interrupted")]
     for run in stopped:
         store.cancel(run)

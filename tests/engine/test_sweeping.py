@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 
 from engine.environment import ROOT
+from engine.frontier import Grid, points
 from engine.loop import run
 from engine.report import report
+from engine.runs.holder import Holder
 from engine.runs.store import Store
 from engine.spec import RunSpec
+from engine.sweeping import followed
 from tests.engine.asked import SMALL, ask
+from tests.engine.small import tiny
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +59,34 @@ def test_a_parameter_of_one_method_reaches_it_alone(home: Path) -> None:
     assert told.code == 0
     methods = {row.spec["method"]["name"]: row.spec["method"] for row in Store(home).runs()}
     assert methods["ppsgd"]["head-epochs"] == 0 and set(methods) == {"udp-fedavg", "ppsgd"}
+
+
+class Lazy:
+    """A supervisor that lets go of a run the first time, and computes it the second time."""
+
+    working, trouble = True, None
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.woken = store, 0
+
+    def wake(self) -> None:
+        self.woken += 1
+        lease = self.store.take(Holder.me(), 1)
+        assert lease
+        if self.woken == 1:
+            self.store.release(lease)
+        else:
+            spec = {name: value for name, value in lease.spec.items() if name != "format"}
+            self.store.append(lease, list(run(RunSpec(**spec))))
+
+
+def test_a_run_whose_holder_is_gone_is_asked_for_again(home: Path) -> None:
+    store = Store(home)
+    point = points(tiny(sampling="poisson"), Grid(({"name": "udp-fedavg"},), (1.0,)))[0]
+    lazy = Lazy(store)
+    ((told, found),) = followed(store, lazy, [point])  # type: ignore[arg-type]
+    assert told == point and found and found.accuracy == report(run(point.spec))["accuracy"]
+    assert lazy.woken == 2
 
 
 @pytest.mark.parametrize(
