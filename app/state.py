@@ -317,15 +317,11 @@ def _watch(run: str) -> None:
 
 def standings(runs: Sequence[str]) -> dict[str, str]:
     """Where each of many runs stands, empty where nobody asked it; who asks is watching them."""
-    found = {}
-    for run in runs:
-        try:
-            found[run] = str(store().status(run))
-        except UnknownName:
-            found[run] = ""
-        if found[run] in ("queued", "running"):
+    known = store().statuses(runs)
+    for run, status in known.items():
+        if status in ("queued", "running"):
             _watch(run)
-    return found
+    return {run: known.get(run, "") for run in runs}
 
 
 def reported(run: str) -> Mapping[str, Any]:

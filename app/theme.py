@@ -43,7 +43,8 @@ h1.ll-title { font-size: 1.5rem; } h2.ll-title { font-size: 1rem; }
 .ll-views summary { cursor: pointer; font-variant-numeric: tabular-nums; }
 .ll-views p { margin: .25rem 0 .1rem 1rem; font-size: .9rem; color: var(--faint); }
 .ll-ends { display: flex; justify-content: space-between; font-size: .85rem; margin-top: -.9rem; }
-button[kind="primary"]:not(:disabled) * { color: light-dark(#FFFFFF, #0B1220); }
+button[kind="primary"]:not(:disabled) *, [data-testid="stMultiSelect"] [data-tag] * {
+  color: light-dark(#FFFFFF, #0B1220); }
 .ll-problem { border-left: 3px solid var(--leaking); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
 .ll-note { border-left: 3px solid var(--private); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
 .ll-why { font-size: .92rem; margin: 0; }

@@ -17,13 +17,14 @@ from engine.frontier import Grid, Point, points
 
 if TYPE_CHECKING:
     from engine.spec import RunSpec
+    from engine.tables import Cell
 
 RUN: Mapping[str, Any] = {"method": "udp-fedavg", "sampling": "poisson"}  # the rest is as usual
 FAMILY = ("udp-fedavg", "fedceo", "ppsgd", "centaur")
 NOISES, STEPS, SEEDS = "0.25, 0.5, 1, 2", "0.1, 0.3, 1", 3
 MOST_SEEDS, MOST_TEXT = 10, 400
 WHOSE = ("global", "personal")
-OWN = ("methods", "noises", "steps", "seeds", "plain", "eyes", "whose", "of")  # of a link
+OWN = ("methods", "noises", "steps", "seeds", "plain", "eyes", "whose", "of", "table")  # of a link
 SOLVED = ("target-epsilon", "budget", "view")  # of a run, where one noise is asked for
 HERE = ("noise", "server-step")  # fields of a method that are varied here
 
@@ -41,6 +42,7 @@ class Tradeoff:
     eyes: str = "outsider"
     whose: str = "global"
     of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # fields of single methods
+    table: str = ""  # of a paper, instead of all this: its number, row, scale and reading, with slashes between
 
     @property
     def own(self) -> bool:
@@ -90,7 +92,17 @@ def numbers(name: str, text: str) -> tuple[float, ...]:
 
 def laid_out(asked: Tradeoff) -> tuple[Point, ...]:
     """Every point, or the sentence that refuses the question."""
+    if asked.table:
+        return tuple(cell.point(seed) for seed in range(asked.seeds) for cell in cells(asked.table))
     return points(base(asked), grid(asked))
+
+
+def cells(table: str) -> tuple[Cell, ...]:
+    """Those of one row of a table."""
+    from engine import tables
+
+    number, row, scale, reading = table.split("/")
+    return tables.cells(tables.table(number), scale, reading, [row])
 
 
 def blamed(said: str) -> str:
@@ -125,6 +137,11 @@ def in_force(asked: Tradeoff, method: str) -> dict[str, Any]:
 
 def command(asked: Tradeoff) -> str:
     """The line that asks the same in a terminal."""
+    if asked.table:
+        number, row, scale, reading = asked.table.split("/")
+        return (
+            f"python3 -m engine table {number} --rows {row} --scale {scale} --reading {reading} --seeds {asked.seeds}"
+        )
     found = grid(asked)
     run = base(asked)
     words_of = shlex.split(question.command(run.canonical()))
@@ -166,7 +183,8 @@ def link(asked: Tradeoff) -> dict[str, str]:
         "plain": json.dumps(asked.plain), "eyes": asked.eyes, "whose": asked.whose,
     }  # fmt: skip
     run = {name: value for name, value in asked.run.items() if name not in SOLVED}
-    return {**own, **({"of": ";".join(of)} if of else {}), **question.link(run)}
+    rare = {name: text for name, text in (("of", ";".join(of)), ("table", asked.table)) if text}
+    return {**own, **rare, **question.link(run)}
 
 
 def of_run(spec: Mapping[str, Any]) -> dict[str, str]:
@@ -195,7 +213,7 @@ def read_link(params: Mapping[str, str], now: Tradeoff) -> tuple[Tradeoff, list[
     start = usual() if whole else now
     run, told = question.read_link({name: text for name, text in params.items() if name not in OWN}, usual().run)
     of = {method: own for method, own in start.of.items() if method != run["method"]}
-    found = replace(start, run={**run, **dict.fromkeys(SOLVED)}, of=of)
+    found = replace(start, run={**run, **dict.fromkeys(SOLVED)}, of=of, table="")
     for name in OWN:
         if name in params and (value := _meant(name, params[name], told)) is not None:
             found = replace(found, **{name: value})
@@ -214,7 +232,18 @@ def _meant(name: str, text: str, told: list[str]) -> Any:
         return {"true": True, "false": False}.get(text)
     if name in ("eyes", "whose"):
         return text if text in (words.VIEWS if name == "eyes" else WHOSE) else None
+    if name == "table":
+        return text if _is_table(text) else None
     return _methods(text, told) if name == "methods" else _of(text, told)
+
+
+def _is_table(text: str) -> bool:
+    from engine import tables
+
+    try:
+        return len(text.split("/")) == 4 and text.split("/")[2] in tables.SCALES and bool(cells(text))
+    except (LeakLensError, LookupError):
+        return False
 
 
 def _methods(text: str, told: list[str]) -> tuple[str, ...] | None:

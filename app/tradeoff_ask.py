@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import question, state, tradeoff, tradeoff_cells, tradeoff_orders, words_tradeoff
+from app import question, state, tradeoff, tradeoff_cells, tradeoff_orders, tradeoff_tables, words_tradeoff
 from app.tradeoff import Tradeoff
 from app.tradeoff_orders import choose, choose_of, choose_run
 from engine.errors import LeakLensError
@@ -27,6 +27,15 @@ def form() -> None:
     asked = tradeoff_orders.asked()
     for said in state.recall("tradeoff-told", []):
         _said("note", said, "status")
+    kinds = (words_tradeoff.OF_OWN, words_tradeoff.OF_PAPER)
+    st.segmented_control(
+        words_tradeoff.ASK, kinds, required=True, width="stretch",
+        **state.tie("tradeoff-kind", kinds[bool(asked.table)], _kind),
+    )  # fmt: skip
+    if asked.table:
+        tradeoff_tables.form(asked)
+        _seeds(asked)
+        return
     refused = _refused(asked)
     _run(asked, refused)
     titles = tradeoff.titles()
@@ -37,10 +46,7 @@ def form() -> None:
     _under("methods", refused)
     _text("noises", words_tradeoff.NOISES, words_tradeoff.NOISES_HELP, asked.noises, refused)
     _text("steps", words_tradeoff.STEPS, words_tradeoff.STEPS_HELP, asked.steps, refused)
-    st.number_input(
-        words_tradeoff.SEEDS, 1, tradeoff.MOST_SEEDS, help=words_tradeoff.SEEDS_HELP,
-        **state.tie("tradeoff-seeds", asked.seeds, lambda value: choose(seeds=value)),
-    )  # fmt: skip
+    _seeds(asked)
     st.toggle(
         words_tradeoff.PLAIN, help=words_tradeoff.PLAIN_HELP,
         **state.tie("tradeoff-plain", asked.plain, lambda value: choose(plain=value)),
@@ -48,6 +54,17 @@ def form() -> None:
     with st.popover(words_tradeoff.OF):
         _of(asked, titles, refused)
     _under("of", refused)
+
+
+def _kind(chosen: str) -> None:
+    tradeoff_tables.choose(tradeoff_tables.first() if chosen == words_tradeoff.OF_PAPER else "")
+
+
+def _seeds(asked: Tradeoff) -> None:
+    st.number_input(
+        words_tradeoff.SEEDS, 1, tradeoff.MOST_SEEDS, help=words_tradeoff.SEEDS_HELP,
+        **state.tie("tradeoff-seeds", asked.seeds, lambda value: choose(seeds=value)),
+    )  # fmt: skip
 
 
 def _refused(asked: Tradeoff) -> str:
@@ -157,7 +174,7 @@ def before() -> None:
     st.button(
         words_tradeoff.UNDER_WAY if going else words_tradeoff.run(len(missing), len(points)), key="tradeoff-run",
         type="primary", width="stretch", disabled=fatal or not missing or going,
-        on_click=tradeoff_orders.run, args=ASK,
+        on_click=tradeoff_orders.run, args=(points, *ASK),
     )  # fmt: skip
     known = sum(cell.result is not None for cell in cells)
     if not going and not fatal:

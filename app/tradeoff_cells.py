@@ -38,6 +38,7 @@ class View:
     points: tuple[Point, ...]
     titles: Mapping[str, str]
     live: bool = True  # whether the engine is there: the stored example needs none
+    stale: bool = False  # whether the question has become one that cannot be asked
 
 
 def read(points: Sequence[Place]) -> tuple[Cell, ...]:
@@ -91,13 +92,13 @@ def _lines(found: Sequence[Spot], titles: Mapping[str, str], asked: Tradeoff) ->
     lines: dict[str, list[Spot]] = {}
     for spot in found:
         lines.setdefault(spot.method, []).append(spot)
-    return tuple(_line(name, here, titles, asked) for name, here in lines.items())
-
-
-def _line(name: str, found: Sequence[Spot], titles: Mapping[str, str], asked: Tradeoff) -> Line:
-    method = found[0].results[0].point.method
-    title = words_tradeoff.line(titles.get(name, name), bool(found[0].personals), asked.own)
-    return Line(title, method, tuple(sorted(found, key=lambda spot: spot.noise or 0.0)))
+    drawn = list[Line]()
+    for name, here in lines.items():
+        method = here[0].results[0].point.method
+        title = words_tradeoff.line(titles.get(name, name), bool(here[0].personals), asked.own)
+        version = sum(one.method == method for one in drawn)
+        drawn.append(Line(title, method, tuple(sorted(here, key=lambda spot: spot.noise or 0.0)), version))
+    return tuple(drawn)
 
 
 def absent(found: Frontier) -> dict[str, list[str]]:
@@ -115,9 +116,9 @@ def absent(found: Frontier) -> dict[str, list[str]]:
 
 
 def several_steps(cells: Sequence[Cell]) -> bool:
-    """Whether any method is tried at more than one server step."""
-    tried = {(cell.point.name, cell.point.step) for cell in cells}
-    return len(tried) > len({name for name, _ in tried})
+    """Whether anything is tried at more than one server step."""
+    tried = {(cell.point.name, cell.point.noise, cell.point.step) for cell in cells}
+    return len(tried) > len({(name, noise) for name, noise, _ in tried})
 
 
 def personal(cells: Sequence[Cell]) -> bool:

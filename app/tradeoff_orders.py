@@ -12,7 +12,6 @@ from app.words_runs import runs
 from engine.errors import LeakLensError
 from engine.frontier import Point
 
-OPTIONS = {"device": "cpu"}
 FEED = "tradeoff-feed"  # points that this page will ask for as soon as the visitor may have more
 
 
@@ -60,13 +59,12 @@ def pick(name: str, noise: float | None) -> None:
 # --- the runs ----------------------------------------------------------------------------------------------
 
 
-def run(*states: str) -> None:
+def run(points: Sequence[Point], *states: str) -> None:
     """Ask for every point that stands so; empty is what nobody has asked yet."""
     state.remember("tradeoff-trouble", "")
     state.remember("tradeoff-told", [])
     state.remember("tradeoff-began", None)
     try:
-        points = tradeoff.laid_out(asked())
         standing = {cell.point.id: cell.status for cell in tradeoff_cells.read(points)}
         missing = [point for point in points if standing[point.id] in states]
         _may_be_asked(missing)
@@ -98,9 +96,9 @@ def feed() -> None:
     """Into the queue with as many as this visitor may have there now; the rest waits on this page."""
     waiting: Sequence[Point] = state.recall(FEED, ())
     now = waiting[: _room(len(waiting))]
-    for point in now:
-        state.store().submit(point.id, point.spec.canonical(), {**OPTIONS, "visitor": state.visitor()})
     if now:
+        specs = {point.id: point.spec.canonical() for point in now}
+        state.store().submit_all(specs, {"device": "cpu", "visitor": state.visitor()})
         state.remember(FEED, tuple(waiting[len(now) :]))
         state.kitchen().supervisor.wake()
 
@@ -122,11 +120,11 @@ def fed() -> int:
     return len(state.recall(FEED, ()))
 
 
-def cancel() -> None:
+def cancel(points: Sequence[Point]) -> None:
     """Stop what has not ended; what others watch goes on, and what is known stays."""
     state.remember(FEED, ())
     shared = 0
-    for cell in tradeoff_cells.read(tradeoff.laid_out(asked())):
+    for cell in tradeoff_cells.read(points):
         if cell.moving and state.others_watching(cell.point.id):
             shared += 1
         elif cell.moving:
@@ -135,9 +133,9 @@ def cancel() -> None:
     state.again()
 
 
-def live() -> None:
+def live(points: Sequence[Point]) -> None:
     """Compute the stored frontier here and now."""
-    run("", "stored", *tradeoff_cells.STOPPED)
+    run(points, "", "stored", *tradeoff_cells.STOPPED)
 
 
 def lab() -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import card, charts, state, tradeoff, tradeoff_orders, words, words_tradeoff
+from app import card, charts, state, tradeoff, tradeoff_orders, tradeoff_tables, words, words_tradeoff
 from app.panels.base import Panel
 from app.panels.tradeoff import Frontier
 from app.tradeoff import Tradeoff
@@ -30,6 +30,7 @@ def details(
         placeholder="–",
     )  # fmt: skip
     _one(view, found, asked)
+    _ranks(asked, cells)
     with st.container(horizontal=True), st.popover(words_tradeoff.SHARE):
         st.markdown(words_tradeoff.SHARE_TEXT)
         st.code(state.here(), language=None, wrap_lines=True)
@@ -49,9 +50,18 @@ def details(
         charts.to_take_away(panels)
 
 
+def _ranks(asked: Tradeoff, cells: Sequence[Cell]) -> None:
+    """Whether the order of a paper's table is found here."""
+    if told := tradeoff_tables.ranks(asked, cells):
+        rows = [
+            f"<p><b>{words_tradeoff.noise(noise).capitalize()}.</b> {html.escape(said)}</p>" for noise, said in told
+        ]
+        st.html(f'<h2 class="ll-title">{html.escape(words_tradeoff.RANKS)}</h2>{"".join(rows)}')
+
+
 def table(found: Sequence[Frontier], asked: Tradeoff) -> list[tuple[dict[str, Any], Spot]]:
     """A line for each point of the picture, and the point itself; ε in a column of its own for each unit."""
-    rows = []
+    rows, reported = [], tradeoff_tables.reported(asked)
     plain = {line.title: line for one in found for line in one.plain}
     for unit, line in [
         *((one.unit, line) for one in found for line in one.lines),
@@ -63,6 +73,7 @@ def table(found: Sequence[Frontier], asked: Tradeoff) -> list[tuple[dict[str, An
                 "method": line.title, "noise": spot.noise, "step": spot.step,
                 "accuracy": sum(values) / len(values), "low": min(values), "high": max(values), "seeds": len(values),
                 **{one.unit: spot.epsilon.get(asked.eyes) if one.unit == unit else None for one in found},
+                **({"reported": reported.get((spot.method, spot.noise))} if reported else {}),
             }  # fmt: skip
             rows.append((row, spot))
     return rows
@@ -71,9 +82,9 @@ def table(found: Sequence[Frontier], asked: Tradeoff) -> list[tuple[dict[str, An
 def _columns(found: Sequence[Frontier], view: str) -> dict[str, Any]:
     column = st.column_config.NumberColumn
     units = {one.unit: f"ε {words.PER[one.unit]}, {words.OBSERVERS[view]}" for one in found}
-    percent = dict.fromkeys(("accuracy", "low", "high"), "%.1f %%")
+    percent = dict.fromkeys(("accuracy", "low", "high", "reported"), "%.1f %%")
     shapes = {"noise": "%g", "step": "%g", **percent, **dict.fromkeys(units, "%.3g")}
-    heads = {**words_tradeoff.HEADS, **units}
+    heads = {**words_tradeoff.HEADS, **units, "reported": words_tradeoff.IN_PAPER}
     return {name: column(head, format=shapes[name]) if name in shapes else head for name, head in heads.items()}
 
 

@@ -61,6 +61,8 @@ def _drawn(view: View, moving: bool) -> None:
         _fed()
     cells = read(view)
     going = any(cell.moving for cell in cells) or bool(tradeoff_orders.fed())
+    if view.stale:
+        _said("note", words_tradeoff.LAST_GOOD)
     if view.live:
         _bar(view, cells, going)
     _origin(view, cells, going)
@@ -97,13 +99,20 @@ def _bar(view: View, cells: Sequence[Cell], going: bool) -> None:
             if stuck := state.kitchen().supervisor.trouble:
                 text = f"{text} · {stuck}"
             st.progress(known / max(1, len(cells)), text)
-            st.button(words_tradeoff.CANCEL, key="tradeoff-cancel", on_click=tradeoff_orders.cancel)
+            st.button(
+                words_tradeoff.CANCEL, key="tradeoff-cancel", on_click=tradeoff_orders.cancel, args=(view.points,)
+            )
         _turns(cells)
     elif stopped:
         with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-bar"):
             said = words_tradeoff.STOPPED.format(known=known, all=len(cells))
             st.html(f'<p class="ll-said" role="status">{html.escape(said)}</p>', width="content")
-            st.button(words_tradeoff.GO_ON, key="tradeoff-go-on", on_click=tradeoff_orders.run, args=("", *STOPPED))
+            st.button(
+                words_tradeoff.GO_ON,
+                key="tradeoff-go-on",
+                on_click=tradeoff_orders.run,
+                args=(view.points, "", *STOPPED),
+            )
     _failures(view, failed, going)
 
 
@@ -137,7 +146,9 @@ def _failures(view: View, failed: Sequence[Cell], going: bool) -> None:
     for problem, names in told.items():
         _said("problem", f"{'; '.join(dict.fromkeys(names))}: {problem}")
     if failed and not going:
-        st.button(words_tradeoff.RETRY, key="tradeoff-retry", on_click=tradeoff_orders.run, args=("failed",))
+        st.button(
+            words_tradeoff.RETRY, key="tradeoff-retry", on_click=tradeoff_orders.run, args=(view.points, "failed")
+        )
 
 
 def _origin(view: View, cells: Sequence[Cell], going: bool) -> None:
@@ -150,7 +161,7 @@ def _origin(view: View, cells: Sequence[Cell], going: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(whole.format(made=ship.made, many=words_runs.runs(many)), width="content")
         if view.live:
-            st.button(words_tradeoff.LIVE, key="tradeoff-live", on_click=tradeoff_orders.live)
+            st.button(words_tradeoff.LIVE, key="tradeoff-live", on_click=tradeoff_orders.live, args=(view.points,))
 
 
 def _said(kind: str, text: str) -> None:

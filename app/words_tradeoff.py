@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from engine.frontier import Result, Spot
 
 PROMISE = "How much accuracy does each protection cost, and what does it buy?"
-GETTING_READY = "The form is here in a moment; this is a stored example."
 
 # --- the question ------------------------------------------------------------------------------------------
 
@@ -24,9 +23,14 @@ STEPS_HELP = (
 )
 SEEDS_HELP = "Each point is run with so many seeds; the band reaches from the worst to the best of them."
 PLAIN, PLAIN_HELP = "and without protection", "A broken line: what there is to lose."
-OF, OF_NONE = "Settings of single methods", "This method has no settings of its own."
+OF = "Settings of single methods"
 IN_LAB, IN_LAB_HELP = "Change the rest in the Lab →", "Everything else about the run; from there a button leads back."
 FROM_LAB, FROM_LAB_HELP = "Trade-off", "This question under several methods, noises and seeds."
+ASK, OF_OWN, OF_PAPER = "Ask", "a question of your own", "a table of a paper"
+ROW, SCALE, READING = "row", "size", "the paper is read"
+SCALES = {"quick": "small enough for this machine", "paper": "as in the paper, which takes days"}
+IN_PAPER = "in the paper"
+RANKS = "The paper's order, and ours"
 RUN, RUN_REST, ALL_KNOWN = "Start {many}", "Start the other {many}", "Everything is known"
 MEND = "First mend what is marked above."
 LAST_GOOD = "The question on the left cannot be asked yet. This is the last one that could."
@@ -69,6 +73,10 @@ LIVE, CANCEL, GO_ON, RETRY = "Run it live", "Cancel", "Go on", "Try these again"
 STORED_PART = "{many} of these are stored examples, run on {made}."
 STOPPED = "{known} of {all} runs are known. Nothing of them is lost."
 WATCHED = "Somebody else watches {many} of these: they go on."
+
+
+def table(number: str, title: str) -> str:
+    return f"Table {number}: {title}"
 
 
 def run(missing: int, all_of_them: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from app import theme, words, words_tradeoff
-from app.panels.base import axis, paper
+from app.panels.base import DASHES, axis, paper
 from engine.frontier import Spot
 
 HEIGHT = 400
@@ -27,10 +27,16 @@ class Line:
     title: str
     method: str
     spots: tuple[Spot, ...]
+    version: int = 0  # of several lines of the same method, which have one colour
 
-    def symbol(self) -> str:
-        order = theme.ORDER
-        return SYMBOLS[(order.index(self.method) if self.method in order else len(order)) % len(SYMBOLS)]
+    def look(self, dark: bool) -> dict[str, Any]:
+        """The method's colour and shape; another version of it is broken and hollow."""
+        order, colour = theme.ORDER, theme.colour(self.method, dark)
+        shape = SYMBOLS[(order.index(self.method) if self.method in order else len(order)) % len(SYMBOLS)]
+        line = {"color": colour, "width": 2.5, "dash": DASHES[self.version % len(DASHES)]}
+        hollow = "-open" if self.version % 2 and not shape.endswith("-thin") else ""
+        marker = {"symbol": shape + hollow, "size": 10, "color": colour, "line": {"width": 2, "color": colour}}
+        return {"line": line, "marker": marker}
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ def heights(found: Sequence[Frontier]) -> tuple[float, float]:
     values = [value for one in found for value in one.values()]
     if not values:
         return 0.0, 100.0
-    return max(0.0, 10 * math.floor((min(values) - 2) / 10)), min(100.0, 10 * math.ceil((max(values) + 2) / 10))
+    return max(0.0, 10 * math.floor((min(values) - 5) / 10)), min(100.0, 10 * math.ceil((max(values) + 2) / 10))
 
 
 # --- the two charts ----------------------------------------------------------------------------------------
@@ -120,12 +126,10 @@ def _traces(found: Frontier, across: Callable[[Spot], float | None], dark: bool)
 
 
 def _line(one: Line, placed: Sequence[tuple[float, Spot]], found: Frontier, dark: bool) -> dict[str, Any]:
-    colour = theme.colour(one.method, dark)
     return {
         "type": "scatter", "mode": "lines+markers", "name": one.title,
         "x": [x for x, _ in placed], "y": [_mean(spot, found.own) for _, spot in placed],
-        "line": {"color": colour, "width": 2.5},
-        "marker": {"symbol": one.symbol(), "size": 10, "color": colour, "line": {"width": 2, "color": colour}},
+        **one.look(dark),
         "text": [hover(one, spot, found) for _, spot in placed],
         "hovertemplate": "%{text}<extra></extra>",
         "customdata": [[spot.method, spot.noise] for _, spot in placed],

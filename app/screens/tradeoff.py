@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 
 import streamlit as st
 
@@ -67,7 +68,8 @@ def _view() -> View | None:
     try:
         found = View(asked, tradeoff.laid_out(asked), tradeoff.titles())
     except LeakLensError:
-        return state.recall("tradeoff-view")  # type: ignore[no-any-return]
+        last: View | None = state.recall("tradeoff-view")
+        return replace(last, stale=True) if last else None
     state.remember("tradeoff-view", found)
     return found
 

@@ -71,10 +71,11 @@ class Smoothing(Noised):
 
     def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
         mean, _ = super().merge(server, uploads, {}, desk)
-        if not uploads or not self.smooths(desk.seat.round):
+        alone = self.unsampled_clients != "mean"
+        if not self.smooths(desk.seat.round) or (alone and not uploads):
             return mean, {}
         before = {f"{BEFORE_SMOOTHING}/{name}": tensor for name, tensor in mean.items()}
-        if self.unsampled_clients == "mean":
+        if not alone:  # an empty round as well: left out, it would tell an outsider that nobody came
             return self.smoothed_mean(mean, desk), before
         slices = self.smoothed(self.models(server, uploads, memory, desk), uploads, desk)
         mean = {name: tensor.mean(0) for name, tensor in slices.items()}
@@ -87,7 +88,7 @@ class Smoothing(Noised):
         threshold, many, chosen = self.threshold(desk.seat.round), desk.world.sampled, self.chosen(mean)
         alone = {name: mean[name][None] for name in chosen}
         smoothed = {name: soft(mean[name], threshold / many) if name in chosen else mean[name] for name in mean}
-        self.report(alone, smoothed, threshold / many, desk)
+        self.report({name: many * stack for name, stack in alone.items()}, smoothed, threshold, desk)
         desk.say(partial(told_of_mean, desk, threshold, alone))
         return smoothed
 
@@ -109,9 +110,9 @@ class Smoothing(Noised):
             turns = [t_tsvd(models[name][order], threshold, desk.crew)[order.argsort()] for order in orders]
             slices[name] = torch.stack(turns).mean(0) if len(turns) > 1 else turns[0]
             desk.tell((place + 1) / len(chosen))
-        self.report({name: models[name] for name in chosen}, slices, threshold, desk)
+        self.report({name: models[name] for name in chosen}, slices, threshold, desk, orders)
         clients = [upload.client for upload in uploads]
-        desk.say(partial(told_of_slices, desk, threshold, clients, chosen, models, slices))
+        desk.say(partial(told_of_slices, desk, threshold, clients, orders[0], chosen, models, slices))
         return slices
 
     def chosen(self, models: Mapping[str, Tensor]) -> tuple[str, ...]:
@@ -120,12 +121,19 @@ class Smoothing(Noised):
         kept = set(layers[-self.layers :]) if self.layers else set(layers)
         return tuple(name for name in models if name.rpartition(".")[0] in kept)
 
-    def report(self, models: Mapping[str, Tensor], slices: Mapping[str, Tensor], threshold: float, desk: Desk) -> None:
+    def report(
+        self,
+        models: Mapping[str, Tensor],
+        slices: Mapping[str, Tensor],
+        threshold: float,
+        desk: Desk,
+        orders: Sequence[Tensor | slice] = (slice(None),),
+    ) -> None:
         """Say it where a threshold left nothing of a layer."""
         gone = [name for name, stack in models.items() if stack.any() and not slices[name].any()]
         if not gone:
             return
-        largest = min(float(spectra(models[name]).max()) for name in gone)
+        largest = min(max(float(spectra(models[name][order]).max()) for order in orders) for name in gone)
         least = self.smoothing * threshold / largest
         whole = "the whole model" if len(gone) == len(models) else ", ".join(gone)
         desk.say(
@@ -166,12 +174,13 @@ def told_of_slices(
     desk: Desk,
     threshold: float,
     clients: Sequence[int],
+    order: Tensor | slice,
     chosen: Sequence[str],
     models: Mapping[str, Tensor],
     slices: Mapping[str, Tensor],
     judge: Judge,
 ) -> Smoothed:
-    found = {name: thinned(spectra(models[name], desk.crew)) for name in chosen}
+    found = {name: thinned(spectra(models[name][order], desk.crew)) for name in chosen}
     ends = [rows(models, desk.world), rows(slices, desk.world)]
     rough = [digits(roughness(layer)[:, :TOLD]) if layer is not None else () for layer in ends]
     scores = [judge({name: stack[:TOLD] for name, stack in stacks.items()}) for stacks in (models, slices)]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import state
+from app import state, tradeoff
+from app.tradeoff import Tradeoff
 from engine.errors import LeakLensError
 from engine.runs.home import ROOT
 from engine.runs.store import Store
@@ -65,3 +67,10 @@ def store(home: Path) -> Iterator[Store]:
 def ask(store: Store) -> Asker:
     """Runs that stand as they are told to: `ask("failed", seed=3)` says the id of one."""
     return Asker(store)
+
+
+@pytest.fixture
+def small() -> Tradeoff:
+    """Two methods at two noises with two seeds, and a reference."""
+    run = {**tradeoff.usual().run, "rounds": 2, "clients": 20, "sampled": 4}
+    return replace(tradeoff.usual(), run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2)

@@ -17,6 +17,7 @@ from engine.frontier import points
 from engine.runs import frontiergallery
 from engine.spec import RunSpec
 from engine.sweeping import read_grid
+from engine.tabling import chosen
 
 
 def asked(**changes: Any) -> Tradeoff:
@@ -95,6 +96,26 @@ def test_a_link_holds_everything() -> None:
     )  # fmt: skip
     assert tradeoff.read_link(tradeoff.link(whole), tradeoff.usual()) == (whole, [])
     assert tradeoff.read_link(tradeoff.link(tradeoff.usual()), whole) == (tradeoff.usual(), [])
+
+
+def test_a_link_may_hold_a_table_of_a_paper() -> None:
+    whole = asked(table="1/cifar10/quick/released", seeds=2, eyes="server")
+    assert tradeoff.read_link(tradeoff.link(whole), tradeoff.usual()) == (whole, [])
+    assert tradeoff.command(whole) == (
+        "python3 -m engine table 1 --rows cifar10 --scale quick --reading released --seeds 2"
+    )
+    told = parser().parse_args(shlex.split(tradeoff.command(whole))[3:])
+    cells = chosen(told)
+    assert [one.id for one in tradeoff.laid_out(whole)] == [cell.point(seed).id for seed in (0, 1) for cell in cells]
+    for nonsense in (
+        "1",
+        "1/cifar10/huge/written",
+        "9/cifar10/quick/written",
+        "1/none/quick/written",
+        "1/cifar10/quick/x",
+    ):
+        found, said = tradeoff.read_link({"noises": "1", "table": nonsense}, tradeoff.usual())
+        assert found.table == "" and len(said) == 1
 
 
 def test_what_cannot_be_meant_is_left_out_with_a_sentence() -> None:

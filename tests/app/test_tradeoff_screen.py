@@ -9,80 +9,15 @@ from streamlit.testing.v1 import AppTest
 
 from app import classroom, state, tradeoff, tradeoff_cells, tradeoff_orders, tradeoff_points, words, words_tradeoff
 from app.tradeoff import Tradeoff
-from engine.events import Event, Failed, Finished, Measured, Spent, Started
-from engine.frontier import Point
+from engine.events import Event, Failed
 from engine.runs import frontiergallery
-from engine.runs.holder import Holder
 from engine.runs.store import Store
 from engine.spec import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
-from tests.app.reading import press, text
+from tests.app.reading import text
+from tests.app.trading import captions, charts, clicked, come_to, keys, link, standing, tell, tradeoff_of, visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
-
-
-@pytest.fixture
-def small() -> Tradeoff:
-    """Two methods at two noises with two seeds, and a reference."""
-    run = {**tradeoff.usual().run, "rounds": 2, "clients": 20, "sampled": 4}
-    return replace(tradeoff.usual(), run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2)
-
-
-def visit(asked: Tradeoff | None = None, **params: str) -> AppTest:
-    assert state.kitchen().ready(PATIENCE_S)
-    page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
-    for name, value in {**(tradeoff.link(asked) if asked else {}), **params}.items():
-        page.query_params[name] = value
-    page.switch_page("screens/tradeoff.py")
-    page.run()
-    assert not page.exception
-    return page
-
-
-def clicked(page: AppTest, key: str) -> AppTest:
-    press(page, key)
-    assert not page.exception
-    return page
-
-
-def keys(page: AppTest) -> set[str]:
-    return {str(one.key) for one in page.button}
-
-
-def standing(asked: Tradeoff) -> list[str]:
-    return list(state.standings([one.id for one in tradeoff.laid_out(asked)]).values())
-
-
-def link(page: AppTest) -> dict[str, str]:
-    return {name: str(value) for name, value in page.query_params.items()}
-
-
-def charts(page: AppTest) -> list[str]:
-    """The alternative text of every chart."""
-    return [str(one.proto.alt) for one in page.get("plotly_chart")]
-
-
-def captions(page: AppTest) -> str:
-    return "\n".join(str(one.value) for one in page.caption)
-
-
-def come_to(point: Point, accuracy: float, personal: float | None = None, epsilon: float = 3.0) -> None:
-    """Let a run end as if it had been computed."""
-    unit = point.spec.method.unit()
-    absent = {"aggregate": "the server sees each"} if point.method == "fedceo" else {}
-    facts = {"unit": unit, "delta": 1e-5, "guarantee": {"status": "formal", "reason": "so", "absent": absent}}
-    told: list[Event] = [Started(point.id, point.spec.canonical(), facts), Measured(2, "accuracy", accuracy)]
-    told += [Measured(2, "accuracy", personal, "personal")] if personal is not None else []
-    value = epsilon if unit else None
-    told += [Spent(2, "outsider", value, "user", "zero-out", 1e-5, "prv", "poisson", "", "" if unit else "nothing is")]
-    told += [Spent(2, "server", None, "user", "zero-out", 1e-5, "none", "all", "", "every upload is seen")]
-    tell(point, [*told, Finished(2, 1.0)])
-
-
-def tell(point: Point, told: list[Event]) -> None:
-    lease = state.store().take(Holder.me(), 999, only={point.id})
-    assert lease
-    state.store().append(lease, told)
 
 
 # --- a first visit -----------------------------------------------------------------------------------------
@@ -122,11 +57,6 @@ def test_of_a_question_that_is_partly_stored_only_the_rest_is_asked() -> None:
     assert page.button(key="tradeoff-run").label == f"Start the other {many} runs"
     clicked(page, "tradeoff-run")
     assert len(state.store().runs()) == many
-
-
-def tradeoff_of(page: AppTest) -> Tradeoff:
-    found: Tradeoff = page.session_state["tradeoff"]
-    return found
 
 
 # --- asking ------------------------------------------------------------------------------------------------
@@ -362,3 +292,11 @@ def test_a_class_limits_the_run_as_in_the_lab(small: Tradeoff, shared: classroom
     assert f"class mode: rounds must be at most {shared.rounds}" in text(page) and state.store().runs() == []
     page = clicked(visit(replace(small, seeds=shared.seeds + 1)), "tradeoff-run")
     assert f"class mode: seeds must be at most {shared.seeds}" in text(page) and state.store().runs() == []
+
+
+def test_what_runs_can_be_stopped_while_the_next_question_is_typed(small: Tradeoff) -> None:
+    page = clicked(visit(small), "tradeoff-run")
+    page.text_input(key="tradeoff-noises").set_value("loud").run()
+    assert words_tradeoff.LAST_GOOD in text(page)
+    clicked(page, "tradeoff-cancel")
+    assert set(standing(small)) == {"cancelled"}

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from engine import tables
+from engine.frontier import Result
 from engine.report import report
 from engine.runs.store import Store
 from engine.spec import RunSpec
 from engine.tables import preset
+from engine.tabular import answer, as_markdown, as_words
 from tests.engine.asked import ask
 
 SMALL = """
@@ -141,6 +143,13 @@ def test_what_cannot_be_asked(home: Path, monkeypatch: pytest.MonkeyPatch, words
     told = ask(f"table {words}")
     assert told.code == 2 and told.out == "" and said in told.sentence()
     assert not home.exists() or Store(home).runs() == []
+
+
+def test_what_did_not_finish_is_counted_and_leaves_no_line() -> None:
+    found: dict[tables.Cell, list[Result]] = {cell: [] for cell in tables.cells(tables.table("1"), "quick", "written")}
+    body = answer(found, 2, None, [])
+    assert body["failed"] == 2 * 3 * 2 and [row["cells"] for row in body["rows"]] == [[], []]
+    assert "no run finished" in "\n".join(as_words(body)) and "| Clothes, MLP | 0.5 |" in "\n".join(as_markdown(body))
 
 
 def test_tables_are_listed() -> None:

@@ -140,6 +140,17 @@ def test_whose_models_are_meant_is_said_of_every_line() -> None:
     assert list(drawn["PPSGD · own models"].y) == [90.0] and list(drawn["UDP-FedAvg · shared model"].y) == [60.0]
 
 
+def test_two_versions_of_a_method_have_its_colour_and_do_not_look_alike() -> None:
+    cells = list[Cell]()
+    for label in ("FedCEO ϑ=1", "FedCEO ϑ>1"):
+        for noise in (1.0, 2.0):
+            point = Point("fedceo", noise, 0.1, 0, SPEC, label)
+            cells.append(Cell(point, "finished", Result(point, 0.5, None, {"outsider": 2.0}, "user")))
+    first, second = lines(panel.by_noise(frontier(tuple(cells)), (0, 100), False)).values()
+    assert [first.name, second.name] == ["FedCEO ϑ=1", "FedCEO ϑ>1"] and first.line.color == second.line.color
+    assert first.line.dash != second.line.dash and first.marker.symbol != second.marker.symbol
+
+
 @pytest.mark.parametrize(
     ("low", "high", "ticks"), [(0.5, 20, [0.5, 1, 2, 5, 10, 20]), (0.02, 5000, [0.1, 1, 10, 100, 1000])]
 )

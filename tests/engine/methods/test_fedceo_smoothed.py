@@ -6,7 +6,7 @@ import json
 import weakref
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from engine.loop import heard, judge, run
 from engine.methods import base_smoothing
 from engine.methods.base_smoothing import told_of_slices
 from engine.rounds import Exchange, opening, play, server_desk
-from engine.spectrum import FLOOR, t_tsvd
+from engine.spectrum import FLOOR, soft, spectra, t_tsvd, thinned
 from engine.stage import Stage, stage
 from engine.training import scores
 from tests.engine.small import tiny, told
@@ -161,14 +161,47 @@ def test_of_the_sum_alone_frequency_0_is_told() -> None:
         assert len(event.spectra[name]) == 1 and event.spectra[name][0] == pytest.approx(wanted, rel=1e-3)
 
 
+def test_averaged_over_orders_the_spectra_are_those_of_one_of_them() -> None:
+    spec = tiny(method=ceo("own", noise=3.0, **{"client-order": "averaged"}), sampling="fixed", sampled=6)
+    there, said, seen = stage(spec), list[Said](), list[Exchange]()
+    with Crew(2) as crew:
+        play(there, play(there, opening(there), 1, crew), 2, crew, watch=seen.append, say=said.append)
+        found = [heard(one, lambda models: ()) for one in said]
+    [event] = [one for one in found if isinstance(one, Smoothed)]
+    step = there.method.server_step  # type: ignore[attr-defined]
+    pairs = list(zip(seen[0].packets, seen[0].uploads, strict=True))
+    stack = torch.stack([packet["head.weight"] + step * one.tensors["head.weight"] for packet, one in pairs])
+    matched = []
+    for order in permutations(range(6)):
+        _, values = thinned(spectra(stack[list(order)]))
+        wanted = torch.tensor(event.spectra["head.weight"])
+        matched.append(torch.allclose(values.float(), wanted, rtol=1e-3, atol=1e-4 * float(wanted.max())))
+    assert any(matched) and not matched[0]  # by id it would be another
+
+
+def test_of_the_sum_a_round_to_which_nobody_came_is_smoothed_too() -> None:
+    """Left out, it would tell an outsider that nobody came."""
+    there = stage(tiny(method=ceo("mean", noise=3.0)))
+    empty, server = {**opening(there).server}, opening(there).server
+    with Crew(1) as crew:
+        said = list[Said]()
+        desk = replace(server_desk(there, (), 2, 1, 1, crew), say=said.append)
+        merged, memory = there.method.merge(server, (), {}, desk)
+    bare = {name.partition("/")[2]: tensor for name, tensor in memory.items()}
+    assert said and bare.keys() == empty.keys()
+    for name, tensor in bare.items():
+        torch.testing.assert_close(merged[name], soft(tensor, 0.25 / there.world.sampled))
+    assert any(not torch.equal(merged[name], bare[name]) for name in bare)
+
+
 def test_where_rows_are_no_classes_no_roughness_is_told() -> None:
     there = stage(tiny())
     stacks = {name: torch.stack([one, one + 1]) for name, one in there.world.weights.items()}
     with Crew(1) as crew:
         desk = server_desk(there, (1, 2), 2, 1, 1, crew)
         other = replace(desk, world=replace(there.world, classes=11))
-        rough = told_of_slices(other, 0.5, (1, 2), list(stacks), stacks, stacks, lambda models: ()).rough
-        usual = told_of_slices(desk, 0.5, (1, 2), list(stacks), stacks, stacks, lambda models: ()).rough
+        rough = told_of_slices(other, 0.5, (1, 2), slice(None), list(stacks), stacks, stacks, lambda models: ()).rough
+        usual = told_of_slices(desk, 0.5, (1, 2), slice(None), list(stacks), stacks, stacks, lambda models: ()).rough
     assert rough == ((), ()) and len(usual[0]) == 10
 
 
@@ -212,10 +245,10 @@ def test_resumed_from_any_state_it_says_the_same_smoothings() -> None:
 def test_the_models_are_let_go_as_soon_as_they_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[weakref.ref[Tensor]] = []
 
-    def listening(desk: Any, threshold: float, clients: Any, chosen: Any, models: Mapping[str, Tensor], slices: Any,
-                  judge: Judge) -> Event:  # fmt: skip
+    def listening(desk: Any, threshold: float, clients: Any, order: Any, chosen: Any, models: Mapping[str, Tensor],
+                  slices: Any, judge: Judge) -> Event:  # fmt: skip
         held.extend(weakref.ref(tensor) for tensor in models.values())
-        return told_of_slices(desk, threshold, clients, chosen, models, slices, judge)
+        return told_of_slices(desk, threshold, clients, order, chosen, models, slices, judge)
 
     monkeypatch.setattr(base_smoothing, "told_of_slices", listening)
     for event in run(tiny(method=ceo(noise=2.0), rounds=2)):

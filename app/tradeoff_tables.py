@@ -1,0 +1,83 @@
+"""A table of a paper on the Trade-off screen: which one is asked, and what became of the paper's order."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+
+from app import state, tradeoff, tradeoff_cells, tradeoff_orders, words_tradeoff
+from app.tradeoff import Tradeoff
+from engine import tables
+from engine.frontier import Result
+from engine.standings import Standing, order
+
+
+def first() -> str:
+    """The table that is shown before another is chosen."""
+    found = tables.table(tables.tables()[0])
+    return _named(found, found.rows[-1].name, tables.SCALES[0], tables.READINGS[0])
+
+
+def form(asked: Tradeoff) -> None:
+    """Which table, which row, how large, and how the paper is read."""
+    number, row, scale, reading = asked.table.split("/")
+    found = tables.table(number)
+    titles = {name: words_tradeoff.table(name, tables.table(name).title) for name in tables.tables()}
+    rows = {one.name: one.title for one in found.rows}
+    words_of = {name: found.readings[name].words for name in tables.READINGS}
+    _box("table", found.source, titles, number, _other)
+    _box("row", words_tradeoff.ROW, rows, row, lambda name: _named(found, name, scale, reading))
+    _box("scale", words_tradeoff.SCALE, words_tradeoff.SCALES, scale, lambda name: _named(found, row, name, reading))
+    _box("reading", words_tradeoff.READING, words_of, reading, lambda name: _named(found, row, scale, name))
+    said = next(one for one in found.rows if one.name == row).settings[scale].words
+    st.html(f'<p class="ll-why ll-faint">{html.escape(said)}</p>')
+
+
+def _box(name: str, label: str, titles: Mapping[str, str], now: str, leads: Callable[[str], str]) -> None:
+    st.selectbox(
+        label, list(titles), format_func=lambda one: titles.get(one, one),
+        **state.tie(f"tradeoff-paper-{name}", now, lambda chosen: choose(leads(chosen))),
+    )  # fmt: skip
+
+
+def _other(number: str) -> str:
+    found = tables.table(number)
+    return _named(found, found.rows[0].name, tables.SCALES[0], tables.READINGS[0])
+
+
+def _named(found: tables.Table, row: str, scale: str, reading: str) -> str:
+    return "/".join((found.name, row, scale, reading))
+
+
+def choose(table: str) -> None:
+    """Another table, seen by whom the reading is about; an empty one leads back to a question of one's own."""
+    if not table:
+        tradeoff_orders.choose(table="")
+        return
+    number, _, _, reading = table.split("/")
+    tradeoff_orders.choose(table=table, eyes=tables.table(number).readings[reading].view)
+
+
+def reported(asked: Tradeoff) -> dict[tuple[str, float | None], float]:
+    """What the paper has for each column at each noise, in %."""
+    return {(cell.label, cell.noise): cell.reported for cell in tradeoff.cells(asked.table)} if asked.table else {}
+
+
+def ranks(asked: Tradeoff, cells: Sequence[tradeoff_cells.Cell]) -> list[tuple[float, str]]:
+    """What became of the paper's order at each noise, in words."""
+    there, found = reported(asked), dict[tuple[str, float | None], list[Result]]()
+    for cell in cells:
+        if cell.result:
+            found.setdefault((cell.point.name, cell.point.noise), []).append(cell.result)
+    told = []
+    for noise in sorted({noise for _, noise in there if noise is not None}):
+        standing = [
+            Standing(label, {one.point.seed: one.accuracy for one in results}, there[label, at] / 100)
+            for (label, at), results in found.items()
+            if at == noise and (label, at) in there
+        ]
+        if rank := order(standing):
+            told.append((noise, rank.words()))
+    return told
