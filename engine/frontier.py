@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -151,12 +152,15 @@ class Spot:
     method: str
     noise: float | None
     step: float
-    accuracies: tuple[float, ...]
-    personals: tuple[float, ...]
-    epsilon: Mapping[str, float | None]
-    unit: str | None
-    why: Mapping[str, str]
-    results: tuple[Result, ...] = ()
+    results: tuple[Result, ...]  # one of each seed
+
+    @property
+    def accuracies(self) -> tuple[float, ...]:
+        return tuple(one.accuracy for one in self.results)
+
+    @property
+    def personals(self) -> tuple[float, ...]:
+        return tuple(one.personal for one in self.results if one.personal is not None)
 
     @property
     def mean(self) -> float:
@@ -170,13 +174,35 @@ class Spot:
     def seeds(self) -> int:
         return len(self.results)
 
+    @property
+    def unit(self) -> str | None:
+        return self.results[0].unit
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        return tuple(sorted({view for one in self.results for view in (*one.epsilon, *one.why)}))
+
+    @cached_property
+    def epsilon(self) -> Mapping[str, float | None]:
+        """Of each view the largest over the seeds: who takes part differs between them."""
+        return {view: self.telling(view).epsilon.get(view) for view in self.views}
+
+    @cached_property
+    def why(self) -> Mapping[str, str]:
+        """Where a view has no finite ε."""
+        return {view: why for view in self.views if (why := self.telling(view).why.get(view))}
+
     def scores(self, own: bool = False) -> tuple[float, ...]:
         return tuple(one.score(own) for one in self.results)
 
+    def telling(self, view: str) -> Result:
+        """The seed that decides what is said of this view: one without a finite ε, else the one with the largest."""
+        return max(self.results, key=lambda one: math.inf if (value := one.epsilon.get(view)) is None else value)
+
     def dearest(self, view: str) -> Result | None:
         """The seed whose ε in this view is the largest; None where one has no finite ε."""
-        known = [(value, one) for one in self.results if (value := one.epsilon.get(view)) is not None]
-        return max(known, key=lambda pair: pair[0])[1] if known and len(known) == len(self.results) else None
+        one = self.telling(view)
+        return None if one.epsilon.get(view) is None else one
 
 
 def result(point: Place, body: Mapping[str, Any]) -> Result | None:
@@ -201,12 +227,7 @@ def spots(results: Sequence[Result], own: bool = False) -> tuple[Spot, ...]:
         rows.setdefault((one.point.name, one.point.noise, one.point.step), []).append(one)
     best: dict[tuple[str, float | None], Spot] = {}
     for (method, noise, step), found in rows.items():
-        spot = Spot(
-            method, noise, step, tuple(one.accuracy for one in found),
-            tuple(one.personal for one in found if one.personal is not None),
-            worst(found), found[0].unit, found[0].why, tuple(found),
-        )  # fmt: skip
-        held = best.get((method, noise))
+        spot, held = Spot(method, noise, step, tuple(found)), best.get((method, noise))
         if held is None or _rank(spot, own) > _rank(held, own):
             best[method, noise] = spot
     return tuple(best.values())
@@ -215,13 +236,3 @@ def spots(results: Sequence[Result], own: bool = False) -> tuple[Spot, ...]:
 def _rank(spot: Spot, own: bool) -> tuple[int, float]:
     """A step with more seeds done counts before a better one."""
     return spot.seeds, fmean(spot.scores(own))
-
-
-def worst(found: Sequence[Result]) -> dict[str, float | None]:
-    """ε of each view, the largest over the seeds: who takes part differs between them."""
-    views = {view for one in found for view in one.epsilon}
-    answers = {view: [one.epsilon.get(view) for one in found] for view in sorted(views)}
-    return {
-        view: None if any(value is None for value in values) else max(value for value in values if value is not None)
-        for view, values in answers.items()
-    }

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-ROOT = Path(__file__).resolve().parent.parent
+from engine.environment import ROOT
 
 
 def serving(module: str, *arguments: str, stderr: IO[Any] | None = None) -> subprocess.Popen[bytes]:

@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, pstdev
 
+LEVEL = 0.0005  # a lead that rounds to 0.0 points
+
 
 @dataclass(frozen=True)
 class Standing:
     """One method: its accuracy here by seed, and in the paper."""
 
     label: str
-    accuracies: Mapping[int, float]
+    accuracies: Mapping[int, float]  # empty where no run finished
     reported: float
-
-    @property
-    def mean(self) -> float:
-        return fmean(self.accuracies.values())
 
 
 @dataclass(frozen=True)
 class Order:
     """What became of the paper's order; `clearly` is what a lead is that exceeds its own spread over the seeds."""
 
-    seeds: int
-    pairs: int
+    asked: int  # methods
+    methods: int  # that finished: the others are not ranked
+    seeds: int  # that all of these finished: no other counts
+    pairs: int  # that the paper tells apart
     kept: int  # pairs that stand as in the paper
     clearly_kept: int
     clearly_turned: int
@@ -40,31 +40,51 @@ class Order:
 
     def words(self) -> str:
         """For a person: shares are told in points of a hundred."""
-        begin = "The paper's order appears" if self.kept == self.pairs else "The paper's order does not appear"
+        some = f", of the {self.methods} of {self.asked} methods that finished" if self.methods < self.asked else ""
+        here = f"{self.champion} is {self._lead()}"
+        there = f"in the paper {100 * self.lead_reported:.1f} before {self.second}"
+        return f"{self._verdict()}{some}: {self._pairs()}. {here}, {there}."
+
+    def _verdict(self) -> str:
+        if self.kept < self.pairs:
+            return "The paper's order does not appear"
+        if self.seeds < 2:
+            return "The paper's order appears, on one seed"
+        sure = self.clearly_kept == self.pairs
+        return "The paper's order appears" if sure else "The paper's order appears, partly within the spread"
+
+    def _pairs(self) -> str:
         pairs = f"{self.kept} of {self.pairs} pairs stand as there"
-        many = self.seeds > 1
-        pairs += f", {self.clearly_kept} of them by more than the spread" if many else ""
-        turned = f"; {self.clearly_turned} stand the other way round by more than it" if many else ""
-        spread = f" ± {100 * self.spread:.1f}" if many else ""
-        way = "before" if self.lead > 0 else "behind"
-        here = f"{self.champion} is {100 * abs(self.lead):.1f}{spread} points {way} {self.rival}"
-        return f"{begin}: {pairs}{turned}. {here}, in the paper {100 * self.lead_reported:.1f} before {self.second}."
+        if self.seeds < 2:
+            return pairs
+        other = f"{self.clearly_turned} stand the other way round by more than it"
+        return f"{pairs}, {self.clearly_kept} of them by more than the spread; {other}"
+
+    def _lead(self) -> str:
+        spread = f" ± {100 * self.spread:.1f}" if self.seeds > 1 else ""
+        if abs(self.lead) < LEVEL:
+            return f"level with {self.rival}{f' ({spread.strip()} points)' if spread else ''}"
+        return f"{100 * abs(self.lead):.1f}{spread} points {'before' if self.lead > 0 else 'behind'} {self.rival}"
 
 
 def order(standings: Sequence[Standing]) -> Order | None:
-    """None where there is nothing to compare."""
-    if len(standings) < 2:
+    """On the seeds that all have finished; None where there is nothing to compare."""
+    done = [one for one in standings if one.accuracies]
+    seeds = sorted(set.intersection(*(set(one.accuracies) for one in done))) if done else []
+    pairs = [(one, other) for one, other in combinations(done, 2) if one.reported != other.reported]
+    if not (pairs and seeds):
         return None
-    pairs = list(combinations(standings, 2))
-    leads = [lead(one, other) for one, other in pairs]
+    leads = [lead(one, other, seeds) for one, other in pairs]
     kept = [gap * (one.reported - other.reported) > 0 for (gap, _), (one, other) in zip(leads, pairs, strict=True)]
-    clear = [abs(gap) > spread for gap, spread in leads]
-    here = sorted(standings, key=lambda one: one.mean, reverse=True)
-    there = sorted(standings, key=lambda one: one.reported, reverse=True)
+    clear = [len(seeds) > 1 and abs(gap) > spread for gap, spread in leads]
+    here = sorted(done, key=lambda one: fmean(one.accuracies[seed] for seed in seeds), reverse=True)
+    there = sorted(done, key=lambda one: one.reported, reverse=True)
     rival = next(one for one in here if one is not there[0])
-    gap, spread = lead(there[0], rival)
+    gap, spread = lead(there[0], rival, seeds)
     return Order(
-        seeds=min(len(one.accuracies) for one in standings),
+        asked=len(standings),
+        methods=len(done),
+        seeds=len(seeds),
         pairs=len(pairs),
         kept=sum(kept),
         clearly_kept=sum(same and sure for same, sure in zip(kept, clear, strict=True)),
@@ -79,8 +99,7 @@ def order(standings: Sequence[Standing]) -> Order | None:
     )
 
 
-def lead(one: Standing, other: Standing) -> tuple[float, float]:
-    """Mean and spread, seed by seed where there are such: both began with the same data, weights and clients."""
-    both = one.accuracies.keys() & other.accuracies.keys()
-    leads = [one.accuracies[seed] - other.accuracies[seed] for seed in sorted(both)]
-    return (fmean(leads), pstdev(leads)) if leads else (one.mean - other.mean, 0.0)
+def lead(one: Standing, other: Standing, seeds: Sequence[int]) -> tuple[float, float]:
+    """Mean and spread, seed by seed: both began with the same data, weights and clients."""
+    leads = [one.accuracies[seed] - other.accuracies[seed] for seed in seeds]
+    return fmean(leads), pstdev(leads)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.asking import literal, read_spec
+from engine.billing import Bill, bill, reasons, terms
 from engine.errors import BadInput, LeakLensError, RunFailed, refusal
 from engine.following import say
 from engine.part import hyphened
 from engine.report import report
 
 if TYPE_CHECKING:
-    from engine.frontier import Grid, Point, Result
+    from engine.frontier import Grid, Point, Result, Spot
     from engine.runs.store import Store
     from engine.runs.supervisor import Supervisor
     from engine.spec import RunSpec
@@ -142,45 +143,63 @@ def line(point: Point, found: Result | None) -> str:
 def body_of(results: Sequence[Result], failed: int) -> dict[str, Any]:
     from engine.frontier import spots
 
-    rows: list[Mapping[str, Any]] = [
-        {
-            "method": spot.method,
-            "noise": spot.noise,
-            "server-step": spot.step,
-            "accuracy": spot.mean,
-            "spread": spot.spread,
-            "seeds": len(spot.accuracies),
-            "accuracy-personal": sum(spot.personals) / len(spot.personals) if spot.personals else None,
-            "epsilon": dict(spot.epsilon),
-            "reason": dict(spot.why),
-            "unit": spot.unit,
-        }
-        for spot in spots(results)
-    ]
     runs = [{"id": one.point.id, "method": one.point.method, "noise": one.point.noise, "seed": one.point.seed,
              "server-step": one.point.step, "accuracy": one.accuracy} for one in results]  # fmt: skip
-    return {"spots": rows, "runs": runs, "failed": failed}
+    return {"spots": [_row(spot) for spot in spots(results)], "runs": runs, "failed": failed}
 
 
-def table(body: Mapping[str, Any], view: str) -> list[str]:
-    """The frontier as a person reads it, with ε of one view."""
-    said = [f"\n{'method':<12} {'noise':>6} {'step':>5}  accuracy over seeds   ε seen by the {view}, worst seed"]
-    for row in body["spots"]:
-        epsilon = row["epsilon"].get(view)
-        words = "none" if epsilon is None else f"{epsilon:.3g} per {row['unit']}"
-        noise = "–" if row["noise"] is None else f"{row['noise']:g}"
-        own = "" if row["accuracy-personal"] is None else f"   personal {100 * row['accuracy-personal']:.1f} %"
-        said.append(
-            f"{row['method']:<12} {noise:>6} {row['server-step']:>5g}  "
-            f"{100 * row['accuracy']:5.1f} ± {100 * row['spread']:.1f} % ({row['seeds']})    {words}{own}"
-        )
-    whys = {f"{row['method']}: {row['reason'][view]}" for row in body["spots"] if row["reason"].get(view)}
-    return said + [f"  no ε for {why}" for why in sorted(whys)]
+def _row(spot: Spot) -> dict[str, Any]:
+    bills = {view: bill(spot, view) for view in spot.views}
+    by_view = ("epsilon", "adjacency", "delta", "accountant", "sampling", "bound")
+    return {
+        "method": spot.method,
+        "noise": spot.noise,
+        "server-step": spot.step,
+        "accuracy": spot.mean,
+        "spread": spot.spread,
+        "seeds": spot.seeds,
+        "accuracy-personal": sum(spot.personals) / len(spot.personals) if spot.personals else None,
+        "unit": spot.unit,
+        **{name: {view: one[name] for view, one in bills.items()} for name in by_view},
+        "reason": dict(spot.why),
+    }
+
+
+def table(results: Sequence[Result], view: str) -> list[str]:
+    """The frontier as a person reads it, with ε of one view; what is counted per client and what per record apart."""
+    from engine.frontier import spots
+
+    said: list[str] = []
+    units: dict[str | None, list[Spot]] = {}
+    known = spots(results)
+    first = next((spot.unit for spot in known if spot.unit), None)  # what promises nothing stands with the rest
+    for spot in known:
+        units.setdefault(spot.unit or first, []).append(spot)
+    for found in units.values():
+        bills = [bill(spot, view) for spot in found]
+        stands = terms(bills, max(spot.seeds for spot in found))
+        said += ["", f"ε in the {view} view: {stands}."]
+        said += [f"{'method':<16} {'noise':>6} {'step':>5}  {'accuracy':<23} ε"]
+        said += [_in_words(spot, one) for spot, one in zip(found, bills, strict=True)]
+        said += [
+            f"  {why}" for why in reasons([(spot.method, one) for spot, one in zip(found, bills, strict=True)], view)
+        ]
+    return said
+
+
+def _in_words(spot: Spot, of: Bill) -> str:
+    epsilon = "none" if of["epsilon"] is None else f"{of['epsilon']:.3g}"
+    noise = "–" if spot.noise is None else f"{spot.noise:g}"
+    spread = f" ± {100 * spot.spread:.1f} % ({spot.seeds} seeds)" if spot.seeds > 1 else " % (1 seed)"
+    own = f"  personal {100 * sum(spot.personals) / len(spot.personals):.1f} %" if spot.personals else ""
+    accuracy = f"{100 * spot.mean:.1f}{spread}"
+    return f"{spot.method:<16} {noise:>6} {spot.step:>5g}  {accuracy:<23} {epsilon:<6}{own}".rstrip()
 
 
 def sweep(asked: argparse.Namespace, base: RunSpec, store: Store, supervisor: Supervisor, todo: Sequence[Point]) -> int:
     """Follow it to its end; Ctrl-C stops all that has not ended."""
-    results, failed = list[Any](), 0
+    results: list[Result] = []
+    failed = 0
     try:
         for point, found in followed(store, supervisor, todo):
             results += [] if found is None else [found]
@@ -190,11 +209,12 @@ def sweep(asked: argparse.Namespace, base: RunSpec, store: Store, supervisor: Su
     except KeyboardInterrupt:
         say(f"Cancelled {cancel(store, todo)} runs. Ask the same again and it goes on.")
         return 130
-    body = body_of(results, failed)
+    order = {point.id: place for place, point in enumerate(todo)}
+    results.sort(key=lambda one: order[one.point.id])  # they come as they end
     if asked.json:
-        print(json.dumps(body, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(body_of(results, failed), ensure_ascii=False, allow_nan=False))
     else:
-        print("\n".join(table(body, base.view or "outsider")))
+        print("\n".join(table(results, asked.view or "outsider")))
     return 1 if failed else 0
 
 

@@ -52,6 +52,8 @@ def run(asked: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             say(f"Cancelled {cancel(store, tuple(todo))} runs. Ask the same again and it goes on.")
             return 130
+    for results in found.values():
+        results.sort(key=lambda one: one.point.seed)  # they come as they end
     body = answer(found, asked.seeds, asked.view, notes)
     if asked.json:
         print(json.dumps(body, ensure_ascii=False, allow_nan=False))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any
 
+from engine.billing import bill, reasons, terms
 from engine.part import hyphened
 from engine.standings import Standing, order
 from engine.tables import Cell
@@ -42,11 +43,11 @@ def answer(found: Found, seeds: int, view: str | None, notes: Sequence[str]) -> 
 
 def block(line: Sequence[Cell], found: Found, view: str) -> dict[str, Any]:
     """One row at one noise; methods of which no run finished are left out."""
-    first, done = line[0], [cell for cell in line if found[cell]]
+    first = line[0]
     standing = order(
         [
             Standing(cell.label, {one.point.seed: one.accuracy for one in found[cell]}, cell.reported / 100)
-            for cell in done
+            for cell in line
         ]
     )
     told = standing and {hyphened(name): value for name, value in asdict(standing).items()}
@@ -55,35 +56,27 @@ def block(line: Sequence[Cell], found: Found, view: str) -> dict[str, Any]:
         "title": first.row.title,
         "words": first.row.settings[first.scale].words,
         "noise": first.noise,
-        "cells": [entry(cell, found[cell], view) for cell in done],
+        "cells": [entry(cell, found[cell], view) for cell in line if found[cell]],
         "order": standing and {**(told or {}), "words": standing.words()},
     }
 
 
 def entry(cell: Cell, results: Sequence[Result], view: str) -> dict[str, Any]:
     """Mean and spread over the seeds, and the largest ε among them with the words that must stand beside it."""
-    from engine.frontier import worst
+    from engine.frontier import spots
 
-    accuracies = [one.accuracy for one in results]
-    personals = [one.personal for one in results if one.personal is not None]
-    first = results[0]
+    (spot,) = spots(results)
     return {
         "column": cell.column,
         "label": cell.label,
         "preset": cell.name,
-        "accuracy": fmean(accuracies),
-        "spread": pstdev(accuracies),
-        "accuracy-personal": fmean(personals) if personals else None,
-        "spread-personal": pstdev(personals) if personals else None,
+        "accuracy": spot.mean,
+        "spread": spot.spread,
+        "accuracy-personal": fmean(spot.personals) if spot.personals else None,
+        "spread-personal": pstdev(spot.personals) if spot.personals else None,
         "reported": cell.reported / 100,
-        "seeds": len(results),
-        "epsilon": worst(results).get(view),
-        "reason": first.why.get(view, ""),
-        "unit": first.unit,
-        "adjacency": first.adjacency,
-        "delta": first.delta,
-        "accountant": first.accountant.get(view),
-        "bound": first.bound.get(view, ""),
+        "seeds": spot.seeds,
+        **bill(spot, view),
         "runs": [one.point.id for one in results],
     }
 
@@ -105,28 +98,16 @@ def as_words(body: Mapping[str, Any]) -> list[str]:
 
 def heading(body: Mapping[str, Any]) -> list[str]:
     seeds = "seed 0" if body["seeds"] == 1 else f"seeds 0 to {body['seeds'] - 1}"
-    return [
+    told = [cell for row in body["rows"] for cell in row["cells"]]
+    said = [
         f"Table {body['table']} of {body['source']}: {body['title']}",
         f"Reading {body['words']}. {body['scale'].capitalize()} scale, {seeds}.",
         "Accuracy of the global model after the last round, mean ± spread over the seeds.",
-        f"ε in the {body['view']} view: {terms(body)}.",
+        f"ε in the {body['view']} view: {terms(told, body['seeds'])}.",
     ]
-
-
-def terms(body: Mapping[str, Any]) -> str:
-    """What must stand beside every ε of this table."""
-    told = [cell for row in body["rows"] for cell in row["cells"]]
-    if not told:
-        return "no run finished"
-    unit = every(f"per {cell['unit']}, {cell['adjacency']}" for cell in told)
-    deltas = every(f"{cell['delta']:.2g}" for cell in told)
-    accountants = every(cell["accountant"] for cell in told if cell["epsilon"] is not None) or "no accountant"
-    bounds = every(cell["bound"] for cell in told if cell["bound"])
-    return f"{unit}, δ = {deltas}, {accountants}, worst {told[0]['unit']} and seed{', ' * bool(bounds)}{bounds}"
-
-
-def every(said: Iterable[str]) -> str:
-    return " or ".join(dict.fromkeys(said))
+    if many := body["failed"]:
+        said.append(f"{many} run{'s' * (many > 1)} did not finish.")
+    return said
 
 
 def cell_line(cell: Mapping[str, Any]) -> str:
@@ -142,11 +123,7 @@ def percent(cell: Mapping[str, Any], whose: str) -> str:
 
 
 def whys(body: Mapping[str, Any]) -> list[str]:
-    missing = [cell for row in body["rows"] for cell in row["cells"] if cell["epsilon"] is None]
-    said = (
-        f"{cell['label']}: no ε in the {body['view']} view: {cell['reason'] or 'it promises none'}" for cell in missing
-    )
-    return list(dict.fromkeys(said))
+    return reasons([(cell["label"], cell) for row in body["rows"] for cell in row["cells"]], body["view"])
 
 
 def as_markdown(body: Mapping[str, Any]) -> list[str]:

@@ -23,19 +23,20 @@ LADDER = ("spec", "stage", "rounds", "exposing", "forecast", "loop", "breach", "
 GROUND = (*SHELVES, "privacy")  # these import leaves alone
 # room -> what it may import beside leaves; a module not named here is a leaf
 ROOMS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys((*GROUND, "__init__", "environment"), ()),
+    **dict.fromkeys((*GROUND, "__init__"), ()),
     **{room: (*GROUND, *LADDER[:height]) for height, room in enumerate(LADDER)},
-    "asking": ("spec", "tables", "environment"),
+    "asking": ("spec", "tables"),
     "warm": ("spec", "loop"),
-    "runs": (*LADDER, "frontier", "environment"),
-    "bench": (*GROUND, *LADDER, "runs", "frontier", "sweeping", "environment"),
-    "doctor": (*GROUND, *LADDER, "runs", "environment"),
+    "runs": (*LADDER, "frontier"),
+    "bench": (*GROUND, *LADDER, "runs", "frontier", "sweeping"),
+    "doctor": (*GROUND, *LADDER, "runs"),
     "breaking": ("spec", "case", "asking", "runs"),
     "exporting": ("runs",),
     "frontier": (*GROUND, "spec"),
-    "sweeping": (*GROUND, "spec", "stage", "asking", "following", "frontier", "runs"),
-    "tables": ("spec", "frontier", "environment"),
-    "tabular": ("frontier", "tables"),
+    "sweeping": (*GROUND, "spec", "stage", "asking", "following", "frontier", "billing", "runs"),
+    "billing": ("frontier",),
+    "tables": ("spec", "frontier"),
+    "tabular": ("frontier", "billing", "standings", "tables"),
     "tabling": ("stage", "asking", "following", "frontier", "sweeping", "tables", "tabular", "runs"),
     "commands": (
         *GROUND,
@@ -50,10 +51,9 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "runs",
         "bench",
         "doctor",
-        "environment",
     ),
     "following": ("runs", "spec"),
-    "__main__": ("commands", "environment"),
+    "__main__": ("commands",),
 }
 FOR_APP = {
     "spec", "events", "registry", "forecast", "frontier", "report", "runs", "doctor", "errors", "part", "environment",

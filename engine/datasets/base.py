@@ -14,6 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from engine.environment import ROOT
 from engine.errors import Damaged, MissingData
 from engine.formats import Bundle, Layout
 from engine.part import Part, Problem
@@ -22,7 +23,6 @@ from engine.sentences import Lines
 from engine.vision import torchvision
 
 REFETCH = "Restore these files, or fetch them again"
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)

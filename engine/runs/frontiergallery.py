@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, LeakLensError, NewerVersion
 from engine.frontier import Grid, Result, points, result
 from engine.report import report
-from engine.runs.home import ROOT
 
 if TYPE_CHECKING:
     from engine.frontier import Point

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.environment import ROOT
 from engine.errors import HomeError, HomeFull, HomeUnwritable, refusal, shown
 
-ROOT = Path(__file__).resolve().parents[2]
 QUOTA_GB = 20.0
 PRIORS = "priors"  # beside the folders of runs: what attacks learnt from public pictures
 RESERVE = 8_000_000  # bytes of the disk that runs leave free: the store must always be able to write its rows

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, LeakLensError, NewerVersion
 from engine.events import Event, Finished, Judged, Started, decode, encode
-from engine.runs.home import ROOT
 
 if TYPE_CHECKING:
     from engine.spec import AttackSpec

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from app import state, tradeoff
 from app.tradeoff import Tradeoff
+from engine.environment import ROOT
 from engine.errors import LeakLensError
-from engine.runs.home import ROOT
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
 from tests.app.asker import Asker

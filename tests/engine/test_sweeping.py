@@ -51,7 +51,24 @@ def test_as_a_person_reads_it() -> None:
     told = ask(f"{ASKED} --seeds 1")
     assert told.code == 0 and told.out.count(" seed 3 ") == 3
     table = told.out.split("\n\n")[1]
-    assert "seen by the outsider" in table and "per user" in table and "no ε for fedavg: nothing is clipped" in table
+    first = table.splitlines()[0]
+    assert first.startswith("ε in the outsider view: per user, zero-out, δ = 1e-05, ")
+    assert first.endswith(" for poisson sampling, worst user.") and "(1 seed)" in table and "±" not in table
+    assert "fedavg: no ε in the outsider view: nothing is clipped" in table
+
+
+def test_what_is_counted_per_client_and_what_per_record_are_two_tables() -> None:
+    told = ask(f"sweep {SMALL} --methods udp-fedavg,dp-fedavg --noises 1 --seeds 2 --view server")
+    heads = [line for line in told.out.splitlines() if line.startswith("ε in the server view: ")]
+    assert [head.split(", ")[0].rpartition(" ")[2] for head in heads] == ["user", "record"]
+    assert all("worst " in head and " and seed" in head for head in heads)
+    body = ask(f"sweep {SMALL} --methods udp-fedavg,dp-fedavg --noises 1 --seeds 2 --json").json
+    for spot in body["spots"]:
+        known = {view for view, epsilon in spot["epsilon"].items() if epsilon is not None}
+        assert known and known | spot["reason"].keys() == spot["epsilon"].keys()
+        for view in known:
+            assert spot["accountant"][view] and spot["sampling"][view] and spot["adjacency"][view]
+            assert 0 < spot["delta"][view] <= 1e-5
 
 
 def test_a_parameter_of_one_method_reaches_it_alone(home: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import tables
+from engine import tables, tabling
 from engine.frontier import Result
+from engine.records import VIEWS
 from engine.report import report
 from engine.runs.store import Store
 from engine.spec import RunSpec
@@ -98,9 +99,8 @@ def test_as_a_person_reads_it() -> None:
     said = ask("table 1 --seeds 2").out
     assert said.count(" seed 1 ") == 6 and "Clothes, MLP. Here on clothes." in said
     terms = next(line for line in said.splitlines() if line.startswith("ε in the outsider view: "))
-    assert re.fullmatch(
-        r".*: per user, zero-out, δ = 1e-05, (exact|rdp|prv)( or (exact|rdp|prv))*, worst user and seed\.", terms
-    )
+    how = "(exact|rdp|prv) for (poisson|all) sampling"
+    assert re.fullmatch(rf".*: per user, zero-out, δ = 1e-05, {how}( or {how})*, worst user and seed\.", terms)
     assert said.count("The paper's order ") == 2 and " ± " in said and "60.00 %" in said
     assert "personal" in next(line for line in said.splitlines() if line.startswith("    Personal"))
     alone = ask("table 1 --seeds 1 --view server").out.split("\n\n", 1)[1]
@@ -149,7 +149,12 @@ def test_what_did_not_finish_is_counted_and_leaves_no_line() -> None:
     found: dict[tables.Cell, list[Result]] = {cell: [] for cell in tables.cells(tables.table("1"), "quick", "written")}
     body = answer(found, 2, None, [])
     assert body["failed"] == 2 * 3 * 2 and [row["cells"] for row in body["rows"]] == [[], []]
-    assert "no run finished" in "\n".join(as_words(body)) and "| Clothes, MLP | 0.5 |" in "\n".join(as_markdown(body))
+    assert "12 runs did not finish" in "\n".join(as_words(body))
+    assert "| Clothes, MLP | 0.5 |" in "\n".join(as_markdown(body))
+
+
+def test_every_view_can_be_asked() -> None:
+    assert tabling.VIEWS == VIEWS
 
 
 def test_tables_are_listed() -> None:

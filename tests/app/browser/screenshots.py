@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
 
-from engine.runs.home import ROOT
+from engine.environment import ROOT
 from tests.app.browser.conftest import ARGUMENTS, NAMES
 from tests.app.browser.pages import Lab
 from tests.app.browser.server import Server

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from engine.runs.home import ROOT
+from engine.environment import ROOT
 from engine.runs.store import Store
 
 START_S, STOP_S = 30.0, 15.0

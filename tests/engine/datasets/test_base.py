@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from engine.datasets import DATASETS, Places, base
+from engine.environment import ROOT
 from engine.errors import Damaged, MissingData
 from tests.engine.picture_files import write_cifar_binary, write_idx
 
@@ -44,7 +45,7 @@ def test_the_environment_says_where(tmp_path, monkeypatch):
     assert not here.download and (here.assets / "mnist.npz").is_file()
     monkeypatch.setenv("LEAKLENS_DOWNLOAD", "1")
     assert Places.here().download
-    assert Places.here({}).folders == (base.ROOT / ".leaklens" / "data",)
+    assert Places.here({}).folders == (ROOT / ".leaklens" / "data",)
     nobody = {"LEAKLENS_DATA": "~nobody-of-this-name/a", "LEAKLENS_HOME": "~nobody-of-this-name/b"}
     assert [str(folder) for folder in Places.here(nobody).folders] == [
         "~nobody-of-this-name/a",
@@ -125,7 +126,7 @@ def test_a_missing_bundle_says_so(name, tmp_path):
 def test_a_damaged_bundle_says_so(name, tmp_path):
     where, file = places(tmp_path), DATASETS.make(name).bundle
     where.assets.mkdir()
-    body = (base.ROOT / "assets" / file).read_bytes()
+    body = (ROOT / "assets" / file).read_bytes()
     (where.assets / file).write_bytes(body[: len(body) // 2])
     for ask in (DATASETS.make(name).load, DATASETS.make(name).facts):
         with pytest.raises(Damaged, match=rf"^{file}: .* cannot be read .*Restore this file from the repository"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.runs.home import ROOT
+from engine.environment import ROOT
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
 from tests.engine.runs.serve import FAKE

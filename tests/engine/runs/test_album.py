@@ -16,10 +16,11 @@ from types import SimpleNamespace
 import pytest
 
 from engine import doctor
+from engine.environment import ROOT
 from engine.errors import BadInput, Damaged, HomeFull, HomeUnwritable, UnknownName
 from engine.pictures import cleaned
 from engine.runs.album import STALE_S, Album
-from engine.runs.home import ROOT, Home
+from engine.runs.home import Home
 from engine.runs.store import Store
 from tests.engine.uploads import rgb, saved, scene, seen
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.environment import ROOT
 from engine.errors import Damaged, HomeFull, HomeUnwritable, NewerVersion
 from engine.events import Finished, Kept, Started
 from engine.runs import database, payloads
 from engine.runs.database import MIGRATIONS
 from engine.runs.holder import Holder
-from engine.runs.home import ROOT
 from engine.runs.store import Store
 
 

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from engine.environment import ROOT
 from engine.errors import BadInput, HomeFull, HomeUnwritable
-from engine.runs.home import RESERVE, ROOT, Home, quota, safe, size
+from engine.runs.home import RESERVE, Home, quota, safe, size
 
 
 def test_the_home_is_named_by_the_environment_and_made_on_demand(home: Path) -> None:

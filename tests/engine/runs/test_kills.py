@@ -12,8 +12,8 @@ from random import Random
 
 import pytest
 
+from engine.environment import ROOT
 from engine.runs.holder import started
-from engine.runs.home import ROOT
 from engine.runs.store import Store
 from tests.engine.runs.conftest import Ask, Supervise, ended, until
 from tests.engine.runs.test_supervisor import lines, pid, reached, same

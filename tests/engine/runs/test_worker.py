@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.environment import ROOT
 from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Kept, Round, decode, encode
 from engine.runs import payloads, worker
-from engine.runs.home import ROOT, Home
+from engine.runs.home import Home
 from engine.runs.worker import Job, failure, perform
 from tests.engine.runs import fake
 from tests.engine.runs.conftest import until
