@@ -31,8 +31,8 @@ def form(asked: Tradeoff) -> None:
     _box("row", words_tradeoff.ROW, rows, row, lambda name: _named(found, name, scale, reading))
     _box("scale", words_tradeoff.SCALE, words_tradeoff.SCALES, scale, lambda name: _named(found, row, name, reading))
     _box("reading", words_tradeoff.READING, words_of, reading, lambda name: _named(found, row, scale, name))
-    said = next(one for one in found.rows if one.name == row).settings[scale].words
-    st.html(f'<p class="ll-why ll-faint">{html.escape(said)}</p>')
+    own = next(one for one in found.rows if one.name == row).settings[scale].words
+    st.html(f'<p class="ll-why ll-faint">{html.escape(f"{own} {found.scales[scale]}")}</p>')
 
 
 def _box(name: str, label: str, titles: Mapping[str, str], now: str, leads: Callable[[str], str]) -> None:

@@ -9,14 +9,17 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from engine import breaking, exporting, sweeping, tabling
 from engine.asking import NUMBERS, PARTS, PRIVACY, described, literal, read_spec
 from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
-from engine.following import say, watched
+from engine.following import at_work, say, watched
 from engine.part import hyphened
 from engine.report import epsilon_words, lines, report
+
+if TYPE_CHECKING:
+    from engine.runs.store import Store
 
 ACCOUNT = {
     "noise": "the noise multiplier z: its standard deviation over the clip",
@@ -108,15 +111,11 @@ def _run_options(run_parser: argparse.ArgumentParser, helped: bool) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
-    from engine.runs.supervisor import Supervisor
-
     threads = _threads(asked.threads)
     _device(asked.device)
     if asked.dry_run:
         return dry_run(asked, threads)
-    store, mine = Store(), set[str]()
-    with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:  # it warms up while we read the question
+    with at_work() as (store, supervisor, mine):  # it warms up while we read the question
         spec = read_spec(asked)
         if not _finished(store, spec.id):
             _refuse(spec)
@@ -128,11 +127,8 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def attack(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
-    from engine.runs.supervisor import Supervisor
-
-    options, store, mine = {"threads": _threads(asked.threads)}, Store(), set[str]()
-    with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:
+    options = {"threads": _threads(asked.threads)}
+    with at_work() as (store, supervisor, mine):
         spec = breaking.read_attack(asked, store)
         mine.add(spec.id)
         if not _finished(store, spec.id) and not watched(store, supervisor, spec, options, asked.json):
@@ -152,10 +148,8 @@ def attack(asked: argparse.Namespace) -> int:
     return 0 if status == "finished" else 1
 
 
-def _finished(store: Any, run_id: str) -> bool:
-    with contextlib.suppress(UnknownName):
-        return bool(store.status(run_id) == "finished")
-    return False
+def _finished(store: Store, run_id: str) -> bool:
+    return store.statuses([run_id]).get(run_id) == "finished"
 
 
 def _refuse(spec: Any) -> None:

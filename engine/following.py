@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.errors import LeakLensError, RunFailed
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 BAR = 24  # characters
 ERASE = "\r\033[K"  # the line of the bar
 LOOK_S = 0.05
+
+
+@contextmanager
+def at_work() -> Iterator[tuple[Store, Supervisor, set[str]]]:
+    """The store, and a supervisor that warms up at once and claims no run but those that are put into the set."""
+    from engine.runs.store import Store
+    from engine.runs.supervisor import Supervisor
+
+    store, mine = Store(), set[str]()
+    with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:
+        yield store, supervisor, mine
 
 
 def watched(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from engine.asking import literal, read_spec
 from engine.billing import Bill, bill, reasons, terms
 from engine.errors import BadInput, LeakLensError, RunFailed, refusal
-from engine.following import say
+from engine.following import at_work, say
 from engine.part import hyphened
 from engine.report import report
 
@@ -42,11 +42,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
-    from engine.runs.supervisor import Supervisor
-
-    store, mine = Store(), set[str]()
-    with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:
+    with at_work() as (store, supervisor, mine):
         supervisor.expect(supervisor.workers)
         from engine.frontier import points
 
@@ -73,12 +69,16 @@ def read_grid(asked: argparse.Namespace, base: RunSpec) -> Grid:
         if method not in own:
             raise refusal("sweep: --of", f"must name one of {', '.join(own)}", method)
         own[method][field] = literal(value)
-    if not isinstance(asked.seeds, int) or isinstance(asked.seeds, bool) or not 1 <= asked.seeds <= MOST_SEEDS:
-        raise refusal("sweep: seeds", f"must be a whole number between 1 and {MOST_SEEDS}", asked.seeds)
+    refuse_seeds("sweep", asked.seeds)
     seeds = tuple(range(base.seed, base.seed + asked.seeds))
     return Grid(
         tuple(own.values()), numbers("noises", asked.noises), seeds, numbers("server-steps", asked.server_steps)
     )
+
+
+def refuse_seeds(who: str, seeds: object) -> None:
+    if not isinstance(seeds, int) or isinstance(seeds, bool) or not 1 <= seeds <= MOST_SEEDS:
+        raise refusal(f"{who}: seeds", f"must be a whole number between 1 and {MOST_SEEDS}", seeds)
 
 
 def numbers(name: str, text: str) -> tuple[float, ...]:

@@ -64,6 +64,7 @@ class Table:
     columns: Mapping[str, str]  # what the paper calls each
     rows: tuple[Row, ...]
     readings: Mapping[str, Reading]
+    scales: Mapping[str, str]  # how the settings of each were chosen
 
     def columns_of(self, reading: str) -> tuple[str, ...]:
         return tuple(column for column in self.columns if column in self.readings[reading].methods)
@@ -196,9 +197,10 @@ def _cells(folder: Path) -> dict[str, Cell]:
 def _read(body: Mapping[str, Any]) -> Iterator[Table]:
     noises = tuple(float(noise) for noise in body["noises"])
     readings = {name: _reading(body, name) for name in READINGS}
+    scales = {name: body["scales"][name]["words"] for name in SCALES}
     for name, told in body["tables"].items():
         rows = tuple(_row(row, body, told["columns"], len(noises)) for row in told["rows"])
-        yield Table(name, told["title"], body["source"], noises, dict(told["columns"]), rows, readings)
+        yield Table(name, told["title"], body["source"], noises, dict(told["columns"]), rows, readings, scales)
 
 
 def _reading(body: Mapping[str, Any], name: str) -> Reading:

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.asking import literal
-from engine.errors import BadInput, refusal
-from engine.following import say
+from engine.errors import BadInput
+from engine.following import at_work, say
+from engine.sweeping import cancel, followed, refuse_seeds
 from engine.tables import READINGS, SCALES, Cell, Table, cells, table, tables
 from engine.tabular import answer, as_markdown, as_words
 
 if TYPE_CHECKING:
     from engine.frontier import Point, Result
 
-MOST_SEEDS = 100
 VIEWS = ("server", "aggregate", "outsider", "client")
 
 
@@ -32,14 +32,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Follow it to its end; Ctrl-C stops all that has not ended."""
-    from engine.runs.store import Store
-    from engine.runs.supervisor import Supervisor
-
     wanted = chosen(asked)
-    store, mine = Store(), set[str]()
-    with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:
-        from engine.sweeping import cancel, followed
-
+    with at_work() as (store, supervisor, mine):
+        supervisor.expect(supervisor.workers)
         todo = {cell.point(seed): cell for seed in range(asked.seeds) for cell in wanted}
         notes = refuse(todo)
         mine.update(point.id for point in todo)
@@ -63,8 +58,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def chosen(asked: argparse.Namespace) -> tuple[Cell, ...]:
-    if not isinstance(asked.seeds, int) or isinstance(asked.seeds, bool) or not 1 <= asked.seeds <= MOST_SEEDS:
-        raise refusal("table: seeds", f"must be a whole number between 1 and {MOST_SEEDS}", asked.seeds)
+    refuse_seeds("table", asked.seeds)
     rows = [word.strip() for word in asked.rows.split(",") if word.strip()]
     return cells(table(asked.name), asked.scale, asked.reading, rows)
 

@@ -31,6 +31,7 @@ def answer(found: Found, seeds: int, view: str | None, notes: Sequence[str]) -> 
         "title": one.table.title,
         "source": one.table.source,
         "scale": one.scale,
+        "settings": one.table.scales[one.scale],
         "reading": one.reading,
         "words": reading.words,
         "seeds": seeds,
@@ -101,7 +102,7 @@ def heading(body: Mapping[str, Any]) -> list[str]:
     told = [cell for row in body["rows"] for cell in row["cells"]]
     said = [
         f"Table {body['table']} of {body['source']}: {body['title']}",
-        f"Reading {body['words']}. {body['scale'].capitalize()} scale, {seeds}.",
+        f"Reading {body['words']}. {body['scale'].capitalize()} scale, {seeds}. {body['settings']}",
         "Accuracy of the global model after the last round, mean ± spread over the seeds.",
         f"ε in the {body['view']} view: {terms(told, body['seeds'])}.",
     ]

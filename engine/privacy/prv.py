@@ -18,7 +18,8 @@ from engine.records import Gaussian
 History = Sequence[tuple[float, float, int]]  # (noise multiplier, rate, steps)
 
 PRV_LIMIT = 50.0  # above this Rényi ε, PRV hangs or answers infinity: callers ask it below only
-PRV_ERROR = 0.01  # how far PRV's answer may lie above the truth, less where ε is small
+PRV_ERROR = 0.01  # asked of PRV, less where ε is small; found: at most 0.0115 above the truth
+PRV_FINEST = 1e-4  # an ε near 0 would ask for a grid that takes seconds
 PRV_POINTS = 2**23  # the most grid points PRV is given, over all laws of a history
 PRV_DELTA = 1e-12  # below this δ, rounding in the Fourier transform reaches the answer
 NODES, SHARES = np.polynomial.legendre.leggauss(48)
@@ -52,7 +53,7 @@ def _composed(history: tuple[tuple[float, float, int], ...], delta: float) -> fl
     reach = 3 + max(float(epsilon_rdp(spent, slack / 4)), *epsilon_rdp(vectors, slack / 8 / total))
     spread = math.sqrt(total * math.log(12 / slack) / 2)
     least = 2 * reach * spread * len(history) / PRV_POINTS
-    error = min(PRV_ERROR, max(float(epsilon_rdp(spent, delta)) / 50, least))
+    error = min(PRV_ERROR, max(float(epsilon_rdp(spent, delta)) / 50, PRV_FINEST, least))
     if not least <= error:
         return math.inf
     width = error / spread

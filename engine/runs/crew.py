@@ -19,6 +19,7 @@ from typing import IO, Any
 from engine.pipes import serving
 
 DEATH_S = 5.0
+CLOSE_S = 5.0  # so long a worker may take to put away what a run held that has told its end
 TAIL_BYTES = 4000
 
 Inbox = Queue[tuple["Worker | None", bytes | None]]
@@ -46,8 +47,9 @@ class Spare:
                 break
         return min(len(self._held), wanted)
 
-    def leave(self) -> None:
-        while self._held:
+    def leave(self, keep: int = 0) -> None:
+        """Let others have the rest."""
+        while len(self._held) > keep:
             self._held.pop().close()
 
 
@@ -60,6 +62,7 @@ class Worker:
         self.idle_since = time.monotonic()
         self.garbled = False  # said something that is no event
         self._job = ""
+        self._closing: tuple[str, float] | None = None  # a job that has told its end, and when
         self._noise = tempfile.TemporaryFile("a+b")  # noqa: SIM115  (closed with the process)
         self._process = serving("engine.runs.worker", *preload, stderr=self._noise)
         threading.Thread(target=self._listen, args=(inbox,), daemon=True).start()
@@ -80,7 +83,18 @@ class Worker:
     def cancel(self, token: str) -> None:
         self._order({"cancel": token})
 
+    def told_its_end(self) -> None:
+        """Its run is over; it is about to be free."""
+        self._closing = self._job, time.monotonic()
+
+    @property
+    def stuck(self) -> bool:
+        """Whether it cannot let go of a run that is over."""
+        return self._closing is not None and time.monotonic() - self._closing[1] > CLOSE_S
+
     def done(self, token: str) -> None:
+        if self._closing and token == self._closing[0]:
+            self._closing = None
         if token == self._job:
             self._job, self.idle_since = "", time.monotonic()
 

@@ -19,8 +19,10 @@ from engine.errors import HomeError, HomeFull, HomeUnwritable, refusal, shown
 QUOTA_GB = 20.0
 PRIORS = "priors"  # beside the folders of runs: what attacks learnt from public pictures
 RESERVE = 8_000_000  # bytes of the disk that runs leave free: the store must always be able to write its rows
-COUNT_S = 1.0  # so long a count of the bytes holds
-COUNT_SHARE = 20  # and so many times what the count took
+COUNT_S = 1.0  # so long a count of the bytes holds: others write, too
+COUNT_SHARE = 20  # or so many times what the count took, while there is room
+COUNT_MOST_S = 5.0
+ROOMY = 0.8  # of the quota
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
@@ -81,7 +83,7 @@ class Home:
     def room(self, need: int = 0) -> None:
         """Refuse before writing what would break the quota or fill the disk."""
         limit = quota()
-        if self._about(need) > limit and (used := self.used()) + need > limit:
+        if self._about(need, limit) > limit and (used := self.used()) + need > limit:
             raise HomeFull(f"{self.path}: holds {gigabytes(used)} of {gigabytes(limit)} allowed", MAKE_ROOM)
         with self.explained():
             free = shutil.disk_usage(self.path).free
@@ -89,14 +91,15 @@ class Home:
             wanted = f"{gigabytes(need)} are to be written and {gigabytes(RESERVE)} left"
             raise HomeFull(f"{self.path}: {wanted}, {gigabytes(free)} are free", MAKE_ROOM)
 
-    def _about(self, need: int) -> int:
+    def _about(self, need: int, limit: float) -> int:
         """Bytes under the home with what is to be written; counted anew every second or so, for counting takes long."""
         began = time.monotonic()
         until, used = _COUNTED.get(self.path, (0.0, 0))
         if began >= until:
             used = self.used()
             now = time.monotonic()
-            until = now + max(COUNT_S, COUNT_SHARE * (now - began))
+            roomy = used + need < ROOMY * limit
+            until = now + max(COUNT_S, min(COUNT_MOST_S, COUNT_SHARE * (now - began)) if roomy else 0.0)
         _COUNTED[self.path] = (until, used + need)
         return used + need
 

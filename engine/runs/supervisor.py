@@ -149,6 +149,9 @@ class Supervisor:
         for worker, task in list(self._tasks.items()):
             with self._holding(worker, task):
                 self._watch(worker, task)
+        for worker in self._crew:
+            if worker.stuck:  # what it was given since goes to a fresh one
+                worker.kill()
         self._catch_up()
         if time.monotonic() > self._next_tidy:
             self._next_tidy = time.monotonic() + TIDY_S
@@ -192,6 +195,7 @@ class Supervisor:
         task.round = max([task.round, *(event.round for event in told if isinstance(event, Round))])
         if told[-1].ends:
             del self._tasks[worker]
+            worker.told_its_end()
             self._next_tidy = 0.0  # it may be what a deletion waits for
 
     def _watch(self, worker: Worker, task: Task) -> None:
@@ -256,6 +260,7 @@ class Supervisor:
         wanted = min(self._expected(now), self.workers - len(self._tasks))
         if self.only is not None and self._tasks:
             wanted = 0
+        self._spare.leave(keep=max(idle, wanted))
         if idle >= max(1, wanted):
             return
         if not wanted or self._crowded:

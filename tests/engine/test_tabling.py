@@ -30,6 +30,8 @@ view = "server"
 plain = { written = "udp-fedavg", released = "dp-fedavg" }
 personal = { written = "ppsgd" }
 smooth = { written = "fedceo", released = "fedceo-released" }
+[scales.quick]
+words = "Tuned elsewhere."
 [scales.quick.question]
 rounds = 2
 clients = 40
@@ -37,6 +39,8 @@ sampled = 4
 epochs = 1
 batch = 100
 sampling = "poisson"
+[scales.paper]
+words = "As reported."
 [scales.paper.question]
 rounds = 300
 [tables.1]
@@ -101,6 +105,7 @@ def test_as_a_person_reads_it() -> None:
     terms = next(line for line in said.splitlines() if line.startswith("ε in the outsider view: "))
     how = "(exact|rdp|prv) for (poisson|all) sampling"
     assert re.fullmatch(rf".*: per user, zero-out, δ = 1e-05, {how}( or {how})*, worst user and seed\.", terms)
+    assert "Quick scale, seeds 0 to 1. Tuned elsewhere." in said
     assert said.count("The paper's order ") == 2 and " ± " in said and "60.00 %" in said
     assert "personal" in next(line for line in said.splitlines() if line.startswith("    Personal"))
     alone = ask("table 1 --seeds 1 --view server").out.split("\n\n", 1)[1]

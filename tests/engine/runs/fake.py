@@ -43,7 +43,11 @@ def run(spec: Mapping[str, Any], resume: Kept | None, **how: Any) -> Iterator[Ev
             yield Kept("exposure", f"exposure-{round}", round, payload={"seen": x[:4]})
             yield Kept("checkpoint", f"checkpoint-{round}", round, payload={"x": x})
     yield Kept("state", "state", spec["rounds"], {"answer": hashlib.sha256(x.tobytes()).hexdigest()}, {"x": x})
-    yield Finished(spec["rounds"], 0.0)
+    try:
+        yield Finished(spec["rounds"], 0.0)
+    finally:
+        if spec.get("lingers"):
+            wait({"until": spec["lingers"]})
 
 
 def misbehave(spec: Mapping[str, Any], round: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from engine.events import Cancelled, Event, Failed, Finished, Round, Started
-from engine.runs import payloads, supervisor
+from engine.runs import crew, payloads, supervisor
 from engine.runs.holder import started
 from engine.runs.store import Store
 from engine.runs.supervisor import CANCEL_S, CRASHES, TICK_S, Supervisor, understood
@@ -185,6 +185,35 @@ def test_workers_are_warm_for_the_runs_that_are_expected(
     for number in range(4):
         ended(store, f"run-{number}")
     assert {int(line[1]) for line in lines(starts)} == warm
+
+
+@pytest.mark.slow
+def test_a_worker_that_cannot_let_go_of_a_run_keeps_no_other_from_its_end(
+    store: Store, ask: Ask, supervise: Supervise, starts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "CLOSE_S", 0.3)
+    mine = supervise(1)
+    ask("first", lingers=str(tmp_path / "never"))
+    ask("second")
+    assert ended(store, "first") == ended(store, "second") == "finished"
+    assert same(store, "second")
+    assert lines(starts)[0][1] != lines(starts)[-1][1]
+    assert mine.trouble is None
+
+
+@pytest.mark.slow
+def test_the_right_to_a_spare_is_given_back_when_nothing_is_expected_any_more(
+    store: Store, supervise: Supervise, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "SOON_S", 1.0)
+    monkeypatch.setattr(supervisor, "IDLE_S", 0.0)
+    mine, others = supervise(2), crew.Spare(home, 2)
+    mine.expect(2)
+    until(lambda: len(mine._crew) == 2 and mine.warm)
+    assert others.take(2) == 0
+    until(lambda: others.take(1) == 1)
+    others.leave()
+    assert len(mine._crew) == 1
 
 
 # --- cancelling --------------------------------------------------------------------------------------------
