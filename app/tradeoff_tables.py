@@ -32,7 +32,8 @@ def form(asked: Tradeoff) -> None:
     _box("scale", words_tradeoff.SCALE, words_tradeoff.SCALES, scale, lambda name: _named(found, row, name, reading))
     _box("reading", words_tradeoff.READING, words_of, reading, lambda name: _named(found, row, scale, name))
     own = next(one for one in found.rows if one.name == row).settings[scale].words
-    st.html(f'<p class="ll-why ll-faint">{html.escape(f"{own} {found.scales[scale]}")}</p>')
+    said = f"Read {words_of[reading]}. {own} {found.scales[scale]}"  # a box shows the beginning of its words alone
+    st.html(f'<p class="ll-why ll-faint">{html.escape(said)}</p>')
 
 
 def _box(name: str, label: str, titles: Mapping[str, str], now: str, leads: Callable[[str], str]) -> None:

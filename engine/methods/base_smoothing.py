@@ -184,30 +184,21 @@ def told_of_slices(
     ends = [rows(models, desk.world), rows(slices, desk.world)]
     rough = [digits(roughness(layer)[:, :TOLD]) if layer is not None else () for layer in ends]
     scores = [judge({name: stack[:TOLD] for name, stack in stacks.items()}) for stacks in (models, slices)]
-    return Smoothed(
-        desk.seat.round,
-        threshold,
-        tuple(clients[:TOLD]),
-        {name: digits(values) for name, (_, values) in found.items()},
-        {name: ranks for name, (ranks, _) in found.items()},
-        (rough[0], rough[1]),
-        (scores[0], scores[1]),
-    )
+    spectrum = told_of_spectra(desk, threshold, found)
+    return replace(spectrum, clients=tuple(clients[:TOLD]), rough=(rough[0], rough[1]), accuracy=(scores[0], scores[1]))
 
 
 def told_of_mean(desk: Desk, threshold: float, alone: Mapping[str, Tensor], judge: Judge) -> Smoothed:
     """Of the sum there is frequency 0 alone, K times the mean, and no client's model to judge."""
     del judge
     found = {name: thinned(desk.world.sampled * spectra(mean)) for name, mean in alone.items()}
-    return Smoothed(
-        desk.seat.round,
-        threshold,
-        (),
-        {name: digits(values) for name, (_, values) in found.items()},
-        {name: ranks for name, (ranks, _) in found.items()},
-        ((), ()),
-        ((), ()),
-    )
+    return told_of_spectra(desk, threshold, found)
+
+
+def told_of_spectra(desk: Desk, threshold: float, found: Mapping[str, tuple[tuple[int, ...], Tensor]]) -> Smoothed:
+    values = {name: digits(values) for name, (_, values) in found.items()}
+    ranks = {name: ranks for name, (ranks, _) in found.items()}
+    return Smoothed(desk.seat.round, threshold, (), values, ranks, ((), ()), ((), ()))
 
 
 def rows(models: Mapping[str, Tensor], world: World) -> Tensor | None:
