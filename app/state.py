@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -18,8 +19,8 @@ import streamlit as st
 
 from app import classroom, question, words
 from app.question import Settings
-from engine.errors import LeakLensError, UnknownName, shown
-from engine.events import Event
+from engine.errors import Damaged, LeakLensError, UnknownName, shown
+from engine.events import Event, Failed
 from engine.report import report
 from engine.runs.gallery import Example, example, examples
 from engine.runs.standing import Listed
@@ -96,7 +97,10 @@ class Feed:
             if listed.edition != self._edition:  # some events were taken back
                 self._edition, self._after, self._events = listed.edition, 0, []
             if listed.events > self._after or listed.status in ("queued", "running"):
-                told = self._store.events(self._run, self._after)
+                try:
+                    told = self._store.events(self._run, self._after)
+                except Damaged as error:  # what was read before stays; no traceback for the rest
+                    return replace(listed, status="failed"), (*self._events, Failed(error.message, error.remedy))
                 self._after = told[-1][0] if told else self._after
                 self._events += [event for _, event in told]
             return listed, tuple(self._events)
@@ -310,7 +314,7 @@ def read(run: str) -> tuple[Listed, tuple[Event, ...]] | None:
 
 def _watch(run: str) -> None:
     watching, now_ = kitchen().watchers.setdefault(run, {}), time.monotonic()
-    watching[tab()] = now_
+    watching[visitor()] = now_
     for gone in [who for who, seen in watching.items() if now_ - seen > WATCHING_S]:
         watching.pop(gone, None)
 
@@ -327,19 +331,19 @@ def standings(runs: Sequence[str]) -> dict[str, str]:
 def reported(run: str) -> Mapping[str, Any]:
     """What a run that has ended came to; that of a finished one is read once."""
     reports = kitchen().reports
-    if run not in reports:
-        told = report(event for _, event in store().events(run))
-        if told["seconds"] is None:  # it did not finish, and may be asked again
-            return told
+    if (known := reports.get(run)) is not None:
+        return known
+    told = report(event for _, event in store().events(run))
+    if told["seconds"] is not None:  # else it did not finish, and may be asked again
         if len(reports) > REPORTS:  # the store has them all
             reports.clear()
         reports[run] = told
-    return reports[run]
+    return told
 
 
 def others_watching(run: str) -> int:
     last = time.monotonic() - WATCHING_S
-    return sum(seen > last for who, seen in list(kitchen().watchers.get(run, {}).items()) if who != tab())
+    return sum(seen > last for who, seen in list(kitchen().watchers.get(run, {}).items()) if who != visitor())
 
 
 def gallery() -> tuple[Example, ...]:

@@ -6,6 +6,7 @@ Each point of the frontier is a run like any other, so equal points are asked on
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,8 @@ FAMILY = ("udp-fedavg", "fedceo", "ppsgd", "centaur")
 NOISES, STEPS, SEEDS = "0.25, 0.5, 1, 2", "0.1, 0.3, 1", 3
 MOST_SEEDS, MOST_TEXT = 10, 400
 WHOSE = ("global", "personal")
+OUTSIDER = "outsider"  # who looks, unless another is chosen
+MOST_TOLD = 20  # sentences about a link
 OWN = ("methods", "noises", "steps", "seeds", "plain", "eyes", "whose", "of", "table")  # of a link
 SOLVED = ("target-epsilon", "budget", "view")  # of a run, where one noise is asked for
 HERE = ("noise", "server-step")  # fields of a method that are varied here
@@ -39,7 +42,7 @@ class Tradeoff:
     steps: str = STEPS
     seeds: int = SEEDS
     plain: bool = True  # the same without protection, to compare with
-    eyes: str = "outsider"
+    eyes: str = OUTSIDER
     whose: str = "global"
     of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # fields of single methods
     table: str = ""  # of a paper, instead of all this: its number, row, scale and reading, with slashes between
@@ -88,6 +91,11 @@ def numbers(name: str, text: str) -> tuple[float, ...]:
     if name == "noises" and not found:
         raise BadInput("sweep: noises: at least one is needed", "Write for example 0.5, 1, 2")
     return tuple(dict.fromkeys(found))
+
+
+def may_mislead(text: str) -> bool:
+    """Whether a comma may have been meant as a decimal point."""
+    return "." not in text and bool(re.search(r"\d,\d", text))
 
 
 def laid_out(asked: Tradeoff) -> tuple[Point, ...]:
@@ -139,9 +147,8 @@ def command(asked: Tradeoff) -> str:
     """The line that asks the same in a terminal."""
     if asked.table:
         number, row, scale, reading = asked.table.split("/")
-        return (
-            f"python3 -m engine table {number} --rows {row} --scale {scale} --reading {reading} --seeds {asked.seeds}"
-        )
+        asks = f"table {number} --rows {row} --scale {scale} --reading {reading} --seeds {asked.seeds}"
+        return f"python3 -m engine {asks} --view {asked.eyes}"
     found = grid(asked)
     run = base(asked)
     words_of = shlex.split(question.command(run.canonical()))
@@ -149,6 +156,7 @@ def command(asked: Tradeoff) -> str:
     words_of += ["--methods", ",".join(str(one["name"]) for one in found.methods)]
     words_of += ["--noises", _listed(found.noises), "--seeds", str(asked.seeds)]
     words_of += ["--server-steps", _listed(found.steps)] if found.steps else []
+    words_of += ["--view", asked.eyes] if asked.eyes != OUTSIDER else []
     for method, own in asked.of.items():
         if method in asked.methods:
             words_of += [
@@ -219,7 +227,8 @@ def read_link(params: Mapping[str, str], now: Tradeoff) -> tuple[Tradeoff, list[
             found = replace(found, **{name: value})
         elif name in params:
             told.append(f"{name} = {shown(params[name])} cannot be meant: the usual value is used.")
-    return settled(found), told
+    more = len(told) - MOST_TOLD
+    return settled(found), [*told[:MOST_TOLD], *([words_tradeoff.MORE_TOLD.format(many=more)] if more > 0 else [])]
 
 
 def _meant(name: str, text: str, told: list[str]) -> Any:
@@ -233,17 +242,20 @@ def _meant(name: str, text: str, told: list[str]) -> Any:
     if name in ("eyes", "whose"):
         return text if text in (words.VIEWS if name == "eyes" else WHOSE) else None
     if name == "table":
-        return text if _is_table(text) else None
+        return _table(text)
     return _methods(text, told) if name == "methods" else _of(text, told)
 
 
-def _is_table(text: str) -> bool:
+def _table(text: str) -> str | None:
+    """By the names that the shelf has: a link may have written them otherwise."""
     from engine import tables
 
     try:
-        return len(text.split("/")) == 4 and text.split("/")[2] in tables.SCALES and bool(cells(text))
-    except (LeakLensError, LookupError):
-        return False
+        _, _, scale, reading = text.split("/")
+        first = cells(text)[0]
+    except (LeakLensError, LookupError, ValueError):
+        return None
+    return "/".join((first.table.name, first.row.name, scale, reading)) if scale in tables.SCALES else None
 
 
 def _methods(text: str, told: list[str]) -> tuple[str, ...] | None:

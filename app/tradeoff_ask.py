@@ -36,7 +36,7 @@ def form() -> None:
         tradeoff_tables.form(asked)
         _seeds(asked)
         return
-    refused = _refused(asked)
+    refused = _refused()
     _run(asked, refused)
     titles = tradeoff.titles()
     st.multiselect(
@@ -67,9 +67,9 @@ def _seeds(asked: Tradeoff) -> None:
     )  # fmt: skip
 
 
-def _refused(asked: Tradeoff) -> str:
+def _refused() -> str:
     try:
-        tradeoff.laid_out(asked)
+        tradeoff_orders.laid_out()
     except LeakLensError as error:
         return str(error)
     return ""
@@ -110,6 +110,8 @@ def _text(name: str, label: str, help: str, value: str, refused: str) -> None:
         label, max_chars=tradeoff.MOST_TEXT, help=help,
         **state.tie(f"tradeoff-{name}", value, lambda text: choose(**{name: text or ""})),
     )  # fmt: skip
+    if not refused and tradeoff.may_mislead(value):
+        st.caption(words_tradeoff.read_as(tradeoff.numbers(name, value)))
     _under(name, refused)
 
 
@@ -158,7 +160,7 @@ def _field(method: str, name: str, info: FieldInfo, value: Any) -> None:
 def before() -> None:
     """How much there is to do, what stands in the way, and the button."""
     try:
-        points = tradeoff.laid_out(tradeoff_orders.asked())
+        points = tradeoff_orders.laid_out()
     except LeakLensError as error:
         if tradeoff.blamed(str(error)) not in FIELDS:  # else it stands there
             _said("problem", str(error))
@@ -174,10 +176,10 @@ def before() -> None:
     st.button(
         words_tradeoff.UNDER_WAY if going else words_tradeoff.run(len(missing), len(points)), key="tradeoff-run",
         type="primary", width="stretch", disabled=fatal or not missing or going,
-        on_click=tradeoff_orders.run, args=(points, *ASK),
+        on_click=tradeoff_orders.run, args=ASK,
     )  # fmt: skip
-    known = sum(cell.result is not None for cell in cells)
     if not going and not fatal:
+        known = sum(cell.result is not None and cell.status not in ASK for cell in cells)
         st.caption(words_tradeoff.expected(len(points), known, seconds(missing) if missing else None))
 
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from app import state, words_tradeoff
 from app.panels.tradeoff import Frontier, Line
 from app.tradeoff import Tradeoff
+from engine.errors import LeakLensError, UnknownName
 from engine.frontier import Place, Point, Result, Spot, result, spots
 from engine.runs import frontiergallery
 from engine.runs.frontiergallery import Example
 
 MOVING = ("queued", "running")
 STOPPED = ("cancelled", "interrupted")
+STORED = "stored"
 
 
 @dataclass(frozen=True)
@@ -21,9 +23,10 @@ class Cell:
     """One point: where its run stands, and what it came to."""
 
     point: Place
-    status: str = ""  # as the store has it, `stored` where it ships, empty where nobody asked it
+    status: str = ""  # as the store has it; where nobody asked it, `stored` if it ships
     result: Result | None = None
     problem: str = ""
+    shipped: bool = False  # whether the result is the stored one
 
     @property
     def moving(self) -> bool:
@@ -42,18 +45,33 @@ class View:
 
 
 def read(points: Sequence[Place]) -> tuple[Cell, ...]:
-    """All of them: one look at where they stand, and each result read once."""
+    """All of them: one look at where they stand, and each result read once.
+
+    What ships is shown for as long as the store has nothing of its own.
+    """
     standing = state.standings([one.id for one in points])
     ship = stored()
     found = []
     for point in points:
-        status = standing[point.id]
-        if not status and point.id in ship:
-            found.append(Cell(point, "stored", replace(ship[point.id], point=point)))
-        else:
-            told = state.reported(point.id) if status in ("finished", "failed") else {}
-            found.append(Cell(point, status, result(point, told), _problem(told)))
+        cell = _computed(point, standing[point.id])
+        if cell.result is None and point.id in ship:
+            known = replace(ship[point.id], point=point)
+            cell = replace(cell, status=cell.status or STORED, result=known, shipped=True)
+        found.append(cell)
     return tuple(found)
+
+
+def _computed(point: Place, status: str) -> Cell:
+    """As the store has it."""
+    if status not in ("finished", "failed"):
+        return Cell(point, status)
+    try:
+        told = state.reported(point.id)
+    except UnknownName:  # deleted between two looks
+        return Cell(point)
+    except LeakLensError as error:
+        return Cell(point, status, None, str(error))
+    return Cell(point, status, result(point, told), _problem(told))
 
 
 def _problem(told: Mapping[str, object]) -> str:
@@ -68,7 +86,7 @@ def stored() -> dict[str, Result]:
 
 def of_example(ship: Example) -> tuple[Cell, ...]:
     """The stored frontier by itself: it needs no engine."""
-    return tuple(Cell(one.point, "stored", one) for one in ship.results)
+    return tuple(Cell(one.point, STORED, one, shipped=True) for one in ship.results)
 
 
 # --- what they come to -------------------------------------------------------------------------------------
@@ -101,18 +119,16 @@ def _lines(found: Sequence[Spot], titles: Mapping[str, str], asked: Tradeoff) ->
     return tuple(drawn)
 
 
-def absent(found: Frontier) -> dict[str, list[str]]:
-    """Why some points have no place by ε, and whose they are."""
-    told: dict[str, list[str]] = {}
+def absent(found: Frontier) -> list[str]:
+    """Why some points have no place by ε, each reason once, with the points it is about."""
+    told: dict[str, dict[str, None]] = {}
     for line in found.lines:
-        for spot in line.spots:
-            value = spot.epsilon.get(found.view)
-            if value:
-                continue
-            reason = words_tradeoff.ZERO if value == 0 else spot.why.get(found.view) or words_tradeoff.UNPROMISED
-            if line.title not in told.setdefault(reason, []):
-                told[reason].append(line.title)
-    return told
+        missing = [spot for spot in line.spots if not spot.epsilon.get(found.view)]
+        for spot in missing:
+            whole = len(missing) == len(line.spots)
+            who = line.title if whole else words_tradeoff.at(line.title, spot.noise)
+            told.setdefault(words_tradeoff.absent(spot, found.view), {})[who] = None
+    return [f"{', '.join(who)}: {reason}." for reason, who in told.items()]
 
 
 def several_steps(cells: Sequence[Cell]) -> bool:

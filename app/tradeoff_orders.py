@@ -24,13 +24,25 @@ def asked() -> Tradeoff:
     return found
 
 
-def choose(**changes: Any) -> None:
-    """Another question: what was said of the old one is forgotten."""
-    state.remember("tradeoff", tradeoff.settled(replace(asked(), **changes)))
-    state.remember("acted", True)
+def laid_out() -> tuple[Point, ...]:
+    """Every point of the question; not laid out anew where the last pass did it."""
+    question, view = asked(), state.recall("tradeoff-view")
+    return view.points if view and view.asked == question else tradeoff.laid_out(question)
+
+
+def arrive(found: Tradeoff, told: list[str]) -> None:
+    """Another question, with what is to be said of it: what was said and asked of the old one is forgotten."""
+    state.remember("tradeoff", found)
+    state.remember("tradeoff-told", told)
     state.remember("tradeoff-trouble", "")
-    state.remember("tradeoff-told", [])
+    state.remember("tradeoff-picked", ("", None))
     state.remember(FEED, ())
+
+
+def choose(**changes: Any) -> None:
+    """The question with another setting."""
+    arrive(tradeoff.settled(replace(asked(), **changes)), [])
+    state.remember("acted", True)
 
 
 def choose_run(**changes: Any) -> None:
@@ -59,12 +71,16 @@ def pick(name: str, noise: float | None) -> None:
 # --- the runs ----------------------------------------------------------------------------------------------
 
 
-def run(points: Sequence[Point], *states: str) -> None:
-    """Ask for every point that stands so; empty is what nobody has asked yet."""
+def run(*states: str) -> None:
+    """Ask for every point that stands so; empty is what nobody has asked yet.
+
+    The question is the one of this moment: what was typed last may not have been drawn yet.
+    """
     state.remember("tradeoff-trouble", "")
     state.remember("tradeoff-told", [])
     state.remember("tradeoff-began", None)
     try:
+        points = tradeoff.laid_out(asked())
         standing = {cell.point.id: cell.status for cell in tradeoff_cells.read(points)}
         missing = [point for point in points if standing[point.id] in states]
         _may_be_asked(missing)
@@ -115,9 +131,9 @@ def _room(wanted: int) -> int:
     return max(0, min(wanted, free, wanted if caps.waiting is None else caps.waiting - queued))
 
 
-def fed() -> int:
-    """How many points this page has still to ask for."""
-    return len(state.recall(FEED, ()))
+def fed() -> set[str]:
+    """The points that this page has still to ask for, by their runs."""
+    return {point.id for point in state.recall(FEED, ())}
 
 
 def cancel(points: Sequence[Point]) -> None:
@@ -133,9 +149,9 @@ def cancel(points: Sequence[Point]) -> None:
     state.again()
 
 
-def live(points: Sequence[Point]) -> None:
+def live() -> None:
     """Compute the stored frontier here and now."""
-    run(points, "", "stored", *tradeoff_cells.STOPPED)
+    run("", tradeoff_cells.STORED, *tradeoff_cells.STOPPED)
 
 
 def lab() -> dict[str, str]:

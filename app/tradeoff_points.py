@@ -18,6 +18,11 @@ from app.tradeoff import Tradeoff
 from app.tradeoff_cells import Cell, View
 from engine.frontier import Spot
 
+OF_RUN = (
+    "run", "method", "noise", "server-step", "seed", "accuracy", "accuracy-personal", "unit", "adjacency", "delta",
+)  # fmt: skip
+BY_VIEW = ("epsilon", "accountant", "sampling", "bound", "reason")  # in the file of all runs
+
 
 def details(
     view: View, cells: Sequence[Cell], found: Sequence[Frontier], asked: Tradeoff, panels: Sequence[Panel[Any]]
@@ -71,12 +76,17 @@ def table(found: Sequence[Frontier], asked: Tradeoff) -> list[tuple[dict[str, An
             values = [100 * value for value in spot.scores(asked.own)]
             row = {
                 "method": line.title, "noise": spot.noise, "step": spot.step,
-                "accuracy": sum(values) / len(values), "low": min(values), "high": max(values), "seeds": len(values),
+                "accuracy": 100 * spot.score(asked.own), "low": min(values), "high": max(values), "seeds": len(values),
                 **{one.unit: spot.epsilon.get(asked.eyes) if one.unit == unit else None for one in found},
-                **({"reported": reported.get((spot.method, spot.noise))} if reported else {}),
+                **({"reported": _reported(spot, reported, asked.own)} if reported else {}),
             }  # fmt: skip
             rows.append((row, spot))
     return rows
+
+
+def _reported(spot: Spot, reported: Mapping[tuple[str, float | None], float], own: bool) -> float | None:
+    """The paper's number; beside the clients' own models it would stand beside something else."""
+    return None if own and spot.personals else reported.get((spot.method, spot.noise))
 
 
 def _columns(found: Sequence[Frontier], view: str) -> dict[str, Any]:
@@ -116,10 +126,12 @@ def _one(view: View, found: Sequence[Frontier], asked: Tradeoff) -> None:
 
 
 def _promises(view: View) -> None:
-    first = {point.name: point for point in reversed(view.points)}
-    for name, point in reversed(first.items()):
+    first = {(point.name, point.noise == 0): point for point in reversed(view.points)}  # no noise, no promise
+    for (name, bare), point in reversed(first.items()):
         told = state.forecast_of(point.spec.canonical(), threads=1).guarantee
-        st.html(f'<h2 class="ll-title">{html.escape(view.titles.get(name, name))}</h2>')
+        title = view.titles.get(name, name)
+        title = words_tradeoff.at(title, point.noise) if bare else title
+        st.html(f'<h2 class="ll-title">{html.escape(title)}</h2>')
         card.promise({"status": told.status, "reason": told.reason} if told else None)
 
 
@@ -127,24 +139,13 @@ def table_csv(cells: Sequence[Cell]) -> str:
     """Every run, one a line, with every ε and the words it stands on."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    head = (
-        "run",
-        "method",
-        "noise",
-        "server-step",
-        "seed",
-        "accuracy",
-        "accuracy-personal",
-        "unit",
-        "adjacency",
-        "delta",
-    )
-    writer.writerow((*head, *(f"{what}-{view}" for view in words.VIEWS for what in ("epsilon", "accountant"))))
+    writer.writerow((*OF_RUN, *(f"{what}-{view}" for view in words.VIEWS for what in BY_VIEW)))
     for cell in cells:
         if (one := cell.result) is None:
             continue
         place = one.point
         where = (place.id, place.name, place.noise, place.step, place.seed, one.accuracy, one.personal)
-        prices = [told.get(view) for view in words.VIEWS for told in (one.epsilon, one.accountant)]
+        told = (one.epsilon, one.accountant, one.sampling, one.bound, one.why)
+        prices = [by_view.get(view) for view in words.VIEWS for by_view in told]
         writer.writerow((*where, one.unit, one.adjacency, one.delta, *prices))
     return out.getvalue()

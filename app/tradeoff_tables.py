@@ -68,16 +68,17 @@ def reported(asked: Tradeoff) -> dict[tuple[str, float | None], float]:
 
 def ranks(asked: Tradeoff, cells: Sequence[tradeoff_cells.Cell]) -> list[tuple[float, str]]:
     """What became of the paper's order at each noise, in words."""
-    there, found = reported(asked), dict[tuple[str, float | None], list[Result]]()
+    there = reported(asked)
+    found: dict[tuple[str, float | None], list[Result]] = {key: [] for key in there}
     for cell in cells:
-        if cell.result:
-            found.setdefault((cell.point.name, cell.point.noise), []).append(cell.result)
+        if cell.result and (key := (cell.point.name, cell.point.noise)) in found:
+            found[key].append(cell.result)
     told = []
     for noise in sorted({noise for _, noise in there if noise is not None}):
         standing = [
             Standing(label, {one.point.seed: one.accuracy for one in results}, there[label, at] / 100)
             for (label, at), results in found.items()
-            if at == noise and (label, at) in there
+            if at == noise
         ]
         if rank := order(standing):
             told.append((noise, rank.words()))

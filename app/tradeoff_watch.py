@@ -75,7 +75,7 @@ def _drawn(view: View, moving: bool) -> None:
     if moving and not going:  # the last of them has just ended
         state.again()
     if found and view.live and not going:
-        panels = [each for one in found for each in _panels(one, panel.heights(found))]
+        panels = [each for one in found for each in _panels(one, panel.heights(found), len(found) > 1)]
         tradeoff_points.details(view, cells, found, asked, panels)
 
 
@@ -90,15 +90,17 @@ def _fed() -> None:
 
 def _bar(view: View, cells: Sequence[Cell], going: bool) -> None:
     """How far it is, and the buttons that stop it and go on."""
+    waiting = tradeoff_orders.fed()
     known = sum(cell.result is not None for cell in cells)
+    done = sum(bool(cell.result and not cell.moving and cell.point.id not in waiting) for cell in cells)
     stopped = [cell for cell in cells if cell.status in STOPPED]
     failed = [cell for cell in cells if cell.problem]
     if going:
         with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-bar"):
-            text = words_tradeoff.progress(known, len(cells), _left(known, len(cells)))
+            text = words_tradeoff.progress(done, len(cells), _left(done, len(cells)))
             if stuck := state.kitchen().supervisor.trouble:
                 text = f"{text} · {stuck}"
-            st.progress(known / max(1, len(cells)), text)
+            st.progress(done / max(1, len(cells)), text)
             st.button(
                 words_tradeoff.CANCEL, key="tradeoff-cancel", on_click=tradeoff_orders.cancel, args=(view.points,)
             )
@@ -111,7 +113,7 @@ def _bar(view: View, cells: Sequence[Cell], going: bool) -> None:
                 words_tradeoff.GO_ON,
                 key="tradeoff-go-on",
                 on_click=tradeoff_orders.run,
-                args=(view.points, "", *STOPPED),
+                args=("", *STOPPED),
             )
     _failures(view, failed, going)
 
@@ -121,7 +123,7 @@ def _turns(cells: Sequence[Cell]) -> None:
     if not tradeoff_orders.fed():
         return
     caps = classroom.caps()
-    by_turns = any(cell.moving for cell in cells) or caps.waiting is None
+    by_turns = caps.runs is not None and (caps.waiting is None or any(cell.moving for cell in cells))
     words_of = words_tradeoff.BY_TURNS if by_turns else words_tradeoff.PAUSED
     _said("note", words_of.format(most=caps.runs, waiting=caps.waiting))
 
@@ -146,22 +148,20 @@ def _failures(view: View, failed: Sequence[Cell], going: bool) -> None:
     for problem, names in told.items():
         _said("problem", f"{'; '.join(dict.fromkeys(names))}: {problem}")
     if failed and not going:
-        st.button(
-            words_tradeoff.RETRY, key="tradeoff-retry", on_click=tradeoff_orders.run, args=(view.points, "failed")
-        )
+        st.button(words_tradeoff.RETRY, key="tradeoff-retry", on_click=tradeoff_orders.run, args=("failed",))
 
 
 def _origin(view: View, cells: Sequence[Cell], going: bool) -> None:
     """Where the points that nobody here has computed come from."""
     ship = frontiergallery.frontier()
-    many = sum(cell.status == "stored" for cell in cells)
-    if not ship or not many or going:
+    many = sum(cell.shipped for cell in cells)
+    if not ship or not many:
         return
     whole = words.STORED if many == len(cells) else words_tradeoff.STORED_PART
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(whole.format(made=ship.made, many=words_runs.runs(many)), width="content")
-        if view.live:
-            st.button(words_tradeoff.LIVE, key="tradeoff-live", on_click=tradeoff_orders.live, args=(view.points,))
+        if view.live and not going:
+            st.button(words_tradeoff.LIVE, key="tradeoff-live", on_click=tradeoff_orders.live)
 
 
 def _said(kind: str, text: str) -> None:
@@ -187,7 +187,10 @@ def _looked(view: View, cells: Sequence[Cell]) -> Tradeoff:
                 words_tradeoff.WHOSE, tradeoff.WHOSE, format_func=words_tradeoff.MODELS.__getitem__, required=True,
                 **state.tie("tradeoff-whose", asked.whose, lambda value: tradeoff_orders.look(whose=value)),
             )  # fmt: skip
-    return replace(view.asked, eyes=asked.eyes, whose=asked.whose)
+    found = replace(view.asked, eyes=asked.eyes, whose=asked.whose)
+    if not view.stale:
+        state.sign("tradeoff", tradeoff.link(found))  # the page itself may not be drawn again for long
+    return found
 
 
 def _observer(view: str) -> str:
@@ -205,6 +208,24 @@ def _buys(view: View, eyes: str) -> None:
     for unit, points in units.items():
         _why(words_tradeoff.BUYS.format(seen=words.SEEN_BY[eyes], per=words.PER[unit]))
         st.html(f'{words_leak.TABLE_CSS}<div class="ll-numbers" tabindex="0">{_bill(points, view, eyes)}</div>')
+        _stands(unit, points, view, eyes)
+
+
+def _stands(unit: str, points: Sequence[Point], view: View, eyes: str) -> None:
+    """What the ε of that table stand on, and why some are missing."""
+    found = [(point, _answer(point, eyes)) for point in points]
+    finite = [one for _, one in found if one and one.epsilon is not None]
+    if finite:
+        told = [(one.adjacency, one.delta, one.accountant, one.bound, one.sampling) for one in finite]
+        _why(f"ε {words_tradeoff.stands(unit, eyes, told)}.")
+    missing: dict[str, dict[str, None]] = {}
+    for point, one in found:
+        if one is None or one.epsilon is None:
+            promise = state.forecast_of(point.spec.canonical(), threads=1).guarantee
+            why = one.reason if one else promise.absent.get(eyes, "") if promise else ""
+            missing.setdefault(why or words_tradeoff.UNPROMISED, {})[view.titles.get(point.name, point.name)] = None
+    for why, titles in missing.items():
+        _why(f"{', '.join(titles)}: {words_tradeoff.no_epsilon(eyes, why)}.")
 
 
 def _bill(points: Sequence[Point], view: View, eyes: str) -> str:
@@ -219,13 +240,20 @@ def _bill(points: Sequence[Point], view: View, eyes: str) -> str:
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
 
 
-def _bought(point: Point, eyes: str) -> str:
+def _answer(point: Point, eyes: str) -> Any:
+    """As the ledger tells it; None where this view does not apply."""
     told = state.forecast_of(point.spec.canonical(), threads=1)
-    one = next((answer for answer in told.answers if answer.view == eyes), None)
+    return next((answer for answer in told.answers if answer.view == eyes), None)
+
+
+def _bought(point: Point, eyes: str) -> str:
+    one = _answer(point, eyes)
     if one is None or one.epsilon is None:
         return "no ε"
-    side = "leaking" if one.epsilon > words.VACUOUS else "private"
-    return f'<b class="ll-{side}">ε {words.epsilon(one.epsilon)}</b>'
+    value = f"ε {words.epsilon(one.epsilon)}"
+    if one.epsilon > words.VACUOUS:
+        return f'<b class="ll-leaking">{value}</b> <small>{words_tradeoff.NOTHING_SAID}</small>'
+    return f'<b class="ll-private">{value}</b>'
 
 
 def _frontiers(found: Sequence[Frontier], going: bool, several_steps: bool) -> None:
@@ -234,9 +262,10 @@ def _frontiers(found: Sequence[Frontier], going: bool, several_steps: bool) -> N
         if len(found) > 1:
             st.html(f'<h2 class="ll-title">{html.escape(words_tradeoff.UNITS[one.unit])}</h2>')
         _frontier(one, up, going)
-        if known := [result for spot in one.spots if (result := spot.dearest(one.view))]:
-            terms = words_tradeoff.all_terms(known, one.view)
-            _said("note", f"ε {terms}. {words_tradeoff.bands(one.spots, several_steps)}")
+        known = [result for spot in one.spots if (result := spot.dearest(one.view))]
+        terms = f"ε {words_tradeoff.all_terms(known, one.view)}." if known else ""
+        if note := " ".join(filter(None, [terms, words_tradeoff.bands(one.spots, several_steps)])):
+            _said("note", note)
     if len(found) > 1:
         _said("note", words_tradeoff.APART)
 
@@ -249,18 +278,19 @@ def _frontier(one: Frontier, up: tuple[float, float], going: bool) -> None:
     with st.container(horizontal=True, key=f"tradeoff-charts-{one.unit}"):
         for each in _panels(one, up):
             _chart(each, one, going)
-    for reason, titles in tradeoff_cells.absent(one).items():
-        _why(f"{', '.join(titles)}: no ε {words.SEEN_BY[one.view]}, because {reason}.")
+    for said in tradeoff_cells.absent(one):
+        _why(said)
 
 
-def _panels(one: Frontier, up: tuple[float, float]) -> list[Panel[Any]]:
-    """The two charts of one unit; by ε only where anything has one."""
+def _panels(one: Frontier, up: tuple[float, float], several: bool = False) -> list[Panel[Any]]:
+    """The two charts of one unit; by ε only where anything has one. Of `several` units each is named."""
+    of = f", {words.PER[one.unit]}" if several else ""
     noise = Panel[Any](
-        f"tradeoff-noise-{one.unit}", words_tradeoff.BY_NOISE, (), lambda events: None,
+        f"tradeoff-noise-{one.unit}", f"{words_tradeoff.BY_NOISE}{of}", (), lambda events: None,
         lambda found, dark: panel.by_noise(one, up, dark), lambda found: panel.tell_noise(one),
     )  # fmt: skip
     price = Panel[Any](
-        f"tradeoff-epsilon-{one.unit}", words_tradeoff.BY_EPSILON, (), lambda events: None,
+        f"tradeoff-epsilon-{one.unit}", f"{words_tradeoff.BY_EPSILON}{of}", (), lambda events: None,
         lambda found, dark: panel.by_epsilon(one, up, dark), lambda found: panel.tell_epsilon(one),
     )  # fmt: skip
     return [noise, price] if one.finite else [noise]

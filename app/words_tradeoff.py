@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from app import words
 from app.words_runs import runs
+from engine.billing import each
+from engine.frontier import common
 
 if TYPE_CHECKING:
     from engine.frontier import Result, Spot
 
+# adjacency, δ, accountant, bound and sampling
+Stand = tuple[str | None, float | None, str | None, str | None, str | None]
 PROMISE = "How much accuracy does each protection cost, and what does it buy?"
 
 # --- the question ------------------------------------------------------------------------------------------
@@ -30,7 +34,7 @@ ASK, OF_OWN, OF_PAPER = "Ask", "your own", "a paper's table"
 ROW, SCALE, READING = "row", "size", "the paper is read"
 SCALES = {"quick": "small enough for this machine", "paper": "as in the paper, which takes days"}
 IN_PAPER = "in the paper"
-RANKS = "The paper's order, and ours"
+RANKS = "The paper's order, and ours, by the accuracy of the shared model"
 RUN, RUN_REST, ALL_KNOWN = "Start {many}", "Start the other {many}", "Everything is known"
 MEND = "First mend what is marked above."
 LAST_GOOD = "The question on the left cannot be asked yet. This is the last one that could."
@@ -58,7 +62,10 @@ WAITING = "No point is known yet."
 BUYS = "What each noise would buy, known before anything runs: ε {per}, {seen}, first seed; lower is more private."
 NONE_SHOWN = "No method here has a finite ε in this view."
 UNPROMISED = "nothing is promised in this view"
-ZERO = "nothing is learnt (ε = 0), and a log axis cannot show that"
+ZERO = "ε = 0 {seen}, for nothing is learnt; a log axis cannot show that"
+READ_AS = "Read as {numbers}. A decimal has a point: 0.5."
+MORE_TOLD = "{many} more settings of this link cannot be meant."
+NOTHING_SAID = "says nothing"  # beside an ε so large
 CHOOSE = "Click a point, or choose a line of the table, to open its runs in the Lab."
 OPEN = "Open in the Lab"
 TABLE, TABLE_ALT = "Every point", "Accuracy and ε of every method at every noise"
@@ -116,10 +123,28 @@ def noise(value: float | None) -> str:
     return "no noise" if value is None else f"noise {value:g}"
 
 
+def at(method: str, value: float | None) -> str:
+    return f"{method} at {noise(value)}"
+
+
+def read_as(numbers: Sequence[float]) -> str:
+    return READ_AS.format(numbers=_and([f"{one:g}" for one in numbers]))
+
+
+def absent(spot: Spot, view: str) -> str:
+    """Why a point has no place by ε."""
+    if spot.epsilon.get(view) == 0:
+        return ZERO.format(seen=words.SEEN_BY[view])
+    return no_epsilon(view, spot.why.get(view) or UNPROMISED)
+
+
+def no_epsilon(view: str, why: str) -> str:
+    return f"no ε {words.SEEN_BY[view]}, because {why}"
+
+
 def scores(spot: Spot, own: bool) -> str:
     """`70.6 % (69.9 to 71.4 over 3 seeds)`"""
-    found = spot.scores(own)
-    mean = words.percent(sum(found) / len(found))
+    found, mean = spot.scores(own), words.percent(spot.score(own))
     if len(found) == 1:
         return f"{mean} (one seed)"
     return f"{mean} ({100 * min(found):.1f} to {100 * max(found):.1f} over {len(found)} seeds)"
@@ -142,16 +167,19 @@ def terms(one: Result, view: str) -> str:
 
 
 def all_terms(found: Sequence[Result], view: str) -> str:
-    """What all points of a picture stand on; where they differ, everything that occurs."""
+    """What all points of a picture stand on."""
+    told = [
+        (one.adjacency, one.delta, one.accountant.get(view), one.bound.get(view), one.sampling.get(view))
+        for one in found
+    ]
+    return stands(found[0].unit or "user", view, told)
 
-    def every(values: Sequence[str | None]) -> str:
-        return " or ".join(dict.fromkeys(value for value in values if value))
 
-    return words.terms(
-        found[0].unit or "user", view, every([one.adjacency for one in found]), found[0].delta or 0.0,
-        every([one.accountant.get(view) for one in found]), every([one.bound.get(view) for one in found]),
-        every([one.sampling.get(view) for one in found]),
-    )  # fmt: skip
+def stands(unit: str, view: str, told: Sequence[Stand]) -> str:
+    """What several ε stand on; where they differ, everything that occurs."""
+    adjacencies, deltas, accountants, bounds, samplings = zip(*told, strict=True)
+    delta = max(value or 0.0 for value in deltas)
+    return words.terms(unit, view, each(adjacencies), delta, each(accountants), each(bounds), each(samplings))
 
 
 def point(title: str, spot: Spot, own: bool) -> str:
@@ -178,7 +206,7 @@ def verdict(lines: Mapping[str, Sequence[Spot]], plain: Spot | None, view: str, 
     there = _ranked(lines, at, own)
     said = [_compared(there[:2], at, own)]
     if plain:
-        said.append(f"Without protection it would be {words.percent(_mean(plain, own))}.")
+        said.append(f"Without protection it would be {words.percent(plain.score(own))}.")
     said.append(_prices(there, view))
     said.append(_elsewhere(lines, levels, own))
     return " ".join(filter(None, said))
@@ -192,34 +220,36 @@ def _shared(lines: Mapping[str, Sequence[Spot]]) -> list[float]:
 
 def _ranked(lines: Mapping[str, Sequence[Spot]], at: float, own: bool) -> list[tuple[str, Spot]]:
     there = [(title, spot) for title, spots in lines.items() for spot in spots if spot.noise == at]
-    return sorted(there, key=lambda pair: -_mean(pair[1], own))
+    return sorted(there, key=lambda pair: -pair[1].score(own))
 
 
 def _compared(two: Sequence[tuple[str, Spot]], at: float, own: bool) -> str:
     (first, best), (second, other) = two
-    values = _mean(best, own), _mean(other, own)
+    values = best.score(own), other.score(own)
     reach = f"At noise {at:g}, {first} reaches {words.percent(values[0])}, {second} {words.percent(values[1])}"
     if min(best.seeds, other.seeds) < 2:
         return f"{reach}: with one seed nobody can tell whether that is more than chance."
-    if clear(best, other, own):
-        return f"{reach}: the difference is larger than that between seeds."
-    return f"{reach}: the difference is smaller than that between seeds."
+    more = "larger" if clear(best, other, own) else "not larger"
+    return f"{reach}: the difference is {more} than that between seeds."
 
 
 def clear(best: Spot, other: Spot, own: bool) -> bool:
     """Whether two methods differ by more than the seeds of either do."""
     ranges = [max(one.scores(own)) - min(one.scores(own)) for one in (best, other)]
-    return min(best.seeds, other.seeds) > 1 and _mean(best, own) - _mean(other, own) > max(ranges)
+    return min(best.seeds, other.seeds) > 1 and best.score(own) - other.score(own) > max(ranges)
 
 
 def _prices(there: Sequence[tuple[str, Spot]], view: str) -> str:
-    """The same noise need not buy the same ε."""
-    known = sorted((value, title) for title, spot in there if (value := spot.epsilon.get(view)) is not None)
-    if len(known) < 2 or known[-1][0] < 1.05 * known[0][0]:
+    """The same noise need not buy the same ε; on the seeds that all have, for who takes part differs between them."""
+    seeds = common(spot for _, spot in there)
+    same = [(title, one) for title, spot in there if (on := spot.on(seeds)) and (one := on.dearest(view))]
+    known = sorted(((one.epsilon[view] or 0.0, title, one.accountant.get(view, "")) for title, one in same))
+    if len(known) < 2 or known[-1][0] <= 1.05 * known[0][0]:
         return ""
+    several = len({accountant for _, _, accountant in known}) > 1
     prices: dict[str, list[str]] = {}
-    for value, title in known:
-        prices.setdefault(words.epsilon(value), []).append(title)
+    for value, title, accountant in known:
+        prices.setdefault(f"{words.epsilon(value)}{f' ({accountant})' if several else ''}", []).append(title)
     each = "; ".join(f"ε {price} for {_and(titles)}" for price, titles in prices.items())
     return f"That noise does not buy them the same, {words.SEEN_BY[view]}: {each}."
 
@@ -243,17 +273,15 @@ def _elsewhere(lines: Mapping[str, Sequence[Spot]], levels: Sequence[float], own
     return f"Ahead by more than seeds differ: {said} of {len(levels)} noises."
 
 
-def _mean(spot: Spot, own: bool) -> float:
-    found = spot.scores(own)
-    return sum(found) / len(found)
-
-
 def bands(spots: Sequence[Spot], several: bool) -> str:
     """How the picture is to be read; `several` server steps were tried."""
     many = max((spot.seeds for spot in spots), default=1)
-    band = "Each point is the mean over seeds, its band reaches from the worst to the best, and ε is that of the worst."
+    band = (
+        "Each point is the mean over seeds, its band reaches from the worst to the best, "
+        "and ε is the largest that any seed has."
+    )
     step = (
-        "At each noise a method stands with the server step that did best there: a choice made on test data, "
-        "which no ε counts."
+        "At each noise a method stands with the server step that did best there, on the seeds that all steps have: "
+        "a choice made on test data, which no ε counts."
     )
     return " ".join([*([band] if many > 1 else []), *([step] if several else [])])

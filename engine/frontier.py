@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from statistics import fmean, pstdev
@@ -195,6 +195,14 @@ class Spot:
     def scores(self, own: bool = False) -> tuple[float, ...]:
         return tuple(one.score(own) for one in self.results)
 
+    def score(self, own: bool = False) -> float:
+        return fmean(self.scores(own))
+
+    def on(self, seeds: Container[int]) -> Spot | None:
+        """The same point as these seeds alone tell it."""
+        some = tuple(one for one in self.results if one.point.seed in seeds)
+        return replace(self, results=some) if some else None
+
     def telling(self, view: str) -> Result:
         """The seed that decides what is said of this view: one without a finite ε, else the one with the largest."""
         return max(self.results, key=lambda one: math.inf if (value := one.epsilon.get(view)) is None else value)
@@ -225,14 +233,24 @@ def spots(results: Sequence[Result], own: bool = False) -> tuple[Spot, ...]:
     rows: dict[tuple[str, float | None, float], list[Result]] = {}
     for one in results:
         rows.setdefault((one.point.name, one.point.noise, one.point.step), []).append(one)
-    best: dict[tuple[str, float | None], Spot] = {}
+    tried: dict[tuple[str, float | None], list[Spot]] = {}
     for (method, noise, step), found in rows.items():
-        spot, held = Spot(method, noise, step, tuple(found)), best.get((method, noise))
-        if held is None or _rank(spot, own) > _rank(held, own):
-            best[method, noise] = spot
-    return tuple(best.values())
+        tried.setdefault((method, noise), []).append(Spot(method, noise, step, tuple(found)))
+    return tuple(_best(steps, own) for steps in tried.values())
 
 
-def _rank(spot: Spot, own: bool) -> tuple[int, float]:
-    """A step with more seeds done counts before a better one."""
-    return spot.seeds, fmean(spot.scores(own))
+def common(several: Iterable[Spot]) -> set[int]:
+    """The seeds that all of them have."""
+    held = [{one.point.seed for one in spot.results} for spot in several]
+    return set.intersection(*held) if held else set()
+
+
+def _best(steps: Sequence[Spot], own: bool) -> Spot:
+    """The step with the best mean on the seeds that all of them finished; where there is none, that with most."""
+    seeds = common(steps)
+
+    def rank(spot: Spot) -> tuple[int, float, int]:
+        there = spot.on(seeds) or spot
+        return there.seeds, there.score(own), spot.seeds
+
+    return max(steps, key=rank)

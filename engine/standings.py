@@ -46,12 +46,11 @@ class Order:
         return f"{self._verdict()}{some}: {self._pairs()}. {here}, {there}."
 
     def _verdict(self) -> str:
-        if self.kept < self.pairs:
-            return "The paper's order does not appear"
+        appears = "appears" if self.kept == self.pairs else "does not appear"
         if self.seeds < 2:
-            return "The paper's order appears, on one seed"
-        sure = self.clearly_kept == self.pairs
-        return "The paper's order appears" if sure else "The paper's order appears, partly within the spread"
+            return f"The paper's order {appears}, on one seed"
+        within = self.kept == self.pairs > self.clearly_kept
+        return f"The paper's order {appears}{', partly within the spread' if within else ''}"
 
     def _pairs(self) -> str:
         pairs = f"{self.kept} of {self.pairs} pairs stand as there"
@@ -75,8 +74,9 @@ def order(standings: Sequence[Standing]) -> Order | None:
     if not (pairs and seeds):
         return None
     leads = [lead(one, other, seeds) for one, other in pairs]
-    kept = [gap * (one.reported - other.reported) > 0 for (gap, _), (one, other) in zip(leads, pairs, strict=True)]
-    clear = [len(seeds) > 1 and abs(gap) > spread for gap, spread in leads]
+    apart = [0.0 if abs(gap) < LEVEL else gap for gap, _ in leads]
+    kept = [gap * (one.reported - other.reported) > 0 for gap, (one, other) in zip(apart, pairs, strict=True)]
+    clear = [len(seeds) > 1 and abs(gap) > spread for gap, (_, spread) in zip(apart, leads, strict=True)]
     here = sorted(done, key=lambda one: fmean(one.accuracies[seed] for seed in seeds), reverse=True)
     there = sorted(done, key=lambda one: one.reported, reverse=True)
     rival = next(one for one in here if one is not there[0])

@@ -161,12 +161,6 @@ def cells(table: Table, scale: str, reading: str, rows: Sequence[str] = ()) -> t
     )
 
 
-def points(name: str, scale: str, reading: str, seeds: Sequence[int], rows: Sequence[str] = ()) -> tuple[Point, ...]:
-    """A whole table as a frontier has it: each point a run, the first seed of everything before the second."""
-    found = cells(table(name), scale, reading, rows)
-    return tuple(cell.point(seed) for seed in seeds for cell in found)
-
-
 # --- reading the file --------------------------------------------------------------------------------------
 
 

@@ -104,8 +104,9 @@ def heading(body: Mapping[str, Any]) -> list[str]:
         f"Table {body['table']} of {body['source']}: {body['title']}",
         f"Reading {body['words']}. {body['scale'].capitalize()} scale, {seeds}. {body['settings']}",
         "Accuracy of the global model after the last round, mean ± spread over the seeds.",
-        f"ε in the {body['view']} view: {terms(told, body['seeds'])}.",
     ]
+    if told:
+        said.append(f"ε in the {body['view']} view: {terms(told, body['seeds'])}.")
     if many := body["failed"]:
         said.append(f"{many} run{'s' * (many > 1)} did not finish.")
     return said

@@ -57,7 +57,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
 }
 FOR_APP = {
     "spec", "events", "registry", "forecast", "frontier", "report", "runs", "doctor", "errors", "part", "environment",
-    "tables", "standings",
+    "tables", "standings", "billing",
 }  # fmt: skip
 LAZY = {"torchvision", "lpips"}  # engine: inside a function only
 # none of them loads torch

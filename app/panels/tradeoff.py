@@ -128,7 +128,7 @@ def _traces(found: Frontier, across: Callable[[Spot], float | None], dark: bool)
 def _line(one: Line, placed: Sequence[tuple[float, Spot]], found: Frontier, dark: bool) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "lines+markers", "name": one.title,
-        "x": [x for x, _ in placed], "y": [_mean(spot, found.own) for _, spot in placed],
+        "x": [x for x, _ in placed], "y": [100 * spot.score(found.own) for _, spot in placed],
         **one.look(dark),
         "text": [hover(one, spot, found) for _, spot in placed],
         "hovertemplate": "%{text}<extra></extra>",
@@ -166,7 +166,7 @@ def _reference(drawn: go.Figure, found: Frontier, dark: bool) -> None:
     for one in found.plain:
         for spot in one.spots:
             values = [100 * value for value in spot.scores(found.own)]
-            mean = sum(values) / len(values)
+            mean = 100 * spot.score(found.own)
             if len(values) > 1:
                 drawn.add_hrect(min(values), max(values), fillcolor=theme.LEAKING[side], opacity=0.14, line_width=0)
             drawn.add_hline(
@@ -239,11 +239,6 @@ def _clear(colour: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity})"
 
 
-def _mean(spot: Spot, own: bool) -> float:
-    found = spot.scores(own)
-    return 100 * sum(found) / len(found)
-
-
 # --- in words ----------------------------------------------------------------------------------------------
 
 
@@ -273,4 +268,4 @@ def _noise(spot: Spot) -> str:
 
 
 def _percent(spot: Spot, own: bool) -> str:
-    return words.percent(_mean(spot, own) / 100)
+    return words.percent(spot.score(own))

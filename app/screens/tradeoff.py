@@ -38,7 +38,8 @@ def page() -> None:
         with left:
             ask.broken() if kitchen.ready() else ask.getting_ready()
         with right:
-            _example()
+            if not state.in_address():
+                _example()
         return
     _arrive()
     state.sign("tradeoff", tradeoff.link(tradeoff_orders.asked()))
@@ -48,6 +49,8 @@ def page() -> None:
     with right:
         if view:
             tradeoff_watch.show(view)
+        else:
+            _example()
     with left:
         tradeoff_ask.before()
     charts.listen_for_saves()
@@ -58,15 +61,14 @@ def _arrive() -> None:
     if (params := state.news("tradeoff")) is None:
         return
     found, told = tradeoff.read_link(params, tradeoff_orders.asked())
-    state.remember("tradeoff", found)
-    state.remember("tradeoff-told", told)
+    tradeoff_orders.arrive(found, told)
 
 
 def _view() -> View | None:
     """What is asked; while that cannot be asked, the last that could."""
     asked = tradeoff_orders.asked()
     try:
-        found = View(asked, tradeoff.laid_out(asked), tradeoff.titles())
+        found = View(asked, tradeoff_orders.laid_out(), tradeoff.titles())
     except LeakLensError:
         last: View | None = state.recall("tradeoff-view")
         return replace(last, stale=True) if last else None
@@ -76,7 +78,7 @@ def _view() -> View | None:
 
 def _example() -> None:
     """The stored frontier: it needs no engine."""
-    if not state.in_address() and (ship := frontiergallery.frontier()):
+    if ship := frontiergallery.frontier():
         tradeoff_watch.show(View(tradeoff.Tradeoff(), (), ship.titles, live=False))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from engine.runs.holder import Holder
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 ENDINGS: Mapping[str, Status] = {"finished": "finished", "failed": "failed", "cancelled": "cancelled"}
 
+AT_ONCE = 500  # SQLite takes a thousand or more
 LET_GO: set[str] = set()  # tokens of leases that this process no longer holds, though a full disk could not be told
 
 # Of an event that cannot be read only itself is lost: json_extract would fail the whole question.
@@ -98,6 +99,16 @@ class Standing:
 def standing(connection: sqlite3.Connection, run: str) -> Standing | None:
     row = connection.execute(f"{SELECT} WHERE r.id = ?", (run,)).fetchone()
     return None if row is None else Standing(row, held(row))
+
+
+def standings_of(connection: sqlite3.Connection, runs: Sequence[str]) -> list[Standing]:
+    """Those of these runs that are known, many of them at a time."""
+    found = []
+    for start in range(0, len(runs), AT_ONCE):
+        some = runs[start : start + AT_ONCE]
+        places = ",".join("?" * len(some))
+        found += connection.execute(f"{SELECT} WHERE r.id IN ({places})", some).fetchall()
+    return [Standing(row, held(row)) for row in found]
 
 
 def standings(connection: sqlite3.Connection) -> list[Standing]:

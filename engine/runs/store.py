@@ -18,7 +18,7 @@ from engine.runs.database import Database, damaged
 from engine.runs.holder import Holder
 from engine.runs.home import Home, safe, size
 from engine.runs.leases import Lease
-from engine.runs.standing import LET_GO, Listed, Standing, Status, mapping, standing, standings
+from engine.runs.standing import LET_GO, Listed, Standing, Status, mapping, standing, standings, standings_of
 from engine.runs.turns import in_turn
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ class Store:
     def statuses(self, runs: Iterable[str]) -> dict[str, Status]:
         """How several runs stand, all at the same moment; those that are unknown are left out."""
         with self._database.read() as connection:
-            found = {run: standing(connection, run) for run in runs}
-        return {run: one.status for run, one in found.items() if one and not one.removed}
+            return {str(one.row["id"]): one.status for one in standings_of(connection, list(runs)) if not one.removed}
 
     def run(self, run: str) -> Listed:
         """One run as the list shows it."""

@@ -102,7 +102,7 @@ def test_a_link_may_hold_a_table_of_a_paper() -> None:
     whole = asked(table="1/cifar10/quick/released", seeds=2, eyes="server")
     assert tradeoff.read_link(tradeoff.link(whole), tradeoff.usual()) == (whole, [])
     assert tradeoff.command(whole) == (
-        "python3 -m engine table 1 --rows cifar10 --scale quick --reading released --seeds 2"
+        "python3 -m engine table 1 --rows cifar10 --scale quick --reading released --seeds 2 --view server"
     )
     told = parser().parse_args(shlex.split(tradeoff.command(whole))[3:])
     cells = chosen(told)

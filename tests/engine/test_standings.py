@@ -24,7 +24,7 @@ def test_the_paper_s_order_appears_only_where_every_pair_keeps_it() -> None:
     assert same.words().startswith("The paper's order appears, on one seed: 3 of 3 pairs stand as there. ")
     turned = told(a=(0.1, 0.5), b=(0.3, 0.6), c=(0.2, 0.7))
     assert (turned.kept, turned.first, turned.champion, turned.rival) == (2, "b", "c", "b")
-    assert "does not appear: 2 of 3 pairs" in turned.words()
+    assert "does not appear, on one seed: 2 of 3 pairs" in turned.words()
     assert "c is 10.0 points behind b, in the paper 10.0 before b." in turned.words()
 
 

@@ -14,7 +14,7 @@ from engine.asking import read_spec
 from engine.commands import parser
 from engine.errors import Damaged, MissingData, UnknownName
 from engine.spec import RunSpec
-from engine.tables import READINGS, SCALES, cells, names, points, preset, table
+from engine.tables import READINGS, SCALES, cells, names, preset, table
 from tests.engine.asked import ask
 
 FILE = tables.FILES / "fedceo.toml"
@@ -84,13 +84,13 @@ def test_no_two_cells_of_a_table_ask_the_same() -> None:
     for number in tables.tables():
         for reading in READINGS:
             for scale in SCALES:
-                found = points(number, scale, reading, (0, 1))
-                assert len({point.id for point in found}) == len(found) == 2 * len({p.id for p in found if p.seed == 0})
-                assert {point.seed for point in found[: len(found) // 2]} == {0}
+                found = cells(table(number), scale, reading)
+                assert len({cell.point(seed).id for cell in found for seed in (0, 1)}) == 2 * len(found)
 
 
 def test_two_versions_of_one_method_are_told_apart() -> None:
-    labels = {point.name: point.spec.method.values() for point in points("1", "paper", "written", (0,), ["emnist"])}
+    found = cells(table("1"), "paper", "written", ["emnist"])
+    labels = {cell.label: cell.point(0).spec.method.values() for cell in found}
     assert labels["FedCEO ϑ=1"]["growth"] == 1 and labels["FedCEO ϑ>1"]["growth"] > 1
     assert {"FedCEO ϑ=1", "FedCEO ϑ>1", "UDP-FedAvg", "PPSGD", "CENTAUR"} == labels.keys()
 
