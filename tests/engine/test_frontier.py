@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.errors import BadInput
-from engine.frontier import Grid, Point, Result, points, result, spots
+from engine.frontier import Grid, Point, Result, common, points, result, spots
 from engine.spec import RunSpec
 from tests.engine import small
 
@@ -86,8 +86,25 @@ def test_each_noise_keeps_the_step_that_did_best_over_all_seeds() -> None:
     )  # fmt: skip
     assert (low.noise, low.step) == (0.5, 0.1) and low.mean == pytest.approx(0.65)
     assert low.spread == pytest.approx(0.05) and low.epsilon == {"outsider": 2.0, "server": 10.0}
-    assert (high.step, len(high.accuracies)) == (1.0, 2)  # a step with more seeds done counts before a better one
+    assert (high.step, len(high.accuracies)) == (1.0, 2)  # compared on seed 0, which both have
     assert high.epsilon == {"outsider": None, "server": 10.0}
+
+
+def test_steps_are_compared_on_the_seeds_that_all_of_them_have() -> None:
+    slow = [told(1.0, 0.1, seed, accuracy) for seed, accuracy in enumerate((0.4, 0.4, 0.9))]
+    quick = [told(1.0, 1.0, seed, 0.6) for seed in (0, 1)]  # its third run did not end
+    (best,) = spots([*slow, *quick])
+    assert (best.step, best.seeds, best.score()) == (1.0, 2, pytest.approx(0.6))
+    (most,) = spots([*slow[1:], told(1.0, 1.0, 0, 0.6)])  # no seed in common: more seeds count
+    assert (most.step, most.seeds) == (0.1, 2)
+
+
+def test_some_seeds_of_a_spot() -> None:
+    (one,) = spots([told(1.0, 0.1, 0, 0.4), told(1.0, 0.1, 1, 0.6)])
+    (other,) = spots([told(2.0, 0.1, 1, 0.4), told(2.0, 0.1, 2, 0.6)])
+    assert common([one, other]) == {1} and common([]) == set()
+    part = one.on({1})
+    assert part and (part.seeds, part.score(), part.epsilon["server"]) == (1, 0.6, 10.0) and one.on({5}) is None
 
 
 def test_a_run_that_measured_nothing_is_no_result() -> None:

@@ -18,6 +18,7 @@ from engine.events import KINDS, Cancelled, Event, Failed, Finished, Kept, Round
 from engine.runs import payloads
 from engine.runs.holder import Holder
 from engine.runs.leases import Lease
+from engine.runs.standing import AT_ONCE
 from engine.runs.store import Store
 from tests.engine.runs.test_database import raw
 
@@ -173,6 +174,8 @@ def test_several_are_asked_for_at_once_or_none(store: Store) -> None:
     )
     assert store.queue() == ["two", "one", "three"]
     assert store.statuses(["three", "nobody", "one"]) == {"three": "queued", "one": "queued"}
+    many = [f"run-{number}" for number in range(2 * AT_ONCE)]
+    assert store.statuses([*many, "one"]) == {"one": "queued"}
     with pytest.raises(BadInput):
         store.submit_all({"four": {}, "../five": {}})
     with pytest.raises(UnknownName):
