@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCALES = ("quick", "paper")
 READINGS = ("written", "released")
-FILES = ROOT / "assets" / "tables"
+FILES = ROOT / "assets" / "presets" / "tables"
 
 
 @dataclass(frozen=True, eq=False)
