@@ -26,6 +26,7 @@ class Crew:
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="client", initializer=steady)
+        self._map = self._pool.map if threads > 1 else map  # one alone works where it is called: nothing to hand over
         self._clerk = ThreadPoolExecutor(1, thread_name_prefix="clerk", initializer=steady)
 
     def each(
@@ -33,7 +34,7 @@ class Crew:
     ) -> list[R]:
         """Call `work` for every row, side by side; answers come in the order of the rows."""
         answers: list[R] = []
-        for answer in self._pool.map(work, *columns):
+        for answer in self._map(work, *columns):
             answers.append(answer)
             if tell:
                 tell(len(answers) / len(columns[0]))

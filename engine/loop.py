@@ -176,15 +176,16 @@ def heard(said: Said, judge: Judge) -> Event:
 
 def judge(scene: Stage, crew: Crew, models: Mapping[str, Tensor]) -> ByClass:
     """Accuracy by class of each of these models (clients, ...), on the first test pictures of every class."""
-    most, labels = max(1, JUDGED // scene.world.classes), scene.test_labels
-    places = [torch.nonzero(labels == label).flatten()[:most] for label in range(scene.world.classes)]
-    x = scene.test_x[torch.cat(places)]
+    most, classes = max(1, JUDGED // scene.world.classes), scene.world.classes
+    places = torch.cat([torch.nonzero(scene.test_labels == label).flatten()[:most] for label in range(classes)])
+    x, labels = scene.test_x[places], scene.test_labels[places]
+    sizes = torch.bincount(labels, minlength=classes).tolist()
 
     def one(client: int) -> list[float | None]:
         model = {name: stack[client] for name, stack in models.items()}
         found = torch.cat([scores(scene.world, model, part) for part in x.split(part_size(scene))]).argmax(1)
-        guesses = found.split([len(own) for own in places])
-        return [share(guess == label) for label, guess in enumerate(guesses)]
+        right = torch.bincount(labels[found == labels], minlength=classes).tolist()
+        return [hits / size if size else None for hits, size in zip(right, sizes, strict=True)]
 
     return tuple(zip(*crew.each(one, range(len(next(iter(models.values()))))), strict=True))
 

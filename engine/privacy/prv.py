@@ -60,10 +60,22 @@ def _composed(history: tuple[tuple[float, float, int], ...], delta: float) -> fl
     size = 2 * int(next_fast_len(math.ceil(reach / width) + 1, real=True))  # even, and quick to transform
     domain = prv.Domain(-(size // 2 - 1) * width, size // 2 * width, size)  # zero lies on it
     laws = [prv.PoissonSubsampledGaussianPRV(rate, z) for z, rate, _ in history]
-    parts = [prv.discretize(_truncated(law, reach), domain) for law in laws]
+    parts = [_discretized(_truncated(law, reach), domain) for law in laws]
     counts = [count for _, _, count in history]
     composed = prv.DiscretePRV(_sum([part.pmf for part in parts], counts), domain.shift_right(_shift(parts, counts)))
     return float(composed.compute_epsilon(delta, slack, error)[2])
+
+
+def _discretized(part: Any, domain: Any) -> Any:
+    """As Opacus does it; but where one step ends the next begins, and each edge is asked for once."""
+    from opacus.accountants.analysis import prv
+
+    edges = np.append(domain.ts - domain.dt / 2, domain.t_max + domain.dt / 2)
+    density = np.diff(part.cdf(edges))
+    shift = part.mean() - float(domain.ts @ density)
+    if abs(shift) >= domain.dt / 2:
+        raise RuntimeError("the grid moves the mean by more than half a step")
+    return prv.DiscretePRV(density, domain.shift_right(shift))
 
 
 def _sum(densities: Sequence[Any], counts: Sequence[int]) -> Any:

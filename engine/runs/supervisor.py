@@ -44,6 +44,7 @@ class Task:
     crashes: int = 0
     deadline: float | None = None  # set by a cancel
     beat: float = field(default_factory=time.monotonic)
+    next_look: float = 0.0  # when it is asked again whether anybody wants it
 
 
 class Supervisor:
@@ -201,9 +202,11 @@ class Supervisor:
     def _watch(self, worker: Worker, task: Task) -> None:
         """Cancel what nobody wants any more; show that the rest is still held."""
         now = time.monotonic()
-        if task.deadline is None and self.store.unwanted(task.lease):
-            task.deadline = now + CANCEL_S
-            worker.cancel(task.lease.token)
+        if task.deadline is None and now > task.next_look:
+            task.next_look = now + TICK_S
+            if self.store.unwanted(task.lease):
+                task.deadline = now + CANCEL_S
+                worker.cancel(task.lease.token)
         elif task.deadline is not None and now > task.deadline:
             self._dismiss(worker)
             self.store.append(task.lease, [Cancelled(task.round)])

@@ -26,7 +26,7 @@ from engine.pipes import private_pipes
 from engine.runs import payloads
 from engine.runs.home import Home
 
-GATHER_S = 0.02  # what is told within it leaves together
+GATHER_S = 0.05  # what is told within it leaves together
 TRACE_CHARS = 20_000
 
 
@@ -48,7 +48,7 @@ class Line(NamedTuple):
     """One event on its way out."""
 
     text: str
-    now: bool  # a checkpoint not yet told is work that a crash would lose
+    now: bool  # a checkpoint not yet told is work that a crash would lose; after an end the next run may begin
 
 
 class Wire:
@@ -161,7 +161,7 @@ def _listen(orders: BinaryIO, jobs: SimpleQueue[Job], cancelled: set[str]) -> No
 
 
 def _line(event: Event) -> Line:
-    return Line(json.dumps(encode(event), allow_nan=False), now=isinstance(event, Kept))
+    return Line(json.dumps(encode(event), allow_nan=False), now=isinstance(event, Kept) or event.ends)
 
 
 def _checkpoint(home: Home, job: Job) -> Kept | None:

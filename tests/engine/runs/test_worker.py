@@ -175,9 +175,10 @@ def test_what_is_gathered_leaves_by_itself() -> None:
     assert until(lambda: stream.getvalue() == b"a\nb\nc\n")
 
 
-def test_a_checkpoint_leaves_at_once(job: Job) -> None:
+def test_a_checkpoint_and_the_end_leave_at_once(job: Job) -> None:
     now = [line.now for line in perform(job, set())]
-    assert now == [isinstance(event, Kept) for event in fake.run(job.spec, None)]
+    assert now == [isinstance(event, Kept) or event.ends for event in fake.run(job.spec, None)]
+    assert now[-1] and not all(now)
 
 
 # --- the process -------------------------------------------------------------------------------------------
