@@ -144,7 +144,7 @@ def told(stage: Stage, desks: Sequence[Desk], slot: int, view: View) -> Protocol
     if view == "aggregate":
         return replace(protocol, std=math.hypot(*stds))
     usual = stage.method.protocol(stage.world, seat, "server").std
-    follow = protocol.server_step / stage.world.sampled
+    follow = protocol.server_step / protocol.uploads
     square = stage.method.protocol(stage.world, seat, view).std ** 2 + (stds[slot] ** 2 - usual**2) * follow**2
     return replace(protocol, std=math.sqrt(max(0.0, square)))
 

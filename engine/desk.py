@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from engine.records import Seat, World
 from engine.seeds import Seeds
 
 R = TypeVar("R")
+_here = threading.local()
 Judge = Callable[[Mapping[str, Tensor]], ByClass]  # models (clients, ...) to the accuracy of each, by class
 Said = Event | Callable[[Judge], Event]  # what needs a judge meets one after the round: nothing flows back to a method
 
@@ -26,7 +28,6 @@ class Crew:
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="client", initializer=steady)
-        self._map = self._pool.map if threads > 1 else map  # one alone works where it is called: nothing to hand over
         self._clerk = ThreadPoolExecutor(1, thread_name_prefix="clerk", initializer=steady)
 
     def each(
@@ -34,7 +35,8 @@ class Crew:
     ) -> list[R]:
         """Call `work` for every row, side by side; answers come in the order of the rows."""
         answers: list[R] = []
-        for answer in self._map(work, *columns):
+        alone = self.threads == 1 and getattr(_here, "steady", False)  # then there is nothing to hand over
+        for answer in (map if alone else self._pool.map)(work, *columns):
             answers.append(answer)
             if tell:
                 tell(len(answers) / len(columns[0]))
@@ -56,8 +58,18 @@ class Crew:
 
 def steady() -> None:
     """Settings that hold per thread: one intra-op thread, and denormals as zero (they are fifty times slower)."""
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
+    _settle(1, True)
+
+
+def unsteady(threads: int) -> None:
+    """As a thread of somebody else was before."""
+    _settle(threads, False)
+
+
+def _settle(threads: int, steady: bool) -> None:
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(steady)
+    _here.steady = steady
 
 
 @dataclass

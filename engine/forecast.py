@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,16 +13,16 @@ import torch
 from torch import Tensor
 
 from engine import weights
-from engine.desk import Crew, Desk
 from engine.errors import LeakLensError
 from engine.models import Model
+from engine.pace import seconds
 from engine.part import Problem
 from engine.privacy.ledger import Answer
-from engine.records import Client, Guarantee, Seat
+from engine.records import Guarantee, Seat
 from engine.rounds import WAVE
 from engine.spec import RunSpec
 from engine.stage import Plan, plan
-from engine.training import STACK, scores
+from engine.training import STACK
 
 MEMINFO = Path("/proc/meminfo")
 TESTED = 75  # pictures whose layers a thread holds while it tests: of a hundred, what is not yet let go
@@ -158,44 +156,3 @@ def cliff(outline: Plan) -> Cliff:
         signal = told.bound if told.clip == "whole-update" else told.local.lr * told.bound * told.steps
         ratio = told.std * math.sqrt(many) / signal
     return Cliff(ratio, many, REGION[0] / math.sqrt(many), REGION[1] / math.sqrt(many))
-
-
-_times: dict[str, tuple[float, float]] = {}  # measured once per process
-
-
-def seconds(outline: Plan, threads: int) -> float:
-    """The expected time, from one step and one test batch timed on this machine."""
-    spec, world = outline.spec, outline.world
-    batch = min(spec.batch, max(world.sizes))
-    parts = [spec.method.name, spec.model.name, spec.model.values(), spec.dataset.name, batch]
-    key = json.dumps(parts, sort_keys=True)
-    step, test = _times[key] = _times.get(key) or timed(outline, batch)
-    middle = sorted(range(world.clients), key=lambda client: world.sizes[client])[world.clients // 2]
-    usual = outline.method.protocol(world, Seat(middle, 0, 1, 1, 1, world.sampled), "server")
-    training = world.sampled * outline.method.exchanges(world) * usual.steps * step
-    testing = test * len(outline.test_labels) / 500
-    return outline.last * (training / min(threads, world.sampled) + testing / threads)
-
-
-def timed(outline: Plan, batch: int) -> tuple[float, float]:
-    """Seconds of one client's step, and of testing 500 pictures: the best of three tries."""
-    many = STACK if outline.world.stacked else 1
-    local = replace(outline.world.local, epochs=1, batch=batch)
-    world = replace(outline.world, sizes=(batch,) * max(many, outline.world.clients), local=local)
-    rng = outline.seeds.rng("timing")
-    clients = [
-        Client(place, outline.spec.model.example(world.shape, batch, rng), torch.zeros(batch).long())
-        for place in range(many)
-    ]
-    x = outline.spec.model.example(world.shape, 500, rng)
-    found = []
-    with Crew(1) as crew:
-        desks = [Desk(world, Seat(place, place, 1, 1, 1, many), outline.seeds, crew) for place in range(many)]
-        packets = [outline.method.send(desk.seat, world.weights, outline.method.begin(world)) for desk in desks]
-        for _ in range(3):
-            start = time.perf_counter()
-            outline.method.train_all(clients, packets, [None] * many, desks)
-            middle = time.perf_counter()
-            crew.each(scores, [world], [world.weights], [x])
-            found.append(((middle - start) / many, time.perf_counter() - middle))
-    return min(step for step, _ in found), min(test for _, test in found)

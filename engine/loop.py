@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine import exposing, weights
-from engine.desk import Crew, Judge, Said, steady
+from engine.desk import Crew, Judge, Said, steady, unsteady
 from engine.errors import RunFailed, refusal
 from engine.events import ByClass, Event, Finished, Kept, Measured, Round, Spent, Started, Warned
 from engine.privacy.ledger import Answer, Ledger
@@ -272,8 +272,7 @@ def quiet_torch(device: str) -> Iterator[None]:
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
-        torch.set_flush_denormal(False)
+        unsteady(threads)
 
 
 def found_cuda(device: str) -> bool:

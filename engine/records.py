@@ -128,6 +128,14 @@ class Exposure:
 
 
 @dataclass(frozen=True)
+class Effort:
+    """What the merges of a run do beside adding up: for the expected time."""
+
+    decomposed: float = 0.0  # rows² · columns of complex matrices
+    judged: int = 0  # models
+
+
+@dataclass(frozen=True)
 class Yardstick:
     """What the share of an upload that a guess leaves open is to be compared with."""
 

@@ -51,6 +51,12 @@ def spectra(stack: Tensor, crew: Crew | None = None) -> Tensor:
     return torch.stack(_each(torch.linalg.svdvals, _frequencies(stack)[1], crew))
 
 
+def frequencies(clients: int) -> float:
+    """How many complex matrices that comes to; one whose imaginary part is nothing by nature counts a quarter."""
+    real = 1 if clients % 2 else 2
+    return real / 4 + (clients // 2 + 1 - real)
+
+
 def thinned(values: Tensor) -> tuple[tuple[int, ...], Tensor]:
     """Of spectra (frequencies, ranks) at most so many ranks, from 1: closest at both ends, where they fall fastest."""
     last = values.shape[1] - 1

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SHELVES = ("attacks", "datasets", "methods", "metrics", "models", "partitions")
 # each may import what stands before it
-LADDER = ("spec", "stage", "rounds", "exposing", "forecast", "loop", "breach", "case", "hands", "leak")
+LADDER = ("spec", "stage", "rounds", "exposing", "pace", "forecast", "loop", "breach", "case", "hands", "leak")
 GROUND = (*SHELVES, "privacy")  # these import leaves alone
 # room -> what it may import beside leaves; a module not named here is a leaf
 ROOMS: Mapping[str, tuple[str, ...]] = {

@@ -16,6 +16,7 @@ from engine.records import (
     VIEWS,
     Clear,
     Client,
+    Effort,
     Guarantee,
     Memory,
     Packet,
@@ -37,6 +38,7 @@ class Method(Part):
     """A way to learn together: what the server sends, what a client does and uploads, how the server merges."""
 
     unprotected: ClassVar[str] = "fedavg"  # the method that does the same without protection: what its cost is told by
+    headless: ClassVar[bool] = False  # whether no last layer is shared: the server has no model to publish
 
     # --- who is protected, and what the server begins with
 
@@ -111,6 +113,11 @@ class Method(Part):
         """Rounds after which the state is worth keeping, whatever the schedule (a smoothing, for instance)."""
         del world
         return ()
+
+    def effort(self, world: World, rounds: int) -> Effort:
+        """What so many rounds cost beside training and testing."""
+        del world, rounds
+        return Effort()
 
 
 METHODS: Shelf[Method] = Shelf("engine.methods", "method")

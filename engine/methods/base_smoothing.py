@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -17,8 +17,8 @@ from engine import weights
 from engine.desk import Desk, Judge
 from engine.events import BEFORE_SMOOTHING, Smoothed, Warned
 from engine.methods.base import Noised
-from engine.records import Guarantee, Memory, Packet, Private, Release, Seat, Upload, Weights, World
-from engine.spectrum import roughness, soft, spectra, t_tsvd, thinned
+from engine.records import Effort, Guarantee, Memory, Packet, Private, Release, Seat, Upload, View, Weights, World
+from engine.spectrum import frequencies, roughness, soft, spectra, t_tsvd, thinned
 
 ORDERS = 8  # over so many orders of the clients `averaged` takes the mean
 TOLD = 20  # so many clients of a smoothing are told of
@@ -44,7 +44,7 @@ class Smoothing(Noised):
     unsampled_clients: Literal["slot", "mean", "own"] = Field(
         "slot",
         title="after a smoothing",
-        description="slot: the j-th client starts from slice j; mean: all from the mean; own: each from its own slice.",
+        description="slot: each client starts from a slice, by its number; mean: all from the mean; own: each its own.",
     )
     client_order: Literal["id", "averaged"] = Field(
         "id",
@@ -62,26 +62,35 @@ class Smoothing(Noised):
     def landmarks(self, world: World) -> tuple[int, ...]:
         return tuple(range(self.every, world.rounds + 1, self.every))
 
+    def effort(self, world: World, rounds: int) -> Effort:
+        times, many = rounds // self.every, 1 if self.unsampled_clients == "mean" else world.sampled
+        sides = [sorted((tensor.shape[0], tensor[0].numel())) for tensor in world.weights.values() if tensor.dim() > 1]
+        each = sum(short**2 * long for short, long in sides)
+        return Effort(times * frequencies(many) * each, times * 2 * min(many, TOLD))
+
     # --- slices: what the server gives back after a smoothing
 
     def send(self, seat: Seat, server: Weights, memory: Memory) -> Packet:
-        """The slice of this seat, where the last round smoothed and left one; else the server's model."""
-        own = f"{seat.slot if self.unsampled_clients == 'slot' else seat.client}/"
+        """The slice of this client, where the last round smoothed and left one; else the server's model."""
+        slices = {name.partition("/")[0] for name in memory} - {BEFORE_SMOOTHING}
+        # by its number alone: by its place in the round, who else is there would move the others to other slices,
+        # and an outsider's ε would no longer be that of Poisson sampling
+        mine = seat.client % max(1, len(slices)) if self.unsampled_clients == "slot" else seat.client
+        own = f"{mine}/"
         return {**server, **{name.removeprefix(own): tensor for name, tensor in memory.items() if name.startswith(own)}}
 
     def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
-        mean, _ = super().merge(server, uploads, {}, desk)
         alone = self.unsampled_clients != "mean"
         if not self.smooths(desk.seat.round) or (alone and not uploads):
-            return mean, {}
-        before = {f"{BEFORE_SMOOTHING}/{name}": tensor for name, tensor in mean.items()}
+            return super().merge(server, uploads, {}, desk)[0], {}
         if not alone:  # an empty round as well: left out, it would tell an outsider that nobody came
-            return self.smoothed_mean(mean, desk), before
-        slices = self.smoothed(self.models(server, uploads, memory, desk), uploads, desk)
-        mean = {name: tensor.mean(0) for name, tensor in slices.items()}
+            mean, _ = super().merge(server, uploads, {}, desk)
+            return self.smoothed_mean(mean, desk), unsmoothed(mean)
+        models = self.models(server, uploads, memory, desk)
+        slices = self.smoothed(models, uploads, desk)
         keys = range(len(uploads)) if self.unsampled_clients == "slot" else [upload.client for upload in uploads]
         given = {f"{key}/{name}": tensor[place] for place, key in enumerate(keys) for name, tensor in slices.items()}
-        return mean, before | given
+        return mean_of(slices), unsmoothed(mean_of(models)) | given
 
     def smoothed_mean(self, mean: Weights, desk: Desk) -> dict[str, Tensor]:
         """The mean of the smoothed slices is the smoothed mean: no upload has to be seen by itself."""
@@ -134,12 +143,13 @@ class Smoothing(Noised):
         if not gone:
             return
         largest = min(max(float(spectra(models[name][order]).max()) for order in orders) for name in gone)
-        least = self.smoothing * threshold / largest
-        whole = "the whole model" if len(gone) == len(models) else ", ".join(gone)
+        least = 1.005 * self.smoothing * threshold / largest  # three digits must not round it down
+        whole = "the whole model" if len(gone) == len(slices) else ", ".join(gone)
+        fewer = "" if self.layers == 1 else ", or fewer layers"
         desk.say(
             Warned(
                 f"the threshold {threshold:.3g} of this smoothing erased {whole}",
-                f"A smoothing above {least:.3g} keeps something of it; so does a lower growth, or fewer layers",
+                f"A smoothing above {least:.3g} keeps something of it; so does a lower growth{fewer}",
                 desk.seat.round,
             )
         )
@@ -158,6 +168,16 @@ class Smoothing(Noised):
         alone = self.unsampled_clients != "mean"  # then the server has to see every upload by itself
         return tuple(one for one in told if not (alone and one.view == "aggregate"))
 
+    def noised_protocol(
+        self, world: World, seat: Seat, view: View, clip: str, std: Callable[[int], float]
+    ) -> dict[str, Any]:
+        """After a smoothing a participant is given one slice, an outsider the mean of the slices of all who came."""
+        told = super().noised_protocol(world, seat, view, clip, std)
+        if self.unsampled_clients == "mean" or view in ("server", "aggregate") or not self.smooths(seat.round):
+            return told
+        many = 1 if view == "client" and self.unsampled_clients == "slot" else seat.cohort
+        return told | {"uploads": many, "std": std(seat.cohort) * self.server_step / math.sqrt(many)}
+
     def guarantee(self, world: World) -> Guarantee:
         told = super().guarantee(world)
         if self.unsampled_clients == "mean":
@@ -165,6 +185,15 @@ class Smoothing(Noised):
         return replace(
             told, absent={"aggregate": "the server smooths the clients' models, so it has to see each of them"}
         )
+
+
+def mean_of(stacks: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: stack.mean(0) for name, stack in stacks.items()}
+
+
+def unsmoothed(mean: Weights) -> dict[str, Tensor]:
+    """What would have become the model, for the judge alone."""
+    return {f"{BEFORE_SMOOTHING}/{name}": tensor for name, tensor in mean.items()}
 
 
 # --- the event, told after the round: only then is there a judge, and only where somebody listens

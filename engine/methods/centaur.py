@@ -6,6 +6,7 @@ Paper → here:  B → the shared layers,  w_k → private,  σ_g → noise,  ζ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -21,6 +22,8 @@ from engine.training import Extra
 @METHODS.add("centaur", title="CENTAUR", source="Shen et al., ICLR 2023")
 class Centaur(Personal):
     """Each client keeps its last layer to itself; only what lies below is learnt together."""
+
+    headless: ClassVar[bool] = True
 
     head_epochs: int = Field(
         15, ge=1, le=1000, title="head epochs", description="Epochs in which a client trains its own last layer alone."

@@ -4,8 +4,9 @@ Paper → here:  σ_g → noise,  C → clip (per example),  λ → smoothing,  
 
 The algorithm as written protects a whole client by noise on its update: that is `fedceo`. The code protects one
 picture by noise on every local step, and neither clips an update nor scales it by η: without the smoothing it is
-`dp-fedavg`. The two promise different things, so their ε are never compared. After a smoothing every client starts from
-its own slice, as in the code.
+`dp-fedavg`. The two promise different things, so their ε are never compared. As in the code, whoever took part in a
+smoothing and in the round after it starts from its own slice. The code gives all others the model they had last,
+however old; here they start from the mean.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ class Example:
     made: str  # the day, as 2025-12-31
     seconds: float  # of all its runs, one after another
     titles: Mapping[str, str]  # of the methods
+    headless: tuple[str, ...]  # those without a last layer that is shared
     results: tuple[Result, ...]
 
 
@@ -69,7 +70,7 @@ def read(path: Path) -> Example:
             raise NewerVersion(f"gallery: {path.name}: was made by a newer LeakLens", "Update this one")
         found = tuple(_result(one, body["terms"]) for one in body["points"])
         seconds = sum(float(one["seconds"]) for one in body["points"])
-        return Example(str(body["made"]), seconds, dict(body["titles"]), found)
+        return Example(str(body["made"]), seconds, dict(body["titles"]), tuple(body["headless"]), found)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise Damaged(f"gallery: {path.name}: cannot be read: {error}", AGAIN) from None
 
@@ -116,8 +117,11 @@ def make(threads: int) -> list[dict[str, Any]]:
         where = {"id": point.id, "method": point.method, "noise": point.noise, "step": point.step, "seed": point.seed}
         cells.append({**where, **{name: _short(told[name]) for name in OWN}, "terms": terms.index(shared)})
         rows.append({"name": NAME, **where, "accuracy": told["accuracy"], "seconds": told["seconds"]})
-    titles = {point.method: type(point.spec.method).title for point in todo}
-    head = {"format": FORMAT, "made": date.today().isoformat(), "titles": titles, "terms": terms}
+    methods = {point.method: type(point.spec.method) for point in todo}
+    titles = {name: method.title for name, method in methods.items()}
+    headless = [name for name, method in methods.items() if method.headless]
+    made = date.today().isoformat()
+    head = {"format": FORMAT, "made": made, "titles": titles, "headless": headless, "terms": terms}
     _write("\n".join(_lines(head, cells)))
     return rows
 

@@ -199,6 +199,20 @@ def test_the_time_it_takes_grows_with_the_work() -> None:
     assert many == pytest.approx(50 * one)  # timed once on this machine
 
 
+@pytest.mark.parametrize(
+    ("little", "much"),
+    [
+        ({"name": "centaur", "head-epochs": 1}, {"name": "centaur", "head-epochs": 30}),
+        ({"name": "fedceo", "every": 50}, {"name": "fedceo", "every": 1}),
+        ({"name": "fedceo", "every": 1, "unsampled-clients": "mean"}, {"name": "fedceo", "every": 1}),
+    ],
+    ids=["last layers of their own", "smoothings", "slices"],
+)
+def test_what_is_done_beside_training_takes_its_time(little: dict[str, Any], much: dict[str, Any]) -> None:
+    one, many = (forecast(tiny(method=method, rounds=40)).seconds for method in (little, much))
+    assert one is not None and many is not None and many > 1.3 * one
+
+
 def test_a_run_that_outgrows_the_memory_is_warned_of_and_not_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = tiny(method="udp-fedavg", clients=1000, sampling="all", sampled=1000)
     assert forecast(spec).problems == ()
