@@ -176,3 +176,19 @@ def test_the_ledger_of_a_plan_is_the_sum_of_its_rounds() -> None:
     assert outline.ledger(3).answers() == ledger.answers()
     louder = METHODS["udp-fedavg"](noise=2.0)  # type: ignore[call-arg]
     assert outline.ledger(3, louder).answer("server").epsilon < ledger.answer("server").epsilon  # type: ignore[operator]
+
+
+def test_the_same_data_dealt_the_same_way_are_dealt_once() -> None:
+    one, other = (stage(tiny(method=method)) for method in ("fedavg", {"name": "udp-fedavg", "noise": 3.0}))
+    assert one.clients is other.clients and one.test_x is other.test_x
+    for change in ({"seed": 4}, {"clients": 41}, {"partition": "shards"}, {"dataset": {"name": "mnist"}},
+                   {"dataset": {"name": "fashion-mnist", "normalise": False}}):  # fmt: skip
+        assert stage(tiny(**change)).clients is not one.clients
+    again = stage(tiny())  # what was dealt in between is forgotten, and comes out the same
+    assert again.clients is not one.clients
+    assert all(torch.equal(mine.x, its.x) for mine, its in zip(again.clients, one.clients, strict=True))
+
+
+def test_what_is_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.stage.SMALL", 0)
+    assert stage(tiny(seed=77)).clients is not stage(tiny(seed=77)).clients
