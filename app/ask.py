@@ -87,7 +87,7 @@ def _protection() -> None:
             '<p class="ll-said"><b class="ll-leaking">Nothing is protected</b> by this method: it has no noise.</p>'
         )
         return
-    who = "each client" if question.spec_unit(settings) == "user" else "each picture"
+    who = "each client" if question.spec_unit(settings) == "user" else "each record"
     state.remember("w:protect", chosen())
     st.segmented_control(
         f"protect {who}", (BY_NOISE, BY_EPSILON, NONE), key="w:protect", on_change=_protect, required=True

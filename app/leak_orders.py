@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from app import classroom, leaks, question, state, words_leak
+from app import classroom, leaks, orders, question, state, words, words_leak
 from app.leaks import Asked, Leak
 from engine.errors import BadInput, LeakLensError
 from engine.runs import leakgallery
@@ -106,19 +106,17 @@ def within_caps(together: Sequence[str], more: int, busy: tuple[str, str]) -> No
 
 def cancel() -> None:
     """Stop what this grid still waits for; what others watch goes on."""
-    if shared := stopped(leaks.cells(leak())):
-        state.remember("leak-told", [f"Somebody else watches {words_leak.count(shared)} of these: they go on."])
+    try:
+        if kept := stopped(leaks.cells(leak())):
+            state.remember("leak-told", [words.shared(kept, "attacks")])
+    except LeakLensError as error:
+        fault(error)
     state.again()
 
 
 def stopped(asked: Sequence[Asked]) -> int:
-    """Cancel what still waits or runs; how many go on because somebody else watches them."""
-    waiting = [one.id for one in asked if one.id and status(one.id) in ("queued", "running")]
-    shared = [run for run in waiting if state.others_watching(run)]
-    for run in waiting:
-        if run not in shared:
-            state.attempt(lambda run=run: state.store().cancel(run))
-    return len(shared)
+    """Cancel what still waits or runs; how many go on because they are somebody else's."""
+    return orders.stop([one.id for one in asked if one.id and status(one.id) in ("queued", "running")])
 
 
 # --- pictures of one's own ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import leak_cells, leak_orders, leaks, state, words_leak, words_leak_more
+from app import leak_cells, leak_orders, leaks, notes, state, words, words_leak, words_leak_more
 from app.leak_cells import Cell
 from app.leaks import Asked, Leak
 from engine.errors import LeakLensError
@@ -48,9 +48,11 @@ def ask(name: str, asked: Sequence[Asked]) -> None:
 
 def stop(name: str, asked: Sequence[Asked]) -> None:
     """Cancel what this series still waits for; what others watch goes on."""
-    shared = leak_orders.stopped(asked)
-    told = words_leak_more.WATCHED.format(many=words_leak.count(shared)) if shared else ""
-    state.remember(f"{name}-trouble", told)
+    try:
+        kept = leak_orders.stopped(asked)
+        state.remember(f"{name}-trouble", words.shared(kept, "attacks") if kept else "")
+    except LeakLensError as error:
+        state.remember(f"{name}-trouble", str(error))
     state.again()
 
 
@@ -67,7 +69,7 @@ def followed(draw: Callable[[], Sequence[Cell]], moving: bool) -> None:
         if not any(cell.moving for cell in draw()):
             state.again()
 
-    st.fragment(once, run_every=POLL_S)()
+    st.fragment(notes.guarded(once), run_every=POLL_S)()
 
 
 def bar(name: str, asked: Sequence[Asked], cells: Sequence[Cell], label: Callable[[int, int], str]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app import charts, leak_cells, leak_grid, leak_orders, leak_series, leaks, state, words, words_leak
+from app import charts, leak_cells, leak_grid, leak_orders, leak_series, leaks, notes, state, words, words_leak
 from app.leak_cells import Cell, Told
 from app.leak_grid import Head, Sheet
 from app.leaks import Asked, Column
@@ -51,7 +51,7 @@ def panel() -> None:
     cells = read(view.asked)
     moving = any(cell.moving for cell in cells)
     if moving:
-        st.fragment(_drawn, run_every=POLL_S)(view, moving)
+        st.fragment(notes.guarded(_drawn), run_every=POLL_S)(view, moving)
     else:
         _drawn(view, moving)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import card, charts, compare, leaks, orders, question, state, tradeoff, words, words_tradeoff
+from app import card, charts, compare, leaks, notes, orders, question, state, tradeoff, words, words_tradeoff
 from app.panels import accuracy, classes, epsilon, smoothing, smoothness, spectrum
 from app.panels.base import Panel, Track
 from app.shown import ENDED, Shown, find, tracks_of
@@ -28,7 +28,7 @@ def panel() -> None:
     shown = [find(run) for run in (*state.linked("run"), *state.linked("twin"))]
     moving = any(one and one.status not in ENDED for one in shown)
     if moving:
-        st.fragment(_drawn, run_every=POLL_S)(moving)
+        st.fragment(notes.guarded(_drawn), run_every=POLL_S)(moving)
     else:
         _drawn(moving)
 
@@ -184,12 +184,12 @@ def _steps(main: Shown) -> None:
 
 
 def _elsewhere(main: Shown, text: bool) -> None:
-    """The same question on another screen."""
+    """The question in the form under several methods; what the server sees of the run that is shown."""
     if st.button(words_tradeoff.FROM_LAB, key="to-tradeoff", help=words_tradeoff.FROM_LAB_HELP):
-        st.switch_page("screens/tradeoff.py", query_params=tradeoff.of_run(main.spec))
+        state.leave("tradeoff", tradeoff.of_run(state.settings() or main.spec))
     said = words.SERVER_SEES_TEXT if text else words.SERVER_SEES
     if st.button("What does the server see?", key="to-leak", help=said, disabled=text):
-        st.switch_page("screens/leak.py", query_params=leaks.of_run(main.spec))
+        state.leave("leak", leaks.of_run(main.spec))
 
 
 def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app import classroom, question, state
+from app import classroom, question, state, words
 from engine.errors import LeakLensError
 from engine.runs.gallery import Example
 from engine.spec import RunSpec
@@ -77,24 +77,38 @@ def unpin(run_id: str) -> None:
 
 
 def cancel() -> None:
-    """Stop what this page asked for; what others watch goes on."""
-    shared = 0
-    for one in (*state.linked("run"), *state.linked("twin")):
-        if state.others_watching(one):
-            shared += 1
-        else:
-            state.attempt(lambda one=one: state.store().cancel(one))
-    if shared:
-        state.remember("told", ["Somebody else watches this run too: it goes on. You may leave the page."])
+    """Stop what this page shows; what is somebody else's goes on."""
+    try:
+        kept = stop((*state.linked("run"), *state.linked("twin")))
+        state.remember("told", [words.shared(kept, "runs")] if kept else [])
+    except LeakLensError as error:
+        state.remember("trouble", str(error))
     state.again()
+
+
+def stop(runs: Sequence[str]) -> int:
+    """Cancel those that nobody else watches and, in class mode, nobody else asked for; how many go on."""
+    known = state.store().statuses(runs)
+    alive = [run for run, status in known.items() if status in ("queued", "running")]
+    kept = {run for run in alive if state.others_watching(run)}
+    if classroom.class_mode():
+        rows = state.store().runs()
+        kept |= {row.id for row in rows if row.id in alive and row.options.get("visitor") != state.visitor()}
+    for run in alive:
+        if run not in kept:
+            state.attempt(lambda run=run: state.store().cancel(run))
+    return len(kept)
 
 
 def go_on() -> None:
     """What was interrupted or cancelled, from where it stopped."""
-    for one in (*state.linked("run"), *state.linked("twin")):
-        found = state.read(one)
-        if found and found[0].status in ("interrupted", "cancelled", "failed"):
-            state.attempt(lambda found=found: state.store().submit(found[0].id, found[0].spec, found[0].options))
+    try:
+        for one in (*state.linked("run"), *state.linked("twin")):
+            found = state.read(one)
+            if found and found[0].status in ("interrupted", "cancelled", "failed"):
+                state.store().submit(found[0].id, found[0].spec, found[0].options)
+    except LeakLensError as error:
+        state.remember("trouble", str(error))
     state.kitchen().supervisor.wake()
     state.again()
 

@@ -44,7 +44,7 @@ def open_in_lab(row: Row) -> NoReturn:
 
 def open_in_leak(row: Row) -> NoReturn:
     """To the Leak screen, with this attack and its control."""
-    st.switch_page("screens/leak.py", query_params=leaks.of_attack(row.listed.spec))
+    state.leave("leak", leaks.of_attack(row.listed.spec))
 
 
 def _twin(row: Row) -> str:

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -292,6 +292,12 @@ def sign(screen: str, found: Mapping[str, str]) -> None:
         st.query_params.from_dict(dict(found))
     remember(f"seen:{screen}", dict(found))
     remember("acted", False)
+
+
+def leave(screen: str, link: Mapping[str, str]) -> NoReturn:
+    """To another screen, which takes this link whatever was typed here in the same pass."""
+    st.session_state.update({"acted": False, "seen" if screen == "lab" else f"seen:{screen}": None})
+    st.switch_page(f"screens/{screen}.py", query_params=dict(link))
 
 
 def here() -> str:

@@ -30,6 +30,7 @@ MOST_TOLD = 20  # sentences about a link
 OWN = ("methods", "noises", "steps", "seeds", "plain", "eyes", "whose", "of", "table")  # of a link
 SOLVED = ("target-epsilon", "budget", "view")  # of a run, where one noise is asked for
 HERE = ("noise", "server-step")  # fields of a method that are varied here
+MORE = ("momentum", "weight-decay", "delta", "honest-share")  # of a run, mostly as usual
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ class Tradeoff:
 
 
 def base(asked: Tradeoff) -> RunSpec:
-    """The run that everything is a variation of."""
-    run = {**asked.run, **dict.fromkeys(SOLVED)}
+    """The run that everything is a variation of: what is varied has no say in whether it can be asked."""
+    varied = ("method.noise", *(["method.server-step"] if asked.steps.strip(" ,;") else []))
+    run = {name: value for name, value in asked.run.items() if name not in (*SOLVED, *varied)}
     if "noise" not in question.own_fields("method", run["method"]) and asked.methods:
         run["method"] = asked.methods[0]  # else sampling would be settled for a method that protects nobody
     return question.spec_of(question.settled(run))
@@ -78,6 +80,25 @@ def references(asked: Tradeoff) -> tuple[str, ...]:
     """What does the same without protection."""
     found = (getattr(question.part_class("method", name), "unprotected", "fedavg") for name in asked.methods)
     return tuple(dict.fromkeys(found))
+
+
+def of_the_run(asked: Tradeoff) -> bool:
+    """Whether it is the run that cannot be asked, whatever is varied of it: then nothing on this screen mends it."""
+    try:
+        base(asked)
+    except LeakLensError:
+        return True
+    return False
+
+
+def unusual(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What changes ε or accuracy, is not as usual, and is told nowhere else on the screen."""
+    usual = question.settled({part: run[part] for part in question.PARTS})
+    parts = ("partition.", "model.", "dataset.")
+    return {
+        name: value for name, value in run.items()
+        if (name in MORE or name.startswith(parts)) and value != usual.get(name)
+    }  # fmt: skip
 
 
 def numbers(name: str, text: str) -> tuple[float, ...]:
@@ -134,6 +155,11 @@ def offered(asked: Tradeoff) -> tuple[str, ...]:
 
 def titles() -> dict[str, str]:
     return {name: question.part_class("method", name).title for name in question.names("method")}
+
+
+def headless(points: Sequence[Point]) -> tuple[str, ...]:
+    """The methods in which nobody shares a last layer."""
+    return tuple(dict.fromkeys(point.method for point in points if point.spec.method.headless))
 
 
 def in_force(asked: Tradeoff, method: str) -> dict[str, Any]:
@@ -200,8 +226,21 @@ def of_run(spec: Mapping[str, Any]) -> dict[str, str]:
     run = {name: value for name, value in question.flat(spec).items() if name not in SOLVED}
     if "method.noise" not in run:
         run |= {"sampling": "auto"}  # as suits the methods that are compared: this one protects nobody
-    elif run["method"] not in FAMILY:
-        return {"methods": run["method"], **question.link(run)}
+    return question.link(run)
+
+
+def to_run(asked: Tradeoff) -> dict[str, str]:
+    """The link to the Lab, where the rest of the run is asked: with a method that is compared here."""
+    run = {name: value for name, value in asked.run.items() if name not in SOLVED}
+    if asked.methods and run["method"] not in asked.methods:
+        try:
+            own = in_force(asked, asked.methods[0])
+        except LeakLensError:  # it is mended there, as it is
+            return question.link(run)
+        kept = {name: value for name, value in run.items() if not name.startswith("method.") or name[7:] in HERE}
+        run = {**kept, "method": asked.methods[0], **{f"method.{name}": value for name, value in own.items()}}
+    else:
+        run |= {f"method.{name}": value for name, value in asked.of.get(run["method"], {}).items()}
     return question.link(run)
 
 
@@ -215,13 +254,14 @@ def of_spot(spec: Mapping[str, Any], seeds: Sequence[str]) -> dict[str, str]:
 def read_link(params: Mapping[str, str], now: Tradeoff) -> tuple[Tradeoff, list[str]]:
     """The question of a link; what cannot be meant is left out, each with a sentence.
 
-    A link from the Lab holds a run alone: what is varied of it stays as it is `now`.
+    A link from the Lab holds a run alone: what is varied of it stays as it is `now`, and its method is among them.
     """
     whole = "noises" in params
     start = usual() if whole else now
     run, told = question.read_link({name: text for name, text in params.items() if name not in OWN}, usual().run)
     of = {method: own for method, own in start.of.items() if method != run["method"]}
-    found = replace(start, run={**run, **dict.fromkeys(SOLVED)}, of=of, table="")
+    methods = start.methods if whole or "method" not in params else _with(run["method"], start.methods)
+    found = replace(start, run={**run, **dict.fromkeys(SOLVED)}, methods=methods, of=of, table="")
     for name in OWN:
         if name in params and (value := _meant(name, params[name], told)) is not None:
             found = replace(found, **{name: value})
@@ -229,6 +269,13 @@ def read_link(params: Mapping[str, str], now: Tradeoff) -> tuple[Tradeoff, list[
             told.append(f"{name} = {shown(params[name])} cannot be meant: the usual value is used.")
     more = len(told) - MOST_TOLD
     return settled(found), [*told[:MOST_TOLD], *([words_tradeoff.MORE_TOLD.format(many=more)] if more > 0 else [])]
+
+
+def _with(method: str, methods: tuple[str, ...]) -> tuple[str, ...]:
+    """A method of the family is compared with the others, any other by itself; one without noise with none."""
+    if method in methods or method not in offered(Tradeoff(methods=())):
+        return methods
+    return (*methods, method) if method in FAMILY else (method,)
 
 
 def _meant(name: str, text: str, told: list[str]) -> Any:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import question, state, tradeoff, tradeoff_cells, tradeoff_orders, tradeoff_tables, words_tradeoff
+from app import notes, question, state, tradeoff, tradeoff_orders, tradeoff_tables, words_tradeoff
 from app.tradeoff import Tradeoff
+from app.tradeoff_cells import ASK, DAMAGED, Cell
 from app.tradeoff_orders import choose, choose_of, choose_run
 from engine.errors import LeakLensError
 
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
     from engine.frontier import Point
 
 FIELDS = ("model", "dataset", "clients", "sampled", "rounds", "methods", "noises", "steps", "of")
-ASK = ("", "failed", "cancelled", "interrupted")  # what a click asks for
 
 
 def form() -> None:
     """The question; a refusal stands under its field."""
     asked = tradeoff_orders.asked()
     for said in state.recall("tradeoff-told", []):
-        _said("note", said, "status")
+        notes.say("note", said)
     kinds = (words_tradeoff.OF_OWN, words_tradeoff.OF_PAPER)
     st.segmented_control(
         words_tradeoff.ASK, kinds, required=True, width="stretch",
@@ -57,7 +57,7 @@ def form() -> None:
 
 
 def _kind(chosen: str) -> None:
-    tradeoff_tables.choose(tradeoff_tables.first() if chosen == words_tradeoff.OF_PAPER else "")
+    tradeoff_tables.switch(chosen == words_tradeoff.OF_PAPER)
 
 
 def _seeds(asked: Tradeoff) -> None:
@@ -88,9 +88,10 @@ def _run(asked: Tradeoff, refused: str) -> None:
     for name in ("clients", "sampled", "rounds"):
         _under(name, refused)
     title = question.part_class("partition", asked.run["partition"]).title
-    st.html(f'<p class="ll-why ll-faint">{html.escape(words_tradeoff.rest(asked.run, title))}</p>')
+    rest = words_tradeoff.rest(asked.run, title, tradeoff.unusual(asked.run))
+    st.html(f'<p class="ll-why ll-faint">{html.escape(rest)}</p>')
     if st.button(words_tradeoff.IN_LAB, key="tradeoff-lab", help=words_tradeoff.IN_LAB_HELP, type="tertiary"):
-        st.switch_page("screens/lab.py", query_params=tradeoff_orders.lab())
+        state.leave("lab", tradeoff_orders.lab())
 
 
 def _part(part: str, label: str, asked: Tradeoff) -> None:
@@ -118,19 +119,17 @@ def _text(name: str, label: str, help: str, value: str, refused: str) -> None:
 def _under(name: str, refused: str) -> None:
     """What there is against this field."""
     if refused and tradeoff.blamed(refused) == name:
-        _said("problem", refused)
-
-
-def _said(kind: str, text: str, role: str = "alert") -> None:
-    st.html(f'<p class="ll-{kind}" role="{role}">{html.escape(text)}</p>')
+        elsewhere = name == "of" and tradeoff.of_the_run(tradeoff_orders.asked())
+        notes.say("problem", f"{refused.rstrip('.')}. {words_tradeoff.OF_THE_RUN}" if elsewhere else refused)
 
 
 # --- settings of single methods ----------------------------------------------------------------------------
 
 
 def _of(asked: Tradeoff, titles: Mapping[str, str], refused: str) -> None:
-    if refused and tradeoff.blamed(refused) != "of":  # what is in force cannot be told before that is mended
-        _said("note", words_tradeoff.MEND, "status")
+    whole = refused and tradeoff.of_the_run(asked)
+    if refused and (whole or tradeoff.blamed(refused) != "of"):  # what is in force cannot be told before it is mended
+        notes.say("note", words_tradeoff.OF_THE_RUN if whole else words_tradeoff.MEND)
         return
     for method in asked.methods:
         st.html(f'<h2 class="ll-title">{html.escape(titles[method])}</h2>')
@@ -157,30 +156,39 @@ def _field(method: str, name: str, info: FieldInfo, value: Any) -> None:
 # --- before the click --------------------------------------------------------------------------------------
 
 
-def before() -> None:
+def before(cells: Sequence[Cell]) -> None:
     """How much there is to do, what stands in the way, and the button."""
     try:
         points = tradeoff_orders.laid_out()
     except LeakLensError as error:
         if tradeoff.blamed(str(error)) not in FIELDS:  # else it stands there
-            _said("problem", str(error))
+            notes.say("problem", str(error))
         rest = words_tradeoff.RUN.format(many="").strip()
         st.button(rest, type="primary", disabled=True, width="stretch", help=words_tradeoff.MEND)
         return
-    cells = tradeoff_cells.read(points)
-    missing = [point for point, cell in zip(points, cells, strict=True) if cell.status in ASK]
+    missing, known = _missing(points, cells), sum(cell.known for cell in cells)
     fatal = _problems(points)
     if trouble := str(state.recall("tradeoff-trouble", "")):
-        _said("problem", trouble)
+        notes.say("problem", trouble)
     going = any(cell.moving for cell in cells) or bool(tradeoff_orders.fed())
+    label = words_tradeoff.run(len(missing), len(points), known)
     st.button(
-        words_tradeoff.UNDER_WAY if going else words_tradeoff.run(len(missing), len(points)), key="tradeoff-run",
+        words_tradeoff.UNDER_WAY if going else label, key="tradeoff-run",
         type="primary", width="stretch", disabled=fatal or not missing or going,
         on_click=tradeoff_orders.run, args=ASK,
     )  # fmt: skip
     if not going and not fatal:
-        known = sum(cell.result is not None and cell.status not in ASK for cell in cells)
         st.caption(words_tradeoff.expected(len(points), known, seconds(missing) if missing else None))
+
+
+def _missing(points: Sequence[Point], cells: Sequence[Cell]) -> list[Point]:
+    """What a click asks for: of records that cannot be read, those that this visitor may delete."""
+    free = tradeoff_orders.deletable([cell.point.id for cell in cells if cell.status == DAMAGED])
+    standing = {cell.point.id: cell.status for cell in cells}
+    return [
+        point for point in points
+        if standing[point.id] in ASK and (standing[point.id] != DAMAGED or point.id in free)
+    ]  # fmt: skip
 
 
 def seconds(points: Sequence[Point]) -> float | None:
@@ -205,5 +213,5 @@ def _problems(points: Sequence[Point]) -> bool:
     everybody = len(_first(points))
     for (text, fatal), methods in told.items():
         whose = "" if len(methods) == everybody else f"{', '.join(methods)}: "
-        _said("problem" if fatal else "note", f"{whose}{text}", "alert" if fatal else "status")
+        notes.say("problem" if fatal else "note", f"{whose}{text}")
     return any(fatal for _, fatal in told)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app import state, words_tradeoff
 from app.panels.tradeoff import Frontier, Line
 from app.tradeoff import Tradeoff
-from engine.errors import LeakLensError, UnknownName
+from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.frontier import Place, Point, Result, Spot, result, spots
 from engine.runs import frontiergallery
 from engine.runs.frontiergallery import Example
@@ -16,6 +16,8 @@ from engine.runs.frontiergallery import Example
 MOVING = ("queued", "running")
 STOPPED = ("cancelled", "interrupted")
 STORED = "stored"
+DAMAGED = "damaged"  # the store says that it finished, and not what it told
+ASK = ("", "failed", *STOPPED, DAMAGED)  # what a click asks for
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Cell:
     """One point: where its run stands, and what it came to."""
 
     point: Place
-    status: str = ""  # as the store has it; where nobody asked it, `stored` if it ships
+    status: str = ""  # as the store has it, or `damaged`; where nobody asked it, `stored` if it ships
     result: Result | None = None
     problem: str = ""
     shipped: bool = False  # whether the result is the stored one
@@ -31,6 +33,11 @@ class Cell:
     @property
     def moving(self) -> bool:
         return self.status in MOVING
+
+    @property
+    def known(self) -> bool:
+        """Whether a click need not ask for it."""
+        return self.result is not None and self.status not in ASK
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,7 @@ class View:
     asked: Tradeoff
     points: tuple[Point, ...]
     titles: Mapping[str, str]
+    headless: tuple[str, ...] = ()  # methods in which nobody shares a last layer
     live: bool = True  # whether the engine is there: the stored example needs none
     stale: bool = False  # whether the question has become one that cannot be asked
 
@@ -69,13 +77,11 @@ def _computed(point: Place, status: str) -> Cell:
         told = state.reported(point.id)
     except UnknownName:  # deleted between two looks
         return Cell(point)
-    except LeakLensError as error:
-        return Cell(point, status, None, str(error))
-    return Cell(point, status, result(point, told), _problem(told))
-
-
-def _problem(told: Mapping[str, object]) -> str:
-    return f"{told['error']}. {told.get('remedy') or ''}.".replace(" .", "") if told.get("error") else ""
+    except Damaged as error:
+        return Cell(point, DAMAGED, None, error.message)
+    if status == "failed":  # what it measured before is not what the question comes to
+        return Cell(point, status, None, str(LeakLensError(told.get("error") or "", told.get("remedy") or "")))
+    return Cell(point, status, result(point, told))
 
 
 def stored() -> dict[str, Result]:
@@ -92,28 +98,29 @@ def of_example(ship: Example) -> tuple[Cell, ...]:
 # --- what they come to -------------------------------------------------------------------------------------
 
 
-def frontiers(cells: Sequence[Cell], titles: Mapping[str, str], asked: Tradeoff) -> tuple[Frontier, ...]:
+def frontiers(
+    cells: Sequence[Cell], titles: Mapping[str, str], asked: Tradeoff, headless: Container[str] = ()
+) -> tuple[Frontier, ...]:
     """One picture for each unit that is protected, the client first: their noise and their ε mean other things."""
     found = spots([cell.result for cell in cells if cell.result], asked.own)
-    plain = _lines([spot for spot in found if spot.noise is None], titles, asked)
+    plain = _lines([spot for spot in found if spot.noise is None], titles, asked.own, headless)
     units = sorted({spot.unit or "user" for spot in found if spot.noise is not None}, key=("user", "record").index)
-    return tuple(
-        Frontier(unit, _lines(_protecting(found, unit), titles, asked), plain, asked.eyes, asked.own) for unit in units
-    )
+    lines = {unit: _lines(_protecting(found, unit), titles, asked.own, headless) for unit in units}
+    return tuple(Frontier(unit, lines[unit], plain, asked.eyes, asked.own) for unit in units)
 
 
 def _protecting(found: Sequence[Spot], unit: str) -> list[Spot]:
     return [spot for spot in found if spot.noise is not None and (spot.unit or "user") == unit]
 
 
-def _lines(found: Sequence[Spot], titles: Mapping[str, str], asked: Tradeoff) -> tuple[Line, ...]:
+def _lines(found: Sequence[Spot], titles: Mapping[str, str], own: bool, headless: Container[str]) -> tuple[Line, ...]:
     lines: dict[str, list[Spot]] = {}
     for spot in found:
         lines.setdefault(spot.method, []).append(spot)
     drawn = list[Line]()
     for name, here in lines.items():
         method = here[0].results[0].point.method
-        title = words_tradeoff.line(titles.get(name, name), bool(here[0].personals), asked.own)
+        title = words_tradeoff.line(titles.get(name, name), bool(here[0].personals), own, method in headless)
         version = sum(one.method == method for one in drawn)
         drawn.append(Line(title, method, tuple(sorted(here, key=lambda spot: spot.noise or 0.0)), version))
     return tuple(drawn)

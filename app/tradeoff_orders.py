@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from app import classroom, question, state, tradeoff, tradeoff_cells, words_tradeoff
+from app import classroom, orders, state, tradeoff, tradeoff_cells, words
 from app.tradeoff import Tradeoff
-from app.words_runs import runs
 from engine.errors import LeakLensError
 from engine.frontier import Point
 
@@ -36,6 +35,7 @@ def arrive(found: Tradeoff, told: list[str]) -> None:
     state.remember("tradeoff-told", told)
     state.remember("tradeoff-trouble", "")
     state.remember("tradeoff-picked", ("", None))
+    state.remember("tradeoff-began", None)
     state.remember(FEED, ())
 
 
@@ -84,6 +84,11 @@ def run(*states: str) -> None:
         standing = {cell.point.id: cell.status for cell in tradeoff_cells.read(points)}
         missing = [point for point in points if standing[point.id] in states]
         _may_be_asked(missing)
+        damaged = [point.id for point in missing if standing[point.id] == tradeoff_cells.DAMAGED]
+        theirs = set(damaged) - deletable(damaged)
+        missing = [point for point in missing if point.id not in theirs]
+        for one in deletable(damaged):
+            state.store().delete(one)
         state.remember(FEED, tuple(missing))
         feed()
     except LeakLensError as error:
@@ -113,10 +118,14 @@ def feed() -> None:
     waiting: Sequence[Point] = state.recall(FEED, ())
     now = waiting[: _room(len(waiting))]
     if now:
-        specs = {point.id: point.spec.canonical() for point in now}
-        state.store().submit_all(specs, {"device": "cpu", "visitor": state.visitor()})
+        _submit(now)
         state.remember(FEED, tuple(waiting[len(now) :]))
-        state.kitchen().supervisor.wake()
+
+
+def _submit(points: Sequence[Point]) -> None:
+    specs = {point.id: point.spec.canonical() for point in points}
+    state.store().submit_all(specs, {"device": "cpu", "visitor": state.visitor()})
+    state.kitchen().supervisor.wake()
 
 
 def _room(wanted: int) -> int:
@@ -124,11 +133,36 @@ def _room(wanted: int) -> int:
     caps = classroom.caps()
     if not wanted or (caps.runs is None and caps.waiting is None):
         return wanted
-    alive = [row for row in state.store().runs() if row.status in tradeoff_cells.MOVING]
-    mine = sum(row.options.get("visitor") == state.visitor() and "attack" not in row.spec for row in alive)
-    queued = sum(row.status == "queued" for row in alive)
+    mine, queued = _waiting()
     free = wanted if caps.runs is None else caps.runs - mine
     return max(0, min(wanted, free, wanted if caps.waiting is None else caps.waiting - queued))
+
+
+def _waiting() -> tuple[int, int]:
+    """Runs of this visitor that wait or run, and runs of anybody that wait."""
+    alive = [row for row in state.store().runs() if row.status in tradeoff_cells.MOVING]
+    mine = sum(row.options.get("visitor") == state.visitor() and "attack" not in row.spec for row in alive)
+    return mine, sum(row.status == "queued" for row in alive)
+
+
+def deletable(runs: Sequence[str]) -> set[str]:
+    """Those that this visitor may delete: in class mode one's own."""
+    if not runs or not classroom.class_mode():
+        return set(runs)
+    rows = state.store().runs()
+    return {row.id for row in rows if row.id in runs and row.options.get("visitor") == state.visitor()}
+
+
+def ask_at_once(points: Sequence[Point]) -> None:
+    """All of these together, for a page that asks for none of them later; refused where they are too many for now."""
+    known = state.store().statuses([point.id for point in points])
+    missing = [point for point in points if known.get(point.id, "") not in (*tradeoff_cells.MOVING, "finished")]
+    _may_be_asked(missing)
+    mine, queued = _waiting()
+    for point in missing[:1]:
+        if refusal := classroom.refused(classroom.caps(), point.spec.canonical(), mine, queued, len(missing)):
+            raise refusal
+    _submit(missing)
 
 
 def fed() -> set[str]:
@@ -137,15 +171,13 @@ def fed() -> set[str]:
 
 
 def cancel(points: Sequence[Point]) -> None:
-    """Stop what has not ended; what others watch goes on, and what is known stays."""
+    """Stop what has not ended; what is somebody else's goes on, and what is known stays."""
     state.remember(FEED, ())
-    shared = 0
-    for cell in tradeoff_cells.read(points):
-        if cell.moving and state.others_watching(cell.point.id):
-            shared += 1
-        elif cell.moving:
-            state.attempt(lambda run=cell.point.id: state.store().cancel(run))
-    state.remember("tradeoff-told", [words_tradeoff.WATCHED.format(many=runs(shared))] if shared else [])
+    try:
+        kept = orders.stop([point.id for point in points])
+        state.remember("tradeoff-told", [words.shared(kept, "runs")] if kept else [])
+    except LeakLensError as error:
+        state.remember("tradeoff-trouble", str(error))
     state.again()
 
 
@@ -156,4 +188,4 @@ def live() -> None:
 
 def lab() -> dict[str, str]:
     """The link to the Lab, where the rest of the question is asked."""
-    return question.link({name: value for name, value in asked().run.items() if name not in tradeoff.SOLVED})
+    return tradeoff.to_run(asked())

@@ -11,7 +11,18 @@ from typing import Any
 
 import streamlit as st
 
-from app import card, charts, state, tradeoff, tradeoff_orders, tradeoff_tables, words, words_tradeoff
+from app import (
+    card,
+    charts,
+    notes,
+    question,
+    state,
+    tradeoff,
+    tradeoff_orders,
+    tradeoff_tables,
+    words,
+    words_tradeoff,
+)
 from app.panels.base import Panel
 from app.panels.tradeoff import Frontier
 from app.tradeoff import Tradeoff
@@ -34,8 +45,8 @@ def details(
         column_config=_columns(found, asked.eyes), on_select=lambda: _row_picked(rows), selection_mode="single-row",
         placeholder="–",
     )  # fmt: skip
-    _one(view, found, asked)
-    _ranks(asked, cells)
+    _one(view, cells, found, asked)
+    _paper(asked, cells)
     with st.container(horizontal=True), st.popover(words_tradeoff.SHARE):
         st.markdown(words_tradeoff.SHARE_TEXT)
         st.code(state.here(), language=None, wrap_lines=True)
@@ -55,8 +66,10 @@ def details(
         charts.to_take_away(panels)
 
 
-def _ranks(asked: Tradeoff, cells: Sequence[Cell]) -> None:
-    """Whether the order of a paper's table is found here."""
+def _paper(asked: Tradeoff, cells: Sequence[Cell]) -> None:
+    """On which data the paper's numbers stand beside these, and whether its order is found here."""
+    if asked.table:
+        notes.say("note", f"{words_tradeoff.BESIDE_PAPER} {tradeoff_tables.setting(asked)}")
     if told := tradeoff_tables.ranks(asked, cells):
         rows = [
             f"<p><b>{words_tradeoff.noise(noise).capitalize()}.</b> {html.escape(said)}</p>" for noise, said in told
@@ -105,7 +118,7 @@ def _row_picked(rows: Sequence[tuple[Mapping[str, Any], Spot]]) -> None:
         tradeoff_orders.pick(spot.method, spot.noise)
 
 
-def _one(view: View, found: Sequence[Frontier], asked: Tradeoff) -> None:
+def _one(view: View, cells: Sequence[Cell], found: Sequence[Frontier], asked: Tradeoff) -> None:
     """The point that was chosen, in words, and the way to its runs."""
     name, noise = state.recall("tradeoff-picked", ("", None))
     lines = [line for one in found for line in (*one.lines, *one.plain)]
@@ -119,10 +132,15 @@ def _one(view: View, found: Sequence[Frontier], asked: Tradeoff) -> None:
     told = f"{words_tradeoff.point(line.title, spot, asked.own)}. {words_tradeoff.dearest(spot, asked.eyes)}. {odds}"
     with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-one"):
         st.html(f'<p class="ll-said" role="status">{html.escape(told)}</p>', width="stretch")
-        ids = [one.point.id for one in spot.results]
-        spec = next(point.spec for point in view.points if point.id == ids[0])
-        if st.button(words_tradeoff.OPEN, key="tradeoff-open"):
-            st.switch_page("screens/lab.py", query_params=tradeoff.of_spot(spec.canonical(), ids))
+        ids = [one.point.id for one in spot.results][: question.SEEDS]
+        points = [point for one in ids for point in view.points if point.id == one]
+        shipped = any(cell.shipped for cell in cells if cell.point.id in ids)
+        opened = st.button(words_tradeoff.OPEN_LIVE if shipped else words_tradeoff.OPEN, key="tradeoff-open")
+    if opened:
+        if problem := state.attempt(lambda: tradeoff_orders.ask_at_once(points)) if shipped else "":
+            notes.say("problem", problem)
+            return
+        state.leave("lab", tradeoff.of_spot(points[0].spec.canonical(), ids))
 
 
 def _promises(view: View) -> None:

@@ -13,6 +13,8 @@ from engine import tables
 from engine.frontier import Result
 from engine.standings import Standing, order
 
+LEFT = "tradeoff-left"  # for each kind of question, its table and eyes when it was left
+
 
 def first() -> str:
     """The table that is shown before another is chosen."""
@@ -31,8 +33,8 @@ def form(asked: Tradeoff) -> None:
     _box("row", words_tradeoff.ROW, rows, row, lambda name: _named(found, name, scale, reading))
     _box("scale", words_tradeoff.SCALE, words_tradeoff.SCALES, scale, lambda name: _named(found, row, name, reading))
     _box("reading", words_tradeoff.READING, words_of, reading, lambda name: _named(found, row, scale, name))
-    own = next(one for one in found.rows if one.name == row).settings[scale].words
-    said = f"Read {words_of[reading]}. {own} {found.scales[scale]}"  # a box shows the beginning of its words alone
+    # a box shows the beginning of its words alone
+    said = f"Read {words_of[reading]}. {setting(asked)} {found.scales[scale]}"
     st.html(f'<p class="ll-why ll-faint">{html.escape(said)}</p>')
 
 
@@ -52,13 +54,33 @@ def _named(found: tables.Table, row: str, scale: str, reading: str) -> str:
     return "/".join((found.name, row, scale, reading))
 
 
+def switch(paper: bool) -> None:
+    """From a question of one's own to a paper's table or back: each is found as it was left."""
+    now = tradeoff_orders.asked()
+    left = {**state.recall(LEFT, {}), bool(now.table): (now.table, now.eyes)}
+    state.remember(LEFT, left)
+    table = first() if paper else ""
+    usual = (table, _view(table) if paper else tradeoff.OUTSIDER)
+    table, eyes = left.get(paper, usual)
+    tradeoff_orders.choose(table=table, eyes=eyes)
+
+
 def choose(table: str) -> None:
-    """Another table, seen by whom the reading is about; an empty one leads back to a question of one's own."""
-    if not table:
-        tradeoff_orders.choose(table="")
-        return
+    """Another table, row or size, seen by the same; another reading is about other eyes."""
+    now = tradeoff_orders.asked()
+    same = now.table.rpartition("/")[2] == table.rpartition("/")[2]
+    tradeoff_orders.choose(table=table, eyes=now.eyes if same else _view(table))
+
+
+def _view(table: str) -> str:
     number, _, _, reading = table.split("/")
-    tradeoff_orders.choose(table=table, eyes=tables.table(number).readings[reading].view)
+    return tables.table(number).readings[reading].view
+
+
+def setting(asked: Tradeoff) -> str:
+    """What the chosen row stands for here, and on which data."""
+    number, row, scale, _ = asked.table.split("/")
+    return next(one for one in tables.table(number).rows if one.name == row).settings[scale].words
 
 
 def reported(asked: Tradeoff) -> dict[tuple[str, float | None], float]:

@@ -12,6 +12,7 @@ import streamlit as st
 from app import (
     charts,
     classroom,
+    notes,
     state,
     tradeoff,
     tradeoff_cells,
@@ -19,14 +20,13 @@ from app import (
     tradeoff_points,
     words,
     words_leak,
-    words_runs,
     words_tradeoff,
 )
 from app.panels import tradeoff as panel
 from app.panels.base import Panel
 from app.panels.tradeoff import Frontier
 from app.tradeoff import Tradeoff
-from app.tradeoff_cells import STOPPED, Cell, View
+from app.tradeoff_cells import DAMAGED, STOPPED, Cell, View
 from engine.frontier import Point
 from engine.runs import frontiergallery
 
@@ -39,14 +39,12 @@ CSS = """
 """
 
 
-def show(view: View) -> None:
+def show(view: View, cells: Sequence[Cell]) -> None:
     """The whole right side; while something still runs it draws itself again and again."""
-    cells = read(view)
-    moving = any(cell.moving for cell in cells) or bool(tradeoff_orders.fed())
-    if moving:
-        st.fragment(_drawn, run_every=POLL_S)(view, moving)
+    if any(cell.moving for cell in cells) or tradeoff_orders.fed():
+        st.fragment(notes.guarded(_followed), run_every=POLL_S)(view)
     else:
-        _drawn(view, moving)
+        _drawn(view, cells, False)
 
 
 def read(view: View) -> tuple[Cell, ...]:
@@ -56,33 +54,32 @@ def read(view: View) -> tuple[Cell, ...]:
     return tradeoff_cells.read(view.points)
 
 
-def _drawn(view: View, moving: bool) -> None:
-    if moving:
-        _fed()
+def _followed(view: View) -> None:
+    """Ask for what may be asked by now, and draw what is known by now."""
+    if problem := state.attempt(tradeoff_orders.feed):
+        notes.say("problem", problem)
     cells = read(view)
-    going = any(cell.moving for cell in cells) or bool(tradeoff_orders.fed())
+    if not tradeoff_orders.fed() and not any(cell.moving for cell in cells):  # the last of them has just ended
+        state.again()
+    _drawn(view, cells, True)
+
+
+def _drawn(view: View, cells: Sequence[Cell], going: bool) -> None:
     if view.stale:
-        _said("note", words_tradeoff.LAST_GOOD)
+        notes.say("note", words_tradeoff.LAST_GOOD)
     if view.live:
         _bar(view, cells, going)
     _origin(view, cells, going)
     asked = _looked(view, cells)
-    found = tradeoff_cells.frontiers(cells, view.titles, asked)
+    found = tradeoff_cells.frontiers(cells, view.titles, asked, view.headless)
     _frontiers(found, going, tradeoff_cells.several_steps(cells))
+    _whose(view, found, asked.own)
     if not found:
-        _said("said", words_tradeoff.WAITING)
+        notes.say("said", words_tradeoff.WAITING)
         _buys(view, asked.eyes)
-    if moving and not going:  # the last of them has just ended
-        state.again()
     if found and view.live and not going:
         panels = [each for one in found for each in _panels(one, panel.heights(found), len(found) > 1)]
         tradeoff_points.details(view, cells, found, asked, panels)
-
-
-def _fed() -> None:
-    """Ask for what may be asked by now."""
-    if problem := state.attempt(tradeoff_orders.feed):
-        _said("problem", problem)
 
 
 # --- asking and waiting ------------------------------------------------------------------------------------
@@ -125,7 +122,7 @@ def _turns(cells: Sequence[Cell]) -> None:
     caps = classroom.caps()
     by_turns = caps.runs is not None and (caps.waiting is None or any(cell.moving for cell in cells))
     words_of = words_tradeoff.BY_TURNS if by_turns else words_tradeoff.PAUSED
-    _said("note", words_of.format(most=caps.runs, waiting=caps.waiting))
+    notes.say("note", words_of.format(most=caps.runs, waiting=caps.waiting))
 
 
 def _left(known: int, many: int) -> float | None:
@@ -141,14 +138,18 @@ def _left(known: int, many: int) -> float | None:
 def _failures(view: View, failed: Sequence[Cell], going: bool) -> None:
     """Why single points are missing, each reason once, and the way to try them again."""
     told: dict[str, list[str]] = {}
+    lost = {cell.point.id for cell in failed if cell.status == DAMAGED}
+    free = tradeoff_orders.deletable(sorted(lost))
     for cell in failed:
         one = cell.point
         name = f"{view.titles.get(one.name, one.name)}, {words_tradeoff.noise(one.noise)}"
-        told.setdefault(cell.problem, []).append(name)
+        problem = words_tradeoff.lost(one.id, one.id in free) if one.id in lost else cell.problem
+        told.setdefault(problem, []).append(name)
     for problem, names in told.items():
-        _said("problem", f"{'; '.join(dict.fromkeys(names))}: {problem}")
-    if failed and not going:
-        st.button(words_tradeoff.RETRY, key="tradeoff-retry", on_click=tradeoff_orders.run, args=("failed",))
+        notes.say("problem", f"{'; '.join(dict.fromkeys(names))}: {problem}")
+    if not going and any(cell.status != DAMAGED or cell.point.id in free for cell in failed):
+        states = ("failed", DAMAGED)
+        st.button(words_tradeoff.RETRY, key="tradeoff-retry", on_click=tradeoff_orders.run, args=states)
 
 
 def _origin(view: View, cells: Sequence[Cell], going: bool) -> None:
@@ -157,16 +158,12 @@ def _origin(view: View, cells: Sequence[Cell], going: bool) -> None:
     many = sum(cell.shipped for cell in cells)
     if not ship or not many:
         return
-    whole = words.STORED if many == len(cells) else words_tradeoff.STORED_PART
+    whole = many == len(cells)
+    said = words.STORED.format(made=ship.made) if whole else words_tradeoff.stored(many, ship.made)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(whole.format(made=ship.made, many=words_runs.runs(many)), width="content")
+        st.caption(said, width="content")
         if view.live and not going:
             st.button(words_tradeoff.LIVE, key="tradeoff-live", on_click=tradeoff_orders.live)
-
-
-def _said(kind: str, text: str) -> None:
-    role = "alert" if kind == "problem" else "status"
-    st.html(f'<p class="ll-{kind}" role="{role}">{html.escape(text)}</p>')
 
 
 # --- the picture -------------------------------------------------------------------------------------------
@@ -206,7 +203,7 @@ def _buys(view: View, eyes: str) -> None:
     for point in reversed(first.values()):
         units.setdefault(point.spec.method.unit() or "user", []).append(point)
     for unit, points in units.items():
-        _why(words_tradeoff.BUYS.format(seen=words.SEEN_BY[eyes], per=words.PER[unit]))
+        notes.why(words_tradeoff.BUYS.format(seen=words.SEEN_BY[eyes], per=words.PER[unit]))
         st.html(f'{words_leak.TABLE_CSS}<div class="ll-numbers" tabindex="0">{_bill(points, view, eyes)}</div>')
         _stands(unit, points, view, eyes)
 
@@ -214,10 +211,14 @@ def _buys(view: View, eyes: str) -> None:
 def _stands(unit: str, points: Sequence[Point], view: View, eyes: str) -> None:
     """What the ε of that table stand on, and why some are missing."""
     found = [(point, _answer(point, eyes)) for point in points]
-    finite = [one for _, one in found if one and one.epsilon is not None]
+    finite = [(point, one) for point, one in found if one and one.epsilon is not None]
     if finite:
-        told = [(one.adjacency, one.delta, one.accountant, one.bound, one.sampling) for one in finite]
-        _why(f"ε {words_tradeoff.stands(unit, eyes, told)}.")
+        told = []
+        for point, one in finite:
+            terms = (one.adjacency, one.delta, one.accountant, one.bound, one.sampling)
+            told.append((view.titles.get(point.name, point.name), point.noise, terms))
+        for said in words_tradeoff.stands(unit, eyes, told):
+            notes.why(said)
     missing: dict[str, dict[str, None]] = {}
     for point, one in found:
         if one is None or one.epsilon is None:
@@ -225,7 +226,7 @@ def _stands(unit: str, points: Sequence[Point], view: View, eyes: str) -> None:
             why = one.reason if one else promise.absent.get(eyes, "") if promise else ""
             missing.setdefault(why or words_tradeoff.UNPROMISED, {})[view.titles.get(point.name, point.name)] = None
     for why, titles in missing.items():
-        _why(f"{', '.join(titles)}: {words_tradeoff.no_epsilon(eyes, why)}.")
+        notes.why(f"{', '.join(titles)}: {words_tradeoff.no_epsilon(eyes, why)}.")
 
 
 def _bill(points: Sequence[Point], view: View, eyes: str) -> str:
@@ -262,12 +263,22 @@ def _frontiers(found: Sequence[Frontier], going: bool, several_steps: bool) -> N
         if len(found) > 1:
             st.html(f'<h2 class="ll-title">{html.escape(words_tradeoff.UNITS[one.unit])}</h2>')
         _frontier(one, up, going)
-        known = [result for spot in one.spots if (result := spot.dearest(one.view))]
-        terms = f"ε {words_tradeoff.all_terms(known, one.view)}." if known else ""
-        if note := " ".join(filter(None, [terms, words_tradeoff.bands(one.spots, several_steps)])):
-            _said("note", note)
+        known = [(line.title, told) for line in one.lines for spot in line.spots if (told := spot.dearest(one.view))]
+        read_so = words_tradeoff.bands(one.spots, several_steps)
+        for note in filter(None, [*words_tradeoff.all_terms(known, one.view), read_so]):
+            notes.say("note", note)
     if len(found) > 1:
-        _said("note", words_tradeoff.APART)
+        notes.say("note", words_tradeoff.APART)
+
+
+def _whose(view: View, found: Sequence[Frontier], own: bool) -> None:
+    """What the ε beside models of the clients' own say, and what stands for a shared model where there is none."""
+    lines = [line for one in found for line in one.lines]
+    if own and lines:
+        plain = dict.fromkeys(view.titles.get(line.method, line.method) for one in found for line in one.plain)
+        notes.say("note", words_tradeoff.own_models(list(plain)))
+    if not own and (titles := dict.fromkeys(line.title for line in lines if line.method in view.headless)):
+        notes.say("note", words_tradeoff.HEADLESS.format(titles=", ".join(titles)))
 
 
 def _frontier(one: Frontier, up: tuple[float, float], going: bool) -> None:
@@ -279,7 +290,7 @@ def _frontier(one: Frontier, up: tuple[float, float], going: bool) -> None:
         for each in _panels(one, up):
             _chart(each, one, going)
     for said in tradeoff_cells.absent(one):
-        _why(said)
+        notes.why(said)
 
 
 def _panels(one: Frontier, up: tuple[float, float], several: bool = False) -> list[Panel[Any]]:
@@ -310,7 +321,3 @@ def _picked(key: str) -> None:
     points = state.recall(key, {}).get("selection", {}).get("points", [])
     if points and points[0].get("customdata"):
         tradeoff_orders.pick(*points[0]["customdata"])
-
-
-def _why(text: str) -> None:
-    st.html(f'<p class="ll-why">{html.escape(text)}</p>')

@@ -36,7 +36,11 @@ WHAT_IS_TOLD = {
 }
 UNITS = {
     "user": {"who": "you were", "whose": "your", "upload": "your upload"},
-    "record": {"who": "one picture of yours was", "whose": "that picture's", "upload": "an upload"},
+    "record": {
+        "who": "one record of yours (a picture or a sentence) was",
+        "whose": "that record's",
+        "upload": "an upload",
+    },
 }
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 OBSERVERS = {"outsider": "outsider", "client": "participant", "aggregate": "aggregator", "server": "server"}
@@ -74,7 +78,13 @@ PRIVATE_END, LEAKY_END = "more private", "more leaky"
 STORED = "A stored example, run on {made}."
 TWIN = "no protection"
 
-PER = {"user": "per client", "record": "per picture"}
+PER = {"user": "per client", "record": "per record"}  # a picture or a sentence
+
+
+def shared(many: int, what: str) -> str:
+    """What a click on Cancel leaves alone."""
+    it = "it: it goes" if many == 1 else "them: they go"
+    return f"Somebody else asked for {many:,} of these {what} or watches {it} on."
 
 
 def odds(view: str, unit: str, epsilon: float | None) -> str:

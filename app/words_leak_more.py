@@ -30,7 +30,6 @@ PANELS = {"cliff": "The cliff", "ladder": "Who sees what", "test": "Can you tell
 NO_ATTACK = "None of the chosen attacks fits this model, so there is nothing to measure."
 BUSY = ("other attacks of yours are still under way", "Wait for them, or cancel them")
 ONLY_CONTROL = "Choose a protection in the grid to see it beside no protection."
-WATCHED = "Somebody else watches {many} of these: they go on."
 
 # --- the cliff ---------------------------------------------------------------------------------------------
 

@@ -83,6 +83,7 @@ def _some(many: int) -> str:
 SPECTRUM = "Spectrum: what the smoothing removed"
 WEIGHT = "Weights of"
 FREQUENCY = "frequency: ω0 is what all clients share"
+ORDERS = "is the mean over several orders of the clients, and each order has a spectrum of its own."
 VALUE = "singular value"
 SUNK = "singular value (at the bottom: next to 0)"
 RANK, FREQUENCIES = "rank of the singular value", "frequency"
@@ -90,6 +91,8 @@ RANK, FREQUENCIES = "rank of the singular value", "frequency"
 
 def removed(info: Spectrum) -> str:
     """What fell under the threshold, of what the clients share and of what sets them apart."""
+    if info.one_of_several:
+        return _in_one_order(info)
     (first, *rest), many = info.removed, info.many
     opening, lowered = OPENING.format(round=info.now.round), f"lowered by {info.now.threshold:.3g}."
     if not any(map(any, info.values)):
@@ -113,10 +116,23 @@ def removed(info: Spectrum) -> str:
     return f"{shared}, and {each}. What is left was {lowered}"
 
 
+def _in_one_order(info: Spectrum) -> str:
+    """Of the mean over several orders: what fell in the one that is told of, and nothing of what that leaves."""
+    (first, *rest), many = info.removed, info.many
+    opening = f"{OPENING.format(round=info.now.round)} {ORDERS}"
+    if many == 1:
+        below = f"{first + sum(rest)} of {len(info.values)} frequencies of {info.weight}"
+    else:
+        others = f", and {_about(info, *rest)}{_range(rest)} of {many} of each other frequency" if rest else ""
+        below = f"{_about(info, first)}{_some(first)} of {many} singular values of {info.weight} at ω0{others}"
+    return f"{opening} In the one shown, {below} lay below the threshold of {info.now.threshold:.3g}."
+
+
 def cut(info: Spectrum, there: bool) -> str:
     """The same as short as a chart needs it, which has the threshold on it or not."""
     far = "" if there else ", far below" if info.now.threshold < info.span[0] else ", far above"
-    return f"threshold {info.now.threshold:.3g}{far}: what lies below is removed,<br>{_counted(info)}"
+    fate = "of one order of several, below it lie" if info.one_of_several else "what lies below is removed,"
+    return f"threshold {info.now.threshold:.3g}{far}: {fate}<br>{_counted(info)}"
 
 
 def _counted(info: Spectrum) -> str:
@@ -129,6 +145,7 @@ def _counted(info: Spectrum) -> str:
 
 def spectrum_alt(info: Spectrum) -> str:
     who = "the clients of the round" if info.now.clients else "the mean of the clients"
+    who = f"{who}, in one of several orders" if info.one_of_several else who
     largest = ", ".join(f"ω{frequency} {values[0]:.3g}" for frequency, values in enumerate(info.values))
     return (
         f"Spectrum of {info.weight} over {who}. {removed(info)} "

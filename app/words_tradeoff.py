@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from app import words
-from app.words_runs import runs
-from engine.billing import each
+from app.words_runs import plain, runs
 from engine.frontier import common
 
 if TYPE_CHECKING:
@@ -28,14 +27,18 @@ STEPS_HELP = (
 SEEDS_HELP = "Each point is run with so many seeds; the band reaches from the worst to the best of them."
 PLAIN, PLAIN_HELP = "and without protection", "A broken line: what there is to lose."
 OF = "Settings of single methods"
-IN_LAB, IN_LAB_HELP = "Change the rest in the Lab →", "Everything else about the run; from there a button leads back."
-FROM_LAB, FROM_LAB_HELP = "Trade-off", "This question under several methods, noises and seeds."
+IN_LAB = "Change the rest in the Lab →"
+IN_LAB_HELP = "Everything else about the run; from there a button leads back, with what you changed."
+OF_THE_RUN = "This is a setting of the run: change it in the Lab."
+FROM_LAB, FROM_LAB_HELP = "Trade-off", "The question of the form under several methods, noises and seeds."
 ASK, OF_OWN, OF_PAPER = "Ask", "your own", "a paper's table"
 ROW, SCALE, READING = "row", "size", "the paper is read"
 SCALES = {"quick": "small enough for this machine", "paper": "as in the paper, which takes days"}
 IN_PAPER = "in the paper"
+BESIDE_PAPER = "The paper's numbers stand beside runs of ours."
 RANKS = "The paper's order, and ours, by the accuracy of the shared model"
-RUN, RUN_REST, ALL_KNOWN = "Start {many}", "Start the other {many}", "Everything is known"
+RUN, RUN_REST = "Start {many}", "Start the other {many}"
+ALL_KNOWN, NOTHING_TO_ASK = "Everything is known", "Nothing can be asked here"
 MEND = "First mend what is marked above."
 LAST_GOOD = "The question on the left cannot be asked yet. This is the last one that could."
 NO_METHOD = "There is no method with noise called {name} here: it is left out."
@@ -49,9 +52,10 @@ PAUSED = "No more than {waiting} runs may wait here, of all visitors together: t
 EYES = "ε as seen by"
 WHOSE = "Accuracy of"
 MODELS = {"global": "the shared model", "personal": "each client's own model"}
-UNITS = {"user": "Protecting each client", "record": "Protecting each picture"}
+UNITS = {"user": "Protecting each client", "record": "Protecting each record"}
 APART = (
-    "Noise and ε mean other things where a client is protected than where one picture is: never compare across the two."
+    "Noise and ε mean other things where a client is protected than where one record is, a picture or a sentence: "
+    "never compare across the two."
 )
 BY_NOISE, BY_EPSILON = "Accuracy by noise", "Accuracy by ε"
 ACCURACY = "accuracy on test data, %"
@@ -67,7 +71,7 @@ READ_AS = "Read as {numbers}. A decimal has a point: 0.5."
 MORE_TOLD = "{many} more settings of this link cannot be meant."
 NOTHING_SAID = "says nothing"  # beside an ε so large
 CHOOSE = "Click a point, or choose a line of the table, to open its runs in the Lab."
-OPEN = "Open in the Lab"
+OPEN, OPEN_LIVE = "Open in the Lab", "Run it live and open it in the Lab"
 TABLE, TABLE_ALT = "Every point", "Accuracy and ε of every method at every noise"
 HEADS = {
     "method": "method", "noise": "noise σ", "step": "server step", "accuracy": "accuracy", "low": "worst seed",
@@ -77,19 +81,26 @@ AWAY = "Take it away: command line, data, pictures"
 PROMISES = "What each method promises"
 SHARE, SHARE_TEXT = "Share", "The address of this page holds every setting. Whoever opens it sees the same question."
 LIVE, CANCEL, GO_ON, RETRY = "Run it live", "Cancel", "Go on", "Try these again"
-STORED_PART = "{many} of these are stored examples, run on {made}."
 STOPPED = "{known} of {all} runs are known. Nothing of them is lost."
-WATCHED = "Somebody else watches {many} of these: they go on."
+LOST = "The record of run {run} cannot be read. {then}"
+LOST_MINE = "Trying again deletes it for good and runs it anew."
+LOST_THEIRS = "Only the visitor who asked for it may delete it, on the screen Runs; then it can be asked again."
+OWN_MODELS = "ε covers only what is shared: clients' own models that are published carry no guarantee."
+REFERENCE = "The line “{line}” is the shared model of {titles}."
+HEADLESS = (
+    "{titles}: nobody shares a last layer there. The accuracy is that of the shared layers under the mean of the "
+    "clients' own last layers, which never leave them. No ε covers that mean."
+)
 
 
 def table(number: str, title: str) -> str:
     return f"Table {number}: {title}"
 
 
-def run(missing: int, all_of_them: int) -> str:
+def run(missing: int, all_of_them: int, known: int) -> str:
     """What the button does."""
     if not missing:
-        return ALL_KNOWN
+        return ALL_KNOWN if known >= all_of_them else NOTHING_TO_ASK
     return (RUN if missing == all_of_them else RUN_REST).format(many=runs(missing))
 
 
@@ -102,13 +113,30 @@ def expected(all_of_them: int, known: int, seconds: float | None) -> str:
     return f"{runs(all_of_them).capitalize()}{said}.{time}"
 
 
-def rest(run: Mapping[str, Any], partition: str) -> str:
-    """What of the run is not asked on this screen."""
+def rest(run: Mapping[str, Any], partition: str, unusual: Mapping[str, Any]) -> str:
+    """What of the run is not asked on this screen; of what mostly stays as usual, what is not."""
     first = run.get("seed") or 0
+    more = "".join(f", {path.replace('.', ' ').replace('-', ' ')} {plain(value)}" for path, value in unusual.items())
     return (
         f"Dealt out {partition}, {run['epochs']} local epoch{'s' if run['epochs'] != 1 else ''}, batch {run['batch']}, "
-        f"learning rate {run['lr']:g}, {run['sampling']} sampling, seeds from {first}."
+        f"learning rate {run['lr']:g}, {run['sampling']} sampling, seeds from {first}{more}."
     )
+
+
+def lost(run: str, mine: bool) -> str:
+    """Of a run that finished, and whose record says no longer what it came to."""
+    return LOST.format(run=run, then=LOST_MINE if mine else LOST_THEIRS)
+
+
+def own_models(references: Sequence[str]) -> str:
+    """What is said beside accuracies of the clients' own models."""
+    level = REFERENCE.format(line=NO_PROTECTION, titles=_and(references)) if references else ""
+    return f"{OWN_MODELS} {level}".strip()
+
+
+def stored(many: int, made: str) -> str:
+    """Where some of the points come from."""
+    return f"{many:,} of these runs {'comes' if many == 1 else 'come'} from a stored example, run on {made}."
 
 
 def progress(done: int, many: int, seconds: float | None) -> str:
@@ -166,20 +194,30 @@ def terms(one: Result, view: str) -> str:
     )  # fmt: skip
 
 
-def all_terms(found: Sequence[Result], view: str) -> str:
-    """What all points of a picture stand on."""
-    told = [
-        (one.adjacency, one.delta, one.accountant.get(view), one.bound.get(view), one.sampling.get(view))
-        for one in found
-    ]
-    return stands(found[0].unit or "user", view, told)
+def all_terms(found: Sequence[tuple[str, Result]], view: str) -> list[str]:
+    """What all points of a picture stand on, each with the method it is of."""
+    told = []
+    for title, one in found:
+        terms = (one.adjacency, one.delta, one.accountant.get(view), one.bound.get(view), one.sampling.get(view))
+        told.append((title, one.point.noise, terms))
+    return stands(found[0][1].unit or "user", view, told) if found else []
 
 
-def stands(unit: str, view: str, told: Sequence[Stand]) -> str:
-    """What several ε stand on; where they differ, everything that occurs."""
-    adjacencies, deltas, accountants, bounds, samplings = zip(*told, strict=True)
-    delta = max(value or 0.0 for value in deltas)
-    return words.terms(unit, view, each(adjacencies), delta, each(accountants), each(bounds), each(samplings))
+def stands(unit: str, view: str, told: Sequence[tuple[str, float | None, Stand]]) -> list[str]:
+    """What several ε stand on: a sentence for all that stand on the same, and whose they are where they differ."""
+    of_method: dict[str, set[Stand]] = {}
+    for title, _, terms in told:
+        of_method.setdefault(title, set()).add(terms)
+    groups: dict[Stand, dict[str, None]] = {}
+    for title, level, terms in told:
+        who = title if len(of_method[title]) == 1 else at(title, level)
+        groups.setdefault(terms, {})[who] = None
+    said = []
+    for (adjacency, delta, accountant, bound, sampling), theirs in groups.items():
+        whose = f"{', '.join(theirs)}: " if len(groups) > 1 else ""
+        stand = words.terms(unit, view, adjacency or "", delta or 0.0, accountant or "", bound or "", sampling or "")
+        said.append(f"{whose}ε {stand}.")
+    return said
 
 
 def point(title: str, spot: Spot, own: bool) -> str:
@@ -187,10 +225,10 @@ def point(title: str, spot: Spot, own: bool) -> str:
     return f"{title}, {noise(spot.noise)}, server step {spot.step:g}: {scores(spot, own)}"
 
 
-def line(title: str, personal: bool, own: bool) -> str:
+def line(title: str, personal: bool, own: bool, headless: bool = False) -> str:
     """What a line is called: whose accuracy it shows is said as soon as it may differ from line to line."""
     if not own:
-        return title
+        return f"{title} · mean of own last layers" if headless else title
     return f"{title} · own models" if personal else f"{title} · shared model"
 
 
@@ -199,14 +237,16 @@ def line(title: str, personal: bool, own: bool) -> str:
 
 def verdict(lines: Mapping[str, Sequence[Spot]], plain: Spot | None, view: str, own: bool) -> str:
     """The two best at the middle noise that most methods share, and whether their difference means anything."""
-    levels = _shared(lines)
+    levels = [level for level in _shared(lines) if _ranked(lines, level, own)]
     if not levels:
         return ""
     at = levels[len(levels) // 2]
     there = _ranked(lines, at, own)
-    said = [_compared(there[:2], at, own)]
-    if plain:
-        said.append(f"Without protection it would be {words.percent(plain.score(own))}.")
+    seeds = common(spot for _, spot in there)
+    fewer = any(spot.seeds > len(seeds) for title, _ in there for spot in lines[title] if spot.noise == at)
+    said = [_compared(there[:2], at, own, fewer)]
+    if plain and (same := plain.on(seeds)):
+        said.append(f"Without protection it would be {words.percent(same.score(own))}.")
     said.append(_prices(there, view))
     said.append(_elsewhere(lines, levels, own))
     return " ".join(filter(None, said))
@@ -219,14 +259,18 @@ def _shared(lines: Mapping[str, Sequence[Spot]]) -> list[float]:
 
 
 def _ranked(lines: Mapping[str, Sequence[Spot]], at: float, own: bool) -> list[tuple[str, Spot]]:
+    """The best first, on the seeds that all have: while runs go on, means over others would compare chance."""
     there = [(title, spot) for title, spots in lines.items() for spot in spots if spot.noise == at]
-    return sorted(there, key=lambda pair: -pair[1].score(own))
+    seeds = common(spot for _, spot in there)
+    same = [(title, some) for title, spot in there if (some := spot.on(seeds))]
+    return sorted(same, key=lambda pair: -pair[1].score(own))
 
 
-def _compared(two: Sequence[tuple[str, Spot]], at: float, own: bool) -> str:
+def _compared(two: Sequence[tuple[str, Spot]], at: float, own: bool, fewer: bool) -> str:
     (first, best), (second, other) = two
     values = best.score(own), other.score(own)
-    reach = f"At noise {at:g}, {first} reaches {words.percent(values[0])}, {second} {words.percent(values[1])}"
+    on = f", on the {'one seed' if best.seeds == 1 else f'{best.seeds} seeds'} that all have" if fewer else ""
+    reach = f"At noise {at:g}{on}, {first} reaches {words.percent(values[0])}, {second} {words.percent(values[1])}"
     if min(best.seeds, other.seeds) < 2:
         return f"{reach}: with one seed nobody can tell whether that is more than chance."
     more = "larger" if clear(best, other, own) else "not larger"
@@ -234,15 +278,14 @@ def _compared(two: Sequence[tuple[str, Spot]], at: float, own: bool) -> str:
 
 
 def clear(best: Spot, other: Spot, own: bool) -> bool:
-    """Whether two methods differ by more than the seeds of either do."""
+    """Whether two methods, on the same seeds, differ by more than the seeds of either do."""
     ranges = [max(one.scores(own)) - min(one.scores(own)) for one in (best, other)]
     return min(best.seeds, other.seeds) > 1 and best.score(own) - other.score(own) > max(ranges)
 
 
 def _prices(there: Sequence[tuple[str, Spot]], view: str) -> str:
-    """The same noise need not buy the same ε; on the seeds that all have, for who takes part differs between them."""
-    seeds = common(spot for _, spot in there)
-    same = [(title, one) for title, spot in there if (on := spot.on(seeds)) and (one := on.dearest(view))]
+    """The same noise need not buy the same ε; on the same seeds, for who takes part differs between them."""
+    same = [(title, one) for title, spot in there if (one := spot.dearest(view))]
     known = sorted(((one.epsilon[view] or 0.0, title, one.accountant.get(view, "")) for title, one in same))
     if len(known) < 2 or known[-1][0] <= 1.05 * known[0][0]:
         return ""

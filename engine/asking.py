@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from argparse import Namespace
+import os
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +22,55 @@ NUMBERS = ("rounds", "clients", "sampled", "epochs", "batch", "lr", "momentum", 
 PRIVACY = ("honest-share", "delta", "target-epsilon", "budget")
 
 
+def question_options(parser: ArgumentParser, helped: bool) -> None:
+    """Of a run; described at length only where help is asked for."""
+    words = described if helped else str
+    for name in (*PARTS, "sampling", "view"):
+        parser.add_argument(f"--{name}", metavar="NAME", help=words(name))
+    for name in (*NUMBERS, *PRIVACY):
+        parser.add_argument(f"--{name}", type=literal, metavar="X", help=words(name))
+    what = "a parameter of the method, or model.NAME=VALUE"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=what)
+    parser.add_argument("--spec", metavar="FILE", help="begin from a spec in JSON")
+    parser.add_argument("--preset", metavar="NAME", help="begin from a preset")
+
+
+def machine_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    usual = "of each run; by default all cores for a lone run"
+    parser.add_argument("--threads", type=literal, default=None, metavar="X", help=usual)
+    parser.add_argument("--dry-run", action="store_true", help="the forecast only")
+
+
+def read_threads(value: Any) -> int:
+    """All cores where nothing is said."""
+    if value is None:
+        return os.cpu_count() or 1
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 256:
+        raise refusal("run: threads", "must be a whole number between 1 and 256", value)
+    return value
+
+
 def read_spec(asked: Namespace) -> RunSpec:
     from engine.spec import RunSpec  # here: a list of runs needs no torch
+
+    return RunSpec(**read_values(asked))
+
+
+def read_values(asked: Namespace, method: str | None = None) -> dict[str, Any]:
+    """The fields as they were said; `method` counts where nobody names one."""
+    from engine.spec import RunSpec
 
     values: dict[str, Any] = _base(asked)
     for name in (*PARTS, *NUMBERS, *PRIVACY, "sampling", "view"):
         given = getattr(asked, name.replace("-", "_"))
         if given is not None:
             values = _over(values, name, hyphened(given) if isinstance(given, str) else given)
+    if method is not None:
+        values.setdefault("method", method)
     for pair in asked.set:
         _set(values, pair, {part: RunSpec.model_fields[part].default for part in PARTS})
-    return RunSpec(**values)
+    return values
 
 
 def _set(values: dict[str, Any], pair: str, defaults: dict[str, str]) -> None:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from engine import breaking, exporting, sweeping, tabling
-from engine.asking import NUMBERS, PARTS, PRIVACY, described, literal, read_spec
-from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
+from engine.asking import literal, machine_options, question_options, read_spec, read_threads
+from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName
 from engine.following import at_work, say, watched
 from engine.part import hyphened
 from engine.report import epsilon_words, lines, report
 
 if TYPE_CHECKING:
     from engine.runs.store import Store
+    from engine.spec import RunSpec
 
 ACCOUNT = {
     "noise": "the noise multiplier z: its standard deviation over the clip",
@@ -61,11 +61,15 @@ def parser(words: Sequence[str] = ()) -> Parser:
         "shelf", choices=(*SHELVES, "tables")
     )
     helped = bool({"-h", "--help"} & set(words))
-    _run_options(command("run", run, "train for real; asked again, the same question opens the same run"), helped)
-    sweep_parser = command("sweep", sweeping.run, "accuracy over noise for several methods and seeds, each point a run")
+    run_parser = command("run", run, "train for real; asked again, the same question opens the same run")
+    sweep_parser = command("sweep", sweep, "accuracy over noise for several methods and seeds, each point a run")
     sweeping.options(sweep_parser)
-    _run_options(sweep_parser, helped)
-    tabling.options(command("table", tabling.run, "a published table again, each cell beside the paper's number"))
+    table_parser = command("table", table, "a published table again, each cell beside the paper's number")
+    tabling.options(table_parser)
+    for asker in (run_parser, sweep_parser):
+        question_options(asker, helped)
+    for worker in (run_parser, sweep_parser, table_parser):
+        machine_options(worker)
     breaking.options(command("attack", attack, "attack what a run sent: what comes back out of an upload"))
     epsilon = command("epsilon", tell_epsilon, "ε of Gaussian noise, or the noise for an ε")
     for name, words_of in ACCOUNT.items():
@@ -85,33 +89,11 @@ def parser(words: Sequence[str] = ()) -> Parser:
     return top
 
 
-def _run_options(run_parser: argparse.ArgumentParser, helped: bool) -> None:
-    words = described if helped else str
-    for name in (*PARTS, "sampling", "view"):
-        run_parser.add_argument(f"--{name}", metavar="NAME", help=words(name))
-    for name in (*NUMBERS, *PRIVACY):
-        run_parser.add_argument(f"--{name}", type=literal, metavar="X", help=words(name))
-    run_parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of the method, or model.NAME=VALUE",
-    )
-    run_parser.add_argument("--spec", metavar="FILE", help="begin from a spec in JSON")
-    run_parser.add_argument("--preset", metavar="NAME", help="begin from a preset")
-    run_parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    run_parser.add_argument(
-        "--threads", type=literal, default=None, metavar="X", help="by default all cores for a lone run"
-    )
-    run_parser.add_argument("--dry-run", action="store_true", help="the forecast only")
-
-
 # --- run ---------------------------------------------------------------------------------------------------
 
 
 def run(asked: argparse.Namespace) -> int:
-    threads = _threads(asked.threads)
+    threads = read_threads(asked.threads)
     _device(asked.device)
     if asked.dry_run:
         return dry_run(asked, threads)
@@ -127,7 +109,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def attack(asked: argparse.Namespace) -> int:
-    options = {"threads": _threads(asked.threads)}
+    options = {"threads": read_threads(asked.threads)}
     with at_work() as (store, supervisor, mine):
         spec = breaking.read_attack(asked, store)
         mine.add(spec.id)
@@ -148,6 +130,27 @@ def attack(asked: argparse.Namespace) -> int:
     return 0 if status == "finished" else 1
 
 
+def sweep(asked: argparse.Namespace) -> int:
+    return sweeping.run(asked, _look(asked))
+
+
+def table(asked: argparse.Namespace) -> int:
+    return tabling.run(asked, _look(asked))
+
+
+def _look(asked: argparse.Namespace) -> sweeping.Look:
+    """How a dry run looks at each of its runs; what this machine has not is refused at once."""
+    read_threads(asked.threads)
+    _device(asked.device)
+
+    def look(spec: RunSpec, threads: int) -> Any:
+        from engine.forecast import forecast
+
+        return forecast(spec, precise=True, threads=threads)
+
+    return look
+
+
 def _finished(store: Store, run_id: str) -> bool:
     return store.statuses([run_id]).get(run_id) == "finished"
 
@@ -165,15 +168,6 @@ def _device(name: str) -> None:
 
         with quiet_torch(name):  # refuses what is not here
             pass
-
-
-def _threads(value: Any) -> int:
-    most = os.cpu_count() or 1
-    if value is None:
-        return most
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 256:
-        raise refusal("run: threads", "must be a whole number between 1 and 256", value)
-    return value
 
 
 def dry_run(asked: argparse.Namespace, threads: int) -> int:
@@ -370,9 +364,9 @@ def make_gallery(asked: argparse.Namespace) -> int:
     rows, presets = [], [name for name in asked.names if name not in whole]
     for name in whole:
         if not asked.names or name in asked.names:
-            rows += whole[name](_threads(None))
+            rows += whole[name](read_threads(None))
     for name in chosen(presets) if presets or not asked.names else ():
-        rows.append(row(make(name, _threads(None))))
+        rows.append(row(make(name, read_threads(None))))
     if asked.json:
         emit(rows)
     for one in () if asked.json else rows:

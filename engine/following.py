@@ -58,10 +58,18 @@ def _cancel(store: Store, run: str, supervisor: Supervisor) -> bool:
         say(f"Run {run} goes on: another command or the dashboard computes it.")
         return False
     if store.cancel(run) == "cancelled":
-        while supervisor.working:  # at most a second: it leaves a checkpoint
-            time.sleep(0.02)
+        until_left(supervisor)
         say(f"Cancelled. Ask the same again and it goes on: its id is {run}.")
     return True
+
+
+def until_left(supervisor: Supervisor) -> None:
+    """What was cancelled leaves a checkpoint first: its workers are given as long as they may take, and no longer."""
+    from engine.runs.supervisor import CANCEL_S
+
+    ends = time.monotonic() + 2 * CANCEL_S  # also for looking, and for writing it down
+    while supervisor.working and time.monotonic() < ends:
+        time.sleep(0.02)
 
 
 def follow(store: Store, run: str, supervisor: Supervisor, submit: Callable[[], object], quiet: bool = False) -> None:

@@ -56,10 +56,18 @@ class Tweets:
         return self.place.is_file()
 
     def labels(self) -> Labels:
-        return parted(_tweets(self.place, self.one_in)[1])
+        return parted(self._enough()[1])
 
     def read(self) -> Four:
-        return numbered(*_tweets(self.place, self.one_in), self.length)
+        return numbered(*self._enough(), self.length)
+
+    def _enough(self) -> Labelled:
+        texts, labels = _tweets(self.place, self.one_in)
+        if not apart(labels).any():
+            left = f"one in {self.one_in:,} of each class leaves {len(texts)}, and {APART} of one class are needed"
+            remedy = "Fetch it again" if self.one_in == 1 else "Lower one-in; or fetch it again, if it should hold more"
+            raise damaged(self.place, f"it holds too few messages: {left}", remedy)
+        return texts, labels
 
 
 @lru_cache(maxsize=2)

@@ -106,7 +106,8 @@ def plan(spec: RunSpec, precise: bool = True) -> Plan:
     """
     facts = spec.dataset.facts()
     _refuse_fatal(spec)
-    train, test = split(spec.partition, facts.train_y, facts.test_y, spec.clients, Seeds(spec.seed))
+    seeds = Seeds(spec.seed)
+    train, test = split(spec.partition, facts.train_y, facts.test_y, spec.clients, seeds, spec.dataset.noun)
     world = _world(spec, facts, tuple(len(own) for own in train))
     _refuse_batch_norm(spec, world)
     delta = _delta(spec, sum(world.sizes))

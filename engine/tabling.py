@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.asking import literal
-from engine.errors import BadInput
-from engine.following import at_work, say
-from engine.sweeping import cancel, followed, refuse_seeds
+from engine.errors import BadInput, refusal
+from engine.following import at_work
+from engine.sweeping import Look, Where, dry_run, followed, machine, refuse_seeds, stop, under_way
 from engine.tables import READINGS, SCALES, Cell, Table, cells, table, tables
 from engine.tabular import answer, as_markdown, as_words
 
@@ -25,28 +25,31 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", choices=SCALES, default="quick", help="the paper's own size takes days")
     parser.add_argument("--reading", choices=READINGS, default="written", help="as the paper or as its code has it")
     parser.add_argument("--seeds", type=literal, default=3, metavar="N", help="so many, counted from 0")
-    parser.add_argument("--rows", default="", metavar="A,B", help="these rows only, with commas between")
+    parser.add_argument("--rows", metavar="A,B", help="these rows only, with commas between")
     parser.add_argument("--view", choices=VIEWS, help="whose ε is shown")
     parser.add_argument("--markdown", action="store_true", help="in the shape of the paper, to paste into a text")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(asked: argparse.Namespace, look: Look) -> int:
     """Follow it to its end; Ctrl-C stops all that has not ended."""
     wanted = chosen(asked)
+    if asked.dry_run:
+        places = {cell.point(seed): _where(cell) for cell in wanted for seed in range(asked.seeds)}
+        return dry_run(asked, places, look, asked.view or wanted[0].table.readings[wanted[0].reading].view)
     with at_work() as (store, supervisor, mine):
         supervisor.expect(supervisor.workers)
         todo = {cell.point(seed): cell for seed in range(asked.seeds) for cell in wanted}
         notes = refuse(todo)
         mine.update(point.id for point in todo)
         found: dict[Cell, list[Result]] = {cell: [] for cell in wanted}
+        theirs = under_way(store, tuple(todo))
         try:
-            for point, one in followed(store, supervisor, tuple(todo)):
+            for point, one in followed(store, supervisor, tuple(todo), machine(asked)):
                 found[todo[point]] += [] if one is None else [one]
                 if not asked.json:
                     print(line(todo[point], point, one), flush=True)
         except KeyboardInterrupt:
-            say(f"Cancelled {cancel(store, tuple(todo))} runs. Ask the same again and it goes on.")
-            return 130
+            return stop(store, supervisor, tuple(todo), theirs)
     for results in found.values():
         results.sort(key=lambda one: one.point.seed)  # they come as they end
     body = answer(found, asked.seeds, asked.view, notes)
@@ -59,8 +62,18 @@ def run(asked: argparse.Namespace) -> int:
 
 def chosen(asked: argparse.Namespace) -> tuple[Cell, ...]:
     refuse_seeds("table", asked.seeds)
-    rows = [word.strip() for word in asked.rows.split(",") if word.strip()]
+    rows = [word.strip() for word in (asked.rows or "").split(",") if word.strip()]
+    if asked.rows is not None and not rows:
+        raise refusal(
+            "table: --rows", "must name rows, with commas between", asked.rows, "Leave it out for all of them"
+        )
     return cells(table(asked.name), asked.scale, asked.reading, rows)
+
+
+def _where(cell: Cell) -> Where:
+    words = f"{cell.row.name:<16} noise {cell.noise:<4g} {cell.label:<12}"
+    place = {"row": cell.row.name, "noise": cell.noise, "column": cell.column, "preset": cell.name}
+    return words, cell.label, place
 
 
 def refuse(todo: Mapping[Point, Cell]) -> list[str]:

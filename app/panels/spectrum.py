@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from app import theme, words_smoothing
 from app.panels.base import Asking, Choice, Drawn, Panel, axis, paper
-from engine.events import Event, Smoothed
+from engine.events import Event, Smoothed, Started
 
 REACH = 2e-6  # what is smaller than this share of the largest is rounding, and stands at the bottom
 FAR = 1e3  # a threshold this many times beyond all values is not on the chart
@@ -27,10 +27,16 @@ class Spectrum:
     told: tuple[Smoothed, ...]
     at: int
     weight: str
+    averaged: bool = False  # over several orders of the clients, of which one is told of
 
     @property
     def now(self) -> Smoothed:
         return self.told[self.at]
+
+    @property
+    def one_of_several(self) -> bool:
+        """Whether this is what one order of the clients met; where there is only their sum, there is no order."""
+        return self.averaged and bool(self.now.clients)
 
     @property
     def values(self) -> tuple[tuple[float, ...], ...]:
@@ -85,7 +91,14 @@ def collect(events: Sequence[Event]) -> Spectrum | None:
     last = tuple(told.values())[-1]
     same = tuple(one for one in told.values() if one.spectra.keys() == last.spectra.keys())
     matrices = [name for name, ranks in last.ranks.items() if ranks[-1] > 1]  # a bias has one value a frequency
-    return Spectrum(same, len(same) - 1, (matrices or list(last.spectra))[-1])
+    return Spectrum(same, len(same) - 1, (matrices or list(last.spectra))[-1], averaged(events))
+
+
+def averaged(events: Sequence[Event]) -> bool:
+    """Whether the question asks for the mean over several orders."""
+    spec = next((event.spec for event in events if isinstance(event, Started)), {})
+    method = spec.get("method")
+    return isinstance(method, Mapping) and method.get("client-order") == "averaged"
 
 
 def when(told: Sequence[Smoothed], at: int) -> Choice:

@@ -246,7 +246,7 @@ def tell_noise(found: Frontier) -> str:
     """The chart by noise, for those who cannot see it."""
     said = [f"{line.title}: {', '.join(f'{_noise(spot)} {_percent(spot, found.own)}' for spot in line.spots)}"
             for line in (*found.lines, *found.plain)]  # fmt: skip
-    return f"{words_tradeoff.BY_NOISE}, more noise is more private. {'; '.join(said)}"
+    return f"{words_tradeoff.BY_NOISE}, {words.PER[found.unit]}, more noise is more private. {'; '.join(said)}"
 
 
 def tell_epsilon(found: Frontier) -> str:

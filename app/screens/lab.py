@@ -6,7 +6,7 @@ import html
 
 import streamlit as st
 
-from app import ask, charts, classroom, live, orders, question, state, words
+from app import ask, charts, classroom, live, notes, orders, question, state, words
 from engine.errors import LeakLensError
 
 
@@ -24,7 +24,7 @@ def page() -> None:
     with left:
         ask.form() if usable else ask.broken() if ready else ask.getting_ready()
     with right:
-        live.panel()
+        notes.guarded(live.panel)()
     charts.listen_for_saves()
     if usable:
         state.write_link()
@@ -54,4 +54,4 @@ def _arrive(usable: bool) -> None:
         state.show(run=[usual.id], twin=[usual.twin] if usual.twin else [])
 
 
-page()
+notes.guarded(page)()

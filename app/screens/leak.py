@@ -6,7 +6,7 @@ import html
 
 import streamlit as st
 
-from app import ask, leak_ask, leak_more, leak_orders, leak_watch, leaks, state, words_leak
+from app import ask, leak_ask, leak_more, leak_orders, leak_watch, leaks, notes, state, words_leak
 from engine.errors import LeakLensError
 
 
@@ -29,7 +29,7 @@ def page() -> None:
         return
     _arrive()
     leak_ask.form()
-    leak_watch.panel()
+    notes.guarded(leak_watch.panel)()
     leak_more.panels()
     state.sign("leak", leaks.link(leak_orders.leak()))
 
@@ -38,7 +38,7 @@ def _redirect() -> None:
     """Links that were made while the Lab was the first page still lead there."""
     params = state.in_address()
     if leaks.elsewhere(params):
-        st.switch_page("screens/lab.py", query_params=params)
+        state.leave("lab", params)
 
 
 def _arrive() -> None:
@@ -50,4 +50,4 @@ def _arrive() -> None:
     state.remember("leak-told", [*told, *leak_ask.missing(found)])
 
 
-page()
+notes.guarded(page)()

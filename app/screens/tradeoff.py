@@ -6,11 +6,13 @@ import html
 from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import (
     ask,
     charts,
     classroom,
+    notes,
     state,
     tradeoff,
     tradeoff_ask,
@@ -47,13 +49,19 @@ def page() -> None:
         tradeoff_ask.form()
     view = _view()
     with right:
-        if view:
-            tradeoff_watch.show(view)
-        else:
-            _example()
-    with left:
-        tradeoff_ask.before()
+        notes.guarded(_points)(view, left)
     charts.listen_for_saves()
+
+
+def _points(view: View | None, left: DeltaGenerator) -> None:
+    """What is known of every point on the right, and under the question on the left what a click would ask."""
+    cells = tradeoff_watch.read(view) if view else ()
+    if view:
+        tradeoff_watch.show(view, cells)
+    else:
+        _example()
+    with left:
+        tradeoff_ask.before(cells)
 
 
 def _arrive() -> None:
@@ -68,7 +76,8 @@ def _view() -> View | None:
     """What is asked; while that cannot be asked, the last that could."""
     asked = tradeoff_orders.asked()
     try:
-        found = View(asked, tradeoff_orders.laid_out(), tradeoff.titles())
+        points = tradeoff_orders.laid_out()
+        found = View(asked, points, tradeoff.titles(), tradeoff.headless(points))
     except LeakLensError:
         last: View | None = state.recall("tradeoff-view")
         return replace(last, stale=True) if last else None
@@ -79,7 +88,8 @@ def _view() -> View | None:
 def _example() -> None:
     """The stored frontier: it needs no engine."""
     if ship := frontiergallery.frontier():
-        tradeoff_watch.show(View(tradeoff.Tradeoff(), (), ship.titles, live=False))
+        view = View(tradeoff.Tradeoff(), (), ship.titles, ship.headless, live=False)
+        tradeoff_watch.show(view, tradeoff_watch.read(view))
 
 
-page()
+notes.guarded(page)()

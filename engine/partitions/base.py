@@ -50,7 +50,7 @@ class Partition(Part):
         except (MissingData, HomeError):
             return ()  # the data set says so itself
         try:
-            split(self, facts.train_y, facts.test_y, spec.clients, Seeds(spec.seed))
+            split(self, facts.train_y, facts.test_y, spec.clients, Seeds(spec.seed), spec.dataset.noun)
         except BadInput as bad:
             return (Problem(bad.message, bad.remedy),)
         return ()
@@ -63,7 +63,7 @@ def by_owner(owner: Tensor, clients: int) -> list[Tensor]:
 
 
 def split(
-    partition: Partition, train_y: Tensor, test_y: Tensor, clients: int, seeds: Seeds
+    partition: Partition, train_y: Tensor, test_y: Tensor, clients: int, seeds: Seeds, noun: str = "pictures"
 ) -> tuple[list[Tensor], list[Tensor]]:
     """The places of each client's training and test pictures, both dealt by one law.
 
@@ -71,7 +71,7 @@ def split(
     """
     if not 1 <= clients <= len(train_y):
         raise refusal(
-            f"{partition.name}: clients", f"must be between 1 and the {len(train_y):,} training pictures", clients
+            f"{partition.name}: clients", f"must be between 1 and the {len(train_y):,} training {noun}", clients
         )
     classes = 1 + int(max(train_y.max(), test_y.max() if len(test_y) else 0))
     frequencies = torch.bincount(train_y, minlength=classes).double()
@@ -84,8 +84,8 @@ def split(
             return train, partition.deal(test_y, shares, seeds.rng("partition-test"))
     values = "".join(f", {name} {value}" for name, value in partition.values().items())
     raise BadInput(
-        f"{partition.name}: client {empty[0]} would get no pictures: every client must get at least one, "
-        f"got {len(empty)} without any ({clients} clients, {len(train_y):,} pictures{values})",
+        f"{partition.name}: client {empty[0]} would get no {noun}: every client must get at least one, "
+        f"got {len(empty)} without any ({clients} clients, {len(train_y):,} {noun}{values})",
         partition.remedy,
     )
 

@@ -153,7 +153,7 @@ def test_what_others_watch_is_not_cancelled(lab: AppTest, first: Example) -> Non
     clicked(lab, "cancel")
     assert state.store().status(first.id) == "queued"
     assert state.store().status(first.twin) == "cancelled"
-    assert "Somebody else watches this run too" in text(lab)
+    assert words.shared(1, "runs") in text(lab)
 
 
 @pytest.mark.parametrize(

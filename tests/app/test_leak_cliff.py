@@ -223,7 +223,7 @@ def test_what_others_watch_goes_on(small: Leak, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(state, "others_watching", lambda run: 1)
     press(page, "cliff-cancel")
     assert {row.status for row in state.store().runs()} == {"queued"}
-    assert "Somebody else watches 10 attacks" in text(page)
+    assert "Somebody else asked for 10 of these attacks" in text(page)
 
 
 def test_in_class_a_visitor_has_one_series_at_a_time(small: Leak, monkeypatch: pytest.MonkeyPatch) -> None:

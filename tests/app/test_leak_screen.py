@@ -225,9 +225,9 @@ def test_what_others_watch_goes_on(small: Leak, monkeypatch: pytest.MonkeyPatch)
     page = clicked(visit(small), "leak-attack")
     monkeypatch.setattr(state, "others_watching", lambda run: 1)
     clicked(page, "leak-cancel")
-    assert {row.status for row in state.store().runs()} == {"queued"} and "Somebody else watches 4 attacks" in text(
-        page
-    )
+    assert {row.status for row in state.store().runs()} == {
+        "queued"
+    } and "Somebody else asked for 4 of these attacks" in text(page)
 
 
 def test_several_pictures_are_chosen_from(small: Leak) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 
 import pytest
@@ -27,6 +28,8 @@ def test_a_table_of_a_paper_is_asked_as_it_is(small: Tradeoff) -> None:
         come_to(point, 0.3 + place / 1000)
     page.run()
     assert "FedCEO ϑ=1: noise 1" in charts(page)[0] and "FedCEO ϑ&gt;1 is " in text(page)
+    row = cells[0].row.settings["quick"].words
+    assert text(page).count(html.escape(row)) == 2  # under the question, and beside the paper's numbers
     assert next(iter(page.dataframe[0].value["reported"])) == cells[0].reported
     page.selectbox(key="tradeoff-paper-reading").select("released").run()
     assert not page.exception

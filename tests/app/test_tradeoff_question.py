@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app import question, tradeoff
+from app import question, tradeoff, words_tradeoff
 from app.tradeoff import Tradeoff
 from engine.asking import read_spec
 from engine.commands import parser
@@ -165,3 +165,30 @@ def test_the_command_asks_the_same() -> None:
     told.method = told.method or told.methods.split(",")[0]
     spec = read_spec(told)
     assert [one.id for one in points(spec, read_grid(told, spec))] == [one.id for one in tradeoff.laid_out(mine)]
+
+
+# --- the run -----------------------------------------------------------------------------------------------
+
+
+def test_what_is_varied_has_no_say_in_whether_the_run_can_be_asked() -> None:
+    params = {"noises": "1", "steps": "0.1", "method": "udp-fedavg", "method.noise": "-1", "method.server-step": "-1"}
+    found, _ = tradeoff.read_link(params, tradeoff.usual())
+    assert tradeoff.laid_out(found) and not tradeoff.of_the_run(found)
+    assert tradeoff.of_the_run(asked(run={**tradeoff.usual().run, "method.clip": -1.0}))
+    assert not tradeoff.of_the_run(asked(of={"fedceo": {"clip": -1.0}}))
+
+
+def test_a_step_of_the_run_holds_where_none_is_varied() -> None:
+    run = {**tradeoff.usual().run, "method.server-step": 0.7}
+    assert {one.step for one in tradeoff.laid_out(asked(run=run, steps="", plain=False))} == {0.7}
+
+
+def test_the_rest_of_the_run_holds_all_that_is_not_as_usual() -> None:
+    assert tradeoff.unusual(tradeoff.usual().run) == {}
+    odd = {
+        "honest-share": 0.5, "momentum": 0.9, "weight-decay": 0.01, "partition": "dirichlet", "partition.alpha": 0.07,
+    }  # fmt: skip
+    run = asked(run={**tradeoff.usual().run, **odd}).run
+    said = words_tradeoff.rest(run, "by Dirichlet", tradeoff.unusual(run))
+    for words in ("honest share 0.5", "momentum 0.9", "weight decay 0.01", "partition alpha 0.07"):
+        assert words in said

@@ -6,18 +6,20 @@ import sqlite3
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import classroom, state, tradeoff, words_tradeoff
+from app import classroom, question, state, tradeoff, words_tradeoff
 from app.tradeoff import Tradeoff
-from engine.errors import LeakLensError
-from engine.events import Failed
+from engine.errors import HomeUnwritable, LeakLensError
 from engine.frontier import Point
-from tests.app.conftest import MAIN, PATIENCE_S
+from engine.runs.store import Store
+from tests.app.asker import Asker
+from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import text
-from tests.app.trading import charts, clicked, come_to, keys, link, standing, tell, tradeoff_of, visit
+from tests.app.trading import breaks, charts, clicked, come_to, keys, link, standing, tradeoff_of, visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 TABLE = "1/cifar10/quick/written"
@@ -71,6 +73,32 @@ def test_another_tab_of_the_same_visitor_is_nobody_else(small: Tradeoff, monkeyp
     assert set(standing(small)) == {"cancelled"}
 
 
+@pytest.mark.parametrize("name", ["tradeoff", "lab"])
+def test_in_a_class_only_who_asked_for_a_run_stops_it(
+    small: Tradeoff, name: str, screen: Screen, ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEAKLENS_CLASS", "1")
+    monkeypatch.setattr(state, "visitor", lambda: "me")
+    if name == "lab":
+        theirs, before = ask("queued", visitor="another"), ""
+        page = screen("lab", ids={"run": (theirs,)}, seen={}, settings=question.settled({}))
+    else:
+        theirs, before = tradeoff.laid_out(small)[0].id, "tradeoff-"
+        state.store().submit(theirs, tradeoff.laid_out(small)[0].spec.canonical(), {"visitor": "another"})
+        page = visit(small)
+    clicked(page, f"{before}cancel")
+    assert state.store().status(theirs) == "queued"
+    assert "Somebody else asked for 1 of these runs or watches it: it goes on." in text(page)
+
+
+def test_another_question_forgets_when_the_last_one_began(small: Tradeoff) -> None:
+    page = clicked(visit(small), "tradeoff-run")
+    assert page.session_state["tradeoff-began"]
+    page.number_input(key="tradeoff-seeds").set_value(1).run()
+    page.number_input(key="tradeoff-rounds").set_value(9).run()
+    assert not page.session_state["tradeoff-began"]
+
+
 def test_a_link_brings_a_question_without_what_was_said_of_another(
     small: Tradeoff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,9 +129,61 @@ def damage(home: Path, run: str) -> None:
 
 
 def test_a_record_that_cannot_be_read_costs_its_own_point_alone(small: Tradeoff, home: Path) -> None:
+    lost = ended(small)[0].id
+    damage(home, lost)
+    page = visit(small)
+    assert len(charts(page)) == 2 and f"UDP-FedAvg, noise 0.5: The record of run {lost} cannot be read" in text(page)
+    assert page.button(key="tradeoff-run").label == "Start the other 1 run"
+    clicked(page, "tradeoff-retry")
+    assert standing(small) == ["queued", *["finished"] * 9]
+    come_to(tradeoff.laid_out(small)[0], 0.5)
+    assert page.run().button(key="tradeoff-run").label == words_tradeoff.ALL_KNOWN
+
+
+def test_a_record_of_another_visitor_is_that_visitors_to_delete(
+    small: Tradeoff, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEAKLENS_CLASS", "1")
+    monkeypatch.setattr(state, "visitor", lambda: "me")
     damage(home, ended(small)[0].id)
     page = visit(small)
-    assert len(charts(page)) == 2 and "UDP-FedAvg, noise 0.5: " in text(page)
+    assert "Only the visitor who asked for it may delete it" in text(page) and "tradeoff-retry" not in keys(page)
+    button = page.button(key="tradeoff-run")
+    assert button.disabled and button.label == words_tradeoff.NOTHING_TO_ASK
+
+
+def test_a_failure_without_a_remedy_ends_with_one_point(small: Tradeoff) -> None:
+    points = tradeoff.laid_out(small)
+    submit(points[:1])
+    breaks(points[0], "it said . and stopped", "")
+    assert "UDP-FedAvg, noise 0.5: it said . and stopped</p>" in text(visit(small))
+
+
+def broken(*asked: object) -> NoReturn:
+    raise HomeUnwritable("leaklens.db: the disk is gone", "Bring it back")
+
+
+@pytest.mark.parametrize("name", ["tradeoff", "lab", "leak"])
+def test_where_the_store_breaks_while_the_page_is_open_it_says_so(
+    screen: Screen, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = screen(name)
+    for read in ("statuses", "run", "runs"):
+        monkeypatch.setattr(Store, read, broken)
+    page.run()
+    assert not page.exception and 'll-problem" role="alert">leaklens.db: the disk is gone. Bring it back.' in text(page)
+
+
+@pytest.mark.parametrize("name", ["tradeoff", "lab"])
+def test_where_it_breaks_while_runs_go_a_click_says_so_too(
+    screen: Screen, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = "" if name == "lab" else "tradeoff-"
+    page = clicked(screen(name), "run" if name == "lab" else "tradeoff-live")
+    for read in ("statuses", "run", "runs"):
+        monkeypatch.setattr(Store, read, broken)
+    clicked(page, f"{before}cancel")
+    assert "the disk is gone" in text(page)
 
 
 def test_the_lab_says_so_too(small: Tradeoff, home: Path) -> None:
@@ -142,6 +222,13 @@ def test_a_first_visit_with_what_cannot_be_asked_sees_the_stored_frontier() -> N
     assert "got loud" in text(page) and len(charts(page)) == 2
 
 
+def test_a_setting_of_the_run_is_mended_in_the_lab() -> None:
+    page = visit(None, **{"noises": "1", "method": "udp-fedavg", "method.clip": "-1"})
+    assert f"got -1. {words_tradeoff.OF_THE_RUN}" in text(page)
+    clicked(page, "tradeoff-lab")
+    assert page.session_state["settings"]["method.clip"] == -1.0  # where its field is
+
+
 def test_a_comma_for_a_point_is_told(small: Tradeoff) -> None:
     said = [str(one.value) for one in visit(replace(small, noises="0,5")).caption]
     assert "Read as 0 and 5. A decimal has a point: 0.5." in said
@@ -165,7 +252,7 @@ def test_methods_of_a_table_that_failed_are_counted_in_its_order(small: Tradeoff
     submit(tuple(point for _, point in points))
     for cell, point in points:
         if cell.label in ("CENTAUR", "FedCEO ϑ>1"):
-            tell(point, [Failed("it broke", "Ask again")])
+            breaks(point)
         else:
             come_to(point, 0.3 + cell.reported / 1000)
     said = text(visit(replace(small, table=TABLE, seeds=1)))

@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import state, tradeoff
 from app.tradeoff import Tradeoff
-from engine.events import Event, Finished, Measured, Spent, Started
+from engine.events import Event, Failed, Finished, Measured, Spent, Started
 from engine.frontier import Point
 from engine.runs.holder import Holder
 from tests.app.conftest import MAIN, PATIENCE_S
@@ -62,6 +62,13 @@ def come_to(point: Point, accuracy: float, personal: float | None = None, epsilo
     told += [Spent(2, "outsider", value, "user", "zero-out", 1e-5, "prv", "poisson", "", "" if unit else "nothing is")]
     told += [Spent(2, "server", None, "user", "zero-out", 1e-5, "none", "all", "", "every upload is seen")]
     tell(point, [*told, Finished(2, 1.0)])
+
+
+def breaks(point: Point, reason: str = "it broke", remedy: str = "Ask again") -> None:
+    """Let a run fail after it has measured and spent a round, as most do."""
+    told: list[Event] = [Started(point.id, point.spec.canonical(), {"unit": point.spec.method.unit(), "delta": 1e-5})]
+    told += [Measured(1, "accuracy", 0.123), Spent(1, "outsider", 1.0, "user", "zero-out", 1e-5, "prv", "poisson")]
+    tell(point, [*told, Failed(reason, remedy)])
 
 
 def tell(point: Point, told: list[Event]) -> None:

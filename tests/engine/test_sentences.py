@@ -68,15 +68,15 @@ def test_lines_that_are_none_are_damage(tmp_path: Path, body: bytes) -> None:
 
 
 def test_of_many_messages_a_class_keeps_one_in_so_many(tmp_path: Path) -> None:
-    file = write_tweets(tmp_path, [(0, f"bad {number}") for number in range(12)] + [(4, "good")] * 7)
-    assert [len(labels) for labels in Tweets(file, 4, 1).labels()] == [12 - 2 + 7 - 1, 2 + 1]
+    file = write_tweets(tmp_path, [(0, f"bad {number}") for number in range(15)] + [(4, "good")] * 7)
+    assert [len(labels) for labels in Tweets(file, 4, 1).labels()] == [15 - 3 + 7 - 1, 3 + 1]
     train_x, train_y, _, test_y = Tweets(file, 4, 3).read()
-    assert train_y.tolist() == [0, 0, 0, 0, 1, 1, 1] and len(test_y) == 0
+    assert train_y.tolist() == [0, 0, 0, 0, 1, 1, 1] and test_y.tolist() == [0]
     assert len({tuple(row) for row in train_x[:4].tolist()}) == 4
 
 
 def test_messages_are_latin_1_and_their_signs_are_written_out(tmp_path: Path) -> None:
-    file = write_tweets(tmp_path, [(0, 'caf\xe9 &quot;tea&quot; &lt;3, "yes"'), (4, "caf\xe9")])
+    file = write_tweets(tmp_path, [(0, 'caf\xe9 &quot;tea&quot; &lt;3, "yes"'), *[(4, "caf\xe9")] * APART])
     train_x, _, _, _ = Tweets(file, 12, 1).read()
     assert int((train_x[0] != ENDED).sum()) == len(words('café "tea" <3, "yes"'))
     assert train_x[0, 0] == train_x[1, 0]
@@ -90,3 +90,21 @@ def test_messages_of_another_form_are_damage(tmp_path: Path, line: str) -> None:
     file.write_bytes(file.read_bytes() + line.encode("latin-1") + b"\n")
     with pytest.raises(Damaged, match=r"^training\.1600000.*Delete this file and fetch it again\.$"):
         Tweets(file, 4, 1).labels()
+
+
+@pytest.mark.parametrize(
+    ("text", "one_in", "left"),
+    [
+        ("", 80, "leaves 0, "),
+        ('"0","1","d","q","u","so sad' + "\n0,1,d,q,u,so sad" * 9, 1, "leaves 1, "),  # the quote swallows the rest
+        ('"0","1","d","q","u","so sad"\n' * 9, 8, "one in 8 of each class leaves 2, "),
+    ],
+)
+def test_too_few_messages_are_told_as_that(tmp_path: Path, text: str, one_in: int, left: str) -> None:
+    file = write_tweets(tmp_path, [])
+    file.write_text(text, encoding="latin-1")
+    for ask in (Tweets(file, 4, one_in).labels, Tweets(file, 4, one_in).read):
+        with pytest.raises(Damaged, match=r"^training\.1600000\S+: it holds too few messages: ") as caught:
+            ask()
+        assert left in caught.value.message and caught.value.message.count("5 of one class are needed") == 1
+        assert caught.value.remedy.startswith("Lower one-in" if one_in > 1 else "Fetch it again")

@@ -137,6 +137,10 @@ def test_markdown_has_one_line_for_each_noise_and_two_places_for_a_personal_meth
         ("9", "table: no 9. Known here: 1"),
         ("1 --seeds 0", "table: seeds: must be a whole number between 1 and 100, got 0"),
         ("1 --seeds 1.5", "table: seeds: must be a whole number between 1 and 100, got 1.5"),
+        ("1 --rows ,", "table: --rows: must name rows, with commas between, got ,. Leave it out for all of them"),
+        ("1 --rows ''", "table: --rows: must name rows, with commas between"),
+        ("1 --threads 0", "run: threads: must be a whole number between 1 and 256, got 0"),
+        ("1 --device nonsense --dry-run", "run: device: must be cpu"),
         ("1 --rows hats", "table 1: no row hats. Known here: clothes"),
         ("1 --scale huge", "invalid choice"),
         ("1 --scale paper", "table 1: clothes: emnist: the full set is not on this machine"),
@@ -148,6 +152,20 @@ def test_what_cannot_be_asked(home: Path, monkeypatch: pytest.MonkeyPatch, words
     told = ask(f"table {words}")
     assert told.code == 2 and told.out == "" and said in told.sentence()
     assert not home.exists() or Store(home).runs() == []
+
+
+def test_a_dry_run_tells_of_every_cell_and_runs_none(home: Path) -> None:
+    told = ask("table 1 --seeds 2 --dry-run --json")
+    assert told.code == 0 and told.json["runs"] == 12 and told.json["seconds"] > 0 and not home.exists()
+    rows = {(row["noise"], row["column"]): row for row in told.json["rows"]}
+    assert set(rows) == {(noise, column) for noise in (0.5, 2.0) for column in ("plain", "personal", "smooth")}
+    plain = rows[0.5, "plain"]
+    assert plain["runs"] == [RunSpec(**preset(plain["preset"]), seed=seed).id for seed in (0, 1)]
+    assert (plain["view"], plain["unit"], plain["delta"]) == ("outsider", "user", 1e-5)
+    assert plain["epsilon"] > rows[2.0, "plain"]["epsilon"] > 0
+    said = ask("table 1 --seeds 2 --dry-run --view server").out
+    assert re.search(r"^clothes +noise 0\.5 +Personal +no finite ε in the server view: the server adds", said, re.M)
+    assert re.search(r"^12 runs, about [\d.]+ s in all; ", said, re.M) and not home.exists()
 
 
 def test_what_did_not_finish_is_counted_and_leaves_no_line() -> None:

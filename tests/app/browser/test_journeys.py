@@ -201,7 +201,7 @@ def test_two_tabs_of_one_person(lab: Lab, server: Server, regular: BrowserContex
         two.type("rounds", 7)
         expect(lab.field("rounds")).to_have_value(str(LONG["rounds"]))  # each tab has its own form
         lab.button("Cancel").click()
-        expect(lab.notice("Somebody else watches this run too")).to_be_visible()
+        expect(lab.notice("Somebody else asked for 1 of these runs or watches it: it goes on.")).to_be_visible()
         with server.store() as store:
             assert store.status(asked) == "running"
             store.cancel(asked)

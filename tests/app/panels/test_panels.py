@@ -83,7 +83,7 @@ def test_what_protects_something_else_has_epsilon_on_axes_of_its_own() -> None:
     other = Track("pinned: dp-fedavg", "pin", "dp-fedavg", records, place=1)
     figure = drawn(epsilon.PANEL, MAIN, other)
     assert [trace.yaxis for trace in figure.data] == ["y", "y2"]
-    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("ε per client", "ε per picture")
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("ε per client", "ε per record")
     assert figure.layout.yaxis2.domain[1] < figure.layout.yaxis.domain[0]
     assert figure.layout.yaxis2.matches is None
 

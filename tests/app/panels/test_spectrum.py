@@ -11,7 +11,8 @@ import pytest
 from app import theme, words_smoothing
 from app.panels.base import Drawn, Track
 from app.panels.spectrum import NAMED, PANEL, Spectrum
-from engine.events import Event, Measured, Smoothed
+from engine.events import Event, Measured, Smoothed, Started
+from engine.spec import RunSpec
 from tests.app.smoothings import smoothed, told
 
 ASKING = PANEL.asking
@@ -197,3 +198,20 @@ def test_those_who_cannot_see_it_hear_the_heights() -> None:
     assert (
         "Threshold 1; largest singular value of each frequency: ω0 8, ω1 2" in words and said(smoothed()) not in words
     )
+
+
+def test_of_a_mean_over_orders_nothing_is_claimed_of_what_is_left() -> None:
+    assert ASKING
+    spec = RunSpec(method={"name": "fedceo", "client-order": "averaged"}).canonical()
+    gone, biases = only(((0.9, 0.5), (0.3, 0.2))), only(((9.0,), (0.5,), (2.0,)))
+    for one, below in ((gone, "2 of 2 singular values of w at ω0, and 2 of 2 of each other"), (biases, "1 of 3 freq")):
+        events = (Started("r", spec, {}), *told(one)[1:])
+        info = found(*events)
+        words = ASKING.say(info)
+        assert "is the mean over several orders" in words and f"In the one shown, {below}" in words
+        heard = PANEL.tell([Drawn(Track("this run", "main", "fedceo", events), info)])
+        seen = PANEL.draw([Drawn(Track("this run", "main", "fedceo", events), info)], False).layout.annotations[0].text
+        for claim in ("removed", "left", "got the same"):
+            assert claim not in words and claim not in heard and claim not in seen
+    alone = found(Started("r", spec, {}), *told(smoothed(clients=()))[1:])
+    assert "removed" in ASKING.say(alone)  # of their sum alone there is but one order

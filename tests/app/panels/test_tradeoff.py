@@ -125,7 +125,7 @@ def test_two_units_are_two_pictures_of_the_same_heights() -> None:
     assert [line.title for line in users.lines] == ["UDP-FedAvg", "FedCEO"]
     assert [line.title for line in records.lines] == ["DP"] and records.plain == users.plain
     assert panel.heights((users, records)) == (30.0, 90.0)
-    assert "per picture" in panel.by_epsilon(records, (30, 90), False).layout.xaxis.title.text
+    assert "per record" in panel.by_epsilon(records, (30, 90), False).layout.xaxis.title.text
 
 
 def test_whose_models_are_meant_is_said_of_every_line() -> None:
@@ -227,3 +227,63 @@ def test_how_the_picture_is_to_be_read() -> None:
     assert "made on test data, which no ε counts" in words_tradeoff.bands(spots, True)
     tried = (cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 1.0, 0, 0.5, step=1.0))
     assert tradeoff_cells.several_steps(tried) and not tradeoff_cells.several_steps(CELLS)
+
+
+# --- while points arrive -----------------------------------------------------------------------------------
+
+
+def test_methods_are_compared_on_the_seeds_that_all_have() -> None:
+    cells = (
+        cell("udp-fedavg", 1.0, 0, 0.50), cell("udp-fedavg", 1.0, 1, 0.51), cell("udp-fedavg", 1.0, 2, 0.90),
+        cell("fedceo", 1.0, 0, 0.60), cell("fedceo", 1.0, 1, 0.61),
+        cell("fedavg", None, 0, 0.80, None), cell("fedavg", None, 2, 0.99, None),
+    )  # fmt: skip
+    told = verdict(cells)
+    assert told.startswith(
+        "At noise 1, on the 2 seeds that all have, FedCEO reaches 60.5 %, UDP-FedAvg 50.5 %: the difference is larger"
+    )
+    assert "Without protection it would be 80.0 %." in told
+    one = verdict((*cells[:3], cells[3]))
+    assert "on the one seed that all have, FedCEO reaches 60.0 %" in one and "with one seed nobody can tell" in one
+    assert verdict((cells[0], cells[4])) == ""  # no seed in common: nothing is compared
+
+
+# --- what the words stand on -------------------------------------------------------------------------------
+
+
+def test_each_method_has_the_terms_of_its_own() -> None:
+    rdp: dict[str, Any] = {"accountant": {"outsider": "rdp"}, "bound": {"outsider": "upper bound"}}
+    cells = (
+        cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 2.0, 0, 0.5), cell("ppsgd", 1.0, 0, 0.5, **rdp),
+        cell("fedceo", 1.0, 0, 0.5), cell("fedceo", 2.0, 0, 0.5, **rdp),
+    )  # fmt: skip
+    found = frontier(cells)
+    known = [(line.title, spot.results[0]) for line in found.lines for spot in line.spots]
+    same = "per client, seen by an outsider, zero-out, δ = 1e-5"
+    assert words_tradeoff.all_terms(known, "outsider") == [
+        f"UDP-FedAvg, FedCEO at noise 1: ε {same}, prv, worst client.",
+        f"PPSGD, FedCEO at noise 2: ε {same}, rdp, worst client, upper bound.",
+    ]
+    assert words_tradeoff.all_terms(known[:2], "outsider") == [f"ε {same}, prv, worst client."]
+
+
+def test_charts_of_two_units_are_told_apart_by_ear() -> None:
+    cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("dp-fedavg", 1.0, 0, 0.5))
+    told = [panel.tell_noise(one) for one in tradeoff_cells.frontiers(cells, TITLES, Tradeoff())]
+    assert ["per client" in one for one in told] == [True, False]
+    assert ["per record" in one for one in told] == [False, True]
+
+
+def test_where_no_last_layer_is_shared_no_model_is_called_shared() -> None:
+    cells = (cell("ppsgd", 1.0, 0, 0.5, personal=0.7), cell("udp-fedavg", 1.0, 0, 0.5))
+    for whose, title in (("global", "PPSGD · mean of own last layers"), ("personal", "PPSGD · own models")):
+        (found,) = tradeoff_cells.frontiers(cells, TITLES, Tradeoff(whose=whose), ("ppsgd",))
+        assert found.lines[0].title == title
+    assert frontier(cells).lines[0].title == "PPSGD"
+
+
+def test_where_points_come_from_is_said_of_one_and_of_many() -> None:
+    assert words_tradeoff.stored(1, "2026-01-02") == "1 of these runs comes from a stored example, run on 2026-01-02."
+    assert words_tradeoff.stored(12, "2026-01-02").startswith("12 of these runs come from a stored example")
+    assert words.shared(1, "runs") == "Somebody else asked for 1 of these runs or watches it: it goes on."
+    assert words.shared(3, "runs") == "Somebody else asked for 3 of these runs or watches them: they go on."

@@ -123,8 +123,10 @@ def test_more_clients_than_pictures_is_refused(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_form_shows_before_the_click(name):
     facts = SimpleNamespace(train_y=even(20), test_y=even(5))
-    spec = SimpleNamespace(dataset=SimpleNamespace(facts=lambda: facts), clients=5, seed=0)
+    spec = SimpleNamespace(dataset=SimpleNamespace(facts=lambda: facts, noun="sentences"), clients=5, seed=0)
     assert PARTITIONS.make(name).problems(spec) == ()
     spec.clients = 1000
     [problem] = PARTITIONS.make(name).problems(spec)
-    assert problem.fatal and problem.reason.startswith(f"{name}: clients: must be between 1 and")
+    assert problem.fatal and problem.reason.startswith(
+        f"{name}: clients: must be between 1 and the 200 training sentences"
+    )
