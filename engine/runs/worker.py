@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import faulthandler
+import gc
 import importlib
 import json
 import math
@@ -26,7 +27,7 @@ from engine.pipes import private_pipes
 from engine.runs import payloads
 from engine.runs.home import Home
 
-GATHER_S = 0.05  # what is told within it leaves together
+GATHER_S = 0.1  # what is told within it leaves together
 TRACE_CHARS = 20_000
 
 
@@ -97,6 +98,8 @@ def main(preload: Sequence[str]) -> None:
     threading.Thread(target=_listen, args=(orders, jobs, cancelled), daemon=True).start()
     for module in preload:
         importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # the collector would look through all of that again and again
     wire.tell(json.dumps({"ready": os.getpid()}), now=True)
     while True:
         job = jobs.get()
