@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import words
 from app.words_runs import plain, runs
+from engine.billing import each
 from engine.frontier import common
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 # adjacency, δ, accountant, bound and sampling
 Stand = tuple[str | None, float | None, str | None, str | None, str | None]
+Promise = tuple[str | None, float | None, str | None, str | None]  # the same without the accountant
 PROMISE = "How much accuracy does each protection cost, and what does it buy?"
 
 # --- the question ------------------------------------------------------------------------------------------
@@ -204,19 +206,27 @@ def all_terms(found: Sequence[tuple[str, Result]], view: str) -> list[str]:
 
 
 def stands(unit: str, view: str, told: Sequence[tuple[str, float | None, Stand]]) -> list[str]:
-    """What several ε stand on: a sentence for all that stand on the same, and whose they are where they differ."""
-    of_method: dict[str, set[Stand]] = {}
-    for title, _, terms in told:
-        of_method.setdefault(title, set()).add(terms)
-    groups: dict[Stand, dict[str, None]] = {}
-    for title, level, terms in told:
-        who = title if len(of_method[title]) == 1 else at(title, level)
-        groups.setdefault(terms, {})[who] = None
+    """What several ε stand on: a sentence for all that stand on the same, and whose they are where they differ.
+
+    Two accountants of one and the same promise do not part them: each point names its own.
+    """
+    promises = [(title, level, (adjacency, delta, bound, sampling), accountant)
+                for title, level, (adjacency, delta, accountant, bound, sampling) in told]  # fmt: skip
+    of_method: dict[str, set[Promise]] = {}
+    for title, _, promise, _ in promises:
+        of_method.setdefault(title, set()).add(promise)
+    groups: dict[Promise, tuple[dict[str, None], list[str | None]]] = {}
+    for title, level, promise, accountant in promises:
+        who, accountants = groups.setdefault(promise, ({}, []))
+        who[title if len(of_method[title]) == 1 else at(title, level)] = None
+        accountants.append(accountant)
     said = []
-    for (adjacency, delta, accountant, bound, sampling), theirs in groups.items():
-        whose = f"{', '.join(theirs)}: " if len(groups) > 1 else ""
-        stand = words.terms(unit, view, adjacency or "", delta or 0.0, accountant or "", bound or "", sampling or "")
-        said.append(f"{whose}ε {stand}.")
+    for (adjacency, delta, bound, sampling), (who, accountants) in groups.items():
+        whose = f"{', '.join(who)}: " if len(groups) > 1 else ""
+        by = each(accountants)
+        said.append(
+            f"{whose}ε {words.terms(unit, view, adjacency or '', delta or 0.0, by, bound or '', sampling or '')}."
+        )
     return said
 
 
@@ -228,7 +238,7 @@ def point(title: str, spot: Spot, own: bool) -> str:
 def line(title: str, personal: bool, own: bool, headless: bool = False) -> str:
     """What a line is called: whose accuracy it shows is said as soon as it may differ from line to line."""
     if not own:
-        return f"{title} · mean of own last layers" if headless else title
+        return f"{title} · heads averaged" if headless else title
     return f"{title} · own models" if personal else f"{title} · shared model"
 
 

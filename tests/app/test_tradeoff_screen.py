@@ -223,7 +223,7 @@ def test_where_nobody_shares_a_last_layer_it_is_said(small: Tradeoff) -> None:
         state.store().submit(point.id, point.spec.canonical())
         come_to(point, 0.5, 0.8 if point.method == "centaur" else None)
     page = visit(asked)
-    said = "CENTAUR · mean of own last layers"
+    said = "CENTAUR · heads averaged"
     assert f"{said}: noise 0.5 50.0 %" in charts(page)[0] and f"{said}: nobody shares a last layer" in text(page)
     page.segmented_control(key="tradeoff-whose").set_value("personal").run()
     assert "CENTAUR · own models" in charts(page)[0] and "nobody shares a last layer" not in text(page)

@@ -267,6 +267,13 @@ def test_each_method_has_the_terms_of_its_own() -> None:
     assert words_tradeoff.all_terms(known[:2], "outsider") == [f"ε {same}, prv, worst client."]
 
 
+def test_two_accountants_of_one_promise_are_said_in_one_sentence() -> None:
+    cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("ppsgd", 0.2, 0, 0.5, accountant={"outsider": "rdp"}))
+    known = [(line.title, spot.results[0]) for line in frontier(cells).lines for spot in line.spots]
+    [said] = words_tradeoff.all_terms(known, "outsider")
+    assert said == "ε per client, seen by an outsider, zero-out, δ = 1e-5, prv or rdp, worst client."
+
+
 def test_charts_of_two_units_are_told_apart_by_ear() -> None:
     cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("dp-fedavg", 1.0, 0, 0.5))
     told = [panel.tell_noise(one) for one in tradeoff_cells.frontiers(cells, TITLES, Tradeoff())]
@@ -276,7 +283,7 @@ def test_charts_of_two_units_are_told_apart_by_ear() -> None:
 
 def test_where_no_last_layer_is_shared_no_model_is_called_shared() -> None:
     cells = (cell("ppsgd", 1.0, 0, 0.5, personal=0.7), cell("udp-fedavg", 1.0, 0, 0.5))
-    for whose, title in (("global", "PPSGD · mean of own last layers"), ("personal", "PPSGD · own models")):
+    for whose, title in (("global", "PPSGD · heads averaged"), ("personal", "PPSGD · own models")):
         (found,) = tradeoff_cells.frontiers(cells, TITLES, Tradeoff(whose=whose), ("ppsgd",))
         assert found.lines[0].title == title
     assert frontier(cells).lines[0].title == "PPSGD"
