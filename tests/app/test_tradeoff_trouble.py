@@ -267,7 +267,7 @@ def test_beside_own_models_stands_no_number_of_the_paper(small: Tradeoff) -> Non
     page = visit(replace(small, table=TABLE, seeds=1, whose="personal"))
     for _, row in page.dataframe[0].value.iterrows():
         assert (row["reported"] != row["reported"]) == ("PPSGD" in row["method"])  # NaN is not itself
-    assert "by the accuracy of the shared model" in text(page)
+    assert "ours, by global accuracy" in text(page)
 
 
 def test_what_noise_buys_is_compared_on_the_seeds_that_all_have(small: Tradeoff) -> None:
