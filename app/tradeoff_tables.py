@@ -79,8 +79,8 @@ def _view(table: str) -> str:
 
 def setting(asked: Tradeoff) -> str:
     """What the chosen row stands for here, and on which data."""
-    number, row, scale, _ = asked.table.split("/")
-    return next(one for one in tables.table(number).rows if one.name == row).settings[scale].words
+    number, row, scale, reading = asked.table.split("/")
+    return next(one for one in tables.table(number).rows if one.name == row).settings[scale].words[reading]
 
 
 def reported(asked: Tradeoff) -> dict[tuple[str, float | None], float]:

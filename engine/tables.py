@@ -28,7 +28,7 @@ FILES = ROOT / "assets" / "presets" / "tables"
 class Setting:
     """How one row is asked at one scale."""
 
-    words: str  # what it stands for, and what the paper leaves open
+    words: Mapping[str, str]  # by reading: what it stands for, and what the paper leaves open
     fields: Mapping[str, Any]  # of the question
     methods: Mapping[str, Mapping[str, Mapping[str, Any]]]  # reading -> column -> fields; a list goes by noise
 
@@ -221,8 +221,10 @@ def _setting(own: Mapping[str, Any], scale: Mapping[str, Any]) -> Setting:
         for told in (scale, own):
             for block in (told.get("both", {}), told.get(reading, {})):
                 for column, fields in block.items():
-                    held[column] = held.get(column, {}) | fields
-    return Setting(own["words"], scale["question"] | own["question"], methods)
+                    if column != "words":
+                        held[column] = held.get(column, {}) | fields
+    words = {reading: own.get(reading, {}).get("words", own["words"]) for reading in READINGS}
+    return Setting(words, scale["question"] | own["question"], methods)
 
 
 def _refuse_slips(name: str, columns: Mapping[str, Any], noises: int, setting: Setting) -> None:

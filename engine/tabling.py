@@ -123,7 +123,7 @@ def list_tables(asked: argparse.Namespace) -> int:
 
 def listed(one: Table) -> dict[str, Any]:
     rows = [
-        {"name": row.name, "title": row.title, "words": {scale: row.settings[scale].words for scale in SCALES}}
+        {"name": row.name, "title": row.title, "words": {scale: dict(row.settings[scale].words) for scale in SCALES}}
         for row in one.rows
     ]
     presets = [cell.name for reading in READINGS for scale in SCALES for cell in cells(one, scale, reading)]

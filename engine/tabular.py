@@ -55,7 +55,7 @@ def block(line: Sequence[Cell], found: Found, view: str) -> dict[str, Any]:
     return {
         "row": first.row.name,
         "title": first.row.title,
-        "words": first.row.settings[first.scale].words,
+        "words": first.row.settings[first.scale].words[first.reading],
         "noise": first.noise,
         "cells": [entry(cell, found[cell], view) for cell in line if found[cell]],
         "order": standing and {**(told or {}), "words": standing.words()},

@@ -21,14 +21,14 @@ def test_a_table_of_a_paper_is_asked_as_it_is(small: Tradeoff) -> None:
     page = visit(replace(small, table=TABLE))
     cells = tradeoff.cells(TABLE)
     assert f"{2 * len(cells)} runs. Expected time here: " in captions(page)
-    assert cells[0].row.settings["quick"].words.split(",")[0] in text(page)
+    assert cells[0].row.settings["quick"].words["written"].split(",")[0] in text(page)
     clicked(page, "tradeoff-run")
     assert [row.id for row in state.store().runs()[::-1]] == [cell.point(seed).id for seed in (0, 1) for cell in cells]
     for place, point in enumerate(tradeoff.laid_out(replace(small, table=TABLE))):
         come_to(point, 0.3 + place / 1000)
     page.run()
     assert "FedCEO ϑ=1: noise 1" in charts(page)[0] and "FedCEO ϑ&gt;1 is " in text(page)
-    row = cells[0].row.settings["quick"].words
+    row = cells[0].row.settings["quick"].words["written"]
     assert text(page).count(html.escape(row)) == 2  # under the question, and beside the paper's numbers
     assert next(iter(page.dataframe[0].value["reported"])) == cells[0].reported
     page.selectbox(key="tradeoff-paper-reading").select("released").run()

@@ -117,8 +117,17 @@ def test_where_a_quick_row_is_on_other_data_it_says_so() -> None:
         cell = CELLS[name]
         quick, paper = (cell.row.settings[scale] for scale in ("quick", "paper"))
         names_of = [RunSpec(**setting.fields).dataset.name for setting in (quick, paper)]
-        assert quick.words.endswith(".") and paper.words.endswith(".")
-        assert ("because" in quick.words) == (names_of[0] != names_of[1])
+        assert all(setting.words[cell.reading].endswith(".") for setting in (quick, paper))
+        assert ("because" in quick.words[cell.reading]) == (names_of[0] != names_of[1])
+
+
+def test_the_clients_of_a_row_are_those_that_its_words_tell() -> None:
+    told = {name: CELLS[name].row.settings[CELLS[name].scale].words[CELLS[name].reading] for name in names()}
+    many = {name: preset(name)["clients"] for name in names()}
+    assert {name for name, words in told.items() if "300 clients, 30 of them" in words} == {
+        name for name, clients in many.items() if clients == 300
+    }
+    assert set(many.values()) == {100, 300}
 
 
 def test_a_preset_is_found_by_the_command_line() -> None:
