@@ -19,7 +19,6 @@ from engine.report import epsilon_words, lines, report
 
 if TYPE_CHECKING:
     from engine.runs.store import Store
-    from engine.spec import RunSpec
 
 ACCOUNT = {
     "noise": "the noise multiplier z: its standard deviation over the clip",
@@ -131,24 +130,19 @@ def attack(asked: argparse.Namespace) -> int:
 
 
 def sweep(asked: argparse.Namespace) -> int:
-    return sweeping.run(asked, _look(asked))
+    _refuse_machine(asked)
+    return sweeping.run(asked)
 
 
 def table(asked: argparse.Namespace) -> int:
-    return tabling.run(asked, _look(asked))
+    _refuse_machine(asked)
+    return tabling.run(asked)
 
 
-def _look(asked: argparse.Namespace) -> sweeping.Look:
-    """How a dry run looks at each of its runs; what this machine has not is refused at once."""
+def _refuse_machine(asked: argparse.Namespace) -> None:
+    """What this machine has not is refused at once."""
     read_threads(asked.threads)
     _device(asked.device)
-
-    def look(spec: RunSpec, threads: int) -> Any:
-        from engine.forecast import forecast
-
-        return forecast(spec, precise=True, threads=threads)
-
-    return look
 
 
 def _finished(store: Store, run_id: str) -> bool:

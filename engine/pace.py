@@ -13,7 +13,7 @@ import torch
 from engine.desk import Crew, Desk
 from engine.records import Client, Seat
 from engine.seeds import Seeds
-from engine.spectrum import frequencies, spectra, t_tsvd
+from engine.spectrum import matrices, spectra, t_tsvd
 from engine.stage import Plan
 from engine.training import STACK, scores
 
@@ -90,4 +90,4 @@ def decomposing() -> float:
             start = time.perf_counter()
             crew.each(lambda one: spectra(t_tsvd(one, 0.1)), [stack])
             found.append(time.perf_counter() - start)
-    return min(found) / (frequencies(clients) * rows**2 * columns)
+    return min(found) / (matrices(clients) * rows**2 * columns)

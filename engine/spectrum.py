@@ -51,8 +51,8 @@ def spectra(stack: Tensor, crew: Crew | None = None) -> Tensor:
     return torch.stack(_each(torch.linalg.svdvals, _frequencies(stack)[1], crew))
 
 
-def frequencies(clients: int) -> float:
-    """How many complex matrices that comes to; one whose imaginary part is nothing by nature counts a quarter."""
+def matrices(clients: int) -> float:
+    """How many complex matrices so many clients come to; one that is real by nature counts a quarter."""
     real = 1 if clients % 2 else 2
     return real / 4 + (clients // 2 + 1 - real)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,9 @@ from engine.billing import Bill, bill, reasons, terms
 from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
 from engine.events import Event
 from engine.following import at_work, say, until_left
+from engine.foretelling import Where, outlook
 from engine.part import hyphened
-from engine.report import epsilon_words, report
+from engine.report import report
 
 if TYPE_CHECKING:
     from engine.frontier import Grid, Point, Result, Spot
@@ -29,9 +29,6 @@ LOOK_SHARE = 20  # and so many times what a look takes
 MOST_SEEDS = 100
 USUAL = "udp-fedavg"  # where neither the command nor what it begins from names a method
 VARIED = {"name": "--methods", "noise": "--noises", "server-step": "--server-steps"}  # each by an option of its own
-
-Look = Callable[["RunSpec", int], Any]  # the forecast of a run on so many threads
-Where = tuple[str, str, Mapping[str, Any]]  # of a line: what it begins with, whose it is, and the same for scripts
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -51,24 +48,28 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(asked: argparse.Namespace, look: Look) -> int:
+def run(asked: argparse.Namespace) -> int:
     if asked.dry_run:
-        _, todo = read(asked)
-        return dry_run(asked, {point: _where(point) for point in todo}, look, asked.view or "outsider")
+        return dry_run(asked, {point: _where(point) for point in read(asked)}, asked.view or "outsider")
     with at_work() as (store, supervisor, mine):
         supervisor.expect(supervisor.workers)
-        _, todo = read(asked)
+        todo = read(asked)
         refuse(todo)
         mine.update(point.spec.id for point in todo)
         return sweep(asked, store, supervisor, todo)
 
 
-def read(asked: argparse.Namespace) -> tuple[RunSpec, tuple[Point, ...]]:
-    """The question, and every point of it."""
+def _where(point: Point) -> Where:
+    noise = "no noise" if point.noise is None else f"noise {point.noise:g}"
+    return f"{point.method:<16} {noise:<11}", point.method, {"method": point.method, "noise": point.noise}
+
+
+def read(asked: argparse.Namespace) -> tuple[Point, ...]:
+    """Every point of the question."""
     from engine.frontier import points
 
     base = read_base(asked)
-    return base, points(base, read_grid(asked, base))
+    return points(base, read_grid(asked, base))
 
 
 def read_base(asked: argparse.Namespace) -> RunSpec:
@@ -312,71 +313,11 @@ def refuse(todo: Sequence[Point]) -> None:
 # --- before the first run ----------------------------------------------------------------------------------
 
 
-def dry_run(asked: argparse.Namespace, places: Mapping[Point, Where], look: Look, view: str) -> int:
-    """A line for each place: its ε, over several seeds the largest, and what stands in the way; nothing is run."""
-    from engine.runs.holder import cores
-
-    threads = min(cores(), asked.threads or (cores() if len(places) == 1 else 1))
-    lines: dict[str, list[tuple[Point, Any]]] = {}
-    for point, (words, _, _) in places.items():
-        lines.setdefault(words, []).append((point, look(point.spec, threads)))
-    rows = [{**places[some[0][0]][2], **_foretold(some, view)} for some in lines.values()]
-    found = [one for some in lines.values() for _, one in some]
-    times = [one.seconds for one in found if one.seconds is not None]
-    at_once = min(len(places), max(1, cores() // threads))
-    seconds = max(max(times), sum(times) / at_once) if len(times) == len(found) else None
-    if asked.json:
-        body = {"view": view, "runs": len(places), "seconds": seconds, "rows": rows}
-        print(json.dumps(body, ensure_ascii=False, allow_nan=False))
-    else:
-        print("\n".join(f"{words} {_forecast_words(row)}" for words, row in zip(lines, rows, strict=True)))
-        print("\n".join(_notes((places[some[0][0]][1], row) for some, row in zip(lines.values(), rows, strict=True))))
-        lasts = "" if seconds is None else f", about {seconds:.1f} s in all"
-        print(f"{len(places)} runs{lasts}; what is known already is not run again.")
-    if fatal := next((problem for one in found for problem in one.problems if problem.fatal), None):
-        error = BadInput(fatal.reason, fatal.remedy)
+def dry_run(asked: argparse.Namespace, places: Mapping[Point, Where], view: str) -> int:
+    seen = outlook(places, view, asked.threads)
+    print(json.dumps(seen.body, ensure_ascii=False, allow_nan=False) if asked.json else "\n".join(seen.lines))
+    if seen.fatal:
+        error = BadInput(seen.fatal.reason, seen.fatal.remedy)
         say(str(error))
         return error.exit_code
     return 0
-
-
-def _where(point: Point) -> Where:
-    noise = "no noise" if point.noise is None else f"noise {point.noise:g}"
-    return f"{point.method:<16} {noise:<11}", point.method, {"method": point.method, "noise": point.noise}
-
-
-def _foretold(some: Sequence[tuple[Point, Any]], view: str) -> dict[str, Any]:
-    """What the runs of one line will say of one view; the seed counts that has no finite ε, else the largest."""
-    found = [one for _, one in some]
-    bills = [answer for one in found for answer in one.answers if answer.view == view]
-    dearest = max(bills, key=lambda one: math.inf if one.epsilon is None else one.epsilon, default=None)
-    promise = next((one.guarantee for one in found if one.guarantee), None)
-    reason = dearest.reason if dearest else promise.absent.get(view, "") if promise else ""
-    fields = ("epsilon", "unit", "adjacency", "delta", "accountant", "sampling", "bound")
-    problems = {problem: None for one in found for problem in one.problems}
-    return {
-        "view": view,
-        **{name: getattr(dearest, name, None) for name in fields},
-        "reason": reason,
-        "guarantee": {"status": promise.status, "reason": promise.reason} if promise else None,
-        "problems": [{"reason": one.reason, "remedy": one.remedy, "fatal": one.fatal} for one in problems],
-        "runs": [point.id for point, _ in some],
-    }
-
-
-def _forecast_words(row: Mapping[str, Any]) -> str:
-    if any(one["fatal"] for one in row["problems"]):
-        return "cannot be run"
-    terms = ("unit", "adjacency", "delta", "accountant", "reason", "bound")
-    return epsilon_words(row["view"], row["epsilon"], *(row[name] for name in terms))
-
-
-def _notes(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """What is promised, and what stands in the way: each sentence once, with everybody whom it is about."""
-    said: dict[str, dict[str, None]] = {}
-    for who, row in rows:
-        promise = row["guarantee"]
-        sentences = [f"guarantee: {promise['status']}: {promise['reason']}."] if promise else []
-        for sentence in (*sentences, *(str(LeakLensError(one["reason"], one["remedy"])) for one in row["problems"])):
-            said.setdefault(sentence, {})[who] = None
-    return [f"  {', '.join(names)}: {sentence}" for sentence, names in said.items()]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from engine.asking import literal
 from engine.errors import BadInput, refusal
 from engine.following import at_work
-from engine.sweeping import Look, Where, dry_run, followed, machine, refuse_seeds, stop, under_way
+from engine.foretelling import Where
+from engine.sweeping import dry_run, followed, machine, refuse_seeds, stop, under_way
 from engine.tables import READINGS, SCALES, Cell, Table, cells, table, tables
 from engine.tabular import answer, as_markdown, as_words
 
@@ -30,12 +31,12 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", action="store_true", help="in the shape of the paper, to paste into a text")
 
 
-def run(asked: argparse.Namespace, look: Look) -> int:
+def run(asked: argparse.Namespace) -> int:
     """Follow it to its end; Ctrl-C stops all that has not ended."""
     wanted = chosen(asked)
     if asked.dry_run:
         places = {cell.point(seed): _where(cell) for cell in wanted for seed in range(asked.seeds)}
-        return dry_run(asked, places, look, asked.view or wanted[0].table.readings[wanted[0].reading].view)
+        return dry_run(asked, places, asked.view or wanted[0].table.readings[wanted[0].reading].view)
     with at_work() as (store, supervisor, mine):
         supervisor.expect(supervisor.workers)
         todo = {cell.point(seed): cell for seed in range(asked.seeds) for cell in wanted}

@@ -18,7 +18,7 @@ from engine.desk import Desk, Judge
 from engine.events import BEFORE_SMOOTHING, Smoothed, Warned
 from engine.methods.base import Noised
 from engine.records import Effort, Guarantee, Memory, Packet, Private, Release, Seat, Upload, View, Weights, World
-from engine.spectrum import frequencies, roughness, soft, spectra, t_tsvd, thinned
+from engine.spectrum import matrices, roughness, soft, spectra, t_tsvd, thinned
 
 ORDERS = 8  # over so many orders of the clients `averaged` takes the mean
 TOLD = 20  # so many clients of a smoothing are told of
@@ -66,18 +66,18 @@ class Smoothing(Noised):
         times, many = rounds // self.every, 1 if self.unsampled_clients == "mean" else world.sampled
         sides = [sorted((tensor.shape[0], tensor[0].numel())) for tensor in world.weights.values() if tensor.dim() > 1]
         each = sum(short**2 * long for short, long in sides)
-        return Effort(times * frequencies(many) * each, times * 2 * min(many, TOLD))
+        return Effort(times * matrices(many) * each, times * 2 * min(many, TOLD))
 
     # --- slices: what the server gives back after a smoothing
 
     def send(self, seat: Seat, server: Weights, memory: Memory) -> Packet:
         """The slice of this client, where the last round smoothed and left one; else the server's model."""
-        slices = {name.partition("/")[0] for name in memory} - {BEFORE_SMOOTHING}
+        # each name once in every slice, and once in what was there before
+        many = len(memory) // len(server) - 1
         # by its number alone: by its place in the round, who else is there would move the others to other slices,
         # and an outsider's ε would no longer be that of Poisson sampling
-        mine = seat.client % max(1, len(slices)) if self.unsampled_clients == "slot" else seat.client
-        own = f"{mine}/"
-        return {**server, **{name.removeprefix(own): tensor for name, tensor in memory.items() if name.startswith(own)}}
+        mine = seat.client % max(1, many) if self.unsampled_clients == "slot" else seat.client
+        return {name: memory.get(f"{mine}/{name}", tensor) for name, tensor in server.items()}
 
     def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
         alone = self.unsampled_clients != "mean"

@@ -20,7 +20,7 @@ CELL = "table-1-emnist-noise-1-fedceo-growing-quick"
 
 
 def todo(words: str) -> tuple[Point, ...]:
-    return read(parser().parse_args(["sweep", *words.split()]))[1]
+    return read(parser().parse_args(["sweep", *words.split()]))
 
 
 def ids(words: str) -> set[str]:
