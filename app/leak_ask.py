@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import leak_orders, leaks, question, state, words_leak
+from app import leak_orders, leaks, owners, question, state, words_leak
 from app.leak_orders import choose, choose_run
 from app.leaks import Leak
 from engine.errors import LeakLensError
@@ -27,13 +27,16 @@ CSS = """
 
 
 def missing(leak: Leak) -> list[str]:
-    """A picture that a link names and this machine does not have: another takes its place, with a sentence."""
+    """What to say of a link whose picture is not here, or is another visitor's; the default picture replaces it."""
     try:
+        found = all(state.may_see_picture(name) for name in owners.own_pictures({"whose": leak.whose}))
         thumbs(leak.run["dataset"], [leak.whose], state.store().home)
     except LeakLensError:
-        state.remember("leak", replace(leak, whose=leaks.Leak().whose))
-        return [words_leak.GONE_PICTURE]
-    return []
+        found = False
+    if found:
+        return []
+    state.remember("leak", replace(leak, whose=leaks.Leak().whose))
+    return [words_leak.GONE_PICTURE]
 
 
 def form() -> None:

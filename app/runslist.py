@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from app import classroom, leaks, question, state, words, words_leak, words_runs
+from app import classroom, leaks, owners, question, state, words, words_leak, words_runs
 from engine.errors import LeakLensError, UnknownName
 from engine.runs.standing import Listed
 
@@ -80,9 +80,10 @@ class Row:
 
 
 def read() -> list[Row]:
-    """Every run, the newest question first."""
+    """Every run that this visitor may see, the newest first."""
     anybody, me = not classroom.class_mode(), state.visitor()
-    return [Row(one, anybody or one.options.get("visitor") == me) for one in state.store().runs()]
+    runs = [run for run in state.store().runs() if state.may_see(run)]
+    return [Row(run, anybody or owners.requested_by(run.options, me)) for run in runs]
 
 
 def chosen(rows: Iterable[Row], statuses: Collection[str], text: str) -> list[Row]:

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import streamlit as st
 
-from app import classroom, leaks, question, runslist, state, words_runs
+from app import classroom, leaks, owners, question, runslist, state, words_runs
 from app.runslist import Row
 from engine.errors import BadInput, LeakLensError
 
@@ -68,9 +68,9 @@ def go_on(row: Row) -> None:
 
     def deed() -> None:
         _own(row, "go on with")
-        moving = [one for one in runslist.read() if one.moving]
-        waiting = sum(one.listed.status == "queued" for one in moving)
-        mine = sum(one.mine for one in moving)
+        moving = [run for run in state.store().runs() if run.status in runslist.MOVING]  # also those not shown here
+        waiting = sum(run.status == "queued" for run in moving)
+        mine = sum(not classroom.class_mode() or owners.requested_by(run.options, state.visitor()) for run in moving)
         if refusal := classroom.refused(classroom.caps(), row.listed.spec, mine, waiting):
             raise refusal
         state.store().submit(row.id, row.listed.spec, row.listed.options)

@@ -37,9 +37,11 @@ def method_of(spec: Mapping[str, Any]) -> str:
 
 
 def find(run: str) -> Shown | None:
-    """A run of this store, else the stored example of the same question."""
+    """A run of this store, else the stored example of the same spec; None for an attack, which trains nothing."""
     if found := state.read(run):
         listed, events = found
+        if "attack" in listed.spec:
+            return None
         return Shown(run, listed.status, listed.spec, events, listed)
     if example := state.stored(run):
         return Shown(run, "stored", example.spec, example.events, example=example)

@@ -6,7 +6,6 @@ The only file that says session_state, query_params and cache. Everything shown 
 from __future__ import annotations
 
 import gc
-import hashlib
 import secrets
 import threading
 import time
@@ -17,7 +16,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import classroom, question, words
+from app import classroom, owners, question, words
 from app.question import Settings
 from engine.errors import Damaged, LeakLensError, UnknownName, shown
 from engine.events import Event, Failed
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 WATCHING_S = 5.0  # who looked at a run within it is watching it
 PINS = 8  # at most
 REPORTS = 5000  # of finished runs, kept in memory
-BROWSER = "_streamlit_xsrf"  # a cookie that each browser keeps
 
 
 # --- shared by all visitors ------------------------------------------------------------------------------
@@ -156,13 +154,8 @@ def misfit_of(spec: AttackSpec) -> str:
 
 
 def visitor() -> str:
-    """Who asks, as far as a server without passwords can tell: a browser at an address, or a tab on this machine.
-
-    An address alone would make one visitor of a whole class behind one router.
-    """
-    address, browser = st.context.ip_address, st.context.cookies.get(BROWSER)
-    said = [one for one in (address, browser) if isinstance(one, str)]
-    return hashlib.sha256("/".join(said).encode()).hexdigest()[:12] if said else tab()
+    """The id of this visitor: their browser at their address, or this tab where the browser keeps no cookie."""
+    return owners.visitor_id(st.context.ip_address, st.context.cookies.get(owners.COOKIE)) or tab()
 
 
 def tab() -> str:
@@ -314,8 +307,23 @@ def read(run: str) -> tuple[Listed, tuple[Event, ...]] | None:
         found = kitchen().feed(run).read()
     except UnknownName:
         return None
+    if not may_see(found[0]):
+        return None
     _watch(run)
     return found
+
+
+def may_see(run: Listed) -> bool:
+    """False in class mode for a run on a picture that another visitor brought."""
+    return not classroom.class_mode() or owners.may_see(run.spec, run.options, visitor(), recall("leak-own", []))
+
+
+def may_see_picture(name: str) -> bool:
+    """The same for the uploaded picture itself: this session brought it, or this visitor requested an attack on it."""
+    if not classroom.class_mode() or name in recall("leak-own", []):
+        return True
+    runs = [run for run in store().runs() if name in owners.own_pictures(run.spec)]
+    return any(owners.requested_by(run.options, visitor()) for run in runs)
 
 
 def _watch(run: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from app import words
 
-NOTHING_YET = "Nothing has been asked on this machine yet. These examples ship with LeakLens; ask your own in the Lab."
+NOTHING_YET = "There are no runs to show yet. These examples ship with LeakLens. Start your own in the Lab."
 UNREADABLE = "A question that can no longer be read"
 NO_MATCH = "No run matches. Choose other states or other words."
 MOVING, ENDED, EXAMPLES = "Running and waiting", "Ended", "Stored examples"
