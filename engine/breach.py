@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from engine import weights
-from engine.desk import Crew, Desk
+from engine.compute import weights
+from engine.compute.context import Crew, Desk
 from engine.errors import BadInput, refusal
 from engine.events import Kept
 from engine.records import Client, Exposure, Packet, Protocol, Upload, View, World

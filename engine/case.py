@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from engine import exposing, pictures
 from engine.attacks import Attack
 from engine.breach import before, expose, victim
-from engine.desk import Crew
+from engine.compute.context import Crew
 from engine.errors import BadInput, UnknownName, refusal
 from engine.events import Event, Kept, Payload, Step
 from engine.part import Problem

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine import weights
+from engine.compute import weights
+from engine.compute.sgd import STACK
 from engine.errors import LeakLensError
 from engine.models import Model
 from engine.pace import seconds
@@ -22,7 +23,6 @@ from engine.records import Guarantee, Seat
 from engine.rounds import WAVE
 from engine.spec import RunSpec
 from engine.stage import Plan, plan
-from engine.training import STACK
 
 MEMINFO = Path("/proc/meminfo")
 TESTED = 75  # pictures whose layers a thread holds while it tests: of a hundred, what is not yet let go

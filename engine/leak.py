@@ -24,7 +24,7 @@ from torch import Tensor
 from engine import pictures
 from engine.attacks import Attack, Prior
 from engine.case import Case, Larder, prepare, refuse
-from engine.desk import Crew
+from engine.compute.context import Crew
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
 from engine.hands import Order, borrowed
 from engine.loop import quiet_torch, round_s

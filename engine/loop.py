@@ -23,8 +23,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engine import exposing, weights
-from engine.desk import Crew, Judge, Said, steady, unsteady
+from engine import exposing
+from engine.compute import weights
+from engine.compute.context import Crew, Judge, Said, steady, unsteady
+from engine.compute.sgd import scores
 from engine.errors import RunFailed, refusal
 from engine.events import ByClass, Event, Finished, Kept, Measured, Round, Spent, Started, Warned
 from engine.privacy.ledger import Answer, Ledger
@@ -33,7 +35,6 @@ from engine.rounds import Exchange, opening, play
 from engine.spec import RunSpec
 from engine.stage import Stage, parameters, stage
 from engine.state import State, array, restored
-from engine.training import scores
 
 CHECKPOINT_S = 2.0  # at most this often
 SHARE = 10  # and never more than one part in so many of the time

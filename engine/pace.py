@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import torch
 
-from engine.desk import Crew, Desk
+from engine.compute.context import Crew, Desk
+from engine.compute.sgd import STACK, scores
+from engine.compute.tensor_svd import matrices, spectra, t_tsvd
 from engine.records import Client, Seat
 from engine.seeds import Seeds
-from engine.spectrum import matrices, spectra, t_tsvd
 from engine.stage import Plan
-from engine.training import STACK, scores
 
 TRIES = 3  # the best of them counts
 TESTED = 500  # pictures

@@ -9,7 +9,7 @@ from functools import partial
 from torch import Tensor
 
 from engine.attic import attic
-from engine.desk import Crew, Desk, Said
+from engine.compute.context import Crew, Desk, Said
 from engine.records import Packet, Seat, Upload, Weights
 from engine.stage import Stage
 from engine.state import State

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine import weights
+from engine.compute import weights
 from engine.datasets.base import Data
 from engine.errors import BadInput, refusal
 from engine.methods import Method

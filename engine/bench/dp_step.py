@@ -8,15 +8,15 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from engine import clipping
 from engine.bench import Row
 from engine.bench.clock import race
-from engine.desk import steady
-from engine.noise import gaussian_added
+from engine.compute import dp_sgd
+from engine.compute.context import steady
+from engine.compute.noise import gaussian_added
+from engine.compute.sgd import PLAIN, descend
 from engine.seeds import Seeds
 from engine.spec import RunSpec
 from engine.stage import plan
-from engine.training import PLAIN, descend
 
 BATCH = 64
 
@@ -27,11 +27,11 @@ def measure() -> Row:
     rng = Seeds(0).rng("bench")
     x = torch.rand(BATCH, *world.shape, generator=rng)
     y = torch.randint(0, world.classes, (BATCH,), generator=rng)
-    ghost, parameters = clipping.ghost_bench(world, world.weights, 1.0)
+    ghost, parameters = dp_sgd.ghost_bench(world, world.weights, 1.0)
     names = list(world.weights)
 
     def ours() -> None:
-        sums = clipping.clipped_sum(ghost, parameters, x, y)
+        sums = dp_sgd.clipped_sum(ghost, parameters, x, y)
         noised = gaussian_added(dict(zip(names, sums, strict=True)), 1.0, rng)
         descend(parameters, [tensor / BATCH for tensor in noised.values()], None, world, world.weights, PLAIN)
 

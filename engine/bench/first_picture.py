@@ -13,7 +13,7 @@ from engine.attacks.analytic import Analytic
 from engine.bench import Row
 from engine.bench.first_accuracy import PATIENCE_S, WARM, heard, rest
 from engine.breach import probe, victim
-from engine.desk import Crew
+from engine.compute.context import Crew
 from engine.events import Pictured
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor

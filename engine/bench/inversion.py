@@ -18,7 +18,7 @@ from engine.attacks.inverting_gradients import InvertingGradients
 from engine.bench import Row
 from engine.bench.clock import race
 from engine.breach import probe, victim
-from engine.desk import Crew, steady
+from engine.compute.context import Crew, steady
 from engine.records import Exposure
 from engine.seeds import Seeds
 from engine.spec import RunSpec

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from engine.bench import Row
 from engine.bench.clock import race
-from engine.desk import steady
+from engine.compute.context import steady
 from engine.events import Event, Measured
 from engine.loop import run
 from engine.seeds import Seeds

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from engine.bench import Row
 from engine.bench.clock import Race, race
-from engine.desk import steady
+from engine.compute.context import steady
+from engine.compute.tensor_svd import spectra, t_tsvd
 from engine.errors import refusal
 from engine.seeds import Seeds
 from engine.spec import RunSpec
-from engine.spectrum import spectra, t_tsvd
 from engine.stage import plan
 
 Stacks = Mapping[str, Tensor]

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from engine import training, weights
-from engine.desk import Desk
+from engine.compute import sgd, weights
+from engine.compute.context import Desk
 from engine.part import Part, Problem
 from engine.records import (
     VIEWS,
@@ -146,7 +146,7 @@ class Averaging(Method):
 
     def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[Desk]) -> list[Weights]:
         """The weights each client ends with."""
-        return training.fit(desks, starts, clients)
+        return sgd.fit(desks, starts, clients)
 
     def upload(self, client: Client, start: Weights, end: Weights, desk: Desk) -> Upload:
         """What leaves the client: the plain update, unless the method protects it."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from engine import clipping
-from engine.desk import Desk
+from engine.compute import dp_sgd
+from engine.compute.context import Desk
 from engine.methods.base import Noised
 from engine.records import (
     VIEWS,
@@ -33,7 +33,7 @@ class RecordLevel(Noised):
 
     def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[Desk]) -> list[Weights]:
         def one(desk: Desk, start: Packet, client: Client) -> Weights:
-            return clipping.fit_private(desk, start, client, bound=self.clip, multiplier=self.noise)
+            return dp_sgd.fit_private(desk, start, client, bound=self.clip, multiplier=self.noise)
 
         return desks[0].crew.each(one, desks, starts, clients, tell=desks[0].tell)
 
@@ -43,16 +43,16 @@ class RecordLevel(Noised):
             by_size.setdefault(world.sizes[client], []).append(client)
         found: list[Release] = []
         for size, who in by_size.items():
-            steps = world.local.epochs * clipping.steps_per_epoch(size, world.local)
-            law = Gaussian(self.noise, clipping.batch_rate(size, world.local), steps)
+            steps = world.local.epochs * dp_sgd.steps_per_epoch(size, world.local)
+            law = Gaussian(self.noise, dp_sgd.batch_rate(size, world.local), steps)
             base = Release("server", law, tuple(who), unit="record", adjacency="add-remove", sampling="poisson")
             found += [base if view == "server" else replace(base, view=view, bound="upper bound") for view in VIEWS]
         return tuple(found)
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         size = world.sizes[seat.client]
-        batch = clipping.batch_rate(size, world.local) * size
-        steps = world.local.epochs * clipping.steps_per_epoch(size, world.local)
+        batch = dp_sgd.batch_rate(size, world.local) * size
+        steps = world.local.epochs * dp_sgd.steps_per_epoch(size, world.local)
         # the noise of all steps, as if none had moved the path; momentum lets each one echo in those that follow
         momentum = world.local.momentum
         echoes = ((1 - momentum**left) / (1 - momentum) for left in range(1, steps + 1))

@@ -13,12 +13,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from engine import weights
-from engine.desk import Desk, Judge
+from engine.compute import weights
+from engine.compute.context import Desk, Judge
+from engine.compute.tensor_svd import matrices, roughness, soft, spectra, t_tsvd, thinned
 from engine.events import BEFORE_SMOOTHING, Smoothed, Warned
 from engine.methods.base import Noised
 from engine.records import Effort, Guarantee, Memory, Packet, Private, Release, Seat, Upload, View, Weights, World
-from engine.spectrum import matrices, roughness, soft, spectra, t_tsvd, thinned
 
 ORDERS = 8  # over so many orders of the clients `averaged` takes the mean
 TOLD = 20  # so many clients of a smoothing are told of

@@ -9,8 +9,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from engine import noise, weights
-from engine.desk import Desk
+from engine.compute import noise, weights
+from engine.compute.context import Desk
 from engine.methods.base import Noised, step_field
 from engine.records import (
     Clear,

@@ -10,13 +10,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from engine import training, weights
-from engine.desk import Desk
+from engine.compute import sgd, weights
+from engine.compute.context import Desk
+from engine.compute.sgd import Extra
 from engine.methods.base import METHODS, Trained
 from engine.methods.base_user import Personal
 from engine.part import Problem
 from engine.records import Client, Memory, Packet, Private, Weights, World
-from engine.training import Extra
 
 
 @METHODS.add("centaur", title="CENTAUR", source="Shen et al., ICLR 2023")
@@ -45,9 +45,9 @@ class Centaur(Personal):
         starts: list[Weights] = [
             {**packet, **(private or {})} for packet, private in zip(packets, privates, strict=True)
         ]
-        starts = list(training.fit(self.head_desks(desks), starts, clients, [Extra(only=world.head)] * len(clients)))
+        starts = list(sgd.fit(self.head_desks(desks), starts, clients, [Extra(only=world.head)] * len(clients)))
         own = [{name: start[name] for name in world.head} for start in starts]
-        ends = training.fit(desks, starts, clients, [Extra(only=shared)] * len(clients))
+        ends = sgd.fit(desks, starts, clients, [Extra(only=shared)] * len(clients))
         below = [[self.common(model, world) for model in models] for models in (starts, ends)]
         uploads = desks[0].crew.each(self.upload, clients, *below, desks)
         return list(zip(uploads, own, strict=True))

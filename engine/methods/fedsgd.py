@@ -11,8 +11,8 @@ from typing import Any, Literal
 import torch
 from pydantic import Field
 
-from engine import training, weights
-from engine.desk import Desk
+from engine.compute import sgd, weights
+from engine.compute.context import Desk
 from engine.methods.base import METHODS, Method, Trained
 from engine.part import Problem
 from engine.records import Client, Guarantee, Memory, Packet, Private, Protocol, Seat, Upload, View, Weights, World
@@ -59,7 +59,7 @@ class FedSGD(Method):
     def train(self, client: Client, packet: Packet, private: Private | None, desk: Desk) -> Trained:
         places = self.batch(len(client.y), desk)
         desk.used = places
-        slopes = training.gradient(desk, packet, client.x[places], client.y[places])
+        slopes = sgd.gradient(desk, packet, client.x[places], client.y[places])
         return Upload(client.id, "gradient", slopes), private
 
     def batch(self, size: int, desk: Desk) -> torch.Tensor:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine import training, weights
-from engine.desk import Desk
+from engine.compute import sgd, weights
+from engine.compute.context import Desk
+from engine.compute.sgd import Extra
 from engine.methods.base import METHODS, Trained
 from engine.methods.base_user import Personal
 from engine.records import Client, Memory, Packet, Private, Weights
-from engine.training import Extra
 
 
 @METHODS.add("ppsgd", title="PPSGD", source="arXiv:2202.05318")
@@ -30,12 +30,12 @@ class PPSGD(Personal):
         starts = [summed(packet, private) for packet, private in zip(packets, privates, strict=True)]
         if self.head_epochs:
             only = [Extra(only=head)] * len(clients)
-            starts = training.fit(self.head_desks(desks), starts, clients, only)
+            starts = sgd.fit(self.head_desks(desks), starts, clients, only)
         own = [
             {name: start[name] - packet[name] for name in head} for start, packet in zip(starts, packets, strict=True)
         ]
         # both last layers have the same slope: what training moves from here on is the shared one
-        ends = training.fit(desks, starts, clients)
+        ends = sgd.fit(desks, starts, clients)
         uploads = desks[0].crew.each(self.upload, clients, starts, ends, desks)
         return list(zip(uploads, own, strict=True))
 

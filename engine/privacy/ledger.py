@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.errors import refusal
-from engine.privacy.book import Book
-from engine.privacy.price import Accountant, Price
-from engine.privacy.tally import Ids
+from engine.privacy.charges import Book
+from engine.privacy.sums import Ids
+from engine.privacy.worst_case import Accountant, Price
 from engine.records import VIEWS, Release, View
 
 

@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import breach, weights
-from engine.desk import Crew
+from engine import breach
+from engine.compute import weights
+from engine.compute.context import Crew
 from engine.errors import BadInput
 from engine.events import Kept, Measured
 from engine.loop import run

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine import exposing
-from engine.desk import Crew
+from engine.compute.context import Crew
 from engine.errors import Damaged
 from engine.events import Kept
 from engine.loop import run

@@ -18,7 +18,7 @@ import torch
 
 from engine import hands
 from engine.breach import Victim, before, expose
-from engine.desk import Crew
+from engine.compute.context import Crew
 from engine.errors import LeakLensError, RunFailed
 from engine.events import Event, Pictured
 from engine.hands import Hand, Order, borrowed

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.breach import probe, victim
-from engine.desk import Crew
+from engine.compute.context import Crew
 from engine.inversion import Riddle, moments, roughness
 from engine.records import Exposure
 from engine.spec import RunSpec

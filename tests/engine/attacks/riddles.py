@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from engine.attacks import ATTACKS, Attack, Prior
 from engine.breach import expose, victim
-from engine.desk import Crew
+from engine.compute.context import Crew
 from engine.records import Exposure, Guess, View
 from engine.rounds import opening
 from engine.seeds import Seeds

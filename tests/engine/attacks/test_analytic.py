@@ -6,7 +6,7 @@ import torch
 
 from engine.attacks.analytic import by_bias, by_direction
 from engine.breach import probe, victim
-from engine.desk import Crew
+from engine.compute.context import Crew
 from engine.inversion import Riddle, in_order
 from engine.spec import RunSpec
 from engine.stage import stage

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine import training, weights
-from engine.desk import Desk
+from engine.compute import sgd, weights
+from engine.compute.context import Desk
+from engine.compute.sgd import Extra
 from engine.methods.base import Averaging, Trained
 from engine.records import Client, Guarantee, Memory, Packet, Private, Seat, Upload, Weights, World
-from engine.training import Extra
 
 
 class Scaffold(Averaging):
@@ -31,7 +31,7 @@ class Scaffold(Averaging):
         servers = [part(packet, "c/") for packet in packets]
         own = [private or weights.zeros(c) for private, c in zip(privates, servers, strict=True)]
         extras = [Extra(offset=weights.subtract(c, c_k)) for c, c_k in zip(servers, own, strict=True)]
-        ends = training.fit(desks, starts, clients, extras)
+        ends = sgd.fit(desks, starts, clients, extras)
         trained: list[Trained] = []
         for client, start, end, c, c_k, desk in zip(clients, starts, ends, servers, own, desks, strict=True):
             local = desk.world.local

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine import breach
-from engine.desk import Crew
+from engine.compute.context import Crew
 from engine.events import Finished, Kept, Measured, Spent, decode, encode
 from engine.loop import run
 from engine.methods import METHODS, Method

@@ -9,8 +9,9 @@ import pytest
 import torch
 from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 
-from engine import breach, weights
-from engine.desk import Crew
+from engine import breach
+from engine.compute import weights
+from engine.compute.context import Crew
 from engine.methods import METHODS
 from engine.methods.dp_fedavg import DPFedAvg
 from engine.privacy.accountant import ORDERS

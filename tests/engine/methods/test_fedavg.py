@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from engine import training, weights
-from engine.desk import Crew
+from engine.compute import sgd, weights
+from engine.compute.context import Crew
 from engine.methods import METHODS, Method
 from engine.records import VIEWS, Clear, Seat, Upload
 from engine.rounds import Exchange, opening, play, server_desk
@@ -71,7 +71,7 @@ def end_of(there: Stage, client: int, crew: Crew) -> dict[str, torch.Tensor]:
 
     cohort = there.cohort(1)
     desk = seated(there, cohort, 1, 1, 1, crew)[cohort.index(client)]
-    return dict(training.fit_one(desk, there.world.weights, there.client(client)))
+    return dict(sgd.fit_one(desk, there.world.weights, there.client(client)))
 
 
 def test_it_promises_nothing_and_says_so() -> None:

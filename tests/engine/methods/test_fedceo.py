@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from engine import breach
-from engine.desk import Crew
+from engine.compute.context import Crew
+from engine.compute.tensor_svd import soft, t_tsvd
 from engine.events import BEFORE_SMOOTHING as BEFORE
 from engine.events import Kept, Measured, Warned
 from engine.loop import run
@@ -20,7 +21,6 @@ from engine.privacy.prv import epsilon_prv
 from engine.records import VIEWS, Exposure, Gaussian, Seat, Weights
 from engine.rounds import Exchange, opening, play
 from engine.spec import RunSpec
-from engine.spectrum import soft, t_tsvd
 from engine.stage import Stage, plan, stage
 from engine.state import State
 from tests.engine.small import accuracies, tiny, told

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.desk import Crew
+from engine.compute.context import Crew
 from engine.events import Smoothed, Started
 from engine.loop import run
 from engine.methods import METHODS

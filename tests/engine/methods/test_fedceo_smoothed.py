@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 
 from engine import loop
-from engine.desk import Crew, Judge, Said
+from engine.compute.context import Crew, Judge, Said
+from engine.compute.sgd import scores
+from engine.compute.tensor_svd import FLOOR, soft, spectra, t_tsvd, thinned
 from engine.events import ByClass, Event, Kept, Smoothed, decode, encode
 from engine.loop import heard, judge, run
 from engine.methods import base_smoothing
 from engine.methods.base_smoothing import told_of_slices
 from engine.rounds import Exchange, opening, play, server_desk
-from engine.spectrum import FLOOR, soft, spectra, t_tsvd, thinned
 from engine.stage import Stage, stage
-from engine.training import scores
 from tests.engine.small import tiny, told
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from engine import weights
-from engine.desk import Crew, Desk
+from engine.compute import weights
+from engine.compute.context import Crew, Desk
 from engine.methods.fedsgd import FedSGD
 from engine.records import Local, Seat, World
 from engine.rounds import Exchange, opening, play

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from engine import weights
-from engine.desk import Crew
+from engine.compute import weights
+from engine.compute.context import Crew
 from engine.events import Kept, Measured, Warned
 from engine.loop import run
 from engine.methods.centaur import Centaur

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import weights
-from engine.desk import Crew
+from engine.compute import weights
+from engine.compute.context import Crew
 from engine.methods.udp_fedavg import UDPFedAvg
 from engine.records import VIEWS, Gaussian, Release, Seat, Upload
 from engine.rounds import Exchange, opening, play, server_desk

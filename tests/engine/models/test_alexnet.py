@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from engine.compute.sgd import seed_dropout
 from engine.models import MODELS
 from engine.seeds import Seeds
-from engine.training import seed_dropout
 
 
 def built(**values):

@@ -11,11 +11,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from engine.clipping import ghostly
+from engine.compute.dp_sgd import ghostly
+from engine.compute.sgd import image_layout
 from engine.errors import BadInput
 from engine.models import MODELS
 from engine.seeds import Seeds
-from engine.training import image_layout
 from tests.engine.declared import changed
 
 NAMES = MODELS.names()

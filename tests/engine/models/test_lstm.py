@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from engine.clipping import clipped_sum, ghostly
+from engine.compute.dp_sgd import clipped_sum, ghostly
 from engine.models import MODELS
 from engine.seeds import Seeds
 from engine.sentences import ENDED, UNKNOWN

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 
 from engine.errors import BadInput
-from engine.privacy import price
+from engine.privacy import worst_case
 from engine.privacy.accountant import ORDERS, epsilon_exact
 from engine.privacy.ledger import Ledger
 from engine.privacy.prv import epsilon_prv
@@ -144,7 +144,7 @@ def test_impossible_ledgers_are_refused(clients, delta):
 
 def test_budget_asks_prv_only_once_renyi_exceeds_it(monkeypatch):
     asked: list = []
-    monkeypatch.setattr(price, "epsilon_prv", recorded(epsilon_prv, asked))
+    monkeypatch.setattr(worst_case, "epsilon_prv", recorded(epsilon_prv, asked))
     ledger = Ledger(N, DELTA)
     ledger.add([Release("outsider", Gaussian(1.0, 0.1, T), sampling="poisson")])  # 13.60 by Rényi, 12.41 of record
     assert not ledger.exceeds("outsider", 13.7) and not asked

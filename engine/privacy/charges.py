@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.errors import refusal
 from engine.privacy.accountant import Priced
-from engine.privacy.tally import Ids, Sums, Tally
+from engine.privacy.sums import Ids, Sums, Tally
 from engine.records import Clear, Cost, Gaussian, Laplace, Law, Release, Renyi, View
 
 CELLS = 2**24  # numbers held for pairs of clients in one view: 4096 clients squared

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch.nn import functional
 
-from engine import clipping, noise, training, weights
-from engine.desk import Crew, Desk
+from engine.compute import dp_sgd, noise, sgd, weights
+from engine.compute.context import Crew, Desk
+from engine.compute.sgd import Extra
 from engine.records import Client, Local, Seat, World
 from engine.seeds import Seeds
 from engine.spec import RunSpec
 from engine.stage import plan
-from engine.training import Extra
 
 SIZES = (7, 20, 20, 3, 11, 16, 1)  # ragged on purpose: two groups, uneven last batches
 
@@ -49,9 +49,9 @@ def test_stacked_clients_learn_what_single_ones_learn(local: Local, extra: str) 
     offset = {name: torch.full_like(tensor, 0.01) for name, tensor in start.items()}
     term = {"none": Extra(), "offset": Extra(offset=offset), "pull": Extra(pull=0.7)}[extra]
     with Crew(2) as crew:
-        together = training.fit(desks(here, crew), [start] * len(SIZES), clients(), [term] * len(SIZES))
+        together = sgd.fit(desks(here, crew), [start] * len(SIZES), clients(), [term] * len(SIZES))
         alone = replace(here, stacked=None)
-        single = training.fit(desks(alone, crew), [start] * len(SIZES), clients(), [term] * len(SIZES))
+        single = sgd.fit(desks(alone, crew), [start] * len(SIZES), clients(), [term] * len(SIZES))
     for first, second in zip(together, single, strict=True):
         assert weights.norm(weights.subtract(first, start)) > 0.01
         for name in start:
@@ -61,8 +61,8 @@ def test_stacked_clients_learn_what_single_ones_learn(local: Local, extra: str) 
 def test_clients_keep_their_order_and_their_own_data() -> None:
     here = world()
     with Crew(1) as crew:
-        ends = training.fit(desks(here, crew), [here.weights] * len(SIZES), clients())
-        again = training.fit(desks(here, crew)[3:4], [here.weights], clients()[3:4])
+        ends = sgd.fit(desks(here, crew), [here.weights] * len(SIZES), clients())
+        again = sgd.fit(desks(here, crew)[3:4], [here.weights], clients()[3:4])
     for name in here.weights:
         torch.testing.assert_close(ends[3][name], again[0][name], rtol=1e-4, atol=2e-6)
     assert not torch.equal(ends[0]["hidden.weight"], ends[3]["hidden.weight"])
@@ -73,7 +73,7 @@ def test_a_gradient_is_autograds() -> None:
     here = plan(spec).world
     one = clients()[1]
     with Crew(1) as crew:
-        told = training.gradient(Desk(here, Seat(1, 0, 1, 1, 1, 1), Seeds(0), crew), here.weights, one.x, one.y)
+        told = sgd.gradient(Desk(here, Seat(1, 0, 1, 1, 1, 1), Seeds(0), crew), here.weights, one.x, one.y)
     module = here.build(torch.Generator())
     module.load_state_dict(dict(here.weights))
     functional.cross_entropy(module(one.x), one.y).backward()
@@ -86,9 +86,9 @@ def test_a_gradient_is_autograds() -> None:
 def test_ghost_clipping_is_the_sum_of_clipped_gradients(model: Any) -> None:
     here, bound = plan(RunSpec(model=model, rounds=1)).world, 0.4
     one = clients()[0]
-    ghost, parameters = clipping.ghost_bench(here, here.weights, bound)
-    training.seed_dropout(ghost, torch.Generator())
-    sums = clipping.clipped_sum(ghost, parameters, one.x, one.y)
+    ghost, parameters = dp_sgd.ghost_bench(here, here.weights, bound)
+    sgd.seed_dropout(ghost, torch.Generator())
+    sums = dp_sgd.clipped_sum(ghost, parameters, one.x, one.y)
     module = here.build(torch.Generator())
     module.load_state_dict(dict(here.weights))
     expected = [torch.zeros_like(parameter) for parameter in module.parameters()]
@@ -108,8 +108,8 @@ def test_ghost_clipping_is_the_sum_of_clipped_gradients(model: Any) -> None:
 def test_an_empty_batch_is_noise_alone() -> None:
     here = replace(plan(RunSpec(rounds=1)).world, local=Local(1, 1, 1.0))
     empty = Client(0, torch.rand(1, 1, 28, 28), torch.zeros(1).long())
-    ghost, parameters = clipping.ghost_bench(here, here.weights, 1.0)
-    sums = clipping.clipped_sum(ghost, parameters, empty.x[:0], empty.y[:0])
+    ghost, parameters = dp_sgd.ghost_bench(here, here.weights, 1.0)
+    sums = dp_sgd.clipped_sum(ghost, parameters, empty.x[:0], empty.y[:0])
     assert all(not total.any() for total in sums)
 
 
@@ -119,8 +119,8 @@ def test_the_noise_of_a_private_step_has_the_std_it_says() -> None:
     one = replace(clients()[1], id=0)
     with Crew(1) as crew:
         desk = Desk(here, Seat(0, 0, 1, 1, 1, 1), Seeds(0), crew)
-        noisy = clipping.fit_private(desk, here.weights, one, bound=0.5, multiplier=3.0)
-        plain = clipping.fit_private(desk, here.weights, one, bound=0.5, multiplier=0.0)
+        noisy = dp_sgd.fit_private(desk, here.weights, one, bound=0.5, multiplier=3.0)
+        plain = dp_sgd.fit_private(desk, here.weights, one, bound=0.5, multiplier=0.0)
     difference = torch.cat([(noisy[name] - plain[name]).flatten() for name in noisy])
     assert float(difference.std()) == pytest.approx(3.0 * 0.5 / 20, rel=0.02)
     assert desk.used is not None and desk.used.tolist() == list(range(20))
@@ -139,5 +139,5 @@ def test_noise_is_the_generators_own() -> None:
 def test_one_module_serves_one_world_at_a_time() -> None:
     first, second = plan(RunSpec(rounds=1)).world, plan(RunSpec(rounds=1, seed=9)).world
     for here in (first, second, first):
-        module, _ = training.bench(here, here.weights)
+        module, _ = sgd.bench(here, here.weights)
         assert torch.equal(dict(module.named_parameters())["head.weight"], here.weights["head.weight"])

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine import spectrum
 from engine.bench.t_tsvd import CONDITION, ill_conditioned, slice_by_slice
-from engine.desk import Crew
+from engine.compute import tensor_svd
+from engine.compute.context import Crew
+from engine.compute.tensor_svd import FLOOR, RANKS, roughness, soft, spectra, t_tsvd, thinned
 from engine.errors import BadInput, RunFailed
 from engine.seeds import Seeds
-from engine.spectrum import FLOOR, RANKS, roughness, soft, spectra, t_tsvd, thinned
 
 PINNED = json.loads(Path(__file__).with_name("t_tsvd.json").read_text(encoding="utf-8"))
 CUDA = pytest.param(
@@ -206,7 +206,7 @@ def test_single_precision_is_enough_where_the_matrix_is_ill_conditioned(monkeypa
         expected = t_tsvd(stack.double(), threshold)
         assert apart(expected, by_the_book(stack, threshold)) < 1e-12
         assert apart(t_tsvd(stack, threshold), expected) < 3e-6
-    monkeypatch.setattr(spectrum, "REACH", 0.0)  # squares alone bury what is small
+    monkeypatch.setattr(tensor_svd, "REACH", 0.0)  # squares alone bury what is small
     assert apart(t_tsvd(stack, 1e-4), t_tsvd(stack.double(), 1e-4)) > 1e-5
 
 

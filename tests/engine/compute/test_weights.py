@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine import noise, weights
+from engine.compute import noise, weights
 from engine.seeds import Seeds
 
 numbers = st.floats(-1e6, 1e6, width=32)

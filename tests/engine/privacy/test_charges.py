@@ -7,7 +7,7 @@ import math
 import pytest
 
 from engine.errors import BadInput
-from engine.privacy import book
+from engine.privacy import charges
 from engine.privacy.accountant import ORDERS, epsilon_exact
 from engine.privacy.ledger import Ledger
 from engine.records import Clear, Cost, Gaussian, Laplace, Release, Renyi
@@ -96,19 +96,19 @@ def test_too_many_pairs_are_charged_to_one_observer(monkeypatch):
     releases = schedule(2, "client", observed=True)
     full, merged = Ledger(6, DELTA), Ledger(6, DELTA)
     full.add(releases)
-    monkeypatch.setattr(book, "CELLS", 30)  # below six clients squared
+    monkeypatch.setattr(charges, "CELLS", 30)  # below six clients squared
     merged.add(releases)
     answer = merged.answer("client")
     assert answer.bound == "upper bound"
     monkeypatch.undo()
     assert number(answer) >= number(full.answer("client")) and full.answer("client").bound == ""
-    monkeypatch.setattr(book, "CELLS", 100)  # room to store pairs of one law, none to compare all laws
+    monkeypatch.setattr(charges, "CELLS", 100)  # room to store pairs of one law, none to compare all laws
     late = full.answer("client")
     assert late.bound == "upper bound" and number(late) <= number(answer) * (1 + 1e-9)
 
 
 def test_merged_pairs_are_said_even_when_nothing_else_tells_observers_apart(monkeypatch):
-    monkeypatch.setattr(book, "CELLS", 30)
+    monkeypatch.setattr(charges, "CELLS", 30)
     ledger = Ledger(6, DELTA)
     ledger.add([Release("client", Gaussian(3.0), (1, 2), (3, 4)), Release("client", Gaussian(4.0), (1,), (5,))])
     answer = ledger.answer("client")

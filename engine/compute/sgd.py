@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.desk import Desk, rngs
+from engine.compute.context import Desk, rngs
 from engine.records import Client, Weights, World
 
 STACK = 5  # clients in one stacked group: fixed, so that the bits do not depend on the number of threads

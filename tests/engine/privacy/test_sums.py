@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.privacy.tally import Tally
+from engine.privacy.sums import Tally
 
 CLIENTS, OBSERVERS = np.array([0, 2]), np.array([1, 3, 4])
 

@@ -18,9 +18,9 @@ from engine.privacy.accountant import (
     epsilon_rdp,
     exact_epsilons,
 )
-from engine.privacy.book import Rows
+from engine.privacy.charges import Rows
 from engine.privacy.prv import PRV_LIMIT, epsilon_prv
-from engine.privacy.tally import Ids, Sums
+from engine.privacy.sums import Ids, Sums
 from engine.records import Gaussian
 
 Accountant = Literal["exact", "rdp", "prv", "none", "composition"]

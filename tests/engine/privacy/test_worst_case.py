@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.privacy import price
+from engine.privacy import worst_case
 from engine.privacy.accountant import curve, epsilon_exact
 from engine.privacy.ledger import Ledger
 from engine.privacy.prv import epsilon_prv
@@ -18,7 +18,7 @@ def test_the_worst_of_many_unequal_clients_is_found_without_all_curves(monkeypat
     laws = [Gaussian(1.0, 64 / int(size), 40) for size in sizes]
     ledger.add([Release("server", law, clients=(one,), unit="record") for one, law in enumerate(laws)])
     asked: list = []
-    monkeypatch.setattr(price, "curve", recorded(curve, asked))
+    monkeypatch.setattr(worst_case, "curve", recorded(curve, asked))
     answer = ledger.answer("server")
     assert answer.worst == sizes.argmin()
     assert answer.epsilon == spent("server", [laws[sizes.argmin()]], precise=False, unit="record").epsilon
@@ -38,7 +38,7 @@ def test_the_number_of_record_is_the_largest_of_near_ties():
 
 @pytest.mark.parametrize("answer", [None, 99.0])
 def test_prv_never_overrides_a_finite_renyi(monkeypatch, answer):
-    monkeypatch.setattr(price, "epsilon_prv", lambda *_: answer)
+    monkeypatch.setattr(worst_case, "epsilon_prv", lambda *_: answer)
     record = spent("outsider", [Gaussian(1.0, 0.1, T)])
     assert record.epsilon == outsider(1.0, precise=False) and record.accountant == "rdp"
 
@@ -47,7 +47,7 @@ def test_prv_is_not_asked_above_its_limit(monkeypatch):
     def hang(*_):
         raise AssertionError("PRV was asked")
 
-    monkeypatch.setattr(price, "epsilon_prv", hang)
+    monkeypatch.setattr(worst_case, "epsilon_prv", hang)
     record = spent("outsider", [Gaussian(0.03, 0.1)] * 30)
     assert record.accountant == "rdp" and number(record) > 50
     assert spent("outsider", [Gaussian(3.0), Laplace(3.0)]).accountant == "rdp"

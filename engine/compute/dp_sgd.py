@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine import noise
-from engine.desk import Desk
+from engine.compute import noise
+from engine.compute.context import Desk
+from engine.compute.sgd import PLAIN, Extra, descend, seed_dropout
 from engine.errors import RunFailed
 from engine.records import Client, Local, Weights, World
-from engine.training import PLAIN, Extra, descend, seed_dropout
 
 _here = threading.local()
 _door = threading.Lock()
