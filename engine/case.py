@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine import exposing, pictures
+from engine import exposing, images
 from engine.attacks import Attack
 from engine.breach import before, expose, victim
 from engine.compute.context import Crew
@@ -163,7 +163,7 @@ def chosen(spec: AttackSpec, scene: Stage, larder: Larder) -> tuple[Tensor, Tens
     for name in spec.pictures:
         split, place, own, label = named(name)
         if own is not None:
-            found.append(pictures.pixels(larder.picture(own), scene.world.shape))
+            found.append(images.pixels(larder.picture(own), scene.world.shape))
             labels.append(int(label))
             continue
         x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)

@@ -345,7 +345,7 @@ def lpips_works() -> Finding:
     """The real measure on a picture, on the same picture, and on its noisy twin; and the other networks."""
     import torch
 
-    from engine.perceptual import lpips_alex, squeezenet, vgg16_missing
+    from engine.metrics.pictures.networks import lpips_alex, squeezenet, vgg16_missing
     from engine.seeds import Seeds
 
     measure, rng = lpips_alex(), Seeds(0).rng("doctor")

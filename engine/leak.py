@@ -21,15 +21,15 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from engine import pictures
+from engine import images
 from engine.attacks import Attack, Prior
 from engine.case import Case, Larder, prepare, refuse
 from engine.compute.context import Crew
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
 from engine.hands import Order, borrowed
 from engine.loop import quiet_torch, round_s
-from engine.matching import matched, trivial
 from engine.metrics import METRICS, Metric
+from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess
 from engine.seeds import Seeds
 from engine.spec import AttackSpec
@@ -221,4 +221,4 @@ def mean(values: Sequence[float]) -> float:
 
 
 def png(picture: Tensor) -> str:
-    return base64.b64encode(pictures.png(picture)).decode("ascii")
+    return base64.b64encode(images.png(picture)).decode("ascii")

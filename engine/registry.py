@@ -17,7 +17,7 @@ P = TypeVar("P", bound=Part)
 
 
 class Shelf(Generic[P]):
-    """All parts of one kind; every module of its package is imported once, in name order, at the first question."""
+    """All parts of one kind; every module of its package and sub-packages is imported once, on first use."""
 
     def __init__(self, package: str, noun: str) -> None:
         self.package, self.noun = package, noun
@@ -77,6 +77,7 @@ class Shelf(Generic[P]):
         if self._found:
             return
         package = importlib.import_module(self.package)
-        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
-            importlib.import_module(f"{self.package}.{module.name}")
+        found = pkgutil.walk_packages(package.__path__, f"{self.package}.")
+        for module in sorted(found, key=lambda module: module.name):
+            importlib.import_module(module.name)
         self._found = True

@@ -32,7 +32,7 @@ def test_every_part_is_told(shelf: Shelf) -> None:
 
 def test_the_method_shown_is_the_real_file() -> None:
     shown = README.split("<!-- fedavg -->\n```python\n")[1].split("```\n<!-- /fedavg -->")[0]
-    assert shown == (ROOT / "engine/methods/fedavg.py").read_text(encoding="utf-8")
+    assert shown == (ROOT / "engine/methods/averaging/fedavg.py").read_text(encoding="utf-8")
 
 
 def test_every_room_stands_in_the_architecture() -> None:

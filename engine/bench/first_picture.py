@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from engine.attacks.analytic import Analytic
+from engine.attacks.pictures.analytic import Analytic
 from engine.bench import Row
 from engine.bench.first_accuracy import PATIENCE_S, WARM, heard, rest
 from engine.breach import probe, victim

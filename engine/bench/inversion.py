@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import torch
 from torch import nn
 
-from engine.attacks.inverting_gradients import InvertingGradients
+from engine.attacks.pictures.inverting_gradients import InvertingGradients
 from engine.bench import Row
 from engine.bench.clock import race
 from engine.breach import probe, victim

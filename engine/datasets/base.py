@@ -14,12 +14,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from engine.datasets.files import Bundle, Layout
+from engine.datasets.text_files import Lines
 from engine.environment import ROOT
 from engine.errors import Damaged, MissingData
-from engine.formats import Bundle, Layout
 from engine.part import Part, Problem
 from engine.registry import Shelf
-from engine.sentences import Lines
 from engine.vision import torchvision
 
 REFETCH = "Restore these files, or fetch them again"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.datasets.base import DATASETS, InPart, Pictures, Places
-from engine.formats import CifarBinary, CifarPython, Layout
+from engine.datasets.files import CifarBinary, CifarPython, Layout
 
 
 @DATASETS.add(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from engine.datasets.base import DATASETS, Pictures, Places
-from engine.formats import Layout, Lying
+from engine.datasets.files import Layout, Lying
 
 # letters whose small form is so like the large one that the balanced split makes one class of both
 ALIKE = frozenset("cijklmopsuvwxyz")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.datasets.base import DATASETS, InPart, Pictures, Places
-from engine.formats import Idx, Layout
+from engine.datasets.files import Idx, Layout
 
 MNIST = (5, 0, 4, 1, 9, 2, 1, 3, 1, 4)  # how MNIST's training labels begin
 

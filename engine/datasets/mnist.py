@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.datasets.base import DATASETS, InPart, Pictures, Places
-from engine.formats import Idx, Layout
+from engine.datasets.files import Idx, Layout
 
 FASHION = (9, 0, 0, 3, 0, 2, 7, 2, 5, 5)  # how Fashion-MNIST's training labels begin
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from engine.datasets.base import DATASETS, Places, Text
-from engine.formats import Layout
-from engine.sentences import Tweets
+from engine.datasets.files import Layout
+from engine.datasets.text_files import Tweets
 
 FILE = "training.1600000.processed.noemoticon.csv"
 

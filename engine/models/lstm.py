@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.models.base import MODELS, Model
-from engine.sentences import ENDED, UNKNOWN
+from engine.words import ENDED, UNKNOWN
 
 
 class Reader(nn.Module):

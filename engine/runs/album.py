@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from engine.errors import Damaged, UnknownName, refusal
-from engine.pictures import cleaned
+from engine.images import cleaned
 from engine.runs.home import Home
 
 NAME = re.compile(r"[0-9a-f]{16}")

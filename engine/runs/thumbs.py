@@ -52,25 +52,25 @@ def _named(name: str) -> tuple[str, int, str, int]:
 
 @lru_cache(maxsize=500)
 def _listed(dataset: Any, name: str) -> Thumb:
-    from engine import pictures
+    from engine import images
 
     split, place, _, _ = _named(name)
     data = dataset.load()
     x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)
     if place >= len(y):
         raise refusal("picture", f"must be {split}-0 to {split}-{len(y) - 1}", name)
-    return _thumb(name, pictures.png(x[place]), int(y[place]), data.classes)
+    return _thumb(name, images.png(x[place]), int(y[place]), data.classes)
 
 
 def _own(dataset: Any, name: str, home: Home) -> Thumb:
     """Read again every time: it may have been deleted."""
-    from engine import pictures
+    from engine import images
 
     _, _, own, label = _named(name)
     if label >= len(dataset.classes):
         raise refusal("picture", f"a label must be between 0 and {len(dataset.classes) - 1}", name)
-    seen = pictures.pixels(Album(home).read(own), dataset.shape)
-    return _thumb(name, pictures.png(seen), label, dataset.classes)
+    seen = images.pixels(Album(home).read(own), dataset.shape)
+    return _thumb(name, images.png(seen), label, dataset.classes)
 
 
 def _thumb(name: str, png: bytes, label: int, classes: Sequence[str]) -> Thumb:

@@ -17,7 +17,7 @@ from engine.compute.context import Crew
 from engine.errors import BadInput
 from engine.events import Kept, Measured
 from engine.loop import run
-from engine.methods.fedavg import FedAvg
+from engine.methods.averaging.fedavg import FedAvg
 from engine.records import VIEWS, Exposure, Guarantee, Upload, View, World
 from engine.rounds import Exchange, opening, play
 from engine.spec import RunSpec

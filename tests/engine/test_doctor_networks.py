@@ -10,7 +10,7 @@ import torch
 from engine import doctor
 from engine.doctor import Finding, examine
 from engine.errors import Damaged, MissingData
-from engine.perceptual import VGG16
+from engine.metrics.pictures.networks import VGG16
 
 
 @pytest.fixture(autouse=True)
@@ -37,12 +37,12 @@ def test_a_classifier_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.M
     def gone() -> None:
         raise MissingData("SqueezeNet: assets/none is not there", "Restore it")
 
-    monkeypatch.setattr("engine.perceptual.squeezenet", gone)
+    monkeypatch.setattr("engine.metrics.pictures.networks.squeezenet", gone)
     found = {one.name: one for one in examine()}["lpips"]
     assert found == Finding("lpips", False, "SqueezeNet: assets/none is not there", "Restore it")
 
 
 def test_lpips_that_does_not_measure_is_told(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("engine.perceptual.lpips_alex", lambda: lambda one, other: torch.ones(1))
+    monkeypatch.setattr("engine.metrics.pictures.networks.lpips_alex", lambda: lambda one, other: torch.ones(1))
     with pytest.raises(Damaged, match="must be 0 from itself and more from its noisy twin, got 1 and 1"):
         doctor.lpips_works()

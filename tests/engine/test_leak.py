@@ -166,7 +166,7 @@ def test_what_converged_is_the_victims_picture_and_nobody_elses() -> None:
 def decoded(picture: str) -> torch.Tensor:
     import base64
 
-    from engine.pictures import pixels
+    from engine.images import pixels
 
     return pixels(base64.b64decode(picture), (3, 32, 32))
 

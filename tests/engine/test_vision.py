@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-import engine.formats
+import engine.datasets.files
 from engine.vision import torchvision
 
 
@@ -20,5 +20,5 @@ def test_it_opens_and_stays_open():
 @pytest.mark.slow
 def test_nobody_pays_for_it_before_asking():
     code = "import sys, engine.datasets as d; d.DATASETS.names(); sys.exit('torchvision' in sys.modules)"
-    root = str(engine.formats.__file__).removesuffix("engine/formats.py")
+    root = str(engine.datasets.files.__file__).removesuffix("engine/datasets/files.py")
     assert subprocess.run([sys.executable, "-c", code], cwd=root, timeout=60, check=False).returncode == 0

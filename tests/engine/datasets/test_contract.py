@@ -10,7 +10,7 @@ import torch
 from engine.datasets import DATASETS
 from engine.errors import BadInput
 from engine.part import hyphened
-from engine.sentences import ENDED, UNKNOWN
+from engine.words import ENDED, UNKNOWN
 from tests.engine.declared import changed
 
 NAMES = DATASETS.names()

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from engine.compute import sgd, weights
 from engine.compute.context import Desk
 from engine.compute.sgd import Extra
-from engine.methods.base import Averaging, Trained
+from engine.methods.averaging.base import Averaging
+from engine.methods.base import Trained
 from engine.records import Client, Guarantee, Memory, Packet, Private, Seat, Upload, Weights, World
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine import perceptual
+from engine.metrics.pictures import networks
 from engine.seeds import Seeds
 
 WIDTHS = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)  # 0: halved
@@ -35,11 +35,11 @@ def filled_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("torch")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCH_HOME", str(folder))
-        file = perceptual.vgg16_file()
+        file = networks.vgg16_file()
     file.parent.mkdir(parents=True)
     torch.save(drawn(), file)
     yield folder
-    perceptual.lpips_vgg.cache_clear()
+    networks.lpips_vgg.cache_clear()
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def vgg16(filled_cache: Path) -> Iterator[Path]:
     """The file of the weights; whoever asks for VGG16 meanwhile gets them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCH_HOME", str(filled_cache))
-        yield perceptual.vgg16_file()
+        yield networks.vgg16_file()
 
 
 @pytest.fixture
@@ -55,6 +55,6 @@ def no_vgg16(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where the weights would lie, on a machine without them that may fetch nothing."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.delenv("LEAKLENS_DOWNLOAD", raising=False)
-    perceptual.lpips_vgg.cache_clear()
-    yield perceptual.vgg16_file()
-    perceptual.lpips_vgg.cache_clear()
+    networks.lpips_vgg.cache_clear()
+    yield networks.vgg16_file()
+    networks.lpips_vgg.cache_clear()

@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.errors import BadInput
 from engine.metrics import METRICS
 from engine.seeds import Seeds
-from tests.engine.metrics.pictures import noisy, pictures
+from tests.engine.metrics.pictures.makers import noisy, pictures
 
 NAMES = METRICS.names()
 SETS = ("fashion_mnist", "cifar10")

@@ -9,7 +9,7 @@ from torch.nn import functional
 from engine.compute.dp_sgd import clipped_sum, ghostly
 from engine.models import MODELS
 from engine.seeds import Seeds
-from engine.sentences import ENDED, UNKNOWN
+from engine.words import ENDED, UNKNOWN
 
 SMALL = {"name": "lstm", "words": 20, "width": 6, "hidden": 5}
 # repeated words, a word beyond those it knows, a sentence that fills its row, one of a single word, one of none

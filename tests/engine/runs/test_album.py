@@ -18,7 +18,7 @@ import pytest
 from engine import doctor
 from engine.environment import ROOT
 from engine.errors import BadInput, Damaged, HomeFull, HomeUnwritable, UnknownName
-from engine.pictures import cleaned
+from engine.images import cleaned
 from engine.runs.album import STALE_S, Album
 from engine.runs.home import Home
 from engine.runs.store import Store

@@ -1,0 +1,1 @@
+"""Attacks that reconstruct pictures from an upload."""

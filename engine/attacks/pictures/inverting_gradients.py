@@ -1,0 +1,40 @@
+"""Inverting Gradients: the angle between gradients, a little total variation, and signed steps (Geiping et al. 2020).
+
+Paper → here:  1 - cos → turned,  α_TV → smoothness,  signed Adam → signed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from engine.attacks.base import ATTACKS, Attack, Prior
+from engine.attacks.pictures.problem import Riddle, roughness
+from engine.attacks.pictures.search import descend, grey_noise, stairs
+from engine.records import Exposure, Guess
+from engine.seeds import Seeds
+
+
+@ATTACKS.add("inverting-gradients", title="Inverting Gradients", source="arXiv:2003.14053")
+class InvertingGradients(Attack):
+    """Compares only the direction of gradients, so it works on networks with ReLU and on trained ones."""
+
+    leaves: ClassVar[float] = 0.06
+    iterations: int = Field(1600, ge=1, le=100_000, title="iterations", description="Steps of the descent.")
+    lr: float = Field(0.1, gt=0, le=10, title="step", description="How far every pixel moves in one step, at first.")
+    smoothness: float = Field(
+        0.01, ge=0, le=100, title="smoothness", description="Weight of the total variation, of pixels in [0, 1]."
+    )
+
+    def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
+        del prior
+        riddle = Riddle.of(exposure, module)
+
+        def angle(pictures: Tensor) -> Tensor:
+            return riddle.angle(pictures, riddle.labels) + self.smoothness * roughness(pictures)
+
+        start = grey_noise(riddle, seeds.rng("start"))
+        return descend(riddle, start, angle, iterations=self.iterations, lr=self.lr, pace=stairs, signed=True)

@@ -1,0 +1,1 @@
+"""Methods that average models and protect nothing."""

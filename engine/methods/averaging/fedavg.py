@@ -1,0 +1,32 @@
+"""FedAvg: train at home, send the difference, take the mean (arXiv:1602.05629).
+
+Paper → here:  E → epochs,  B → batch,  C → sampled / clients,  n_k / n → weighting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from engine.methods.averaging.base import Averaging
+from engine.methods.base import METHODS
+from engine.records import Guarantee, Upload, World
+
+
+@METHODS.add("fedavg", title="FedAvg", source="arXiv:1602.05629")
+class FedAvg(Averaging):
+    """Clients train at home and the server averages their models. Nothing is protected."""
+
+    weighting: Literal["uniform", "size"] = Field(
+        "uniform", title="weights", description="Whether each client counts the same, or by how many pictures it has."
+    )
+
+    def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
+        sizes = [world.sizes[upload.client] if self.weighting == "size" else 1 for upload in uploads]
+        return [size / sum(sizes) for size in sizes]
+
+    def guarantee(self, world: World) -> Guarantee:
+        del world
+        return Guarantee("none", "every upload leaves as it is: no clipping and no noise")

@@ -1,0 +1,1 @@
+"""Methods whose clients upload one gradient for each batch."""

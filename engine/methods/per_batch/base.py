@@ -1,0 +1,90 @@
+"""What per-batch methods share: each exchange uploads one gradient, and the server steps along the mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+
+from engine.compute import sgd, weights
+from engine.compute.context import Desk
+from engine.methods.base import Method, Trained
+from engine.part import Problem
+from engine.records import Client, Memory, Packet, Private, Protocol, Seat, Upload, View, Weights, World
+
+
+class PerBatch(Method):
+    """Clients upload the gradient of one batch at a time."""
+
+    batches: Literal["every", "one"] = Field(
+        "every",
+        title="batches a round",
+        description="Whether a round walks through the batches, one exchange each, or takes one. "
+        "There are as many as the smallest client has; what others have beyond is left out.",
+    )
+    server_step: float = Field(
+        1.0,
+        gt=0,
+        le=10,
+        title="server step",
+        description="The server steps by this times the learning rate of the clients.",
+    )
+
+    def exchanges(self, world: World) -> int:
+        if self.batches == "one":
+            return 1
+        return world.local.epochs * max(1, min(world.sizes) // world.local.batch)
+
+    def problems(self, spec: Any) -> tuple[Problem, ...]:
+        if not spec.local.momentum and not spec.local.weight_decay:
+            return ()
+        reason = f"{self.name}: momentum and weight decay must be 0: clients take no steps of their own"
+        return (Problem(reason, "Leave them out, or choose fedavg"),)
+
+    def remarks(self, world: World) -> tuple[Problem, ...]:
+        used = world.local.batch * max(1, min(world.sizes) // world.local.batch)
+        left = max(world.sizes) - min(used, max(world.sizes))
+        if self.batches == "one" or not left:
+            return ()
+        reason = f"every client goes through as many batches as the smallest one has: up to {left} pictures of a client"
+        remedy = "Choose a batch that divides what the clients hold, or a partition that deals evenly"
+        return (Problem(f"{reason} are left out of a round", remedy, fatal=False),)
+
+    def train(self, client: Client, packet: Packet, private: Private | None, desk: Desk) -> Trained:
+        places = self.batch(len(client.y), desk)
+        desk.used = places
+        slopes = sgd.gradient(desk, packet, client.x[places], client.y[places])
+        return Upload(client.id, "gradient", slopes), private
+
+    def batch(self, size: int, desk: Desk) -> torch.Tensor:
+        """The pictures of this exchange: the epoch's order is drawn once, and each exchange takes its batch of it."""
+        length = min(size, desk.world.local.batch)
+        per_epoch = (
+            max(1, size // length) if self.batches == "one" else self.exchanges(desk.world) // desk.world.local.epochs
+        )
+        epoch, place = divmod(desk.seat.exchange - 1, per_epoch)
+        rng = desk.seeds.rng("batches", desk.seat.round, desk.seat.client, epoch)
+        return torch.randperm(size, generator=rng)[place * length : (place + 1) * length]
+
+    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+        if not uploads:
+            return server, memory
+        mean = weights.total([upload.tensors for upload in uploads], [1 / len(uploads)] * len(uploads))
+        return weights.add(server, mean, -self.server_step * desk.world.local.lr), memory
+
+    def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
+        uploads = {"server": 1, "aggregate": seat.cohort, "outsider": world.sampled, "client": world.sampled}[view]
+        batch = min(world.sizes[seat.client], world.local.batch)
+        return Protocol(
+            kind="gradient",
+            local=world.local,
+            steps=1,
+            batch=batch,
+            drawing="whole" if batch == world.sizes[seat.client] else "shuffled",
+            server_step=self.server_step * world.local.lr,
+            uploads=uploads,
+            mean=world.mean,
+            scale=world.std,
+        )

@@ -1,0 +1,1 @@
+"""Methods that protect one record: DP-SGD inside every client."""

@@ -1,0 +1,1 @@
+"""Methods whose server smooths the models of all clients as one tensor."""

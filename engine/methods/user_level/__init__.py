@@ -1,0 +1,1 @@
+"""Methods that protect a whole client: clip its update and add noise."""

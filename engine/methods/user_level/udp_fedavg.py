@@ -1,0 +1,14 @@
+"""UDP-FedAvg: clip and noise the whole update of each client (Algorithm 1 of arXiv:2402.07002).
+
+Paper → here:  σ → noise,  C → clip,  η → server-step,  K → sampled (a constant),  S_t → the cohort.
+"""
+
+from __future__ import annotations
+
+from engine.methods.base import METHODS
+from engine.methods.user_level.base import UserLevel
+
+
+@METHODS.add("udp-fedavg", title="UDP-FedAvg", source="arXiv:2402.07002")
+class UDPFedAvg(UserLevel):
+    """Each client shortens its update to a bound and adds noise before it leaves, and no single client stands out."""

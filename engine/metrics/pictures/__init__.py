@@ -1,0 +1,1 @@
+"""Metrics that compare a reconstructed picture with its original."""

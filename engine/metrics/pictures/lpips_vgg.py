@@ -1,0 +1,26 @@
+"""LPIPS on VGG16, where its weights are on this machine."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from engine.metrics.base import METRICS, Metric
+from engine.metrics.pictures import networks
+from engine.metrics.pictures.pairing import paired
+
+
+@METRICS.add("lpips-vgg", title="LPIPS (VGG16)", source="Zhang et al. 2018, version 0.1 on VGG16; small sides made 64")
+class LpipsVgg(Metric):
+    """Learned perceptual distance on VGG16, as some papers measure it: its numbers are not those of AlexNet.
+
+    The weights are torchvision's, from its cache on this machine; they are fetched only with LEAKLENS_DOWNLOAD=1.
+    """
+
+    better = "lower"
+
+    @classmethod
+    def absent(cls) -> str:
+        return str(networks.vgg16_missing() or "")
+
+    def measure(self, guess: Tensor, truth: Tensor) -> float:
+        return networks.distance(networks.lpips_vgg(), self.name, *paired(self.name, guess, truth))

@@ -1,0 +1,19 @@
+"""The mean squared error of pixels in [0, 1]."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from engine.metrics.base import METRICS, Metric
+from engine.metrics.pictures.pairing import paired
+
+
+@METRICS.add("mse", title="MSE", source="every paper on reconstruction; here always on pixels in [0, 1]")
+class Mse(Metric):
+    """Mean squared error of the pixels, which lie in [0, 1]: 0 is the very picture, 1 the worst there is."""
+
+    better = "lower"
+
+    def measure(self, guess: Tensor, truth: Tensor) -> float:
+        guess, truth = paired(self.name, guess, truth)
+        return float((guess - truth).square().mean())

@@ -1,0 +1,46 @@
+"""The mean squared error as FedEM prints it: of pixels divided by the deviation of their channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import torch
+from pydantic import Field, field_validator
+from torch import Tensor
+
+from engine.errors import refusal
+from engine.metrics.base import METRICS, Metric
+from engine.metrics.pictures.pairing import paired
+
+
+@METRICS.add("mse-normalised", title="MSE, normalised pixels", source="FedEM (under review): its MSE, not its PSNR")
+class MseNormalised(Metric):
+    """Mean squared error of normalised pixels, as some papers print it: compare it with their numbers alone.
+
+    Normalised pixels are divided by their channel's deviation over the data set, so the largest error is 1 / std²
+    and not 1; a PSNR cannot be had from it.
+    """
+
+    better = "lower"
+
+    std: tuple[float, ...] = Field(
+        (1.0,), title="deviations", description="By which pixels are divided: one per channel, or one for all."
+    )
+
+    @field_validator("std")
+    @classmethod
+    def _above_zero(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        if not value or min(value) <= 0:
+            raise refusal(f"{cls.name}: std", "must be numbers above 0, one per channel", value)
+        return value
+
+    def fitted(self, std: Sequence[float]) -> Self:
+        return self.with_(std=tuple(map(float, std)))
+
+    def measure(self, guess: Tensor, truth: Tensor) -> float:
+        guess, truth = paired(self.name, guess, truth)
+        if len(self.std) not in (1, len(truth)):
+            raise refusal(f"{self.name}: std", f"must be 1 number or one for each of {len(truth)} channels", self.std)
+        error = (guess - truth) / torch.tensor(self.std, dtype=truth.dtype).view(-1, 1, 1)
+        return float(error.square().mean())

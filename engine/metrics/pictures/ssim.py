@@ -1,0 +1,42 @@
+"""Structural similarity, in the Gaussian window of its authors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from engine.errors import refusal
+from engine.metrics.base import METRICS, Metric
+from engine.metrics.pictures.pairing import paired
+
+WINDOW = 11  # pixels a side: 3.5 deviations of 1.5 pixels to either side of the middle
+
+
+@METRICS.add("ssim", title="SSIM", source="Wang et al. 2004: Gaussian window of 11 x 11, deviation 1.5")
+class Ssim(Metric):
+    """Structural similarity: 1 is the very picture, 0 shares no structure with it, below 0 is like its negative.
+
+    Of colour pictures it is the mean over the channels.
+    """
+
+    better = "higher"
+
+    def measure(self, guess: Tensor, truth: Tensor) -> float:
+        guess, truth = paired(self.name, guess, truth)
+        if min(truth.shape[1:]) < WINDOW:
+            raise refusal(f"{self.name}: pictures", f"must have sides of {WINDOW} or more", tuple(truth.shape))
+        from skimage import metrics
+
+        likeness: Any = metrics.structural_similarity
+        return float(
+            likeness(
+                truth.numpy(),
+                guess.numpy(),
+                data_range=1.0,
+                channel_axis=0,
+                gaussian_weights=True,
+                sigma=1.5,
+                use_sample_covariance=False,
+            )
+        )

@@ -1,0 +1,28 @@
+"""Real pictures for the metrics, and the same pictures under noise."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.environment import ROOT
+from engine.seeds import Seeds
+
+ASSETS = ROOT / "assets"
+
+
+@lru_cache
+def pictures(name: str, many: int = 6) -> Tensor:
+    """The first training pictures of a bundled set, (n, channels, height, width) in [0, 1]."""
+    with np.load(ASSETS / f"{name}.npz") as file:
+        raw = file["x_train"][:many]
+    x = torch.from_numpy(raw.astype(np.float32)) / 255
+    return x.unsqueeze(1) if x.dim() == 3 else x.permute(0, 3, 1, 2).contiguous()
+
+
+def noisy(truth: Tensor, deviation: float) -> Tensor:
+    """Not clipped: a metric does that itself."""
+    return truth + deviation * torch.randn(truth.shape, generator=Seeds(0).rng("noise"))
