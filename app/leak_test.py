@@ -161,7 +161,7 @@ def signature(leak: Leak) -> str:
 @lru_cache(maxsize=16)
 def public(dataset: str) -> tuple[int, ...]:
     """The classes of the first half of the test pictures: attacks may have learnt from the second."""
-    from engine.spec import SHELVES
+    from engine.specs.run import SHELVES
 
     labels: list[int] = SHELVES["dataset"].make(json.loads(dataset)).facts().test_y.tolist()
     return tuple(labels[: len(labels) // 2])

@@ -17,7 +17,8 @@ from engine.errors import LeakLensError, shown
 if TYPE_CHECKING:
     from engine.part import Part
     from engine.registry import Shelf
-    from engine.spec import AttackSpec, RunSpec
+    from engine.specs.attack import AttackSpec
+    from engine.specs.run import RunSpec
 
 RUN: Mapping[str, Any] = {  # ten phones that all take part: the smallest run with a promise in every view
     "method": "fedavg", "dataset": "cifar10", "model": "mlp", "model.bias": True, "clients": 10, "sampled": 10,
@@ -105,7 +106,7 @@ def columns(leak: Leak) -> tuple[Column, ...]:
 
 def run_of(base: RunSpec, key: str) -> RunSpec:
     """The same run under another protection."""
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     if key == NONE:
         return question.twin_of(base) or base
@@ -173,7 +174,7 @@ def cells(leak: Leak) -> tuple[Asked, ...]:
 
 
 def _spec(leak: Leak, attack: str, run: RunSpec) -> AttackSpec:
-    from engine.spec import AttackSpec
+    from engine.specs.attack import AttackSpec
 
     searches = leak.iterations is not None and "iterations" in attack_class(attack).model_fields
     part = {"name": attack, **({"iterations": leak.iterations} if searches else {})}
@@ -210,7 +211,7 @@ def attack_names() -> tuple[str, ...]:
 
 
 def _shelf() -> Shelf[Any]:
-    from engine.spec import SHELVES
+    from engine.specs.run import SHELVES
 
     return SHELVES["attack"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from app import classroom, question, state, words
 from engine.errors import LeakLensError
 from engine.runs.gallery import Example
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 
 def run() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from engine.part import Part
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
 Settings = dict[str, Any]
 PARTS = ("dataset", "model", "partition", "method")
@@ -53,7 +53,7 @@ def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def spec_of(settings: Mapping[str, Any]) -> RunSpec:
     """The question itself, or the one sentence that refuses it."""
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     return RunSpec(**nested(settings))
 
@@ -62,7 +62,7 @@ def twin_of(spec: RunSpec) -> RunSpec | None:
     """The same question without protection; None where nothing is promised anyway."""
     if spec.method.unit() is None:
         return None
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     kept = {name: value for name, value in spec.canonical().items() if name not in UNPROTECTED}
     return RunSpec(**kept, method=type(spec.method).unprotected)
@@ -84,13 +84,13 @@ def with_seeds(spec: RunSpec, many: int) -> tuple[RunSpec, ...]:
 
 
 def part_class(part: str, name: str) -> type[Part]:
-    from engine.spec import SHELVES
+    from engine.specs.run import SHELVES
 
     return SHELVES[part][name]
 
 
 def names(part: str) -> tuple[str, ...]:
-    from engine.spec import SHELVES
+    from engine.specs.run import SHELVES
 
     return SHELVES[part].names()
 
@@ -104,7 +104,7 @@ def own_fields(part: str, name: str) -> dict[str, FieldInfo]:
 
 def field_of(path: str, settings: Mapping[str, Any]) -> FieldInfo | None:
     """The declaration of a field; None where there is none of that name."""
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     part, dot, field = path.partition(".")
     try:
@@ -117,7 +117,7 @@ def field_of(path: str, settings: Mapping[str, Any]) -> FieldInfo | None:
 
 def settled(settings: Mapping[str, Any]) -> Settings:
     """Every part with all its own fields and no others: what the form shows."""
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     found: Settings = {}
     for name, info in RunSpec.model_fields.items():
@@ -147,7 +147,7 @@ def link(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def read_link(params: Mapping[str, str], usual: Mapping[str, Any]) -> tuple[Settings, list[str]]:
     """Settings from a link, on top of the usual ones; what cannot be meant is left out, each with a sentence."""
-    from engine.spec import FORMAT
+    from engine.specs.run import FORMAT
 
     told: list[str] = []
     if (written := params.get("format", "")).isdigit() and int(written) > FORMAT:
@@ -244,7 +244,7 @@ def script(canonical: Mapping[str, Any]) -> str:
         (
             "from engine.loop import run",
             "from engine.report import lines, report",
-            "from engine.spec import RunSpec",
+            "from engine.specs.run import RunSpec",
             "",
             f"spec = RunSpec(**{python})",
             "body = report(run(spec, threads=2))",

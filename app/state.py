@@ -28,7 +28,7 @@ from engine.runs.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from engine.forecast import Forecast
-    from engine.spec import AttackSpec
+    from engine.specs.attack import AttackSpec
 
 WATCHING_S = 5.0  # who looked at a run within it is watching it
 PINS = 8  # at most
@@ -57,7 +57,7 @@ class Kitchen:
         """Loading the shelves takes two seconds: pages show stored examples meanwhile."""
         try:
             import engine.forecast
-            from engine.spec import RunSpec
+            from engine.specs.run import RunSpec
 
             engine.forecast.forecast(RunSpec())
             gc.collect()
@@ -118,7 +118,7 @@ def _forecast(body: str, threads: int) -> Forecast:
     import json
 
     from engine.forecast import forecast
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     return forecast(RunSpec(**json.loads(body)), threads=threads)
 
@@ -137,7 +137,7 @@ def _misfit(body: str) -> str:
     import json
 
     from engine.runs.fitting import problem
-    from engine.spec import AttackSpec
+    from engine.specs.attack import AttackSpec
 
     found = problem(AttackSpec(**json.loads(body)))
     return f"{found.reason}. {found.remedy}." if found else ""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from app import question, words, words_tradeoff
 from engine.errors import BadInput, LeakLensError, refusal, shown
-from engine.frontier import Grid, Point, points
+from engine.specs.sweep import Grid, Point, points
 
 if TYPE_CHECKING:
-    from engine.spec import RunSpec
-    from engine.tables import Cell
+    from engine.specs.paper_tables import Cell
+    from engine.specs.run import RunSpec
 
 RUN: Mapping[str, Any] = {"method": "udp-fedavg", "sampling": "poisson"}  # the rest is as usual
 FAMILY = ("udp-fedavg", "fedceo", "ppsgd", "centaur")
@@ -128,10 +128,10 @@ def laid_out(asked: Tradeoff) -> tuple[Point, ...]:
 
 def cells(table: str) -> tuple[Cell, ...]:
     """Those of one row of a table."""
-    from engine import tables
+    from engine.specs import paper_tables
 
     number, row, scale, reading = table.split("/")
-    return tables.cells(tables.table(number), scale, reading, [row])
+    return paper_tables.cells(paper_tables.table(number), scale, reading, [row])
 
 
 def blamed(said: str) -> str:
@@ -295,14 +295,14 @@ def _meant(name: str, text: str, told: list[str]) -> Any:
 
 def _table(text: str) -> str | None:
     """By the names that the shelf has: a link may have written them otherwise."""
-    from engine import tables
+    from engine.specs import paper_tables
 
     try:
         _, _, scale, reading = text.split("/")
         first = cells(text)[0]
     except (LeakLensError, LookupError, ValueError):
         return None
-    return "/".join((first.table.name, first.row.name, scale, reading)) if scale in tables.SCALES else None
+    return "/".join((first.table.name, first.row.name, scale, reading)) if scale in paper_tables.SCALES else None
 
 
 def _methods(text: str, told: list[str]) -> tuple[str, ...] | None:

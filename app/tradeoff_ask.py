@@ -17,7 +17,7 @@ from engine.errors import LeakLensError
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from engine.frontier import Point
+    from engine.specs.sweep import Point
 
 FIELDS = ("model", "dataset", "clients", "sampled", "rounds", "methods", "noises", "steps", "of")
 

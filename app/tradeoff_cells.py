@@ -9,9 +9,10 @@ from app import state, words_tradeoff
 from app.panels.tradeoff import Frontier, Line
 from app.tradeoff import Tradeoff
 from engine.errors import Damaged, LeakLensError, UnknownName
-from engine.frontier import Place, Point, Result, Spot, result, spots
+from engine.results.summary import Result, Spot, result, spots
 from engine.runs import frontiergallery
 from engine.runs.frontiergallery import Example
+from engine.specs.sweep import Place, Point
 
 MOVING = ("queued", "running")
 STOPPED = ("cancelled", "interrupted")

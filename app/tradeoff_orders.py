@@ -9,7 +9,7 @@ from typing import Any
 from app import classroom, orders, state, tradeoff, tradeoff_cells, words
 from app.tradeoff import Tradeoff
 from engine.errors import LeakLensError
-from engine.frontier import Point
+from engine.specs.sweep import Point
 
 FEED = "tradeoff-feed"  # points that this page will ask for as soon as the visitor may have more
 

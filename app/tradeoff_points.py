@@ -27,7 +27,7 @@ from app.panels.base import Panel
 from app.panels.tradeoff import Frontier
 from app.tradeoff import Tradeoff
 from app.tradeoff_cells import Cell, View
-from engine.frontier import Spot
+from engine.results.summary import Spot
 
 OF_RUN = (
     "run", "method", "noise", "server-step", "seed", "accuracy", "accuracy-personal", "unit", "adjacency", "delta",

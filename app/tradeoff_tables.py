@@ -9,8 +9,8 @@ import streamlit as st
 
 from app import state, tradeoff, tradeoff_cells, tradeoff_orders, words_tradeoff
 from app.tradeoff import Tradeoff
-from engine import tables
-from engine.frontier import Result
+from engine.results.summary import Result
+from engine.specs import paper_tables
 from engine.standings import Standing, order
 
 LEFT = "tradeoff-left"  # for each kind of question, its table and eyes when it was left
@@ -18,17 +18,17 @@ LEFT = "tradeoff-left"  # for each kind of question, its table and eyes when it 
 
 def first() -> str:
     """The table that is shown before another is chosen."""
-    found = tables.table(tables.tables()[0])
-    return _named(found, found.rows[-1].name, tables.SCALES[0], tables.READINGS[0])
+    found = paper_tables.table(paper_tables.tables()[0])
+    return _named(found, found.rows[-1].name, paper_tables.SCALES[0], paper_tables.READINGS[0])
 
 
 def form(asked: Tradeoff) -> None:
     """Which table, which row, how large, and how the paper is read."""
     number, row, scale, reading = asked.table.split("/")
-    found = tables.table(number)
-    titles = {name: words_tradeoff.table(name, tables.table(name).title) for name in tables.tables()}
+    found = paper_tables.table(number)
+    titles = {name: words_tradeoff.table(name, paper_tables.table(name).title) for name in paper_tables.tables()}
     rows = {one.name: one.title for one in found.rows}
-    words_of = {name: found.readings[name].words for name in tables.READINGS}
+    words_of = {name: found.readings[name].words for name in paper_tables.READINGS}
     _box("table", found.source, titles, number, _other)
     _box("row", words_tradeoff.ROW, rows, row, lambda name: _named(found, name, scale, reading))
     _box("scale", words_tradeoff.SCALE, words_tradeoff.SCALES, scale, lambda name: _named(found, row, name, reading))
@@ -46,11 +46,11 @@ def _box(name: str, label: str, titles: Mapping[str, str], now: str, leads: Call
 
 
 def _other(number: str) -> str:
-    found = tables.table(number)
-    return _named(found, found.rows[0].name, tables.SCALES[0], tables.READINGS[0])
+    found = paper_tables.table(number)
+    return _named(found, found.rows[0].name, paper_tables.SCALES[0], paper_tables.READINGS[0])
 
 
-def _named(found: tables.Table, row: str, scale: str, reading: str) -> str:
+def _named(found: paper_tables.Table, row: str, scale: str, reading: str) -> str:
     return "/".join((found.name, row, scale, reading))
 
 
@@ -74,13 +74,13 @@ def choose(table: str) -> None:
 
 def _view(table: str) -> str:
     number, _, _, reading = table.split("/")
-    return tables.table(number).readings[reading].view
+    return paper_tables.table(number).readings[reading].view
 
 
 def setting(asked: Tradeoff) -> str:
     """What the chosen row stands for here, and on which data."""
     number, row, scale, reading = asked.table.split("/")
-    return next(one for one in tables.table(number).rows if one.name == row).settings[scale].words[reading]
+    return next(one for one in paper_tables.table(number).rows if one.name == row).settings[scale].words[reading]
 
 
 def reported(asked: Tradeoff) -> dict[tuple[str, float | None], float]:

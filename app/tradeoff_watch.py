@@ -27,8 +27,8 @@ from app.panels.base import Panel
 from app.panels.tradeoff import Frontier
 from app.tradeoff import Tradeoff
 from app.tradeoff_cells import DAMAGED, STOPPED, Cell, View
-from engine.frontier import Point
 from engine.runs import frontiergallery
+from engine.specs.sweep import Point
 
 POLL_S = 0.5
 FORECASTS = 24  # a twentieth of a second each, the first time

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from app import words
 from app.words_runs import plain, runs
 from engine.billing import each
-from engine.frontier import common
+from engine.results.summary import common
 
 if TYPE_CHECKING:
-    from engine.frontier import Result, Spot
+    from engine.results.summary import Result, Spot
 
 # adjacency, δ, accountant, bound and sampling
 Stand = tuple[str | None, float | None, str | None, str | None, str | None]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from engine.environment import ROOT
 from engine.errors import BadInput, UnknownName, refusal, shown
 from engine.part import hyphened, law
-from engine.tables import names, preset
+from engine.specs.presets import names, preset
 
 if TYPE_CHECKING:
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
 PARTS = ("method", "dataset", "model", "partition")
 NUMBERS = ("rounds", "clients", "sampled", "epochs", "batch", "lr", "momentum", "weight-decay", "seed")
@@ -52,14 +52,14 @@ def read_threads(value: Any) -> int:
 
 
 def read_spec(asked: Namespace) -> RunSpec:
-    from engine.spec import RunSpec  # here: a list of runs needs no torch
+    from engine.specs.run import RunSpec  # here: a list of runs needs no torch
 
     return RunSpec(**read_values(asked))
 
 
 def read_values(asked: Namespace, method: str | None = None) -> dict[str, Any]:
     """The fields as they were said; `method` counts where nobody names one."""
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     values: dict[str, Any] = _base(asked)
     for name in (*PARTS, *NUMBERS, *PRIVACY, "sampling", "view"):
@@ -130,7 +130,7 @@ def _json_file(path: Path) -> dict[str, Any]:
 
 def described(name: str) -> str:
     """What the spec declares of a field, for `run --help`: the only time that the words need torch."""
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     field = RunSpec.model_fields[name.replace("-", "_")]
     words = field.description or field.title or name

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.frontier import Spot
+    from engine.results.summary import Spot
 
 Bill = Mapping[str, Any]
 

@@ -17,7 +17,7 @@ from engine.events import Kept
 from engine.records import Client, Exposure, Packet, Protocol, Upload, View, World
 from engine.rounds import opening, play, seated, server_desk
 from engine.seeds import Seeds
-from engine.spec import MOST_PICTURES
+from engine.specs.attack import MOST_PICTURES
 from engine.stage import Stage
 from engine.state import State, restored
 

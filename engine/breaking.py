@@ -16,7 +16,7 @@ from engine.part import hyphened
 
 if TYPE_CHECKING:
     from engine.runs.store import Store
-    from engine.spec import AttackSpec
+    from engine.specs.attack import AttackSpec
 
 TOLD = ("psnr", "ssim", "lpips", "mse")  # by these names in the answer
 LARGEST_MB = 10
@@ -47,7 +47,7 @@ def read_attack(asked: argparse.Namespace, store: Store) -> AttackSpec:
     """The question; a picture from a file joins the home's own."""
     from engine.case import refuse
     from engine.runs.leaks import Pantry
-    from engine.spec import AttackSpec
+    from engine.specs.attack import AttackSpec
 
     run = store.run(asked.run).spec
     if "attack" in run:

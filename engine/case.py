@@ -20,7 +20,7 @@ from engine.events import Event, Kept, Payload, Step
 from engine.part import Problem
 from engine.records import Exposure, World
 from engine.rounds import Exchange, play
-from engine.spec import PICTURE, AttackSpec
+from engine.specs.attack import PICTURE, AttackSpec
 from engine.stage import Plan, Stage, plan
 from engine.state import State
 

@@ -252,7 +252,7 @@ def promise(part: Any) -> str | None:
     """The status of a method on the default question; None for other parts, or where that question is refused."""
     if not hasattr(part, "guarantee"):
         return None
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
     from engine.stage import plan
 
     with contextlib.suppress(LeakLensError):

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from engine.runs.standing import Listed
     from engine.runs.store import Store
     from engine.runs.supervisor import Supervisor
-    from engine.spec import AttackSpec, RunSpec
+    from engine.specs.attack import AttackSpec
+    from engine.specs.run import RunSpec
 
 BAR = 24  # characters
 ERASE = "\r\033[K"  # the line of the bar

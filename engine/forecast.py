@@ -21,7 +21,7 @@ from engine.part import Problem
 from engine.privacy.ledger import Answer
 from engine.records import Guarantee, Seat
 from engine.rounds import WAVE
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import Plan, plan
 
 MEMINFO = Path("/proc/meminfo")

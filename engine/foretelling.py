@@ -13,7 +13,7 @@ from engine.report import epsilon_words
 
 if TYPE_CHECKING:
     from engine.forecast import Forecast
-    from engine.frontier import Point
+    from engine.specs.sweep import Point
 
 Where = tuple[str, str, Mapping[str, Any]]  # of a line: what it begins with, whose it is, and the same for scripts
 

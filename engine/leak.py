@@ -32,7 +32,7 @@ from engine.metrics import METRICS, Metric
 from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess
 from engine.seeds import Seeds
-from engine.spec import AttackSpec
+from engine.specs.attack import AttackSpec
 from engine.stage import Stage, stage
 from engine.state import array
 

@@ -32,7 +32,7 @@ from engine.events import ByClass, Event, Finished, Kept, Measured, Round, Spent
 from engine.privacy.ledger import Answer, Ledger
 from engine.records import Weights
 from engine.rounds import Exchange, opening, play
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import Stage, parameters, stage
 from engine.state import State, array, restored
 

@@ -19,7 +19,7 @@ from engine.privacy.ledger import Answer, Ledger
 from engine.privacy.solver import solve
 from engine.records import VIEWS, Client, Guarantee, World
 from engine.seeds import Seeds
-from engine.spec import RunSpec, usual_delta
+from engine.specs.run import RunSpec, usual_delta
 
 SMALL = 200e6  # bytes of a data set that are dealt once for several runs
 Dealt = tuple[tuple[Client, ...], Tensor]  # each client's pictures, and those for testing

@@ -19,10 +19,11 @@ from engine.part import hyphened
 from engine.report import report
 
 if TYPE_CHECKING:
-    from engine.frontier import Grid, Point, Result, Spot
+    from engine.results.summary import Result, Spot
     from engine.runs.store import Store
     from engine.runs.supervisor import Supervisor
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
+    from engine.specs.sweep import Grid, Point
 
 LOOK_S = 0.05
 LOOK_SHARE = 20  # and so many times what a look takes
@@ -66,7 +67,7 @@ def _where(point: Point) -> Where:
 
 def read(asked: argparse.Namespace) -> tuple[Point, ...]:
     """Every point of the question."""
-    from engine.frontier import points
+    from engine.specs.sweep import points
 
     base = read_base(asked)
     return points(base, read_grid(asked, base))
@@ -75,7 +76,7 @@ def read(asked: argparse.Namespace) -> tuple[Point, ...]:
 def read_base(asked: argparse.Namespace) -> RunSpec:
     """What all points have in common, in whichever order the methods are named."""
     from engine.methods import METHODS
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     named = _names(asked)
     values = read_values(asked, next(iter(named), USUAL))
@@ -94,8 +95,8 @@ def _names(asked: argparse.Namespace) -> list[str]:
 
 
 def read_grid(asked: argparse.Namespace, base: RunSpec) -> Grid:
-    from engine.frontier import Grid
     from engine.methods import METHODS
+    from engine.specs.sweep import Grid
 
     names = _names(asked) if asked.methods is not None else [base.method.name]
     own: dict[str, dict[str, Any]] = {name: {"name": METHODS[name].name} for name in names}
@@ -133,7 +134,7 @@ def followed(
     store: Store, supervisor: Supervisor, todo: Sequence[Point], options: Mapping[str, object] | None = None
 ) -> Iterator[tuple[Point, Result | None]]:
     """Ask for every point, and give each back as it ends; one that failed has no result."""
-    from engine.frontier import result
+    from engine.results.summary import result
 
     def ask(some: Sequence[Point]) -> None:
         if some:
@@ -217,7 +218,7 @@ def ending(store: Store, run: str) -> str:
 
 
 def body_of(results: Sequence[Result], failed: int) -> dict[str, Any]:
-    from engine.frontier import spots
+    from engine.results.summary import spots
 
     runs = [{"id": one.point.id, "method": one.point.method, "noise": one.point.noise, "seed": one.point.seed,
              "server-step": one.point.step, "accuracy": one.accuracy} for one in results]  # fmt: skip
@@ -243,7 +244,7 @@ def _row(spot: Spot) -> dict[str, Any]:
 
 def table(results: Sequence[Result], view: str) -> list[str]:
     """The frontier as a person reads it, with ε of one view; what is counted per client and what per record apart."""
-    from engine.frontier import spots
+    from engine.results.summary import spots
 
     said: list[str] = []
     units: dict[str | None, list[Spot]] = {}

@@ -11,12 +11,13 @@ from engine.asking import literal
 from engine.errors import BadInput, refusal
 from engine.following import at_work
 from engine.foretelling import Where
+from engine.specs.paper_tables import READINGS, SCALES, Cell, Table, cells, table, tables
 from engine.sweeping import dry_run, followed, machine, refuse_seeds, stop, under_way
-from engine.tables import READINGS, SCALES, Cell, Table, cells, table, tables
 from engine.tabular import answer, as_markdown, as_words
 
 if TYPE_CHECKING:
-    from engine.frontier import Point, Result
+    from engine.results.summary import Result
+    from engine.specs.sweep import Point
 
 VIEWS = ("server", "aggregate", "outsider", "client")
 

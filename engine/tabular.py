@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from engine.billing import bill, reasons, terms
 from engine.part import hyphened
+from engine.specs.paper_tables import Cell
 from engine.standings import Standing, order
-from engine.tables import Cell
 
 if TYPE_CHECKING:
-    from engine.frontier import Result
+    from engine.results.summary import Result
 
 Found = Mapping[Cell, Sequence["Result"]]  # of each cell a result for each seed that finished; cells of one table
 
@@ -64,7 +64,7 @@ def block(line: Sequence[Cell], found: Found, view: str) -> dict[str, Any]:
 
 def entry(cell: Cell, results: Sequence[Result], view: str) -> dict[str, Any]:
     """Mean and spread over the seeds, and the largest ε among them with the words that must stand beside it."""
-    from engine.frontier import spots
+    from engine.results.summary import spots
 
     (spot,) = spots(results)
     return {

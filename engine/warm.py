@@ -6,7 +6,7 @@ import opacus.accountants  # noqa: F401  (a second of imports that the first ε 
 
 from engine import loop  # noqa: F401
 from engine.errors import LeakLensError
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 
 def warm_up() -> None:

@@ -273,7 +273,7 @@ BREACHES = [
     (few_write_files, "engine/loop.py", "open('a', 'w')"),
     (few_write_files, "app/state.py", "path.open(mode='ab')"),
     (few_write_files, "engine/datasets/a.py", "gzip.open(path, 'xb')"),
-    (few_write_files, "engine/spec.py", "path.write_text('a')"),
+    (few_write_files, "engine/specs/run.py", "path.write_text('a')"),
     (few_write_files, "engine/attacks/a.py", "np.savez(file, a=a)"),
     (few_write_files, "engine/attacks/a.py", "torch.save(a, file)"),
     (only_seeds_seed, "engine/compute/noise.py", "torch.manual_seed(0)"),

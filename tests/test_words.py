@@ -17,7 +17,7 @@ from engine.models import MODELS
 from engine.partitions import PARTITIONS
 from engine.registry import Shelf
 from engine.report import lines, report
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

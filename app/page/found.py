@@ -15,7 +15,7 @@ from engine.runs.standing import Listed
 from engine.runs.store import Store
 
 if TYPE_CHECKING:
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
 MOST = 24  # attacks on one page
 
@@ -182,7 +182,8 @@ def _attacked(store: Store, listed: Listed, run: Run) -> Attacked:
 
 def _control(store: Store, spec: Mapping[str, Any], name: str) -> Cell | None:
     """The same attack on the same upload without protection, if somebody asked for it."""
-    from engine.spec import AttackSpec, RunSpec
+    from engine.specs.attack import AttackSpec
+    from engine.specs.run import RunSpec
 
     twin = question.twin_of(RunSpec(**spec["run"]))
     if twin is None:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from app import theme, words, words_tradeoff
 from app.panels.base import DASHES, axis, paper
-from engine.frontier import Spot
+from engine.results.summary import Spot
 
 HEIGHT = 400
 SYMBOLS = ("circle", "x-thin", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon")

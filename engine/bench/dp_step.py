@@ -15,7 +15,7 @@ from engine.compute.context import steady
 from engine.compute.noise import gaussian_added
 from engine.compute.sgd import PLAIN, descend
 from engine.seeds import Seeds
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import plan
 
 BATCH = 64

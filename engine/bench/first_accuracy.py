@@ -11,7 +11,7 @@ from engine.bench import Row
 from engine.events import Event, Measured
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 WARM = ("engine.warm",)
 PATIENCE_S = 60.0

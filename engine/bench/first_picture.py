@@ -18,7 +18,8 @@ from engine.events import Pictured
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
 from engine.seeds import Seeds
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 from engine.stage import stage
 
 RUN = RunSpec(method="fedavg", dataset="cifar10", clients=10, sampled=10, sampling="all", epochs=1)

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 from engine.bench import Row
-from engine.frontier import Grid, points
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
+from engine.specs.sweep import Grid, points
 from engine.sweeping import followed
 
 WARM_S = 60.0

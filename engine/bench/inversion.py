@@ -21,7 +21,7 @@ from engine.breach import probe, victim
 from engine.compute.context import Crew, steady
 from engine.records import Exposure
 from engine.seeds import Seeds
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import Stage, stage
 from engine.vision import torchvision
 

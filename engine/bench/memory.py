@@ -12,7 +12,7 @@ PROGRAM = """
 import re, sys
 from pathlib import Path
 from engine.loop import run
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 if sys.argv[1] == "scaffold":
     from engine.methods import METHODS
     from tests.engine.methods.doubles import Scaffold

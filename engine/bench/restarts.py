@@ -7,7 +7,7 @@ from collections.abc import Callable
 from engine.bench import Row
 from engine.bench.clock import race
 from engine.leak import leak
-from engine.spec import AttackSpec
+from engine.specs.attack import AttackSpec
 
 THREADS, RESTARTS = 2, 4
 ATTACKS = {"map": ("lenet-sigmoid", 1000), "inverting-gradients": ("lenet5", 400)}

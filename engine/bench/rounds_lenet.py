@@ -6,7 +6,7 @@ from engine.bench import Row
 from engine.bench.clock import race
 from engine.bench.rounds_mlp import module_loop
 from engine.loop import run
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import stage
 
 

@@ -15,7 +15,7 @@ from engine.compute.context import steady
 from engine.events import Event, Measured
 from engine.loop import run
 from engine.seeds import Seeds
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import Stage, stage
 
 TURNS = 7

@@ -18,7 +18,7 @@ from engine.compute.context import steady
 from engine.compute.tensor_svd import spectra, t_tsvd
 from engine.errors import refusal
 from engine.seeds import Seeds
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import plan
 
 Stacks = Mapping[str, Tensor]

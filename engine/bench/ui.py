@@ -21,7 +21,7 @@ from engine.events import Started
 from engine.runs.gallery import example, examples
 from engine.runs.holder import Holder
 from engine.runs.store import Store
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 STORED = 200  # runs
 STARTS = 3

@@ -12,7 +12,7 @@ from engine.part import Problem
 if TYPE_CHECKING:
     from torch import nn
 
-    from engine.spec import AttackSpec
+    from engine.specs.attack import AttackSpec
     from engine.stage import Plan
 
 
@@ -33,7 +33,7 @@ def problem(spec: AttackSpec) -> Problem | None:
 
 def of_pictures(part: str, name: str) -> bool:
     """Whether a data set holds pictures, or a model reads them: nothing else is attacked here."""
-    from engine.spec import SHELVES
+    from engine.specs.run import SHELVES
 
     made = SHELVES[part].make(name)
     return len(made.shape) == len(PICTURE) if part == "dataset" else not made.misfit(PICTURE)
@@ -43,7 +43,7 @@ def of_pictures(part: str, name: str) -> bool:
 def _outline(question: str) -> tuple[Plan, nn.Module]:
     import torch
 
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
     from engine.stage import plan
 
     outline = plan(RunSpec(**json.loads(question)), False)

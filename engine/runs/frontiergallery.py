@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, LeakLensError, NewerVersion
-from engine.frontier import Grid, Result, points, result
 from engine.report import report
+from engine.results.summary import Result, result
+from engine.specs.sweep import Grid, points
 
 if TYPE_CHECKING:
-    from engine.frontier import Point
+    from engine.specs.sweep import Point
 
 ASKED = ROOT / "assets" / "frontiers" / "asked.json"
 TOLD = ROOT / "assets" / "frontiers" / "told.json"
@@ -92,7 +93,7 @@ def _result(body: Mapping[str, Any], terms: Sequence[Mapping[str, Any]]) -> Resu
 
 def questions() -> tuple[Point, ...]:
     """The question of the file, and what it varies."""
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     try:
         asked = json.loads(ASKED.read_text(encoding="utf-8"))

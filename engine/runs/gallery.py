@@ -22,7 +22,7 @@ from engine.report import report
 
 ASSETS = ROOT / "assets"
 FORMAT = 1  # of the files in assets/gallery
-RESULTS = 1  # the result format of their runs: that of engine.spec, which only torch can open
+RESULTS = 1  # the result format of their runs: that of engine.specs.run, which only torch can open
 DIGITS = 6  # significant ones of what was measured; an ε keeps all of them
 PARTS = ("method", "dataset", "model", "partition")
 
@@ -162,7 +162,7 @@ def make(name: str, threads: int) -> Example:
     import opacus.accountants  # noqa: F401  (a second of imports, which is not the run's)
 
     from engine.loop import run
-    from engine.spec import RunSpec
+    from engine.specs.run import RunSpec
 
     question = _question(ASSETS / "presets" / f"{name}.json")
     spec = RunSpec(**question)

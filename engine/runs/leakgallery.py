@@ -18,7 +18,7 @@ from engine.errors import Damaged, HomeUnwritable, LeakLensError, NewerVersion
 from engine.events import Event, Finished, Judged, Started, decode, encode
 
 if TYPE_CHECKING:
-    from engine.spec import AttackSpec
+    from engine.specs.attack import AttackSpec
 
 ASKED = ROOT / "assets" / "leaks" / "asked.json"
 TOLD = ROOT / "assets" / "leaks" / "told.json"
@@ -70,7 +70,7 @@ def _cell(body: Mapping[str, Any], made: str) -> StoredLeak:
 
 def questions() -> list[AttackSpec]:
     """The preset's protections times its attacks."""
-    from engine.spec import AttackSpec
+    from engine.specs.attack import AttackSpec
 
     try:
         asked = json.loads(ASKED.read_text(encoding="utf-8"))

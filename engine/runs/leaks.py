@@ -14,7 +14,7 @@ from engine.runs import payloads
 from engine.runs.album import Album
 from engine.runs.home import PRIORS, Home
 from engine.runs.store import Store
-from engine.spec import AttackSpec
+from engine.specs.attack import AttackSpec
 
 
 class Pantry(Larder):

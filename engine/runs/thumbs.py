@@ -35,13 +35,13 @@ def classes(dataset: Mapping[str, Any] | str) -> tuple[str, ...]:
 
 
 def _dataset(dataset: Mapping[str, Any] | str) -> Any:
-    from engine.spec import SHELVES
+    from engine.specs.run import SHELVES
 
     return SHELVES["dataset"].make(dataset)
 
 
 def _named(name: str) -> tuple[str, int, str, int]:
-    from engine.spec import PICTURE
+    from engine.specs.attack import PICTURE
 
     match = PICTURE.fullmatch(name)
     if match is None:

@@ -8,7 +8,7 @@ from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, S
 from engine.runs.holder import Holder
 from engine.runs.leases import Lease
 from engine.runs.store import Store
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 ROUNDS = 4
 ENDINGS = {

@@ -9,7 +9,8 @@ from typing import Any
 
 from engine.events import Event, Finished, Judged, Seen, Started
 from engine.runs.store import Store
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 from tests.app.asker import Asker, told
 from tests.app.leaking import whole
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app import classroom
 from app.classroom import CLASS, FILE, Caps, caps, read, refused, told
 from engine.errors import BadInput
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 TEXT = FILE.read_text(encoding="utf-8")
 CAPS = Caps(runs=4, seeds=3, rounds=100, clients=200, sampled=50, epochs=10, waiting=60)

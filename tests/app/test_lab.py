@@ -17,7 +17,7 @@ from engine.report import report
 from engine.runs.gallery import Example, example, examples
 from engine.runs.holder import Holder
 from engine.runs.supervisor import Supervisor
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, Screen
 from tests.app.reading import text
 

@@ -9,7 +9,8 @@ import pytest
 from app import leaks, question, words_leak
 from app.leaks import NONE, OF_RUN, Leak
 from engine.runs.fitting import problem
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from engine.runs.holder import Holder
 from engine.runs.home import Home
 from engine.runs.leakgallery import StoredLeak
 from engine.runs.store import Store
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.leaking import judged, seen, whole
 from tests.app.reading import lines, press, text

@@ -26,7 +26,8 @@ from engine.commands import parser
 from engine.environment import ROOT
 from engine.errors import BadInput, UnknownName
 from engine.runs.store import Store
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 from tests.app.asker import Asker
 from tests.app.exported import RUN, Node, asked_attack, asked_run, attack_on, parsed
 from tests.app.leaking import GREY

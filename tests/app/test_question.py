@@ -14,7 +14,7 @@ from engine.asking import read_spec
 from engine.commands import parser
 from engine.errors import BadInput
 from engine.events import Event
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 SPECS = (
     RunSpec(),

@@ -6,7 +6,7 @@ import pytest
 
 from app import classroom, question, runslist, state, words_runs
 from engine.runs.store import Store
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from tests.app.asker import ROUNDS, Asker
 from tests.app.conftest import Screen
 from tests.app.reading import lines, offered, press, text

@@ -13,9 +13,9 @@ from app.tradeoff import Tradeoff
 from engine.asking import read_spec
 from engine.commands import parser
 from engine.errors import BadInput
-from engine.frontier import points
 from engine.runs import frontiergallery
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
+from engine.specs.sweep import points
 from engine.sweeping import read_grid
 from engine.tabling import chosen
 

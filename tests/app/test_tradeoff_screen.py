@@ -13,7 +13,7 @@ from app.tradeoff import Tradeoff
 from engine.events import Event
 from engine.runs import frontiergallery
 from engine.runs.store import Store
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import text
 from tests.app.trading import breaks, captions, charts, clicked, come_to, keys, link, standing, tradeoff_of, visit

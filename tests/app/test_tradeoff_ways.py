@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import classroom, state, tradeoff, words_tradeoff
 from app.tradeoff import Tradeoff
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from tests.app.asker import Asker
 from tests.app.conftest import Screen
 from tests.app.reading import text

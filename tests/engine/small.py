@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from engine.events import Event, Kept, Measured, Round, encode
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 TINY: dict[str, Any] = {"rounds": 2, "clients": 40, "sampled": 6, "epochs": 1, "batch": 100, "seed": 3}
 

@@ -12,7 +12,7 @@ from engine import asking
 from engine.asking import literal, read_spec
 from engine.commands import parser
 from engine.errors import BadInput, NewerVersion, UnknownName
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 
 def read(*words: str) -> RunSpec:

@@ -20,7 +20,7 @@ from engine.loop import run
 from engine.methods.averaging.fedavg import FedAvg
 from engine.records import VIEWS, Exposure, Guarantee, Upload, View, World
 from engine.rounds import Exchange, opening, play
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import Stage, stage
 from tests.engine.small import tiny, told
 

@@ -18,7 +18,7 @@ from engine.loop import run
 from engine.methods import METHODS
 from engine.privacy.ledger import Answer
 from engine.records import VIEWS
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import Plan, plan
 from tests.engine.small import tiny
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.events import Measured, Spent
 from engine.loop import run
-from engine.spec import FORMAT, RunSpec
+from engine.specs.run import FORMAT, RunSpec
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 # another processor rounds otherwise, which moves the loss in its fourth digit; other chance moves it by a tenth
 WITHIN = {"accuracy": 0.015, "loss": 0.005, "epsilon": 1e-6}
 REMEDY = (
-    "results changed: mend what changed them, or raise FORMAT in engine/spec.py "
+    "results changed: mend what changed them, or raise FORMAT in engine/specs/run.py "
     "and record anew with `python -m tests.engine.test_format`"
 )
 
@@ -75,9 +75,7 @@ def record() -> str:
     for name, asked in QUESTIONS.items():
         found = results(asked)
         if not agree(found, ours.setdefault(name, found)):
-            return (
-                f"{name}: format.json holds other results under FORMAT {FORMAT}: raise FORMAT in engine/spec.py first"
-            )
+            return f"{name}: format.json holds other results under FORMAT {FORMAT}: raise FORMAT first"
     FILE.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return ""
 

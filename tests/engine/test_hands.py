@@ -24,7 +24,7 @@ from engine.events import Event, Pictured
 from engine.hands import Hand, Order, borrowed
 from engine.leak import leak
 from engine.records import Guess
-from engine.spec import AttackSpec
+from engine.specs.attack import AttackSpec
 from engine.stage import stage
 
 pytestmark = pytest.mark.slow

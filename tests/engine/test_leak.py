@@ -18,7 +18,8 @@ from engine.case import Larder, refuse
 from engine.errors import BadInput
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, decode, encode
 from engine.leak import leak
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 
 pytestmark = pytest.mark.slow
 

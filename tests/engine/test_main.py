@@ -25,7 +25,7 @@ from engine.report import report
 from engine.runs import payloads
 from engine.runs.holder import Holder
 from engine.runs.store import Store
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from tests.engine.asked import SMALL, Answer, ask
 
 QUESTION: dict[str, Any] = {"method": "udp-fedavg", "rounds": 2, "clients": 40, "sampled": 4, "epochs": 1, "batch": 100}

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from engine.environment import ROOT
-from engine.frontier import Grid, points
 from engine.loop import run
 from engine.report import report
 from engine.runs.holder import Holder
 from engine.runs.store import Store
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
+from engine.specs.sweep import Grid, points
 from engine.sweeping import followed
 from tests.engine.asked import SMALL, ask
 from tests.engine.small import tiny

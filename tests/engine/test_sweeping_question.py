@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from engine.commands import parser
-from engine.frontier import Point
 from engine.report import report
 from engine.runs.store import Store
-from engine.spec import RunSpec
+from engine.specs.presets import preset
+from engine.specs.run import RunSpec
+from engine.specs.sweep import Point
 from engine.sweeping import read
-from engine.tables import preset
 from tests.engine.asked import SMALL, ask
 
 CELL = "table-1-emnist-noise-1-fedceo-growing-quick"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from engine.events import Event, Failed, Finished
-from engine.frontier import Grid, Point, points
 from engine.runs.holder import Holder
 from engine.runs.store import Store
 from engine.runs.supervisor import CANCEL_S
+from engine.specs.sweep import Grid, Point, points
 from engine.sweeping import ending, followed, line, stop, under_way
 from tests.engine.small import tiny
 

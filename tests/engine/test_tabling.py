@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import tables, tabling
-from engine.frontier import Result
+from engine import tabling
 from engine.records import VIEWS
 from engine.report import report
+from engine.results.summary import Result
 from engine.runs.store import Store
-from engine.spec import RunSpec
-from engine.tables import preset
+from engine.specs import paper_tables
+from engine.specs.presets import preset
+from engine.specs.run import RunSpec
 from engine.tabular import answer, as_markdown, as_words
 from tests.engine.asked import ask
 
@@ -69,7 +70,7 @@ smooth = { every = 1, smoothing = [2.0, 0.5] }
 @pytest.fixture(autouse=True)
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
-    monkeypatch.setattr(tables, "FILES", tmp_path)
+    monkeypatch.setattr(paper_tables, "FILES", tmp_path)
 
 
 @pytest.mark.slow
@@ -169,7 +170,9 @@ def test_a_dry_run_tells_of_every_cell_and_runs_none(home: Path) -> None:
 
 
 def test_what_did_not_finish_is_counted_and_leaves_no_line() -> None:
-    found: dict[tables.Cell, list[Result]] = {cell: [] for cell in tables.cells(tables.table("1"), "quick", "written")}
+    found: dict[paper_tables.Cell, list[Result]] = {
+        cell: [] for cell in paper_tables.cells(paper_tables.table("1"), "quick", "written")
+    }
     body = answer(found, 2, None, [])
     assert body["failed"] == 2 * 3 * 2 and [row["cells"] for row in body["rows"]] == [[], []]
     assert "12 runs did not finish" in "\n".join(as_words(body))

@@ -18,7 +18,8 @@ from engine.methods import METHODS
 from engine.runs.fitting import of_pictures, problem
 from engine.runs.home import Home
 from engine.runs.thumbs import classes, thumbs
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 from engine.stage import plan, stage
 from tests.engine.small import accuracies, tiny, told
 

@@ -14,7 +14,8 @@ from playwright.sync_api import Browser, Page, expect
 from app.page import page as made
 from engine.events import Finished, Pictured, Started
 from engine.runs.store import Store
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 from tests.app.asker import Asker
 from tests.app.browser.conftest import PATIENCE_MS
 from tests.app.browser.test_axe import SIDES, findings

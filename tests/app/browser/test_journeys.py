@@ -18,7 +18,7 @@ from app import words
 from engine.events import Event, Measured, Spent
 from engine.loop import run
 from engine.report import report
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from tests.app.browser.pages import LONG, Lab
 from tests.app.browser.server import Server
 

@@ -12,7 +12,7 @@ from app import theme, words_smoothing
 from app.panels.base import Drawn, Track
 from app.panels.spectrum import NAMED, PANEL, Spectrum
 from engine.events import Event, Measured, Smoothed, Started
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from tests.app.smoothings import smoothed, told
 
 ASKING = PANEL.asking

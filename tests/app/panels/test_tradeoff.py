@@ -12,8 +12,9 @@ from app.panels import tradeoff as panel
 from app.panels.tradeoff import Frontier
 from app.tradeoff import Tradeoff
 from app.tradeoff_cells import Cell
-from engine.frontier import Point, Result
-from engine.spec import RunSpec
+from engine.results.summary import Result
+from engine.specs.run import RunSpec
+from engine.specs.sweep import Point
 
 TITLES = {"udp-fedavg": "UDP-FedAvg", "fedceo": "FedCEO", "ppsgd": "PPSGD", "dp-fedavg": "DP", "fedavg": "FedAvg"}
 SPEC = RunSpec()

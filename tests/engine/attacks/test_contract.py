@@ -16,7 +16,8 @@ from engine.attacks import base as contract
 from engine.case import obstacle
 from engine.models import MODELS
 from engine.records import Guess
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 from engine.stage import plan
 from tests.engine.attacks.pictures.riddles import Case, copied, quick, scene
 from tests.engine.declared import changed

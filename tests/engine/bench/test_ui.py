@@ -22,7 +22,7 @@ from engine.errors import RunFailed
 from engine.events import Finished, Started
 from engine.runs.gallery import examples
 from engine.runs.store import Store
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 
 LAB = ["example-a", "w:method.noise:slider", "w:rounds", "w:seed", "run", "partition"]
 

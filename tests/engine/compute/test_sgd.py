@@ -14,7 +14,7 @@ from engine.compute.context import Crew, Desk
 from engine.compute.sgd import Extra
 from engine.records import Client, Local, Seat, World
 from engine.seeds import Seeds
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import plan
 
 SIZES = (7, 20, 20, 3, 11, 16, 1)  # ragged on purpose: two groups, uneven last batches

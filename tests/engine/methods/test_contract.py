@@ -16,7 +16,7 @@ from engine.loop import run
 from engine.methods import METHODS, Method
 from engine.records import VIEWS, Gaussian, Seat, Status
 from engine.rounds import opening, play
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import plan, stage
 from tests.engine.declared import changed
 from tests.engine.methods.doubles import PrivateHead, Scaffold

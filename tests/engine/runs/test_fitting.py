@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from engine.runs.fitting import problem
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 
 RUN: dict[str, Any] = {"dataset": "cifar10", "model": "lenet-sigmoid", "clients": 4, "sampled": 4, "rounds": 2}
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from engine.errors import Damaged, NewerVersion
-from engine.frontier import result, spots
 from engine.loop import run
 from engine.report import report
+from engine.results.summary import result, spots
 from engine.runs import frontiergallery
 from tests.engine.asked import ask
 

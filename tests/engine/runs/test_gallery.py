@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-import engine.spec
+import engine.specs.run
 from engine.__main__ import main
 from engine.asking import read_spec
 from engine.commands import parser
@@ -26,7 +26,7 @@ from engine.loop import run
 from engine.report import report
 from engine.runs import gallery
 from engine.runs.gallery import Example, compact, example, examples, make, names, troubles
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import plan
 
 pytestmark = pytest.mark.slow
@@ -250,7 +250,7 @@ def test_without_words_there_is_no_gallery_and_no_crash(assets: Path, text: str 
 
 
 def test_the_results_that_can_be_read_are_those_of_today() -> None:
-    assert gallery.RESULTS == engine.spec.FORMAT, "raise it in engine/runs/gallery.py, and " + AGAIN
+    assert gallery.RESULTS == engine.specs.run.FORMAT, "raise it in engine/runs/gallery.py, and " + AGAIN
 
 
 # --- making ------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from engine.errors import Damaged, NewerVersion
 from engine.events import Judged, Pictured, Seen
 from engine.leak import leak
 from engine.runs import leakgallery
-from engine.spec import AttackSpec
+from engine.specs.attack import AttackSpec
 
 
 def test_what_ships_answers_what_is_asked() -> None:

@@ -20,7 +20,8 @@ from engine.runs.home import PRIORS, Home
 from engine.runs.leaks import Pantry, leak_json
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 from tests.engine.runs.test_album import other
 
 RUN: dict[str, Any] = {

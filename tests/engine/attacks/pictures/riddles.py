@@ -18,7 +18,7 @@ from engine.compute.context import Crew
 from engine.records import Exposure, Guess, View
 from engine.rounds import opening
 from engine.seeds import Seeds
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import Stage, stage
 
 QUICK = {"iterations": 2, "bends": 2, "epochs": 1}

@@ -8,7 +8,7 @@ from engine.attacks.pictures.analytic import by_bias, by_direction
 from engine.attacks.pictures.problem import Riddle, in_order
 from engine.breach import probe, victim
 from engine.compute.context import Crew
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import stage
 
 

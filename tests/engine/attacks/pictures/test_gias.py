@@ -13,7 +13,7 @@ from engine.case import Larder
 from engine.events import Event, Judged, Payload, Step
 from engine.leak import leak
 from engine.seeds import Seeds
-from engine.spec import AttackSpec
+from engine.specs.attack import AttackSpec
 
 RUN: dict[str, Any] = {
     "method": "fedsgd", "dataset": "cifar10", "model": "lenet-sigmoid", "clients": 10, "sampled": 5, "epochs": 1,

@@ -10,7 +10,8 @@ import torch
 from engine.attacks.pictures.imprint import Imprint, by_bins
 from engine.events import Judged, Seen
 from engine.leak import leak
-from engine.spec import AttackSpec, RunSpec
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
 from engine.stage import stage
 
 pytestmark = pytest.mark.slow

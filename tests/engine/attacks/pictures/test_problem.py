@@ -12,7 +12,7 @@ from engine.attacks.pictures.problem import Riddle, moments, roughness
 from engine.breach import probe, victim
 from engine.compute.context import Crew
 from engine.records import Exposure
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import Stage, stage
 
 SMALL: dict[str, Any] = {"dataset": "fashion-mnist", "clients": 6, "sampled": 3, "epochs": 1, "rounds": 2}

@@ -20,7 +20,7 @@ from engine.privacy.ledger import Ledger
 from engine.privacy.prv import epsilon_prv
 from engine.records import VIEWS, Exposure, Gaussian, Seat, Weights
 from engine.rounds import Exchange, opening, play
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import Stage, plan, stage
 from engine.state import State
 from tests.engine.small import accuracies, tiny, told

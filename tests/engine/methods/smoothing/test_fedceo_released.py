@@ -14,7 +14,7 @@ from engine.methods import METHODS
 from engine.methods.smoothing.fedceo_released import FedCEOReleased
 from engine.records import VIEWS, Seat
 from engine.rounds import opening, play
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import plan, stage
 from engine.state import State
 from tests.engine.small import tiny

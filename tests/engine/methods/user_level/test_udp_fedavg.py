@@ -14,7 +14,7 @@ from engine.compute.context import Crew
 from engine.methods.user_level.udp_fedavg import UDPFedAvg
 from engine.records import VIEWS, Gaussian, Release, Seat, Upload
 from engine.rounds import Exchange, opening, play, server_desk
-from engine.spec import RunSpec
+from engine.specs.run import RunSpec
 from engine.stage import Plan, Stage, plan, stage
 from tests.engine.small import tiny
 

@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from engine import tables
 from engine.asking import read_spec
 from engine.commands import parser
 from engine.errors import Damaged, MissingData, UnknownName
-from engine.spec import RunSpec
-from engine.tables import READINGS, SCALES, cells, names, preset, table
+from engine.specs import paper_tables
+from engine.specs.paper_tables import READINGS, SCALES, cells, table
+from engine.specs.presets import names, preset
+from engine.specs.run import RunSpec
 from tests.engine.asked import ask
 
-FILE = tables.FILES / "fedceo.toml"
+FILE = paper_tables.FILES / "fedceo.toml"
 SHIPS = {"fashion-mnist", "cifar10", "movie-reviews"}
-CELLS = {cell.name: cell for cell in tables._cells(tables.FILES).values()}
+CELLS = {cell.name: cell for cell in paper_tables._cells(paper_tables.FILES).values()}
 
 
 @pytest.fixture
@@ -30,13 +31,13 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Call
         text = FILE.read_text(encoding="utf-8")
         assert slip(text) != text
         (tmp_path / "slip.toml").write_text(slip(text), encoding="utf-8")
-        monkeypatch.setattr(tables, "FILES", tmp_path)
+        monkeypatch.setattr(paper_tables, "FILES", tmp_path)
 
     return put
 
 
 def test_every_table_has_its_cells() -> None:
-    assert tables.tables() == ("1", "5", "6")
+    assert paper_tables.tables() == ("1", "5", "6")
     rows, noises, scales = 2, 3, 2
     of = {"1": (5, 3), "5": (4, 2), "6": (4, 2)}  # columns as written and as released
     for name, (written, released) in of.items():
@@ -81,7 +82,7 @@ def test_the_two_readings_share_no_method() -> None:
 
 
 def test_no_two_cells_of_a_table_ask_the_same() -> None:
-    for number in tables.tables():
+    for number in paper_tables.tables():
         for reading in READINGS:
             for scale in SCALES:
                 found = cells(table(number), scale, reading)
@@ -103,7 +104,7 @@ def test_what_table_2_reports_is_asked() -> None:
 
 
 def test_the_best_of_every_line_is_fedceo_as_the_paper_says() -> None:
-    for number in tables.tables():
+    for number in paper_tables.tables():
         one = table(number)
         for row in one.rows:
             for place in range(len(one.noises)):
@@ -174,7 +175,7 @@ def test_a_slip_in_the_file_is_found(
 ) -> None:
     elsewhere(slip)
     with pytest.raises(Damaged, match=said):
-        tables.tables()
+        paper_tables.tables()
 
 
 def test_the_file_repeats_nothing() -> None:

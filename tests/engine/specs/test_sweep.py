@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from engine.errors import BadInput
-from engine.frontier import Grid, Point, Result, common, points, result, spots
-from engine.spec import RunSpec
+from engine.results.summary import Result, common, result, spots
+from engine.specs.run import RunSpec
+from engine.specs.sweep import Grid, Point, points
 from tests.engine import small
 
 

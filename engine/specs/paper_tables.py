@@ -17,7 +17,7 @@ from engine.errors import Damaged, UnknownName, shown
 from engine.part import hyphened
 
 if TYPE_CHECKING:
-    from engine.frontier import Point
+    from engine.specs.sweep import Point
 
 SCALES = ("quick", "paper")
 READINGS = ("written", "released")
@@ -108,8 +108,8 @@ class Cell:
         return {"method": method, **setting.fields, **reading.fields, **told.get("question", {})}
 
     def point(self, seed: int) -> Point:
-        from engine.frontier import Point
-        from engine.spec import RunSpec
+        from engine.specs.run import RunSpec
+        from engine.specs.sweep import Point
 
         spec = RunSpec(**{**self.question(), "seed": seed})
         return Point(
@@ -131,19 +131,6 @@ def table(name: str) -> Table:
     if number not in known:
         raise UnknownName(f"table: no {shown(name)}", f"Known here: {', '.join(known)}")
     return known[number]
-
-
-def names() -> tuple[str, ...]:
-    """Of every preset: each cell at each scale in each reading."""
-    return tuple(_cells(FILES))
-
-
-def preset(name: str) -> dict[str, Any]:
-    """The question of one cell."""
-    found = _cells(FILES).get(name)
-    if found is None:
-        raise UnknownName(f"preset: no {shown(name)}", "`python3 -m engine list tables` names them")
-    return found.question()
 
 
 def cells(table: Table, scale: str, reading: str, rows: Sequence[str] = ()) -> tuple[Cell, ...]:

@@ -22,7 +22,7 @@ from engine.models import MODELS
 from engine.part import TINY, Declared, Part, bounds, hyphened
 from engine.partitions import PARTITIONS
 from engine.registry import Shelf
-from engine.spec import FORMAT, RunSpec
+from engine.specs.run import FORMAT, RunSpec
 from engine.stage import plan
 from tests.engine.declared import changed
 from tests.engine.small import tiny
