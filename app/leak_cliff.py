@@ -28,7 +28,7 @@ from app.panels.cliff import Above
 from app.words_leak_more import Answer
 
 if TYPE_CHECKING:
-    from engine.forecast import Forecast
+    from engine.training.forecast import Forecast
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from app.leaks import NONE, Asked, Column, Leak
 from app.words_leak_more import Answer
 
 if TYPE_CHECKING:
-    from engine.forecast import Forecast
+    from engine.training.forecast import Forecast
 
 VIEWS = ("server", "aggregate", "client", "outsider")  # the most seeing first
 CSS = """

@@ -14,8 +14,8 @@ from app.leak_grid import Head, Sheet
 from app.leaks import Asked, Column
 from app.panels import psnr
 from engine.errors import LeakLensError
-from engine.forecast import Forecast
 from engine.runs.thumbs import thumbs
+from engine.training.forecast import Forecast
 
 POLL_S = 0.5
 

@@ -242,7 +242,7 @@ def script(canonical: Mapping[str, Any]) -> str:
     python = body.replace(": true", ": True").replace(": false", ": False").replace(": null", ": None")
     return "\n".join(
         (
-            "from engine.loop import run",
+            "from engine.training.loop import run",
             "from engine.report import lines, report",
             "from engine.specs.run import RunSpec",
             "",

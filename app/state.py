@@ -27,8 +27,8 @@ from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from engine.forecast import Forecast
     from engine.specs.attack import AttackSpec
+    from engine.training.forecast import Forecast
 
 WATCHING_S = 5.0  # who looked at a run within it is watching it
 PINS = 8  # at most
@@ -56,10 +56,10 @@ class Kitchen:
     def _load(self) -> None:
         """Loading the shelves takes two seconds: pages show stored examples meanwhile."""
         try:
-            import engine.forecast
+            import engine.training.forecast
             from engine.specs.run import RunSpec
 
-            engine.forecast.forecast(RunSpec())
+            engine.training.forecast.forecast(RunSpec())
             gc.collect()
             gc.freeze()  # the collector would look through all the shelves every time
         except Exception as error:
@@ -117,8 +117,8 @@ def store() -> Store:
 def _forecast(body: str, threads: int) -> Forecast:
     import json
 
-    from engine.forecast import forecast
     from engine.specs.run import RunSpec
+    from engine.training.forecast import forecast
 
     return forecast(RunSpec(**json.loads(body)), threads=threads)
 

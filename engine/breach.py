@@ -15,11 +15,11 @@ from engine.compute.context import Crew, Desk
 from engine.errors import BadInput, refusal
 from engine.events import Kept
 from engine.records import Client, Exposure, Packet, Protocol, Upload, View, World
-from engine.rounds import opening, play, seated, server_desk
 from engine.seeds import Seeds
 from engine.specs.attack import MOST_PICTURES
-from engine.stage import Stage
-from engine.state import State, restored
+from engine.training.plan import Stage
+from engine.training.rounds import opening, play, seated, server_desk
+from engine.training.state import State, restored
 
 MOST = MOST_PICTURES  # of one probe
 Tamper = Callable[[nn.Module, Packet], tuple[nn.Module, Packet]]  # gives the same whenever it is called

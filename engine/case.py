@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine import exposing, images
+from engine import images
 from engine.attacks import Attack
 from engine.breach import before, expose, victim
 from engine.compute.context import Crew
@@ -19,10 +19,11 @@ from engine.errors import BadInput, UnknownName, refusal
 from engine.events import Event, Kept, Payload, Step
 from engine.part import Problem
 from engine.records import Exposure, World
-from engine.rounds import Exchange, play
 from engine.specs.attack import PICTURE, AttackSpec
-from engine.stage import Plan, Stage, plan
-from engine.state import State
+from engine.training.exposure import recorded_exposure, true_inputs
+from engine.training.plan import Plan, Stage, plan
+from engine.training.rounds import Exchange, play
+from engine.training.state import State
 
 
 class Larder:
@@ -183,7 +184,7 @@ def recorded(spec: AttackSpec, scene: Stage, state: State, round: int, crew: Cre
         raise BadInput(
             f"attack: client: took no part in round {round} with a picture, got {spec.client}", f"There: {known}"
         )
-    exposure, truth = exposing.recorded(scene, seen[0], used[0]), exposing.truth(scene, seen[0], used[0])
+    exposure, truth = recorded_exposure(scene, seen[0], used[0]), true_inputs(scene, seen[0], used[0])
     facts = {**told(exposure, round, False, truth["labels"]), **loudness(exposure, None)}
     return Case(exposure, scene.world.build, truth["pictures"], truth["labels"], facts, round, seats[used[0]])
 

@@ -151,21 +151,21 @@ def _finished(store: Store, run_id: str) -> bool:
 
 def _refuse(spec: Any) -> None:
     """Everything that would stop the run is said before it is queued."""
-    from engine.stage import plan
+    from engine.training.plan import plan
 
     plan(spec)
 
 
 def _device(name: str) -> None:
     if name != "cpu":
-        from engine.loop import quiet_torch
+        from engine.training.loop import quiet_torch
 
         with quiet_torch(name):  # refuses what is not here
             pass
 
 
 def dry_run(asked: argparse.Namespace, threads: int) -> int:
-    from engine.forecast import forecast
+    from engine.training.forecast import forecast
 
     told = forecast(read_spec(asked), precise=True, threads=threads)
     body = {
@@ -253,7 +253,7 @@ def promise(part: Any) -> str | None:
     if not hasattr(part, "guarantee"):
         return None
     from engine.specs.run import RunSpec
-    from engine.stage import plan
+    from engine.training.plan import plan
 
     with contextlib.suppress(LeakLensError):
         return str(plan(RunSpec(method=part.name)).guarantee.status)

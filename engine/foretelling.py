@@ -12,8 +12,8 @@ from engine.part import Problem
 from engine.report import epsilon_words
 
 if TYPE_CHECKING:
-    from engine.forecast import Forecast
     from engine.specs.sweep import Point
+    from engine.training.forecast import Forecast
 
 Where = tuple[str, str, Mapping[str, Any]]  # of a line: what it begins with, whose it is, and the same for scripts
 
@@ -29,8 +29,8 @@ class Outlook:
 
 def outlook(places: Mapping[Point, Where], view: str, threads: int | None) -> Outlook:
     """A line for each place: its ε, over several seeds the largest, and what stands in the way; nothing is run."""
-    from engine.forecast import forecast
     from engine.runs.holder import cores
+    from engine.training.forecast import forecast
 
     each = min(cores(), threads or (cores() if len(places) == 1 else 1))
     lines: dict[str, list[tuple[Point, Forecast]]] = {}

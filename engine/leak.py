@@ -27,14 +27,14 @@ from engine.case import Case, Larder, prepare, refuse
 from engine.compute.context import Crew
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
 from engine.hands import Order, borrowed
-from engine.loop import quiet_torch, round_s
 from engine.metrics import METRICS, Metric
 from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess
 from engine.seeds import Seeds
 from engine.specs.attack import AttackSpec
-from engine.stage import Stage, stage
-from engine.state import array
+from engine.training.loop import quiet_torch, round_s
+from engine.training.plan import Stage, stage
+from engine.training.state import array
 
 DIRECT = 0.1  # what may be left open where the first layer reads the pixels themselves
 HUSH = 3e-3  # by so much noise may always move what is left open: a louder one must stay below what may be left open

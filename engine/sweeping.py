@@ -301,7 +301,7 @@ def machine(asked: argparse.Namespace) -> dict[str, object]:
 
 def refuse(todo: Sequence[Point]) -> None:
     """What would stop any of them is said before the first begins."""
-    from engine.stage import plan
+    from engine.training.plan import plan
 
     for point in {(point.method, point.noise, point.step): point for point in todo}.values():
         fatal = next((one for one in point.spec.problems() if one.fatal), None)

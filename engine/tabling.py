@@ -80,7 +80,7 @@ def _where(cell: Cell) -> Where:
 
 def refuse(todo: Mapping[Point, Cell]) -> list[str]:
     """What would stop a cell is said before the first begins; back comes what a reader should know of the methods."""
-    from engine.stage import plan
+    from engine.training.plan import plan
 
     said: dict[str, dict[str, None]] = {}  # what is told, and of which columns
     for point, cell in {(cell.row.name, cell.column): (point, cell) for point, cell in todo.items()}.values():

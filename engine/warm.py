@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import opacus.accountants  # noqa: F401  (a second of imports that the first ε would wait for)
 
-from engine import loop  # noqa: F401
 from engine.errors import LeakLensError
 from engine.specs.run import RunSpec
+from engine.training import loop  # noqa: F401
 
 
 def warm_up() -> None:

@@ -10,7 +10,6 @@ import pytest
 from engine.attacks import ATTACKS
 from engine.commands import parser
 from engine.datasets import DATASETS
-from engine.loop import run
 from engine.methods import METHODS
 from engine.metrics import METRICS
 from engine.models import MODELS
@@ -18,6 +17,7 @@ from engine.partitions import PARTITIONS
 from engine.registry import Shelf
 from engine.report import lines, report
 from engine.specs.run import RunSpec
+from engine.training.loop import run
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def test_every_pin_has_its_reason() -> None:
 
 def test_the_snippet_runs(capsys: pytest.CaptureFixture[str]) -> None:
     snippets = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    snippet = next(text for text in snippets if text.startswith("from engine.loop import run"))
+    snippet = next(text for text in snippets if text.startswith("from engine.training.loop import run"))
     exec(compile(snippet, "README", "exec"), {"__name__": "readme"})
     assert "Finished(rounds=3" in capsys.readouterr().out
 

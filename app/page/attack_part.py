@@ -16,7 +16,7 @@ from app.page.found import Attacked, Found
 from app.page.markup import Html, more, table, tag
 from app.panels.base import thinned
 from app.words_leak import decibel
-from engine.forecast import REGION
+from engine.training.forecast import REGION
 
 FRAMES = 240  # pictures on one page, so that the file stays small
 FEWEST = 6  # of one cell

@@ -156,7 +156,7 @@ def _finished(store: Store, run: str) -> tuple[Event, ...]:
 
 def _promised(asked: RunSpec) -> tuple[tuple[Bill, ...], Mapping[str, Any] | None]:
     """What the whole run would promise: known without running it."""
-    from engine.forecast import forecast
+    from engine.training.forecast import forecast
 
     told = forecast(asked)
     answers = {one.view: one for one in told.answers}

@@ -16,7 +16,7 @@ from engine.compute.noise import gaussian_added
 from engine.compute.sgd import PLAIN, descend
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.stage import plan
+from engine.training.plan import plan
 
 BATCH = 64
 

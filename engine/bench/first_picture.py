@@ -20,7 +20,7 @@ from engine.runs.supervisor import Supervisor
 from engine.seeds import Seeds
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from engine.stage import stage
+from engine.training.plan import stage
 
 RUN = RunSpec(method="fedavg", dataset="cifar10", clients=10, sampled=10, sampling="all", epochs=1)
 CASES = {"analytic": {"name": "mlp", "bias": True}, "map": "lenet-sigmoid", "inverting-gradients": "lenet5"}

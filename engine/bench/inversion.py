@@ -22,7 +22,7 @@ from engine.compute.context import Crew, steady
 from engine.records import Exposure
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.stage import Stage, stage
+from engine.training.plan import Stage, stage
 from engine.vision import torchvision
 
 ITERATIONS = 120

@@ -11,7 +11,7 @@ from engine.environment import ROOT
 PROGRAM = """
 import re, sys
 from pathlib import Path
-from engine.loop import run
+from engine.training.loop import run
 from engine.specs.run import RunSpec
 if sys.argv[1] == "scaffold":
     from engine.methods import METHODS

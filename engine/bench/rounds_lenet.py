@@ -5,9 +5,9 @@ from __future__ import annotations
 from engine.bench import Row
 from engine.bench.clock import race
 from engine.bench.rounds_mlp import module_loop
-from engine.loop import run
 from engine.specs.run import RunSpec
-from engine.stage import stage
+from engine.training.loop import run
+from engine.training.plan import stage
 
 
 def measure() -> Row:

@@ -13,10 +13,10 @@ from engine.bench import Row
 from engine.bench.clock import race
 from engine.compute.context import steady
 from engine.events import Event, Measured
-from engine.loop import run
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.stage import Stage, stage
+from engine.training.loop import run
+from engine.training.plan import Stage, stage
 
 TURNS = 7
 

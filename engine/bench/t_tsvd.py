@@ -19,7 +19,7 @@ from engine.compute.tensor_svd import spectra, t_tsvd
 from engine.errors import refusal
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.stage import plan
+from engine.training.plan import plan
 
 Stacks = Mapping[str, Tensor]
 Arrays = dict[str, NDArray[Any]]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from engine.specs.attack import AttackSpec
-    from engine.stage import Plan
+    from engine.training.plan import Plan
 
 
 PICTURE = (3, 32, 32)  # any shape that every model of pictures reads
@@ -44,7 +44,7 @@ def _outline(question: str) -> tuple[Plan, nn.Module]:
     import torch
 
     from engine.specs.run import RunSpec
-    from engine.stage import plan
+    from engine.training.plan import plan
 
     outline = plan(RunSpec(**json.loads(question)), False)
     return outline, outline.world.build(torch.Generator())

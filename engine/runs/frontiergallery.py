@@ -106,7 +106,7 @@ def questions() -> tuple[Point, ...]:
 
 def make(threads: int) -> list[dict[str, Any]]:
     """Run them all and write what they came to; the answer of the command, a row each."""
-    from engine.loop import run
+    from engine.training.loop import run
 
     todo, terms, cells, rows = questions(), list[dict[str, Any]](), list[dict[str, Any]](), list[dict[str, Any]]()
     for point in todo:

@@ -161,8 +161,8 @@ def make(name: str, threads: int) -> Example:
     """Run a preset, write what it told, and read it back."""
     import opacus.accountants  # noqa: F401  (a second of imports, which is not the run's)
 
-    from engine.loop import run
     from engine.specs.run import RunSpec
+    from engine.training.loop import run
 
     question = _question(ASSETS / "presets" / f"{name}.json")
     spec = RunSpec(**question)

@@ -30,7 +30,7 @@ SPARE_S = 2.0  # a run that has just begun keeps its cores to itself before the 
 LOOK_S = 1.0  # how often it is looked whether a warm worker would get a slot
 QUEUED_S = 3.0  # so long a warm worker waits although all slots are in use
 PAUSE_S = 1.0  # after trouble with the home
-ENTRIES = {False: "engine.loop:run_json", True: "engine.runs.leaks:leak_json"}  # is it an attack?
+ENTRIES = {False: "engine.training.loop:run_json", True: "engine.runs.leaks:leak_json"}  # is it an attack?
 INBOX = 4096  # lines; a worker that tells more has to wait
 
 
@@ -55,7 +55,7 @@ class Supervisor:
         store: Store,
         workers: int | None = None,
         entry: str | None = None,
-        preload: Sequence[str] = ("torch", "engine.loop"),
+        preload: Sequence[str] = ("torch", "engine.training.loop"),
         only: Container[str] | None = None,
     ) -> None:
         """`only`: claim these runs and no others, as a command does that ends with its own run."""

@@ -17,7 +17,7 @@ from app.leaks import NONE, Asked, Leak
 from app.panels import cliff
 from app.panels.cliff import Above, Cliff
 from engine.events import Event, Seen
-from engine.forecast import REGION
+from engine.training.forecast import REGION
 from tests.app.leaking import GREY, judged, seen, tell, visit, whole
 from tests.app.reading import press, text
 

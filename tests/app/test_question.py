@@ -57,7 +57,7 @@ def test_the_script_asks_the_same(spec: RunSpec) -> None:
         seen.append(asked)
         return []
 
-    exec(script(spec.canonical()).replace("from engine.loop import run\n", ""), {"run": noted})
+    exec(script(spec.canonical()).replace("from engine.training.loop import run\n", ""), {"run": noted})
     assert seen[0].id == spec.id
 
 

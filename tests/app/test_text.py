@@ -8,9 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import leaks, question, state, words, words_leak
-from engine.loop import run
 from engine.runs.holder import Holder
 from engine.specs.run import RunSpec
+from engine.training.loop import run
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import press, text
 

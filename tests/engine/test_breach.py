@@ -16,12 +16,12 @@ from engine.compute import weights
 from engine.compute.context import Crew
 from engine.errors import BadInput
 from engine.events import Kept, Measured
-from engine.loop import run
 from engine.methods.averaging.fedavg import FedAvg
 from engine.records import VIEWS, Exposure, Guarantee, Upload, View, World
-from engine.rounds import Exchange, opening, play
 from engine.specs.run import RunSpec
-from engine.stage import Stage, stage
+from engine.training.loop import run
+from engine.training.plan import Stage, stage
+from engine.training.rounds import Exchange, opening, play
 from tests.engine.small import tiny, told
 
 pytestmark = pytest.mark.slow

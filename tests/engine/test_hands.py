@@ -25,7 +25,7 @@ from engine.hands import Hand, Order, borrowed
 from engine.leak import leak
 from engine.records import Guess
 from engine.specs.attack import AttackSpec
-from engine.stage import stage
+from engine.training.plan import stage
 
 pytestmark = pytest.mark.slow
 

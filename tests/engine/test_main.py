@@ -15,17 +15,17 @@ from typing import Any
 
 import pytest
 
-from engine import loop
 from engine.commands import answer
 from engine.environment import ROOT
 from engine.events import Failed, Kept
-from engine.loop import run
 from engine.privacy.solver import answer_epsilon
 from engine.report import report
 from engine.runs import payloads
 from engine.runs.holder import Holder
 from engine.runs.store import Store
 from engine.specs.run import RunSpec
+from engine.training import loop
+from engine.training.loop import run
 from tests.engine.asked import SMALL, Answer, ask
 
 QUESTION: dict[str, Any] = {"method": "udp-fedavg", "rounds": 2, "clients": 40, "sampled": 4, "epochs": 1, "batch": 100}

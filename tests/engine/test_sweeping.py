@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from engine.environment import ROOT
-from engine.loop import run
 from engine.report import report
 from engine.runs.holder import Holder
 from engine.runs.store import Store
 from engine.specs.run import RunSpec
 from engine.specs.sweep import Grid, points
 from engine.sweeping import followed
+from engine.training.loop import run
 from tests.engine.asked import SMALL, ask
 from tests.engine.small import tiny
 

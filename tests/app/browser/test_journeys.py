@@ -16,9 +16,9 @@ from playwright.sync_api import BrowserContext, expect
 
 from app import words
 from engine.events import Event, Measured, Spent
-from engine.loop import run
 from engine.report import report
 from engine.specs.run import RunSpec
+from engine.training.loop import run
 from tests.app.browser.pages import LONG, Lab
 from tests.app.browser.server import Server
 

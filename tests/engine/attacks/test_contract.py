@@ -18,7 +18,7 @@ from engine.models import MODELS
 from engine.records import Guess
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from engine.stage import plan
+from engine.training.plan import plan
 from tests.engine.attacks.pictures.riddles import Case, copied, quick, scene
 from tests.engine.declared import changed
 

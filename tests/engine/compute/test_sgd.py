@@ -15,7 +15,7 @@ from engine.compute.sgd import Extra
 from engine.records import Client, Local, Seat, World
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.stage import plan
+from engine.training.plan import plan
 
 SIZES = (7, 20, 20, 3, 11, 16, 1)  # ragged on purpose: two groups, uneven last batches
 

@@ -12,12 +12,12 @@ import torch
 from engine import breach
 from engine.compute.context import Crew
 from engine.events import Finished, Kept, Measured, Spent, decode, encode
-from engine.loop import run
 from engine.methods import METHODS, Method
 from engine.records import VIEWS, Gaussian, Seat, Status
-from engine.rounds import opening, play
 from engine.specs.run import RunSpec
-from engine.stage import plan, stage
+from engine.training.loop import run
+from engine.training.plan import plan, stage
+from engine.training.rounds import opening, play
 from tests.engine.declared import changed
 from tests.engine.methods.doubles import PrivateHead, Scaffold
 from tests.engine.small import accuracies, tiny, told

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine import loop
 from engine.events import Event, Kept, Round
+from engine.training import loop
 
 KILLS, MARKS = "LEAKLENS_TEST_KILLS", "LEAKLENS_TEST_MARKS"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from engine.errors import Damaged, NewerVersion
-from engine.loop import run
 from engine.report import report
 from engine.results.summary import result, spots
 from engine.runs import frontiergallery
+from engine.training.loop import run
 from tests.engine.asked import ask
 
 

@@ -22,12 +22,12 @@ from engine.commands import parser
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, UnknownName
 from engine.events import Finished, Kept, Measured, Round, Spent, Started, Warned, decode, encode
-from engine.loop import run
 from engine.report import report
 from engine.runs import gallery
 from engine.runs.gallery import Example, compact, example, examples, make, names, troubles
 from engine.specs.run import RunSpec
-from engine.stage import plan
+from engine.training.loop import run
+from engine.training.plan import plan
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,6 @@ from engine.case import refuse
 from engine.errors import BadInput
 from engine.events import Finished, Judged, Kept, Pictured
 from engine.leak import leak
-from engine.loop import run
 from engine.runs import payloads
 from engine.runs.album import Album
 from engine.runs.home import PRIORS, Home
@@ -22,6 +21,7 @@ from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
+from engine.training.loop import run
 from tests.engine.runs.test_album import other
 
 RUN: dict[str, Any] = {

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from engine import loop
 from engine.events import Event, Kept, Spent
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
+from engine.training import loop
 from tests.engine.runs.conftest import ended
 from tests.engine.runs.real import KILLS, MARKS
 from tests.engine.small import tiny, told
@@ -30,7 +30,7 @@ def test_killed_three_times_it_says_the_same(
     monkeypatch.setenv(KILLS, ",".join(map(str, moments)))
     monkeypatch.setenv(MARKS, str(tmp_path))
     store.submit(spec.id, spec.canonical(), {"threads": 2})
-    with Supervisor(store, workers=1, entry=ENTRY, preload=("engine.loop",)):
+    with Supervisor(store, workers=1, entry=ENTRY, preload=("engine.training.loop",)):
         assert ended(store, spec.id) == "finished"
     assert sorted(int(mark.name) for mark in tmp_path.iterdir()) == moments
     events = [event for _, event in store.events(spec.id)]

@@ -15,15 +15,15 @@ from pydantic.fields import FieldInfo
 from engine.datasets import DATASETS
 from engine.errors import BadInput, LeakLensError, NewerVersion, RunFailed
 from engine.events import Finished
-from engine.forecast import forecast
-from engine.loop import run
 from engine.methods import METHODS
 from engine.models import MODELS
 from engine.part import TINY, Declared, Part, bounds, hyphened
 from engine.partitions import PARTITIONS
 from engine.registry import Shelf
 from engine.specs.run import FORMAT, RunSpec
-from engine.stage import plan
+from engine.training.forecast import forecast
+from engine.training.loop import run
+from engine.training.plan import plan
 from tests.engine.declared import changed
 from tests.engine.small import tiny
 

@@ -16,10 +16,10 @@ from engine.attacks import ATTACKS, Attack, Prior
 from engine.breach import expose, victim
 from engine.compute.context import Crew
 from engine.records import Exposure, Guess, View
-from engine.rounds import opening
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.stage import Stage, stage
+from engine.training.plan import Stage, stage
+from engine.training.rounds import opening
 
 QUICK = {"iterations": 2, "bends": 2, "epochs": 1}
 SMALL: tuple[Any, ...] = ("lenet-sigmoid", {"name": "mlp", "hidden": 16})

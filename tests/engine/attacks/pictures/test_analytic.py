@@ -9,7 +9,7 @@ from engine.attacks.pictures.problem import Riddle, in_order
 from engine.breach import probe, victim
 from engine.compute.context import Crew
 from engine.specs.run import RunSpec
-from engine.stage import stage
+from engine.training.plan import stage
 
 
 def riddle(places: tuple[int, ...], bias: bool) -> tuple[Riddle, torch.Tensor, torch.Tensor]:

@@ -12,7 +12,7 @@ from engine.events import Judged, Seen
 from engine.leak import leak
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from engine.stage import stage
+from engine.training.plan import stage
 
 pytestmark = pytest.mark.slow
 

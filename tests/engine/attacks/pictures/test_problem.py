@@ -13,7 +13,7 @@ from engine.breach import probe, victim
 from engine.compute.context import Crew
 from engine.records import Exposure
 from engine.specs.run import RunSpec
-from engine.stage import Stage, stage
+from engine.training.plan import Stage, stage
 
 SMALL: dict[str, Any] = {"dataset": "fashion-mnist", "clients": 6, "sampled": 3, "epochs": 1, "rounds": 2}
 MLP = {"name": "mlp", "hidden": 12, "bias": True}

@@ -12,8 +12,8 @@ from engine.compute import sgd, weights
 from engine.compute.context import Crew
 from engine.methods import METHODS, Method
 from engine.records import VIEWS, Clear, Seat, Upload
-from engine.rounds import Exchange, opening, play, server_desk
-from engine.stage import Stage, stage
+from engine.training.plan import Stage, stage
+from engine.training.rounds import Exchange, opening, play, server_desk
 from tests.engine.small import tiny
 
 
@@ -67,7 +67,7 @@ def test_a_round_is_the_mean_of_what_each_client_learns_alone() -> None:
 
 
 def end_of(there: Stage, client: int, crew: Crew) -> dict[str, torch.Tensor]:
-    from engine.rounds import seated
+    from engine.training.rounds import seated
 
     cohort = there.cohort(1)
     desk = seated(there, cohort, 1, 1, 1, crew)[cohort.index(client)]

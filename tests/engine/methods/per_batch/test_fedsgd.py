@@ -16,9 +16,9 @@ from engine.compute import weights
 from engine.compute.context import Crew, Desk
 from engine.methods.per_batch.fedsgd import FedSGD
 from engine.records import Local, Seat, World
-from engine.rounds import Exchange, opening, play
 from engine.seeds import Seeds
-from engine.stage import plan, stage
+from engine.training.plan import plan, stage
+from engine.training.rounds import Exchange, opening, play
 from tests.engine.small import tiny
 
 MLP = {"name": "mlp", "hidden": 8}

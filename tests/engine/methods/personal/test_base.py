@@ -10,13 +10,13 @@ import torch
 from engine.compute import weights
 from engine.compute.context import Crew
 from engine.events import Kept, Measured, Warned
-from engine.loop import run
 from engine.methods.personal.centaur import Centaur
 from engine.methods.personal.ppsgd import PPSGD
 from engine.records import VIEWS, Clear, Gaussian, Seat
-from engine.rounds import Exchange, opening, play
-from engine.stage import Stage, plan, stage
-from engine.state import State
+from engine.training.loop import run
+from engine.training.plan import Stage, plan, stage
+from engine.training.rounds import Exchange, opening, play
+from engine.training.state import State
 from tests.engine.small import accuracies, tiny
 
 pytestmark = pytest.mark.slow
@@ -156,7 +156,7 @@ def test_what_the_noise_at_the_server_promises(part: Any) -> None:
 @pytest.mark.parametrize("name", BOTH)
 def test_an_empty_round_draws_noise_where_any_other_would(name: str, split: str) -> None:
     there = stage(tiny(method=asked(name, **{"noise-split": split})))
-    from engine.rounds import server_desk
+    from engine.training.rounds import server_desk
 
     with Crew(1) as crew:
         after, _ = there.method.merge(there.world.weights, [], {}, server_desk(there, (), 1, 1, 1, crew))

@@ -16,8 +16,8 @@ from engine.methods import METHODS
 from engine.methods.record_level.dp_fedavg import DPFedAvg
 from engine.privacy.accountant import ORDERS
 from engine.records import VIEWS, Gaussian, Seat, Upload
-from engine.rounds import Exchange, opening, play, server_desk
-from engine.stage import Stage, plan, stage
+from engine.training.plan import Stage, plan, stage
+from engine.training.rounds import Exchange, opening, play, server_desk
 from tests.engine.small import tiny
 
 

@@ -13,16 +13,16 @@ from engine.compute.context import Crew
 from engine.compute.tensor_svd import soft, t_tsvd
 from engine.events import BEFORE_SMOOTHING as BEFORE
 from engine.events import Kept, Measured, Warned
-from engine.loop import run
 from engine.methods.smoothing.fedceo import FedCEO
 from engine.privacy.accountant import epsilon_exact
 from engine.privacy.ledger import Ledger
 from engine.privacy.prv import epsilon_prv
 from engine.records import VIEWS, Exposure, Gaussian, Seat, Weights
-from engine.rounds import Exchange, opening, play
 from engine.specs.run import RunSpec
-from engine.stage import Stage, plan, stage
-from engine.state import State
+from engine.training.loop import run
+from engine.training.plan import Stage, plan, stage
+from engine.training.rounds import Exchange, opening, play
+from engine.training.state import State
 from tests.engine.small import accuracies, tiny, told
 
 pytestmark = pytest.mark.slow

@@ -9,14 +9,14 @@ import torch
 
 from engine.compute.context import Crew
 from engine.events import Smoothed, Started
-from engine.loop import run
 from engine.methods import METHODS
 from engine.methods.smoothing.fedceo_released import FedCEOReleased
 from engine.records import VIEWS, Seat
-from engine.rounds import opening, play
 from engine.specs.run import RunSpec
-from engine.stage import plan, stage
-from engine.state import State
+from engine.training.loop import run
+from engine.training.plan import plan, stage
+from engine.training.rounds import opening, play
+from engine.training.state import State
 from tests.engine.small import tiny
 
 NOISY = {"noise": 1.2, "clip": 0.5}

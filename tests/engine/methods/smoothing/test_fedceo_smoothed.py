@@ -13,16 +13,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import loop
 from engine.compute.context import Crew, Judge, Said
 from engine.compute.sgd import scores
 from engine.compute.tensor_svd import FLOOR, soft, spectra, t_tsvd, thinned
 from engine.events import ByClass, Event, Kept, Smoothed, decode, encode
-from engine.loop import heard, judge, run
 from engine.methods.smoothing import base
 from engine.methods.smoothing.base import told_of_slices
-from engine.rounds import Exchange, opening, play, server_desk
-from engine.stage import Stage, stage
+from engine.training import evaluate
+from engine.training.evaluate import judge
+from engine.training.loop import heard, run
+from engine.training.plan import Stage, stage
+from engine.training.rounds import Exchange, opening, play, server_desk
 from tests.engine.small import tiny, told
 
 pytestmark = pytest.mark.slow
@@ -103,7 +104,7 @@ def test_the_accuracy_is_that_of_each_model_on_the_first_pictures_of_each_class(
     there, event, before, after = smoothing({"method": {**ceo(noise=0.1), "server-step": 1.0}})
     for found, stacks in zip(event.accuracy, (before, after), strict=True):
         for label, row in enumerate(found):
-            x = there.test_x[there.test_labels == label][: loop.JUDGED // 10]
+            x = there.test_x[there.test_labels == label][: evaluate.JUDGED // 10]
             for place, value in enumerate(row):
                 model = {name: stack[place] for name, stack in stacks.items()}
                 share = float((scores(there.world, model, x).argmax(1) == label).float().mean())

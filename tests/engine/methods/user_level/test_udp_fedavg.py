@@ -13,9 +13,9 @@ from engine.compute import weights
 from engine.compute.context import Crew
 from engine.methods.user_level.udp_fedavg import UDPFedAvg
 from engine.records import VIEWS, Gaussian, Release, Seat, Upload
-from engine.rounds import Exchange, opening, play, server_desk
 from engine.specs.run import RunSpec
-from engine.stage import Plan, Stage, plan, stage
+from engine.training.plan import Plan, Stage, plan, stage
+from engine.training.rounds import Exchange, opening, play, server_desk
 from tests.engine.small import tiny
 
 SPLITS = ["paper", "full-local"]

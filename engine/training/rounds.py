@@ -8,11 +8,11 @@ from functools import partial
 
 from torch import Tensor
 
-from engine.attic import attic
 from engine.compute.context import Crew, Desk, Said
 from engine.records import Packet, Seat, Upload, Weights
-from engine.stage import Stage
-from engine.state import State
+from engine.training.client_store import attic
+from engine.training.plan import Stage
+from engine.training.state import State
 
 WAVE = 100  # clients trained together: what they need beside their uploads is let go before the next ones begin
 Note = Callable[[float, dict[str, float]], None]

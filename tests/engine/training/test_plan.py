@@ -14,7 +14,7 @@ from engine.methods import METHODS
 from engine.models import MODELS, Model
 from engine.part import Problem
 from engine.privacy.ledger import Ledger
-from engine.stage import plan, stage
+from engine.training.plan import plan, stage
 from tests.engine.small import tiny
 
 
@@ -190,5 +190,5 @@ def test_the_same_data_dealt_the_same_way_are_dealt_once() -> None:
 
 
 def test_what_is_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.stage.SMALL", 0)
+    monkeypatch.setattr("engine.training.plan.SMALL", 0)
     assert stage(tiny(seed=77)).clients is not stage(tiny(seed=77)).clients

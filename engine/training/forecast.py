@@ -16,13 +16,13 @@ from engine.compute import weights
 from engine.compute.sgd import STACK
 from engine.errors import LeakLensError
 from engine.models import Model
-from engine.pace import seconds
 from engine.part import Problem
 from engine.privacy.ledger import Answer
 from engine.records import Guarantee, Seat
-from engine.rounds import WAVE
 from engine.specs.run import RunSpec
-from engine.stage import Plan, plan
+from engine.training.plan import Plan, plan
+from engine.training.rounds import WAVE
+from engine.training.timing import seconds
 
 MEMINFO = Path("/proc/meminfo")
 TESTED = 75  # pictures whose layers a thread holds while it tests: of a hundred, what is not yet let go

@@ -12,14 +12,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import exposing
 from engine.compute.context import Crew
 from engine.errors import Damaged
 from engine.events import Kept
-from engine.loop import run
 from engine.records import Exposure, Local, Protocol
-from engine.rounds import Exchange, opening, play
-from engine.stage import Stage, stage
+from engine.training.exposure import pack, recorded_exposure, true_inputs, unpack
+from engine.training.loop import run
+from engine.training.plan import Stage, stage
+from engine.training.rounds import Exchange, opening, play
 from tests.engine.small import tiny
 
 METHODS = ["fedavg", "fedsgd", "udp-fedavg", "dp-fedavg"]
@@ -35,9 +35,9 @@ def seen(method: str) -> tuple[Stage, Exchange]:
 
 
 def travelled(exposure: Exposure) -> Exposure:
-    facts, payload = exposing.pack(exposure)
+    facts, payload = pack(exposure)
     arrays = {name: np.array(values) for name, values in payload.items()}
-    return exposing.unpack(json.loads(json.dumps(facts, allow_nan=False)), arrays)
+    return unpack(json.loads(json.dumps(facts, allow_nan=False)), arrays)
 
 
 def equal(one: Exposure, other: Exposure) -> bool:
@@ -51,7 +51,7 @@ def equal(one: Exposure, other: Exposure) -> bool:
 def test_what_is_recorded_is_what_the_server_sent_and_got(method: str) -> None:
     scene, exchange = seen(method)
     for slot, upload in enumerate(exchange.uploads):
-        exposure = exposing.recorded(scene, exchange, slot)
+        exposure = recorded_exposure(scene, exchange, slot)
         assert exposure.view == "server" and not exposure.tampered
         assert exposure.received is upload.tensors and exposure.sent is exchange.packets[slot]
         assert (exposure.shape, exposure.classes, exposure.protocol.uploads) == ((1, 28, 28), 10, 1)
@@ -60,7 +60,7 @@ def test_what_is_recorded_is_what_the_server_sent_and_got(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_an_exposure_travels_as_json_and_arrays(method: str) -> None:
     scene, exchange = seen(method)
-    exposure = exposing.recorded(scene, exchange)
+    exposure = recorded_exposure(scene, exchange)
     assert equal(travelled(exposure), exposure)
 
 
@@ -69,12 +69,12 @@ def test_the_truth_is_every_picture_that_entered_and_only_those(method: str) -> 
     scene, exchange = seen(method)
     data = scene.spec.dataset.load()
     for slot, seat in enumerate(exchange.seats):
-        truth, used = exposing.truth(scene, exchange, slot), exchange.used[slot]
+        truth, used = true_inputs(scene, exchange, slot), exchange.used[slot]
         places = scene.train[seat.client] if used is None else scene.train[seat.client][used]
         assert torch.equal(truth["labels"], data.train_y[places])
         torch.testing.assert_close(truth["pictures"], data.train_x[places], atol=1e-5, rtol=0)
         assert float(truth["pictures"].min()) >= 0 and float(truth["pictures"].max()) <= 1
-        assert exposing.recorded(scene, exchange, slot).protocol.pictures == len(places)
+        assert recorded_exposure(scene, exchange, slot).protocol.pictures == len(places)
         low, high = {"fedsgd": (100, 100), "dp-fedavg": (170, 250)}.get(
             method, (300, 300)
         )  # 1 - (2/3)³ of 300 are drawn
@@ -112,12 +112,12 @@ def held(value: Any) -> list[Any]:
 @pytest.mark.parametrize("method", METHODS)
 def test_an_exposure_holds_numbers_words_and_weights_alone(method: str) -> None:
     scene, exchange = seen(method)
-    exposure = exposing.recorded(scene, exchange)
+    exposure = recorded_exposure(scene, exchange)
     inside = held(exposure)
     assert {type(one) for one in inside} <= {str, int, float, bool, type(None), Tensor}
     shapes = [tensor.shape for tensor in scene.world.weights.values()]
     assert [one.shape for one in inside if isinstance(one, Tensor)] == [*shapes, *shapes]
-    facts, payload = exposing.pack(exposure)
+    facts, payload = pack(exposure)
     assert {key.split("/")[0] for key in payload} == {"sent", "received"}
     assert set(facts) == {"view", "protocol", "shape", "classes", "tampered"}
 
@@ -136,7 +136,7 @@ def test_a_run_keeps_the_first_client_of_its_first_and_last_round_and_the_truth_
         play(scene, opening(scene), 1, crew, watch=found.append)
     payload = exposures[0].payload
     assert payload is not None and set(truths[0].payload or ()) == {"pictures", "labels"}
-    assert equal(exposing.unpack(exposures[0].facts, payload), exposing.recorded(scene, found[0]))
+    assert equal(unpack(exposures[0].facts, payload), recorded_exposure(scene, found[0]))
 
 
 BROKEN: dict[str, Any] = {
@@ -150,8 +150,8 @@ BROKEN: dict[str, Any] = {
 @pytest.mark.parametrize("broken", BROKEN)
 def test_what_cannot_be_read_is_damage(broken: str) -> None:
     scene, exchange = seen("fedavg")
-    facts, payload = exposing.pack(exposing.recorded(scene, exchange))
+    facts, payload = pack(recorded_exposure(scene, exchange))
     facts, arrays = json.loads(json.dumps(facts)), dict(payload)
     BROKEN[broken](facts, arrays)
     with pytest.raises(Damaged, match=r"^exposure: cannot be read .*Delete it and record it again\.$"):
-        exposing.unpack(facts, arrays)
+        unpack(facts, arrays)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.attic import Attic, attic
 from engine.seeds import Seeds
+from engine.training.client_store import Attic, attic
 
 
 def private(client: int, turn: int = 0) -> dict[str, torch.Tensor]:

@@ -12,12 +12,12 @@ from torch import Tensor
 from engine.errors import Damaged
 from engine.events import Kept, Payload
 from engine.records import Exposure, Local, Protocol
-from engine.rounds import Exchange
-from engine.stage import Stage
-from engine.state import array
+from engine.training.plan import Stage
+from engine.training.rounds import Exchange
+from engine.training.state import array
 
 
-def recorded(stage: Stage, exchange: Exchange, slot: int = 0) -> Exposure:
+def recorded_exposure(stage: Stage, exchange: Exchange, slot: int = 0) -> Exposure:
     """The upload of one client as the server saw it."""
     seat, upload = exchange.seats[slot], exchange.uploads[slot]
     protocol = stage.method.protocol(stage.world, seat, "server")
@@ -33,7 +33,7 @@ def recorded(stage: Stage, exchange: Exchange, slot: int = 0) -> Exposure:
     )
 
 
-def truth(stage: Stage, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
+def true_inputs(stage: Stage, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
     """All that entered the upload, pictures as pixels in [0, 1] or rows of words: stored apart, for metrics alone."""
     client, used = stage.client(exchange.seats[slot].client), exchange.used[slot]
     x, y = (client.x, client.y) if used is None else (client.x[used], client.y[used])
@@ -47,15 +47,15 @@ def pixels(stage: Stage, x: Tensor) -> Tensor:
     return (x * std + mean).clamp(0, 1)
 
 
-def kept(stage: Stage, exchange: Exchange) -> Iterator[Kept]:
+def kept_exposure(stage: Stage, exchange: Exchange) -> Iterator[Kept]:
     """The exposure of the first client that put anything in, and, apart from it, the truth."""
     for slot, seat in enumerate(exchange.seats):
         used = exchange.used[slot]
         if used is not None and not len(used):  # DP-SGD drew nothing: there is noise to see, and no truth
             continue
         name = f"{seat.round}-{seat.client}-server"
-        facts, payload = pack(recorded(stage, exchange, slot))
-        arrays = {key: array(tensor) for key, tensor in truth(stage, exchange, slot).items()}
+        facts, payload = pack(recorded_exposure(stage, exchange, slot))
+        arrays = {key: array(tensor) for key, tensor in true_inputs(stage, exchange, slot).items()}
         yield Kept("exposure", f"exposure-{name}", seat.round, {**facts, "client": seat.client}, payload)
         yield Kept("truth", f"truth-{name}", seat.round, {"client": seat.client}, arrays)
         return

@@ -12,15 +12,15 @@ from engine.breach import victim
 from engine.case import Larder, obstacle, refuse
 from engine.errors import BadInput
 from engine.events import Event, Kept, Started, Warned
-from engine.forecast import activations, forecast, memory
-from engine.loop import run
 from engine.methods import METHODS
 from engine.runs.fitting import of_pictures, problem
 from engine.runs.home import Home
 from engine.runs.thumbs import classes, thumbs
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from engine.stage import plan, stage
+from engine.training.forecast import activations, forecast, memory
+from engine.training.loop import run
+from engine.training.plan import plan, stage
 from tests.engine.small import accuracies, tiny, told
 
 SMALL: dict[str, Any] = {"name": "lstm", "words": 60, "width": 4, "hidden": 4}

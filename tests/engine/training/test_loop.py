@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from engine import loop
 from engine.errors import BadInput, RunFailed
 from engine.events import Event, Finished, Kept, Measured, Round, Spent, Started, Warned
-from engine.forecast import forecast
-from engine.loop import run
-from engine.stage import stage
+from engine.training import loop
+from engine.training.forecast import forecast
+from engine.training.loop import run
+from engine.training.plan import stage
 from tests.engine.small import accuracies, tiny, told
 
 

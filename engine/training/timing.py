@@ -15,7 +15,7 @@ from engine.compute.sgd import STACK, scores
 from engine.compute.tensor_svd import matrices, spectra, t_tsvd
 from engine.records import Client, Seat
 from engine.seeds import Seeds
-from engine.stage import Plan
+from engine.training.plan import Plan
 
 TRIES = 3  # the best of them counts
 TESTED = 500  # pictures

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine.events import Measured, Spent
-from engine.loop import run
 from engine.specs.run import FORMAT, RunSpec
+from engine.training.loop import run
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 WITHIN = {"accuracy": 0.015, "loss": 0.005, "epsilon": 1e-6}
 REMEDY = (
     "results changed: mend what changed them, or raise FORMAT in engine/specs/run.py "
-    "and record anew with `python -m tests.engine.test_format`"
+    "and record anew with `python -m tests.engine.training.test_format`"
 )
 
 

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.events import Finished, Spent, Started, Warned
-from engine.forecast import forecast, free_memory, memory
-from engine.loop import run
 from engine.methods import METHODS
 from engine.privacy.ledger import Answer
 from engine.records import VIEWS
 from engine.specs.run import RunSpec
-from engine.stage import Plan, plan
+from engine.training.forecast import forecast, free_memory, memory
+from engine.training.loop import run
+from engine.training.plan import Plan, plan
 from tests.engine.small import tiny
 
 pytestmark = pytest.mark.slow
@@ -216,13 +216,13 @@ def test_what_is_done_beside_training_takes_its_time(little: dict[str, Any], muc
 def test_a_run_that_outgrows_the_memory_is_warned_of_and_not_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = tiny(method="udp-fedavg", clients=1000, sampling="all", sampled=1000)
     assert forecast(spec).problems == ()
-    monkeypatch.setattr("engine.forecast.free_memory", lambda: 0.5e9)
+    monkeypatch.setattr("engine.training.forecast.free_memory", lambda: 0.5e9)
     (problem,) = forecast(spec).problems
     assert not problem.fatal and "fewer clients a round" in problem.remedy
     need = memory(plan(spec), threads=1) / 1e9
     assert problem.reason == f"the run needs about {need:.1f} GB of memory, and 0.5 GB are free on this machine"
     assert forecast(tiny(method="udp-fedavg")).problems == ()
-    monkeypatch.setattr("engine.forecast.free_memory", lambda: None)  # a system that does not tell
+    monkeypatch.setattr("engine.training.forecast.free_memory", lambda: None)  # a system that does not tell
     assert forecast(spec).problems == ()
 
 
@@ -247,7 +247,7 @@ def test_the_memory_it_needs_is_about_what_was_measured(asked: dict[str, Any], p
 
 def test_the_free_memory_is_read_where_the_system_tells_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     told = tmp_path / "meminfo"
-    monkeypatch.setattr("engine.forecast.MEMINFO", told)
+    monkeypatch.setattr("engine.training.forecast.MEMINFO", told)
     assert free_memory() is None
     told.write_text("MemTotal: 32 kB\nMemAvailable:      3000 kB\nBuffers: 1 kB\n")
     assert free_memory() == 3000 * 1024

@@ -20,27 +20,22 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch.nn import functional
 
-from engine import exposing
-from engine.compute import weights
 from engine.compute.context import Crew, Judge, Said, steady, unsteady
-from engine.compute.sgd import scores
-from engine.errors import RunFailed, refusal
-from engine.events import ByClass, Event, Finished, Kept, Measured, Round, Spent, Started, Warned
+from engine.errors import refusal
+from engine.events import Event, Finished, Kept, Round, Spent, Started, Warned
 from engine.privacy.ledger import Answer, Ledger
-from engine.records import Weights
-from engine.rounds import Exchange, opening, play
 from engine.specs.run import RunSpec
-from engine.stage import Stage, parameters, stage
-from engine.state import State, array, restored
+from engine.training.evaluate import judge, measure
+from engine.training.exposure import kept_exposure
+from engine.training.plan import Stage, parameters, stage
+from engine.training.rounds import Exchange, opening, play
+from engine.training.state import State, array, restored
 
 CHECKPOINT_S = 2.0  # at most this often
 SHARE = 10  # and never more than one part in so many of the time
 NOTE_S = 0.5
 STATES = 8  # kept between the first and the last round, for probes
-JUDGED = 500  # test pictures on which a method has its models judged, as many of each class
 
 
 def run(
@@ -73,7 +68,7 @@ def run(
             ledger.add(scene.method.releases(scene.world, round, cohort))
             yield from spend(scene, ledger, round)
             if seen:
-                yield from exposing.kept(scene, seen[0])
+                yield from kept_exposure(scene, seen[0])
             if round in states:
                 yield Kept("state", f"state-{round}", round, payload=state.payload())
             stopping = stop()
@@ -132,76 +127,9 @@ def listen(round: int, of: int, cohort: int, crew: Crew, work: Callable[..., Sta
     return done.result()
 
 
-def measure(scene: Stage, state: State, crew: Crew) -> Iterator[Event]:
-    """Accuracy and loss on the test pictures; per class at the last round; per client where models are personal."""
-    if not weights.finite(state.server):
-        raise RunFailed(
-            f"round {state.round}: the weights are no longer finite numbers",
-            "Lower the learning rate, the server step or the noise",
-        )
-    judged = scene.method.judged(state.server, state.memory, state.privates)
-    logits = predict(scene, judged["global"], scene.test_x, crew)
-    right = logits.argmax(1) == scene.test_labels
-    yield Measured(state.round, "accuracy", share(right))
-    yield Measured(state.round, "loss", float(functional.cross_entropy(logits, scene.test_labels)))
-    if state.round == scene.last:
-        for label in range(scene.world.classes):
-            yield Measured(state.round, "accuracy", share(right[scene.test_labels == label]), f"class {label}")
-    for name, model in judged.items():
-        if isinstance(name, str) and name != "global":
-            other = predict(scene, model, scene.test_x, crew).argmax(1) == scene.test_labels
-            yield Measured(state.round, "accuracy", share(other), name)
-    if any(isinstance(name, int) for name in judged):
-        yield Measured(state.round, "accuracy", personal(scene, judged, right, crew), "personal")
-
-
-def personal(scene: Stage, judged: Mapping[str | int, Weights], right: Tensor, crew: Crew) -> float | None:
-    """The mean over clients of each one's accuracy on its own test pictures; the rest use the global model."""
-
-    def one(client: int) -> float | None:
-        places = scene.test[client]
-        if not len(places):
-            return None
-        if client not in judged:
-            return share(right[places])
-        return share(scores(scene.world, judged[client], scene.test_x[places]).argmax(1) == scene.test_labels[places])
-
-    found = [value for value in crew.each(one, range(scene.world.clients)) if value is not None]
-    return sum(found) / len(found) if found else None
-
-
 def heard(said: Said, judge: Judge) -> Event:
     """What was said during a round; what needs a judge is let go when it has met one, with all the models it held."""
     return said if isinstance(said, Event) else said(judge)
-
-
-def judge(scene: Stage, crew: Crew, models: Mapping[str, Tensor]) -> ByClass:
-    """Accuracy by class of each of these models (clients, ...), on the first test pictures of every class."""
-    most, classes = max(1, JUDGED // scene.world.classes), scene.world.classes
-    places = torch.cat([torch.nonzero(scene.test_labels == label).flatten()[:most] for label in range(classes)])
-    x, labels = scene.test_x[places], scene.test_labels[places]
-    sizes = torch.bincount(labels, minlength=classes).tolist()
-
-    def one(client: int) -> list[float | None]:
-        model = {name: stack[client] for name, stack in models.items()}
-        found = torch.cat([scores(scene.world, model, part) for part in x.split(part_size(scene))]).argmax(1)
-        right = torch.bincount(labels[found == labels], minlength=classes).tolist()
-        return [hits / size if size else None for hits, size in zip(right, sizes, strict=True)]
-
-    return tuple(zip(*crew.each(one, range(len(next(iter(models.values()))))), strict=True))
-
-
-def predict(scene: Stage, model: Weights, x: Tensor, crew: Crew) -> Tensor:
-    """Logits, the pictures shared by the crew in parts that stay in the cache."""
-    return torch.cat(crew.each(partial(scores, scene.world, model), x.split(part_size(scene))))
-
-
-def part_size(scene: Stage) -> int:
-    return 1000 if scene.world.stacked else 100
-
-
-def share(right: Tensor) -> float | None:
-    return int(right.sum()) / len(right) if len(right) else None
 
 
 def spend(scene: Stage, ledger: Ledger, round: int, precise: bool = False) -> Iterator[Spent]:
