@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import words
 from engine.events import Event
-from engine.report import report
+from engine.results.report import report
 
 
 def headline(events: Sequence[Event]) -> None:

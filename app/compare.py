@@ -10,7 +10,7 @@ import streamlit as st
 from app import orders, question, state, words
 from app.panels.base import Track
 from app.shown import Shown, find
-from engine.report import report
+from engine.results.report import report
 
 
 def pinned(main: Shown) -> list[Track]:

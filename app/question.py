@@ -243,7 +243,7 @@ def script(canonical: Mapping[str, Any]) -> str:
     return "\n".join(
         (
             "from engine.training.loop import run",
-            "from engine.report import lines, report",
+            "from engine.results.report import lines, report",
             "from engine.specs.run import RunSpec",
             "",
             f"spec = RunSpec(**{python})",

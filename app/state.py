@@ -20,7 +20,7 @@ from app import classroom, owners, question, words
 from app.question import Settings
 from engine.errors import Damaged, LeakLensError, UnknownName, shown
 from engine.events import Event, Failed
-from engine.report import report
+from engine.results.report import report
 from engine.runs.gallery import Example, example, examples
 from engine.runs.standing import Listed
 from engine.runs.store import Store

@@ -9,9 +9,9 @@ import streamlit as st
 
 from app import state, tradeoff, tradeoff_cells, tradeoff_orders, words_tradeoff
 from app.tradeoff import Tradeoff
+from engine.results.ranking import Standing, order
 from engine.results.summary import Result
 from engine.specs import paper_tables
-from engine.standings import Standing, order
 
 LEFT = "tradeoff-left"  # for each kind of question, its table and eyes when it was left
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import words
 from app.words_runs import plain, runs
-from engine.billing import each
-from engine.results.summary import common
+from engine.results.summary import common, each
 
 if TYPE_CHECKING:
     from engine.results.summary import Result, Spot

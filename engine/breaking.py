@@ -45,7 +45,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def read_attack(asked: argparse.Namespace, store: Store) -> AttackSpec:
     """The question; a picture from a file joins the home's own."""
-    from engine.case import refuse
+    from engine.leakage.target import refuse
     from engine.runs.leaks import Pantry
     from engine.specs.attack import AttackSpec
 

@@ -15,7 +15,7 @@ from engine.asking import literal, machine_options, question_options, read_spec,
 from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName
 from engine.following import at_work, say, watched
 from engine.part import hyphened
-from engine.report import epsilon_words, lines, report
+from engine.results.report import epsilon_words, lines, report
 
 if TYPE_CHECKING:
     from engine.runs.store import Store

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import LeakLensError
 from engine.part import Problem
-from engine.report import epsilon_words
+from engine.results.report import epsilon_words
 
 if TYPE_CHECKING:
     from engine.specs.sweep import Point

@@ -10,13 +10,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from engine.asking import literal, read_values
-from engine.billing import Bill, bill, reasons, terms
 from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
 from engine.events import Event
 from engine.following import at_work, say, until_left
 from engine.foretelling import Where, outlook
 from engine.part import hyphened
-from engine.report import report
+from engine.results.report import report
+from engine.results.summary import Bill, bill, reasons, terms
 
 if TYPE_CHECKING:
     from engine.results.summary import Result, Spot

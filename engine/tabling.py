@@ -11,9 +11,9 @@ from engine.asking import literal
 from engine.errors import BadInput, refusal
 from engine.following import at_work
 from engine.foretelling import Where
+from engine.results.paper_report import answer, as_markdown, as_words
 from engine.specs.paper_tables import READINGS, SCALES, Cell, Table, cells, table, tables
 from engine.sweeping import dry_run, followed, machine, refuse_seeds, stop, under_way
-from engine.tabular import answer, as_markdown, as_words
 
 if TYPE_CHECKING:
     from engine.results.summary import Result

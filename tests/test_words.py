@@ -15,7 +15,7 @@ from engine.metrics import METRICS
 from engine.models import MODELS
 from engine.partitions import PARTITIONS
 from engine.registry import Shelf
-from engine.report import lines, report
+from engine.results.report import lines, report
 from engine.specs.run import RunSpec
 from engine.training.loop import run
 

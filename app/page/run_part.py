@@ -14,7 +14,7 @@ from app.page.found import Attacked, Bill, Found, Run
 from app.page.markup import Html, joined, more, table, tag
 from app.panels import accuracy, epsilon
 from app.panels.base import thinned
-from engine.report import report
+from engine.results.report import report
 
 ROWS = 100  # of a table of rounds; charts show up to 500
 

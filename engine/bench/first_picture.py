@@ -12,9 +12,9 @@ import torch
 from engine.attacks.pictures.analytic import Analytic
 from engine.bench import Row
 from engine.bench.first_accuracy import PATIENCE_S, WARM, heard, rest
-from engine.breach import probe, victim
 from engine.compute.context import Crew
 from engine.events import Pictured
+from engine.leakage.probe import probe, victim
 from engine.runs.store import Store
 from engine.runs.supervisor import Supervisor
 from engine.seeds import Seeds

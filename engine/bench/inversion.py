@@ -17,8 +17,8 @@ from torch import nn
 from engine.attacks.pictures.inverting_gradients import InvertingGradients
 from engine.bench import Row
 from engine.bench.clock import race
-from engine.breach import probe, victim
 from engine.compute.context import Crew, steady
+from engine.leakage.probe import probe, victim
 from engine.records import Exposure
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from engine.bench import Row
 from engine.bench.clock import race
-from engine.leak import leak
+from engine.leakage.pictures import leak
 from engine.specs.attack import AttackSpec
 
 THREADS, RESTARTS = 2, 4

@@ -1,0 +1,1 @@
+"""What finished runs and attacks amount to: reports, summaries, rankings."""

@@ -21,7 +21,7 @@ PICTURE = (3, 32, 32)  # any shape that every model of pictures reads
 
 def problem(spec: AttackSpec) -> Problem | None:
     """The first reason why this attack cannot work; nothing is trained to find it."""
-    from engine.case import obstacle
+    from engine.leakage.target import obstacle
 
     try:
         outline, module = _outline(json.dumps(spec.run.canonical(), sort_keys=True))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, LeakLensError, NewerVersion
-from engine.report import report
+from engine.results.report import report
 from engine.results.summary import Result, result
 from engine.specs.sweep import Grid, points
 

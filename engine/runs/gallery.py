@@ -18,7 +18,7 @@ from typing import Any
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeError, HomeUnwritable, LeakLensError, NewerVersion, UnknownName, shown
 from engine.events import Event, Finished, Kept, Measured, Round, Started, decode, encode
-from engine.report import report
+from engine.results.report import report
 
 ASSETS = ROOT / "assets"
 FORMAT = 1  # of the files in assets/gallery

@@ -85,7 +85,7 @@ def questions() -> list[AttackSpec]:
 
 def make(threads: int) -> list[dict[str, Any]]:
     """Run them all and write what they told; the answer of the command, a row each."""
-    from engine.leak import leak
+    from engine.leakage.pictures import leak
 
     cells, rows = [], []
     for spec in questions():

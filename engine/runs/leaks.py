@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from engine.case import Larder
 from engine.errors import Damaged, LeakLensError
 from engine.events import Event, Kept, Payload
-from engine.leak import leak
+from engine.leakage.pictures import leak
+from engine.leakage.target import Larder
 from engine.runs import payloads
 from engine.runs.album import Album
 from engine.runs.home import PRIORS, Home

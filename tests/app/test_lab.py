@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from app import classroom, question, state, words
 from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Warned
-from engine.report import report
+from engine.results.report import report
 from engine.runs.gallery import Example, example, examples
 from engine.runs.holder import Holder
 from engine.runs.supervisor import Supervisor

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from app import leak_orders, leaks, state, words, words_leak
 from app.leaks import NONE, Asked, Leak
 from engine.events import Event, Failed, Finished, Started
-from engine.leak import leak as leak_events
+from engine.leakage.pictures import leak as leak_events
 from engine.runs import gallery, leakgallery
 from engine.runs.album import Album
 from engine.runs.holder import Holder

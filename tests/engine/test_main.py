@@ -19,7 +19,7 @@ from engine.commands import answer
 from engine.environment import ROOT
 from engine.events import Failed, Kept
 from engine.privacy.solver import answer_epsilon
-from engine.report import report
+from engine.results.report import report
 from engine.runs import payloads
 from engine.runs.holder import Holder
 from engine.runs.store import Store

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.environment import ROOT
-from engine.report import report
+from engine.results.report import report
 from engine.runs.holder import Holder
 from engine.runs.store import Store
 from engine.specs.run import RunSpec

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.commands import parser
-from engine.report import report
+from engine.results.report import report
 from engine.runs.store import Store
 from engine.specs.presets import preset
 from engine.specs.run import RunSpec

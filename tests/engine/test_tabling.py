@@ -9,13 +9,13 @@ import pytest
 
 from engine import tabling
 from engine.records import VIEWS
-from engine.report import report
+from engine.results.paper_report import answer, as_markdown, as_words
+from engine.results.report import report
 from engine.results.summary import Result
 from engine.runs.store import Store
 from engine.specs import paper_tables
 from engine.specs.presets import preset
 from engine.specs.run import RunSpec
-from engine.tabular import answer, as_markdown, as_words
 from tests.engine.asked import ask
 
 SMALL = """

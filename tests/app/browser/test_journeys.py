@@ -16,7 +16,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from app import words
 from engine.events import Event, Measured, Spent
-from engine.report import report
+from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.training.loop import run
 from tests.app.browser.pages import LONG, Lab

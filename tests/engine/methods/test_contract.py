@@ -9,9 +9,9 @@ from typing import Any, get_args
 import pytest
 import torch
 
-from engine import breach
 from engine.compute.context import Crew
 from engine.events import Finished, Kept, Measured, Spent, decode, encode
+from engine.leakage import probe
 from engine.methods import METHODS, Method
 from engine.records import VIEWS, Gaussian, Seat, Status
 from engine.specs.run import RunSpec
@@ -151,14 +151,14 @@ def test_a_probe_exists_in_every_view_that_applies(name: str) -> None:
     data = scene.spec.dataset.load()
     states = [one for one in run(scene.spec) if isinstance(one, Kept) and one.kind == "state"]
     with Crew(1) as crew:
-        who = breach.victim(scene, 2, data.test_x[:2], data.test_y[:2])
+        who = probe.victim(scene, 2, data.test_x[:2], data.test_y[:2])
         for view in VIEWS:
             if view in scene.guarantee.absent:
                 continue
-            seen = breach.probe(scene, states, who, view, crew)
+            seen = probe.probe(scene, states, who, view, crew)
             assert seen.view == view and seen.protocol.pictures == 2
             assert any(tensor.abs().sum() > 0 for tensor in seen.received.values())
-            replayed = breach.probe(scene, [], who, view, crew)
+            replayed = probe.probe(scene, [], who, view, crew)
             assert all(torch.equal(seen.received[key], replayed.received[key]) for key in seen.received)
 
 
@@ -168,8 +168,8 @@ def test_the_victims_pictures_are_what_the_upload_depends_on(name: str) -> None:
     data = scene.spec.dataset.load()
     with Crew(1) as crew:
         seen = [
-            breach.probe(
-                scene, [], breach.victim(scene, 1, data.test_x[at : at + 1], data.test_y[at : at + 1]), "server", crew
+            probe.probe(
+                scene, [], probe.victim(scene, 1, data.test_x[at : at + 1], data.test_y[at : at + 1]), "server", crew
             )
             for at in (0, 1)
         ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import Damaged, NewerVersion
-from engine.report import report
+from engine.results.report import report
 from engine.results.summary import result, spots
 from engine.runs import frontiergallery
 from engine.training.loop import run

@@ -22,7 +22,7 @@ from engine.commands import parser
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, UnknownName
 from engine.events import Finished, Kept, Measured, Round, Spent, Started, Warned, decode, encode
-from engine.report import report
+from engine.results.report import report
 from engine.runs import gallery
 from engine.runs.gallery import Example, compact, example, examples, make, names, troubles
 from engine.specs.run import RunSpec

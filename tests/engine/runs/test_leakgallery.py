@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import Damaged, NewerVersion
 from engine.events import Judged, Pictured, Seen
-from engine.leak import leak
+from engine.leakage.pictures import leak
 from engine.runs import leakgallery
 from engine.specs.attack import AttackSpec
 

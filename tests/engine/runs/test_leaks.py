@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from engine import doctor
-from engine.case import refuse
 from engine.errors import BadInput
 from engine.events import Finished, Judged, Kept, Pictured
-from engine.leak import leak
+from engine.leakage.pictures import leak
+from engine.leakage.target import refuse
 from engine.runs import payloads
 from engine.runs.album import Album
 from engine.runs.home import PRIORS, Home

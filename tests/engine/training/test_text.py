@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from engine.breach import victim
-from engine.case import Larder, obstacle, refuse
 from engine.errors import BadInput
 from engine.events import Event, Kept, Started, Warned
+from engine.leakage.probe import victim
+from engine.leakage.target import Larder, obstacle, refuse
 from engine.methods import METHODS
 from engine.runs.fitting import of_pictures, problem
 from engine.runs.home import Home

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.attacks import ATTACKS, Attack, Prior
-from engine.breach import expose, victim
 from engine.compute.context import Crew
+from engine.leakage.probe import expose, victim
 from engine.records import Exposure, Guess, View
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec

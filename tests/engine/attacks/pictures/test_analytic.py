@@ -6,8 +6,8 @@ import torch
 
 from engine.attacks.pictures.analytic import by_bias, by_direction
 from engine.attacks.pictures.problem import Riddle, in_order
-from engine.breach import probe, victim
 from engine.compute.context import Crew
+from engine.leakage.probe import probe, victim
 from engine.specs.run import RunSpec
 from engine.training.plan import stage
 

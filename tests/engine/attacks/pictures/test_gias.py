@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from engine.attacks.pictures.gias import CODE, Gias, generator
-from engine.case import Larder
 from engine.events import Event, Judged, Payload, Step
-from engine.leak import leak
+from engine.leakage.pictures import leak
+from engine.leakage.target import Larder
 from engine.seeds import Seeds
 from engine.specs.attack import AttackSpec
 

@@ -9,7 +9,7 @@ import torch
 
 from engine.attacks.pictures.imprint import Imprint, by_bins
 from engine.events import Judged, Seen
-from engine.leak import leak
+from engine.leakage.pictures import leak
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from engine.training.plan import stage

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from engine.attacks.pictures.problem import Riddle, moments, roughness
-from engine.breach import probe, victim
 from engine.compute.context import Crew
+from engine.leakage.probe import probe, victim
 from engine.records import Exposure
 from engine.specs.run import RunSpec
 from engine.training.plan import Stage, stage

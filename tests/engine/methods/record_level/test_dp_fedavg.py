@@ -9,9 +9,9 @@ import pytest
 import torch
 from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 
-from engine import breach
 from engine.compute import weights
 from engine.compute.context import Crew
+from engine.leakage import probe
 from engine.methods import METHODS
 from engine.methods.record_level.dp_fedavg import DPFedAvg
 from engine.privacy.accountant import ORDERS
@@ -100,8 +100,8 @@ def test_no_picture_counts_for_more_than_the_clip(epochs: int) -> None:
     there = scene(noise=0.0, clip=0.01, lr=0.5, epochs=epochs)
     data = there.spec.dataset.load()
     with Crew(1) as crew:
-        who = breach.victim(there, 1, data.test_x[:1], data.test_y[:1])
-        received = breach.probe(there, [], who, "server", crew).received
+        who = probe.victim(there, 1, data.test_x[:1], data.test_y[:1])
+        received = probe.probe(there, [], who, "server", crew).received
     most = epochs * 0.5 * 0.01  # reached where the steps point the same way
     assert (0.999 if epochs == 1 else 0.9) * most <= weights.norm(received) <= 1.001 * most
     exchange = first_uploads(there)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from engine import breach
 from engine.compute.context import Crew
 from engine.compute.tensor_svd import soft, t_tsvd
 from engine.events import BEFORE_SMOOTHING as BEFORE
 from engine.events import Kept, Measured, Warned
+from engine.leakage import probe
 from engine.methods.smoothing.fedceo import FedCEO
 from engine.privacy.accountant import epsilon_exact
 from engine.privacy.ledger import Ledger
@@ -182,8 +182,8 @@ def test_it_can_be_probed_while_it_smooths(mode: str, view: Any) -> None:
         assert view == "aggregate" and mode != "mean"
         return
     with Crew(1) as crew:
-        who = breach.victim(there, 2, pictures.clamp(0, 1), labels)
-        exposure = breach.expose(there, states[1], who, view, crew)
+        who = probe.victim(there, 2, pictures.clamp(0, 1), labels)
+        exposure = probe.expose(there, states[1], who, view, crew)
     assert exposure.received and all(bool(torch.isfinite(one).all()) for one in exposure.received.values())
 
 
@@ -195,8 +195,8 @@ def test_the_attacker_is_told_the_noise_that_the_view_meets(mode: str, view: Any
         there = stage(tiny(method=method, rounds=3, clients=20, sampled=4, sampling="poisson"))
         assert len(there.cohort(1)) not in (0, 1, there.world.sampled)
         with Crew(1) as crew:
-            who = breach.victim(there, 1, there.test_x[:1] * 0.2 + 0.4, there.test_labels[:1])
-            return breach.expose(there, opening(there), who, view, crew)
+            who = probe.victim(there, 1, there.test_x[:1] * 0.2 + 0.4, there.test_labels[:1])
+            return probe.expose(there, opening(there), who, view, crew)
 
     loud, calm = exposed(5.0), exposed(0.0)
     drawn = torch.cat([(loud.received[name] - calm.received[name]).flatten() for name in calm.received])

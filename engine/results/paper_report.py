@@ -7,10 +7,10 @@ from dataclasses import asdict
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any
 
-from engine.billing import bill, reasons, terms
 from engine.part import hyphened
+from engine.results.ranking import Standing, order
+from engine.results.summary import bill, reasons, terms
 from engine.specs.paper_tables import Cell
-from engine.standings import Standing, order
 
 if TYPE_CHECKING:
     from engine.results.summary import Result

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import breach
 from engine.compute import weights
 from engine.compute.context import Crew
 from engine.errors import BadInput
 from engine.events import Kept, Measured
+from engine.leakage import probe
 from engine.methods.averaging.fedavg import FedAvg
 from engine.records import VIEWS, Exposure, Guarantee, Upload, View, World
 from engine.specs.run import RunSpec
@@ -44,7 +44,7 @@ def probed(
     there: Stage, view: View, round: int = 1, many: int = 2, kept: Any = (), client: int | None = None
 ) -> Exposure:
     with Crew(1) as crew:
-        return breach.probe(there, kept, breach.victim(there, round, *pictures(many), client), view, crew)
+        return probe.probe(there, kept, probe.victim(there, round, *pictures(many), client), view, crew)
 
 
 def close(one: Any, other: Any, rtol: float = 1e-3, atol: float = 1e-6) -> None:
@@ -59,7 +59,7 @@ def close(one: Any, other: Any, rtol: float = 1e-3, atol: float = 1e-6) -> None:
 def refused(there: Stage | None = None, round: int = 1, x: Any = None, y: Any = None, **place: Any) -> str:
     plain_x, plain_y = pictures(1)
     with pytest.raises(BadInput) as caught:
-        breach.victim(there or scene(), round, plain_x if x is None else x, plain_y if y is None else y, **place)
+        probe.victim(there or scene(), round, plain_x if x is None else x, plain_y if y is None else y, **place)
     return str(caught.value)
 
 
@@ -101,8 +101,8 @@ def test_a_client_that_was_not_there() -> None:
     absent = next(client for client in range(40) if client not in cohort)
     known = ", ".join(map(str, cohort))
     assert refused(client=absent) == f"probe: client: must be one that took part in round 1 ({known}), got {absent}"
-    assert breach.victim(scene(), 1, *pictures(1)).client == cohort[0]
-    assert breach.victim(scene(), 1, *pictures(1), client=cohort[-1]).client == cohort[-1]
+    assert probe.victim(scene(), 1, *pictures(1)).client == cohort[0]
+    assert probe.victim(scene(), 1, *pictures(1), client=cohort[-1]).client == cohort[-1]
 
 
 def test_a_round_without_anybody() -> None:
@@ -182,9 +182,9 @@ def test_an_outsider_sees_the_difference_of_two_models_and_a_client_the_second(m
 
 def test_a_client_receives_what_the_next_round_sends() -> None:
     there = scene("udp-fedavg")
-    who = breach.victim(there, 1, *pictures(2))
+    who = probe.victim(there, 1, *pictures(2))
     with Crew(1) as crew:
-        witness, packet = breach.next_packet(there, who, opening(there), crew)
+        witness, packet = probe.next_packet(there, who, opening(there), crew)
         assert witness != who.client and witness in there.cohort(2)
         close(packet, there.world.weights, rtol=0, atol=0)
 
@@ -200,10 +200,10 @@ def test_empty_rounds_in_between_are_played() -> None:
             and set(there.cohort(rounds[1])) - {there.cohort(rounds[0])[0]}
         ):
             break
-    who = breach.victim(there, rounds[0], *pictures(2))
+    who = probe.victim(there, rounds[0], *pictures(2))
     with Crew(1) as crew:
         state = replace(opening(there), round=rounds[0])
-        _, packet = breach.next_packet(there, who, state, crew)
+        _, packet = probe.next_packet(there, who, state, crew)
         for empty in range(rounds[0] + 1, rounds[1]):
             state = play(there, state, empty, crew)
     close(packet, state.server, rtol=0, atol=0)
@@ -222,7 +222,7 @@ def test_a_probe_has_noise_of_its_own() -> None:
     close(first.received, again.received, rtol=0, atol=0)
     x, y = there.spec.dataset.load().test_x[7:8], there.spec.dataset.load().test_y[7:8]
     with Crew(1) as crew:
-        other = breach.probe(there, [], breach.victim(there, 1, x, y), "server", crew)
+        other = probe.probe(there, [], probe.victim(there, 1, x, y), "server", crew)
     assert weights.norm(weights.subtract(other.received, first.received)) > noise
 
 
@@ -361,7 +361,7 @@ def test_the_noise_and_nothing_else_keeps_the_picture(
     there, data = stage(spec), spec.dataset.load()
     picture, label = data.test_x[:1], data.test_y[:1]
     with Crew(1) as crew:
-        seen = breach.probe(there, [], breach.victim(there, 1, picture, label), "server", crew)
+        seen = probe.probe(there, [], probe.victim(there, 1, picture, label), "server", crew)
     guess = invert(seen, spec.model.build(seen.shape, seen.classes, torch.Generator()), 450)
     trivial = psnr(picture.mean((2, 3), keepdim=True).expand_as(picture), picture)
     gained = psnr(guess, picture) - trivial

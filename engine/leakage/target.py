@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from engine import images
 from engine.attacks import Attack
-from engine.breach import before, expose, victim
 from engine.compute.context import Crew
 from engine.errors import BadInput, UnknownName, refusal
 from engine.events import Event, Kept, Payload, Step
+from engine.leakage.probe import before, expose, victim
 from engine.part import Problem
 from engine.records import Exposure, World
 from engine.specs.attack import PICTURE, AttackSpec

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Spent, Started
-from engine.report import epsilon_words, report
+from engine.results.report import epsilon_words, report
 
 KEYS = {
     "id", "accuracy", "accuracy-best", "accuracy-personal", "rounds-done", "epsilon", "unit", "adjacency", "delta",

@@ -23,10 +23,10 @@ from torch import Tensor
 
 from engine import images
 from engine.attacks import Attack, Prior
-from engine.case import Case, Larder, prepare, refuse
 from engine.compute.context import Crew
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
-from engine.hands import Order, borrowed
+from engine.leakage.processes import Order, borrowed
+from engine.leakage.target import Case, Larder, prepare, refuse
 from engine.metrics import METRICS, Metric
 from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess

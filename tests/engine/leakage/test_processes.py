@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 import torch
 
-from engine import hands
-from engine.breach import Victim, before, expose
 from engine.compute.context import Crew
 from engine.errors import LeakLensError, RunFailed
 from engine.events import Event, Pictured
-from engine.hands import Hand, Order, borrowed
-from engine.leak import leak
+from engine.leakage import processes
+from engine.leakage.pictures import leak
+from engine.leakage.probe import Victim, before, expose
+from engine.leakage.processes import Hand, Order, borrowed
 from engine.records import Guess
 from engine.specs.attack import AttackSpec
 from engine.training.plan import stage
@@ -112,7 +112,7 @@ def test_killed_it_says_so(order: Order) -> None:
 
 
 def test_kept_warm_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hands, "_idle", [])
+    monkeypatch.setattr(processes, "_idle", [])
     with borrowed(1) as (first,):
         pass
     with borrowed(2) as (again, other):
@@ -124,7 +124,7 @@ def test_kept_warm_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_attack_uses_them_and_leaves_none_at_work(monkeypatch: pytest.MonkeyPatch, hand: Hand) -> None:
-    monkeypatch.setattr(hands, "_idle", [hand])
+    monkeypatch.setattr(processes, "_idle", [hand])
     heard: list[int] = []
     take = hand.guesses
 
@@ -135,11 +135,11 @@ def test_an_attack_uses_them_and_leaves_none_at_work(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(hand, "guesses", noted)
     frames = [event for event in leak(asked(), threads=2) if isinstance(event, Pictured)]
     assert {frame.restart for frame in frames} == {0, 1, 2}
-    assert 1 <= len(heard) <= 2 and hands._idle == [hand]
+    assert 1 <= len(heard) <= 2 and processes._idle == [hand]
 
 
 def test_closed_in_the_middle_it_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hands, "_idle", [warm(Hand())])
+    monkeypatch.setattr(processes, "_idle", [warm(Hand())])
     events: Any = leak(asked(iterations=50_000), threads=2)
     frames: list[Event] = []
     while len({frame.restart for frame in frames if isinstance(frame, Pictured)}) < 2:
@@ -147,12 +147,12 @@ def test_closed_in_the_middle_it_comes_to_an_end(monkeypatch: pytest.MonkeyPatch
     began = time.monotonic()
     events.close()
     assert time.monotonic() - began < PATIENCE_S
-    assert hands._idle == []  # it was in the middle of its work
+    assert processes._idle == []  # it was in the middle of its work
 
 
 OWNER = """
 import time
-from engine.hands import Hand
+from engine.leakage.processes import Hand
 hand = Hand()
 print(hand.pid, flush=True)
 time.sleep(600)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.standings import Order, Standing, lead, order
+from engine.results.ranking import Order, Standing, lead, order
 
 
 def told(**both: tuple[float, float]) -> Order:

@@ -50,7 +50,7 @@ class Hand:
 
     def __init__(self) -> None:
         self._order: Order | None = None
-        self._process = serving("engine.hands")
+        self._process = serving("engine.leakage.processes")
         self._warm: Future[None] = Future()
         threading.Thread(target=self._await, daemon=True).start()
 

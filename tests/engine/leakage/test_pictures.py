@@ -14,10 +14,10 @@ import torch
 from torch.nn import functional
 
 import engine.attacks
-from engine.case import Larder, refuse
 from engine.errors import BadInput
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, decode, encode
-from engine.leak import leak
+from engine.leakage.pictures import leak
+from engine.leakage.target import Larder, refuse
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 
