@@ -108,7 +108,7 @@ def _no_address(host: str) -> BadInput:
 
 def start(asked: argparse.Namespace) -> int:
     from app import classroom
-    from engine.runs.home import Home
+    from engine.jobs.home import Home
 
     home = Home.find()
     os.environ["LEAKLENS_HOME"] = str(home.path)

@@ -12,7 +12,7 @@ from app import leak_orders, leaks, owners, question, state, words_leak
 from app.leak_orders import choose, choose_run
 from app.leaks import Leak
 from engine.errors import LeakLensError
-from engine.runs.thumbs import Thumb, classes, thumbs
+from engine.jobs.thumbnails import Thumb, classes, thumbs
 
 CSS = """
 <style>

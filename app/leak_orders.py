@@ -9,8 +9,8 @@ from typing import Any
 from app import classroom, leaks, orders, question, state, words, words_leak
 from app.leaks import Asked, Leak
 from engine.errors import BadInput, LeakLensError
-from engine.runs import leakgallery
-from engine.runs.album import Album
+from engine.examples import attacks
+from engine.jobs.uploads import Album
 
 AGAIN = ("", "failed", "cancelled", "interrupted", "stored")
 OPTIONS = {"device": "cpu"}
@@ -86,7 +86,7 @@ def status(run: str) -> str:
 
 def stored() -> dict[str, Any]:
     """Attacks that ship with LeakLens, by their ids."""
-    return {one.id: one for one in leakgallery.leaks()}
+    return {one.id: one for one in attacks.leaks()}
 
 
 def within_caps(together: Sequence[str], more: int, busy: tuple[str, str]) -> None:

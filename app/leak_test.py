@@ -16,7 +16,7 @@ import streamlit as st
 from app import leak_orders, leak_series, leak_watch, leaks, state, words_leak_more
 from app.leak_cells import Cell
 from app.leaks import FEW, NONE, Asked, Leak
-from engine.runs.thumbs import Thumb, thumbs
+from engine.jobs.thumbnails import Thumb, thumbs
 
 SET = 8  # rebuilt pictures at a time: half of them without protection
 CHOICES = 6

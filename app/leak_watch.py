@@ -14,7 +14,7 @@ from app.leak_grid import Head, Sheet
 from app.leaks import Asked, Column
 from app.panels import psnr
 from engine.errors import LeakLensError
-from engine.runs.thumbs import thumbs
+from engine.jobs.thumbnails import thumbs
 from engine.training.forecast import Forecast
 
 POLL_S = 0.5

@@ -218,7 +218,7 @@ def _shelf() -> Shelf[Any]:
 
 def default_cells() -> list[AttackSpec]:
     """The grid of a first visit, in the order in which it is asked; what does not fit is left out."""
-    from engine.runs.fitting import problem
+    from engine.leakage.compatibility import problem
 
     asked = in_order(cells(usual()))
     return [one.spec for one in asked if one.spec is not None and problem(one.spec) is None]
@@ -296,9 +296,9 @@ def read_link(params: Mapping[str, str]) -> tuple[Leak, list[str]]:
 
 def of_pictures(part: str, name: str) -> bool:
     """Whether a data set or a model is about pictures."""
-    from engine.runs import fitting
+    from engine.leakage import compatibility
 
-    return fitting.of_pictures(part, name)
+    return compatibility.of_pictures(part, name)
 
 
 def _of_pictures(run: question.Settings, usual: Mapping[str, Any], told: list[str]) -> question.Settings:

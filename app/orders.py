@@ -7,7 +7,7 @@ from typing import Any
 
 from app import classroom, question, state, words
 from engine.errors import LeakLensError
-from engine.runs.gallery import Example
+from engine.examples.files import Example
 from engine.specs.run import RunSpec
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from app import classroom, leaks, owners, question, state, words, words_leak, words_runs
 from engine.errors import LeakLensError, UnknownName
-from engine.runs.standing import Listed
+from engine.jobs.status import Listed
 
 MOVING = ("queued", "running")
 STOPPED = ("failed", "cancelled", "interrupted")  # may go on

@@ -9,8 +9,8 @@ from typing import Any
 from app import state, words
 from app.panels.base import Track
 from engine.events import Event
-from engine.runs.gallery import Example
-from engine.runs.standing import Listed
+from engine.examples.files import Example
+from engine.jobs.status import Listed
 
 ENDED = ("finished", "failed", "cancelled", "interrupted", "stored")
 

@@ -20,11 +20,11 @@ from app import classroom, owners, question, words
 from app.question import Settings
 from engine.errors import Damaged, LeakLensError, UnknownName, shown
 from engine.events import Event, Failed
+from engine.examples.files import Example, example, examples
+from engine.jobs.status import Listed
+from engine.jobs.store import Store
+from engine.jobs.supervisor import Supervisor
 from engine.results.report import report
-from engine.runs.gallery import Example, example, examples
-from engine.runs.standing import Listed
-from engine.runs.store import Store
-from engine.runs.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
@@ -44,7 +44,7 @@ class Kitchen:
     def __init__(self) -> None:
         self.store = Store()
         workers = classroom.caps().workers
-        self.supervisor = Supervisor(self.store, workers, preload=("engine.warm",)).start()
+        self.supervisor = Supervisor(self.store, workers, preload=("engine.jobs.preload",)).start()
         self.watchers: dict[str, dict[str, float]] = {}
         self.reports: dict[str, Mapping[str, Any]] = {}  # of finished runs, which say the same for ever
         self._feeds: dict[str, Feed] = {}
@@ -127,7 +127,7 @@ def forecast_of(canonical: Mapping[str, Any], threads: int = 0) -> Forecast:
     """What is known before the click; the same question is answered from memory. A lone run has all cores."""
     import json
 
-    from engine.runs.holder import cores
+    from engine.jobs.process_id import cores
 
     return _forecast(json.dumps(canonical, sort_keys=True), threads or cores())
 
@@ -136,7 +136,7 @@ def forecast_of(canonical: Mapping[str, Any], threads: int = 0) -> Forecast:
 def _misfit(body: str) -> str:
     import json
 
-    from engine.runs.fitting import problem
+    from engine.leakage.compatibility import problem
     from engine.specs.attack import AttackSpec
 
     found = problem(AttackSpec(**json.loads(body)))

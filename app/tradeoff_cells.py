@@ -9,9 +9,9 @@ from app import state, words_tradeoff
 from app.panels.tradeoff import Frontier, Line
 from app.tradeoff import Tradeoff
 from engine.errors import Damaged, LeakLensError, UnknownName
+from engine.examples import sweep
+from engine.examples.sweep import Example
 from engine.results.summary import Result, Spot, result, spots
-from engine.runs import frontiergallery
-from engine.runs.frontiergallery import Example
 from engine.specs.sweep import Place, Point
 
 MOVING = ("queued", "running")
@@ -87,7 +87,7 @@ def _computed(point: Place, status: str) -> Cell:
 
 def stored() -> dict[str, Result]:
     """The points that ship with LeakLens, by their runs."""
-    ship = frontiergallery.frontier()
+    ship = sweep.frontier()
     return {one.point.id: one for one in ship.results} if ship else {}
 
 

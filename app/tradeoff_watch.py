@@ -27,7 +27,7 @@ from app.panels.base import Panel
 from app.panels.tradeoff import Frontier
 from app.tradeoff import Tradeoff
 from app.tradeoff_cells import DAMAGED, STOPPED, Cell, View
-from engine.runs import frontiergallery
+from engine.examples import sweep
 from engine.specs.sweep import Point
 
 POLL_S = 0.5
@@ -48,7 +48,7 @@ def show(view: View, cells: Sequence[Cell]) -> None:
 
 
 def read(view: View) -> tuple[Cell, ...]:
-    ship = frontiergallery.frontier()
+    ship = sweep.frontier()
     if not view.live:
         return tradeoff_cells.of_example(ship) if ship else ()
     return tradeoff_cells.read(view.points)
@@ -154,7 +154,7 @@ def _failures(view: View, failed: Sequence[Cell], going: bool) -> None:
 
 def _origin(view: View, cells: Sequence[Cell], going: bool) -> None:
     """Where the points that nobody here has computed come from."""
-    ship = frontiergallery.frontier()
+    ship = sweep.frontier()
     many = sum(cell.shipped for cell in cells)
     if not ship or not many:
         return

@@ -15,7 +15,7 @@ from engine.events import Event, Failed, Finished, Judged, Pictured, Seen, finit
 from engine.part import hyphened
 
 if TYPE_CHECKING:
-    from engine.runs.store import Store
+    from engine.jobs.store import Store
     from engine.specs.attack import AttackSpec
 
 TOLD = ("psnr", "ssim", "lpips", "mse")  # by these names in the answer
@@ -45,8 +45,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def read_attack(asked: argparse.Namespace, store: Store) -> AttackSpec:
     """The question; a picture from a file joins the home's own."""
-    from engine.leakage.target import refuse
-    from engine.runs.leaks import Pantry
+    from engine.jobs.entries import Pantry
+    from engine.leakage.compatibility import refuse
     from engine.specs.attack import AttackSpec
 
     run = store.run(asked.run).spec
@@ -79,7 +79,7 @@ def _picture(word: str, label: Any, store: Store) -> str:
         return word
     if not isinstance(label, int) or isinstance(label, bool) or label < 0:
         raise refusal("attack: label", "must be a whole number at least 0", label)
-    from engine.runs.album import Album
+    from engine.jobs.uploads import Album
 
     file = Path(word)
     try:

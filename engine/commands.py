@@ -18,7 +18,7 @@ from engine.part import hyphened
 from engine.results.report import epsilon_words, lines, report
 
 if TYPE_CHECKING:
-    from engine.runs.store import Store
+    from engine.jobs.store import Store
 
 ACCOUNT = {
     "noise": "the noise multiplier z: its standard deviation over the clip",
@@ -287,7 +287,7 @@ def tell_epsilon(asked: argparse.Namespace) -> int:
 
 
 def list_runs(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
+    from engine.jobs.store import Store
 
     rows = Store().runs()
     if asked.json:
@@ -304,7 +304,7 @@ def list_runs(asked: argparse.Namespace) -> int:
 
 
 def cancel(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
+    from engine.jobs.store import Store
 
     status = Store().cancel(asked.id)
     emit({"id": asked.id, "status": status}) if asked.json else print(f"{asked.id}: {status}")
@@ -312,7 +312,7 @@ def cancel(asked: argparse.Namespace) -> int:
 
 
 def delete(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
+    from engine.jobs.store import Store
 
     Store().delete(asked.id)
     emit({"id": asked.id, "status": "deleted"}) if asked.json else print(f"{asked.id}: deleted")
@@ -351,10 +351,10 @@ def bench_all(asked: argparse.Namespace) -> int:
 
 
 def make_gallery(asked: argparse.Namespace) -> int:
-    from engine.runs import frontiergallery, leakgallery
-    from engine.runs.gallery import chosen, make, row
+    from engine.examples import attacks, sweep
+    from engine.examples.runs import chosen, make, row
 
-    whole = {leakgallery.NAME: leakgallery.make, frontiergallery.NAME: frontiergallery.make}
+    whole = {attacks.NAME: attacks.make, sweep.NAME: sweep.make}
     rows, presets = [], [name for name in asked.names if name not in whole]
     for name in whole:
         if not asked.names or name in asked.names:

@@ -21,10 +21,10 @@ from typing import Any
 
 from engine.environment import OLDEST, ROOT, Wanted
 from engine.errors import Damaged, LeakLensError, NewerVersion, printable
-from engine.runs.database import MIGRATIONS, damaged, explain
-from engine.runs.holder import cores
-from engine.runs.home import MAKE_ROOM, PRIORS, Home, gigabytes, quota
-from engine.runs.standing import standings
+from engine.jobs.database import MIGRATIONS, damaged, explain
+from engine.jobs.home import MAKE_ROOM, PRIORS, Home, gigabytes, quota
+from engine.jobs.process_id import cores
+from engine.jobs.status import standings
 
 ESSENTIAL = ("python", "torch", "home", "store")  # nothing runs without them
 LOOK_S = 1.0  # at most, for each of: the pages of the store, the payloads

@@ -22,7 +22,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def export(asked: argparse.Namespace) -> int:
-    from engine.runs.store import Store
+    from engine.jobs.store import Store
 
     path = Path(asked.out)
     refuse(path, asked.force)

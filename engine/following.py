@@ -13,9 +13,9 @@ from engine.errors import LeakLensError, RunFailed
 from engine.events import Event, Measured, Pictured, Round, Spent, Step, Warned
 
 if TYPE_CHECKING:
-    from engine.runs.standing import Listed
-    from engine.runs.store import Store
-    from engine.runs.supervisor import Supervisor
+    from engine.jobs.status import Listed
+    from engine.jobs.store import Store
+    from engine.jobs.supervisor import Supervisor
     from engine.specs.attack import AttackSpec
     from engine.specs.run import RunSpec
 
@@ -27,11 +27,11 @@ LOOK_S = 0.05
 @contextmanager
 def at_work() -> Iterator[tuple[Store, Supervisor, set[str]]]:
     """The store, and a supervisor that warms up at once and claims no run but those that are put into the set."""
-    from engine.runs.store import Store
-    from engine.runs.supervisor import Supervisor
+    from engine.jobs.store import Store
+    from engine.jobs.supervisor import Supervisor
 
     store, mine = Store(), set[str]()
-    with Supervisor(store, preload=("engine.warm",), only=mine) as supervisor:
+    with Supervisor(store, preload=("engine.jobs.preload",), only=mine) as supervisor:
         yield store, supervisor, mine
 
 
@@ -66,7 +66,7 @@ def _cancel(store: Store, run: str, supervisor: Supervisor) -> bool:
 
 def until_left(supervisor: Supervisor) -> None:
     """What was cancelled leaves a checkpoint first: its workers are given as long as they may take, and no longer."""
-    from engine.runs.supervisor import CANCEL_S
+    from engine.jobs.supervisor import CANCEL_S
 
     ends = time.monotonic() + 2 * CANCEL_S  # also for looking, and for writing it down
     while supervisor.working and time.monotonic() < ends:

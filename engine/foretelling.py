@@ -29,7 +29,7 @@ class Outlook:
 
 def outlook(places: Mapping[Point, Where], view: str, threads: int | None) -> Outlook:
     """A line for each place: its ε, over several seeds the largest, and what stands in the way; nothing is run."""
-    from engine.runs.holder import cores
+    from engine.jobs.process_id import cores
     from engine.training.forecast import forecast
 
     each = min(cores(), threads or (cores() if len(places) == 1 else 1))

@@ -19,9 +19,9 @@ from engine.results.report import report
 from engine.results.summary import Bill, bill, reasons, terms
 
 if TYPE_CHECKING:
+    from engine.jobs.store import Store
+    from engine.jobs.supervisor import Supervisor
     from engine.results.summary import Result, Spot
-    from engine.runs.store import Store
-    from engine.runs.supervisor import Supervisor
     from engine.specs.run import RunSpec
     from engine.specs.sweep import Grid, Point
 

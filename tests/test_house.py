@@ -20,12 +20,14 @@ ROOT = Path(__file__).resolve().parent.parent
 LAZY = {"torchvision", "lpips"}  # engine: inside a function only
 # none of them loads torch
 LIGHT = (
-    "engine", "engine.environment", "engine.errors", "engine.events", "engine.runs.store", "engine.runs.gallery",
-    "engine.runs.frontiergallery",
+    "engine", "engine.environment", "engine.errors", "engine.events", "engine.jobs.store", "engine.examples.files",
+    "engine.examples.sweep",
 )  # fmt: skip
 BANNED = {"utils", "helpers", "common", "manager"}
-SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/(environment|commands|exporting|following|sweeping|tabling)\.py")
-WRITERS = re.compile(r"engine/(runs|bench)/.*|engine/(breaking|doctor|environment|exporting)\.py|(.*/)?__main__\.py")
+SPEAKERS = re.compile(r"(.*/)?__main__\.py|engine/environment\.py|engine/cli/.*")
+WRITERS = re.compile(
+    r"engine/(jobs|examples|bench)/.*|engine/cli/(attack|export)\.py|engine/(doctor|environment)\.py|(.*/)?__main__\.py"
+)
 WRITING = {"write_text", "write_bytes", "touch", "tofile", "savetxt", "savez", "savez_compressed", "save_file"}
 OPENING = {"open", "ZipFile", "GzipFile", "BZ2File", "LZMAFile"}
 SEEDING = {"manual_seed", "manual_seed_all"}
@@ -147,7 +149,7 @@ def few_write_files(source: Source) -> Iterator[str]:
         return
     for node in source.nodes:
         if isinstance(node, ast.Call) and _writes(node):
-            yield f"{node.lineno}: only engine/runs, doctor, environment, bench and __main__ write files"
+            yield f"{node.lineno}: only engine/jobs, doctor, environment, bench and __main__ write files"
 
 
 def _writes(call: ast.Call) -> bool:
@@ -267,7 +269,7 @@ BREACHES = [
     (sizes_stay_small, "engine/a.py", "x = 1\n" * 401),
     (sizes_stay_small, "engine/a.py", "class A:\n    def f(self):\n" + "        pass\n" * 60),
     (names_say_something, "engine/privacy/utils.py", ""),
-    (names_say_something, "engine/runs/job_manager.py", ""),
+    (names_say_something, "engine/jobs/job_manager.py", ""),
     (nobody_prints, "engine/training/loop.py", "print(1)"),
     (nobody_prints, "engine/environment.py", "print('hello')"),
     (few_write_files, "engine/training/loop.py", "open('a', 'w')"),
@@ -288,7 +290,7 @@ BREACHES = [
 FINE = [
     (heavy_things_stay_out, "engine/metrics/a.py", "def f():\n    import lpips"),
     (few_write_files, "engine/datasets/a.py", "open(path)\nopen(path, 'rb')\ngzip.open(path, 'rb')\npath.open()"),
-    (few_write_files, "engine/runs/store.py", "open(path, 'wb')"),
+    (few_write_files, "engine/jobs/store.py", "open(path, 'wb')"),
     (only_seeds_seed, "engine/seeds.py", "generator.manual_seed(0)"),
     (everything_is_typed, "engine/a.py", "class A:\n    def f(self, a: int, *b: str) -> None: ..."),
 ]

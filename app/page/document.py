@@ -15,7 +15,7 @@ from app.page import words as said
 from app.page.found import Found, find
 from app.page.markup import Html, joined, tag
 from engine.environment import ROOT
-from engine.runs.store import Store
+from engine.jobs.store import Store
 
 MARK = "leaklens-page"  # by which a page of ours is known again
 HERE = Path(__file__).parent

@@ -11,8 +11,8 @@ from app.leak_cells import Cell, Told
 from app.leaks import Asked
 from engine.errors import BadInput, LeakLensError
 from engine.events import Event, Spent, Started
-from engine.runs.standing import Listed
-from engine.runs.store import Store
+from engine.jobs.status import Listed
+from engine.jobs.store import Store
 
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec

@@ -12,8 +12,8 @@ from app import runslist, runsorders, runsrow, state, words, words_runs
 from app.runslist import Row
 from engine.errors import LeakLensError
 from engine.events import encode
-from engine.runs.gallery import examples
-from engine.runs.home import quota
+from engine.examples.files import examples
+from engine.jobs.home import quota
 
 POLL_S, READY_S = 1.0, 0.5
 PAGE = 25  # runs

@@ -23,7 +23,7 @@ from app import (
 )
 from app.tradeoff_cells import View
 from engine.errors import LeakLensError
-from engine.runs import frontiergallery
+from engine.examples import sweep
 
 
 def page() -> None:
@@ -87,7 +87,7 @@ def _view() -> View | None:
 
 def _example() -> None:
     """The stored frontier: it needs no engine."""
-    if ship := frontiergallery.frontier():
+    if ship := sweep.frontier():
         view = View(tradeoff.Tradeoff(), (), ship.titles, ship.headless, live=False)
         tradeoff_watch.show(view, tradeoff_watch.read(view))
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from engine.bench import Row
 from engine.events import Event, Measured
-from engine.runs.store import Store
-from engine.runs.supervisor import Supervisor
+from engine.jobs.store import Store
+from engine.jobs.supervisor import Supervisor
 from engine.specs.run import RunSpec
 
-WARM = ("engine.warm",)
+WARM = ("engine.jobs.preload",)
 PATIENCE_S = 60.0
 
 

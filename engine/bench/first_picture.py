@@ -14,9 +14,9 @@ from engine.bench import Row
 from engine.bench.first_accuracy import PATIENCE_S, WARM, heard, rest
 from engine.compute.context import Crew
 from engine.events import Pictured
+from engine.jobs.store import Store
+from engine.jobs.supervisor import Supervisor
 from engine.leakage.probe import probe, victim
-from engine.runs.store import Store
-from engine.runs.supervisor import Supervisor
 from engine.seeds import Seeds
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec

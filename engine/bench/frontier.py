@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from engine.bench import Row
-from engine.runs.store import Store
-from engine.runs.supervisor import Supervisor
+from engine.jobs.store import Store
+from engine.jobs.supervisor import Supervisor
 from engine.specs.run import RunSpec
 from engine.specs.sweep import Grid, points
 from engine.sweeping import followed
@@ -21,7 +21,7 @@ def measure() -> Row:
     todo = points(RunSpec(sampling="poisson"), grid)  # the setting of rounds-mlp: 30 rounds
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
-        with Supervisor(store, preload=("engine.warm",)) as supervisor:
+        with Supervisor(store, preload=("engine.jobs.preload",)) as supervisor:
             supervisor.expect(len(todo))
             ends = time.monotonic() + WARM_S
             while not supervisor.warm and time.monotonic() < ends:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from engine.bench import Row
 from engine.events import Event, Measured, Round, Spent, encode
-from engine.runs.holder import Holder
-from engine.runs.store import Store
+from engine.jobs.process_id import Holder
+from engine.jobs.store import Store
 
 ROUNDS, BATCH = 300, 100
 

@@ -18,9 +18,9 @@ from engine.bench.clock import Race
 from engine.bench.ui_server import Page, Server, bare, dashboard
 from engine.bench.ui_visitors import MANY, lesson, unfinished
 from engine.events import Started
-from engine.runs.gallery import example, examples
-from engine.runs.holder import Holder
-from engine.runs.store import Store
+from engine.examples.files import example, examples
+from engine.jobs.process_id import Holder
+from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 
 STORED = 200  # runs

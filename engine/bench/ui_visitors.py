@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from engine.bench.ui_server import Page
 from engine.errors import RunFailed
-from engine.runs.store import Store
+from engine.jobs.store import Store
 
 MANY, EVERY_S, TURNS = 30, 5.0, 6
 POLL_S = 0.5  # a page on which something runs looks again by itself, as in a browser

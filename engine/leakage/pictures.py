@@ -25,8 +25,9 @@ from engine import images
 from engine.attacks import Attack, Prior
 from engine.compute.context import Crew
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
+from engine.leakage.compatibility import refuse
 from engine.leakage.processes import Order, borrowed
-from engine.leakage.target import Case, Larder, prepare, refuse
+from engine.leakage.target import Case, Larder, prepare
 from engine.metrics import METRICS, Metric
 from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess

@@ -14,14 +14,14 @@ from torch import Tensor, nn
 from engine import images
 from engine.attacks import Attack
 from engine.compute.context import Crew
-from engine.errors import BadInput, UnknownName, refusal
+from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
+from engine.leakage.compatibility import named, which
 from engine.leakage.probe import before, expose, victim
-from engine.part import Problem
 from engine.records import Exposure, World
-from engine.specs.attack import PICTURE, AttackSpec
+from engine.specs.attack import AttackSpec
 from engine.training.exposure import recorded_exposure, true_inputs
-from engine.training.plan import Plan, Stage, plan
+from engine.training.plan import Stage
 from engine.training.rounds import Exchange, play
 from engine.training.state import State
 
@@ -60,61 +60,6 @@ class Case:
     client: int
 
 
-def obstacle(spec: AttackSpec, outline: Plan, module: nn.Module) -> Problem | None:
-    """The first reason why such an attack cannot work, whatever this home holds."""
-    attack = spec.attack
-    if not outline.world.pictures:
-        law = f"looks for pictures, and {outline.spec.dataset.name} holds {outline.spec.dataset.noun}"
-        return Problem(law, "Choose a run that learns from pictures")
-    if absent := outline.guarantee.absent.get(spec.view):
-        return Problem(f"is not possible in this view: {absent}", "Choose another view")
-    if attack.malicious and spec.view != "server":
-        return Problem("works only for the server, who sends a model that it changed", "Choose the view of the server")
-    if attack.malicious and not spec.pictures:
-        return Problem("changes the model that is sent, and no run records that", "Choose a picture")
-    if reason := attack.misfit(outline.world, module):
-        return Problem(reason, "Choose another attack or another model")
-    most = len(outline.test_labels) // 2
-    late = [name for name in spec.pictures if name.startswith("test-") and int(name.removeprefix("test-")) >= most]
-    if attack.learns and late:
-        law = f"learns from the second half of the test pictures, got {late[0]}"
-        return Problem(law, f"Choose test-0 to test-{most - 1}")
-    return None
-
-
-def refuse(spec: AttackSpec, larder: Larder) -> None:
-    """Everything that would stop the attack, said before a picture is touched."""
-    outline = plan(spec.run)
-    if found := obstacle(spec, outline, outline.world.build(torch.Generator())):
-        raise BadInput(f"attack: {spec.attack.name}: {found.reason}", found.remedy)
-    cohort = outline.cohort(which(spec, outline))
-    if spec.client is not None and spec.client not in cohort:
-        known = ", ".join(map(str, cohort[:20])) or "nobody"
-        raise refusal("attack: client", f"must be one that took part in that round ({known})", spec.client)
-    for name in spec.pictures:
-        refuse_picture(name, spec, outline, larder)
-
-
-def refuse_picture(name: str, spec: AttackSpec, outline: Plan, larder: Larder) -> None:
-    split, place, own, label = named(name)
-    if own is not None:
-        larder.picture(own)
-        if int(label) >= outline.world.classes:
-            raise refusal("attack: pictures", f"must have a label between 0 and {outline.world.classes - 1}", name)
-        return
-    count = len(outline.labels if split == "train" else outline.test_labels)
-    if int(place) >= count:
-        raise refusal("attack: pictures", f"must be {split}-0 to {split}-{count - 1}", name)
-
-
-def named(picture: str) -> tuple[str, str, str | None, str]:
-    """A picture's name in its parts: split and place, or the name and label of somebody's own."""
-    match = PICTURE.fullmatch(picture)
-    assert match is not None
-    split, place, own, label = match.groups()
-    return split, place, own, label
-
-
 def prepare(spec: AttackSpec, scene: Stage, larder: Larder, crew: Crew) -> Generator[Event, None, Case]:
     """The case: with pictures a probe, without them the upload as the run recorded it."""
     round = which(spec, scene)
@@ -126,18 +71,6 @@ def prepare(spec: AttackSpec, scene: Stage, larder: Larder, crew: Crew) -> Gener
         probed(spec, scene, state, round, larder, crew) if spec.pictures else recorded(spec, scene, state, round, crew)
     )
     return case
-
-
-def which(spec: AttackSpec, scene: Plan) -> int:
-    """The round as a number; first and last mean rounds in which somebody took part."""
-    there = [round for round in range(1, scene.last + 1) if scene.cohort(round)]
-    if not there:
-        raise BadInput("attack: round: nobody took part in this run", "Ask for more rounds or clients")
-    if isinstance(spec.round, int):
-        if not 1 <= spec.round <= scene.last:
-            raise refusal("attack: round", f"must be between 1 and {scene.last}", spec.round)
-        return spec.round
-    return there[0] if spec.round == "first" else there[-1]
 
 
 def probed(spec: AttackSpec, scene: Stage, state: State, round: int, larder: Larder, crew: Crew) -> Case:

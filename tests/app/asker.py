@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Spent
-from engine.runs.holder import Holder
-from engine.runs.leases import Lease
-from engine.runs.store import Store
+from engine.jobs.leases import Lease
+from engine.jobs.process_id import Holder
+from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 
 ROUNDS = 4

@@ -15,8 +15,8 @@ from app import state, tradeoff
 from app.tradeoff import Tradeoff
 from engine.environment import ROOT
 from engine.errors import LeakLensError
-from engine.runs.store import Store
-from engine.runs.supervisor import Supervisor
+from engine.jobs.store import Store
+from engine.jobs.supervisor import Supervisor
 from tests.app.asker import Asker
 
 MAIN = ROOT / "app" / "main.py"

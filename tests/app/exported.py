@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from engine.events import Event, Finished, Judged, Seen, Started
-from engine.runs.store import Store
+from engine.jobs.store import Store
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from tests.app.asker import Asker, told

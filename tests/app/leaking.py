@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from app import state
 from app.leaks import Leak
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started
-from engine.runs.holder import Holder
+from engine.jobs.process_id import Holder
 from tests.app.conftest import PATIENCE_S
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from app import state
 from engine.events import Event, Finished
-from engine.runs.gallery import examples
-from engine.runs.holder import Holder
-from engine.runs.leases import Lease
+from engine.examples.files import examples
+from engine.jobs.leases import Lease
+from engine.jobs.process_id import Holder
 from tests.app.conftest import Screen
 from tests.app.reading import text
 from tests.app.smoothings import ACCURACY, smoothed, told

@@ -13,10 +13,10 @@ from streamlit.testing.v1 import AppTest
 from app import classroom, question, state, words
 from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Warned
+from engine.examples.files import Example, example, examples
+from engine.jobs.process_id import Holder
+from engine.jobs.supervisor import Supervisor
 from engine.results.report import report
-from engine.runs.gallery import Example, example, examples
-from engine.runs.holder import Holder
-from engine.runs.supervisor import Supervisor
 from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, Screen
 from tests.app.reading import text

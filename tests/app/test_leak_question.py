@@ -8,7 +8,7 @@ import pytest
 
 from app import leaks, question, words_leak
 from app.leaks import NONE, OF_RUN, Leak
-from engine.runs.fitting import problem
+from engine.leakage.compatibility import problem
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 

@@ -15,13 +15,13 @@ from streamlit.testing.v1 import AppTest
 from app import leak_orders, leaks, state, words, words_leak
 from app.leaks import NONE, Asked, Leak
 from engine.events import Event, Failed, Finished, Started
+from engine.examples import attacks, files
+from engine.examples.attacks import StoredLeak
+from engine.jobs.home import Home
+from engine.jobs.process_id import Holder
+from engine.jobs.store import Store
+from engine.jobs.uploads import Album
 from engine.leakage.pictures import leak as leak_events
-from engine.runs import gallery, leakgallery
-from engine.runs.album import Album
-from engine.runs.holder import Holder
-from engine.runs.home import Home
-from engine.runs.leakgallery import StoredLeak
-from engine.runs.store import Store
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
@@ -96,7 +96,7 @@ def test_the_first_page_is_about_a_picture() -> None:
 
 
 def test_what_ships_is_the_grid_of_a_first_visit_and_leaks() -> None:
-    ship = {one.id: one for one in leakgallery.leaks()}
+    ship = {one.id: one for one in attacks.leaks()}
     assert set(ship) == {spec.id for spec in leaks.default_cells()}
     page = visit()
     assert "With no protection the picture comes back" in text(page)
@@ -116,7 +116,7 @@ def ships(monkeypatch: pytest.MonkeyPatch) -> dict[str, AttackSpec]:
         StoredLeak(spec.id, "2026-01-02", spec.canonical(), 1.5, tuple(whole(spec.id, [reached(spec)])))
         for spec in specs.values()
     ]
-    monkeypatch.setattr(leakgallery, "leaks", lambda: told)
+    monkeypatch.setattr(attacks, "leaks", lambda: told)
     return specs
 
 
@@ -336,7 +336,7 @@ def test_old_links_reach_the_lab() -> None:
 
 def test_the_lab_leads_to_what_the_server_sees(screen: Screen) -> None:
     page = screen("lab")
-    spec = RunSpec(**page.session_state["ids"] and gallery.examples()[0].spec)
+    spec = RunSpec(**page.session_state["ids"] and files.examples()[0].spec)
     clicked(page, "to-leak")
     assert words_leak.PROMISE in text(page)
     assert spec.id in {one.spec.id for one in leaks.columns(page.session_state["leak"])}

@@ -17,9 +17,9 @@ from app.machinecheck import Examination
 from engine import doctor
 from engine.doctor import Finding
 from engine.errors import HomeFull
-from engine.runs.holder import Holder, cores
-from engine.runs.store import Store
-from engine.runs.supervisor import Supervisor
+from engine.jobs.process_id import Holder, cores
+from engine.jobs.store import Store
+from engine.jobs.supervisor import Supervisor
 from tests.app.conftest import PATIENCE_S, Screen
 from tests.app.reading import text
 

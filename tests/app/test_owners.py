@@ -10,9 +10,9 @@ from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_tok
 
 from app import leak_orders, leaks, owners, runsorders, state, words_leak
 from app.leaks import NONE
-from engine.runs.album import Album
-from engine.runs.home import Home
-from engine.runs.store import Store
+from engine.jobs.home import Home
+from engine.jobs.store import Store
+from engine.jobs.uploads import Album
 from tests.app.asker import Asker
 from tests.app.conftest import MAIN, PATIENCE_S
 from tests.app.leaking import tell, whole

@@ -25,7 +25,7 @@ from engine.breaking import read_attack
 from engine.commands import parser
 from engine.environment import ROOT
 from engine.errors import BadInput, UnknownName
-from engine.runs.store import Store
+from engine.jobs.store import Store
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from tests.app.asker import Asker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app import classroom, question, runslist, state, words_runs
-from engine.runs.store import Store
+from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 from tests.app.asker import ROUNDS, Asker
 from tests.app.conftest import Screen

@@ -12,8 +12,8 @@ import streamlit
 from app import runslist, words, words_runs
 from engine.errors import Damaged, HomeFull
 from engine.events import Finished, Measured, Round, Spent
+from engine.jobs.store import Store
 from engine.results.report import report
-from engine.runs.store import Store
 from tests.app.asker import ROUNDS, Asker
 from tests.app.conftest import Screen
 from tests.app.reading import lines, press, text

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import leaks, question, state, words, words_leak
-from engine.runs.holder import Holder
+from engine.jobs.process_id import Holder
 from engine.specs.run import RunSpec
 from engine.training.loop import run
 from tests.app.conftest import MAIN, PATIENCE_S, Screen

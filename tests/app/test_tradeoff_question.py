@@ -13,7 +13,7 @@ from app.tradeoff import Tradeoff
 from engine.asking import read_spec
 from engine.commands import parser
 from engine.errors import BadInput
-from engine.runs import frontiergallery
+from engine.examples import sweep
 from engine.specs.run import RunSpec
 from engine.specs.sweep import points
 from engine.sweeping import read_grid
@@ -34,7 +34,7 @@ def refused(question: Tradeoff) -> str:
 
 
 def test_a_first_visit_asks_what_ships() -> None:
-    assert {one.id for one in tradeoff.laid_out(tradeoff.usual())} == {one.id for one in frontiergallery.questions()}
+    assert {one.id for one in tradeoff.laid_out(tradeoff.usual())} == {one.id for one in sweep.questions()}
 
 
 def test_the_reference_has_neither_noise_nor_protection_and_may_be_left_out() -> None:

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 from app import classroom, state, tradeoff, tradeoff_cells, tradeoff_orders, tradeoff_points, words, words_tradeoff
 from app.tradeoff import Tradeoff
 from engine.events import Event
-from engine.runs import frontiergallery
-from engine.runs.store import Store
+from engine.examples import sweep
+from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import text
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 def test_a_first_visit_sees_a_finished_frontier() -> None:
     page = visit()
-    ship = frontiergallery.frontier()
+    ship = sweep.frontier()
     assert ship is not None and state.store().runs() == []
     assert words.STORED.format(made=ship.made) in captions(page) and "tradeoff-live" in keys(page)
     noise, price = charts(page)

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from app import classroom, question, state, tradeoff, words_tradeoff
 from app.tradeoff import Tradeoff
 from engine.errors import HomeUnwritable, LeakLensError
-from engine.runs.store import Store
+from engine.jobs.store import Store
 from engine.specs.sweep import Point
 from tests.app.asker import Asker
 from tests.app.conftest import MAIN, PATIENCE_S, Screen

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from app import state, tradeoff
 from app.tradeoff import Tradeoff
 from engine.events import Event, Failed, Finished, Measured, Spent, Started
-from engine.runs.holder import Holder
+from engine.jobs.process_id import Holder
 from engine.specs.sweep import Point
 from tests.app.conftest import MAIN, PATIENCE_S
 from tests.app.reading import press

@@ -20,10 +20,10 @@ from engine.doctor import Finding, able, examine
 from engine.environment import ROOT, Wanted
 from engine.errors import Damaged
 from engine.events import Cancelled, Event, Finished, Kept, Round
-from engine.runs import payloads
-from engine.runs.database import MIGRATIONS
-from engine.runs.holder import Holder, cores
-from engine.runs.store import Store
+from engine.jobs import payloads
+from engine.jobs.database import MIGRATIONS
+from engine.jobs.process_id import Holder, cores
+from engine.jobs.store import Store
 from tests.engine.asked import ask
 
 SETS = ["cifar10", "emnist", "fashion-mnist", "mnist", "movie-reviews", "sentiment140"]

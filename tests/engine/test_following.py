@@ -17,9 +17,9 @@ from engine import following
 from engine.errors import HomeFull, RunFailed
 from engine.events import Cancelled, Event, Finished, Measured, Round, Spent, Started, Warned
 from engine.following import BAR, ERASE, Progress, follow
-from engine.runs.holder import Holder
-from engine.runs.leases import Lease
-from engine.runs.store import Store
+from engine.jobs.leases import Lease
+from engine.jobs.process_id import Holder
+from engine.jobs.store import Store
 
 SPENT = Spent(1, "outsider", 2.5, "user", "add-remove", 1e-3, "rdp", "poisson")
 TOLD: tuple[Event, ...] = (Started("r", {}, {}), Round(1, 4, 3), Measured(1, "accuracy", 0.5), SPENT, Round(2, 4, 3))

@@ -18,11 +18,11 @@ import pytest
 from engine.commands import answer
 from engine.environment import ROOT
 from engine.events import Failed, Kept
+from engine.jobs import payloads
+from engine.jobs.process_id import Holder
+from engine.jobs.store import Store
 from engine.privacy.solver import answer_epsilon
 from engine.results.report import report
-from engine.runs import payloads
-from engine.runs.holder import Holder
-from engine.runs.store import Store
 from engine.specs.run import RunSpec
 from engine.training import loop
 from engine.training.loop import run

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from engine.environment import ROOT
+from engine.jobs.process_id import Holder
+from engine.jobs.store import Store
 from engine.results.report import report
-from engine.runs.holder import Holder
-from engine.runs.store import Store
 from engine.specs.run import RunSpec
 from engine.specs.sweep import Grid, points
 from engine.sweeping import followed

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.commands import parser
+from engine.jobs.store import Store
 from engine.results.report import report
-from engine.runs.store import Store
 from engine.specs.presets import preset
 from engine.specs.run import RunSpec
 from engine.specs.sweep import Point

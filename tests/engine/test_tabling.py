@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from engine import tabling
+from engine.jobs.store import Store
 from engine.records import VIEWS
 from engine.results.paper_report import answer, as_markdown, as_words
 from engine.results.report import report
 from engine.results.summary import Result
-from engine.runs.store import Store
 from engine.specs import paper_tables
 from engine.specs.presets import preset
 from engine.specs.run import RunSpec

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from engine.environment import ROOT
-from engine.runs.store import Store
+from engine.jobs.store import Store
 
 START_S, STOP_S = 30.0, 15.0
 

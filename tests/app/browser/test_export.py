@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from app.page import page as made
 from engine.events import Finished, Pictured, Started
-from engine.runs.store import Store
+from engine.jobs.store import Store
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from tests.app.asker import Asker

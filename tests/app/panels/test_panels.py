@@ -12,7 +12,7 @@ from app import theme, words
 from app.panels import accuracy, classes, epsilon, partition, smoothing
 from app.panels.base import DASHES, Panel, Track, line, thinned
 from engine.events import Event, Finished, Measured, Round, Spent, Started
-from engine.runs.gallery import examples
+from engine.examples.files import examples
 
 PANELS: tuple[Panel[Any], ...] = (accuracy.PANEL, epsilon.PANEL, classes.PANEL)
 

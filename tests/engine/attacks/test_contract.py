@@ -13,7 +13,7 @@ import torch
 
 from engine.attacks import ATTACKS
 from engine.attacks import base as contract
-from engine.leakage.target import obstacle
+from engine.leakage.compatibility import obstacle
 from engine.models import MODELS
 from engine.records import Guess
 from engine.specs.attack import AttackSpec

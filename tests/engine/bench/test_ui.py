@@ -20,8 +20,8 @@ from engine.bench.ui_server import Page, dashboard
 from engine.bench.ui_visitors import FIRST_SEED, Visitor, lesson, unfinished
 from engine.errors import RunFailed
 from engine.events import Finished, Started
-from engine.runs.gallery import examples
-from engine.runs.store import Store
+from engine.examples.files import examples
+from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 
 LAB = ["example-a", "w:method.noise:slider", "w:rounds", "w:seed", "run", "partition"]

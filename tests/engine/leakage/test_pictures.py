@@ -16,8 +16,9 @@ from torch.nn import functional
 import engine.attacks
 from engine.errors import BadInput
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, decode, encode
+from engine.leakage.compatibility import refuse
 from engine.leakage.pictures import leak
-from engine.leakage.target import Larder, refuse
+from engine.leakage.target import Larder
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 

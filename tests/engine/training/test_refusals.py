@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine import commands
-from engine.runs.database import MIGRATIONS
-from engine.runs.store import Store
+from engine.jobs.database import MIGRATIONS
+from engine.jobs.store import Store
 from tests.engine.asked import SMALL, ask
 
 pytestmark = pytest.mark.slow

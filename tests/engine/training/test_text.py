@@ -10,12 +10,12 @@ import torch
 
 from engine.errors import BadInput
 from engine.events import Event, Kept, Started, Warned
+from engine.jobs.home import Home
+from engine.jobs.thumbnails import classes, thumbs
+from engine.leakage.compatibility import obstacle, of_pictures, problem, refuse
 from engine.leakage.probe import victim
-from engine.leakage.target import Larder, obstacle, refuse
+from engine.leakage.target import Larder
 from engine.methods import METHODS
-from engine.runs.fitting import of_pictures, problem
-from engine.runs.home import Home
-from engine.runs.thumbs import classes, thumbs
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from engine.training.forecast import activations, forecast, memory

@@ -1,0 +1,1 @@
+"""The finished examples that ship with LeakLens: runs, attacks and a sweep."""
