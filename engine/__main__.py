@@ -18,7 +18,7 @@ from engine.errors import LeakLensError
 
 
 def main(arguments: Sequence[str]) -> int:
-    from engine.commands import option, parser  # here: a bare Python has none of what they need
+    from engine.cli.main import option, parser  # here: a bare Python has none of what they need
 
     words = [option(word) for word in arguments]
     debug, as_json = "--debug" in words, "--json" in words

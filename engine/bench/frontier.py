@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 from engine.bench import Row
+from engine.cli.sweep import followed
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
 from engine.specs.run import RunSpec
 from engine.specs.sweep import Grid, points
-from engine.sweeping import followed
 
 WARM_S = 60.0
 

@@ -164,7 +164,7 @@ def _known(folder: Path) -> dict[str, Table]:
 
 
 @cache
-def _cells(folder: Path) -> dict[str, Cell]:
+def cells_by_name(folder: Path) -> dict[str, Cell]:
     found = (
         cell
         for table in _known(folder).values()

@@ -1,21 +1,54 @@
-"""Requests by name: the files in assets/presets, and every cell of a paper's table."""
+"""Specs by name: the files in assets/presets, and every cell of a paper's table."""
 
 from __future__ import annotations
 
+import difflib
+import json
+from pathlib import Path
 from typing import Any
 
-from engine.errors import UnknownName, shown
-from engine.specs.paper_tables import FILES, _cells
+from engine.environment import ROOT
+from engine.errors import BadInput, UnknownName, shown
+from engine.specs import paper_tables
+
+FOLDER = ROOT / "assets" / "presets"
 
 
-def names() -> tuple[str, ...]:
-    """Of every preset: each cell at each scale in each reading."""
-    return tuple(_cells(FILES))
+def read_preset(name: str) -> dict[str, Any]:
+    """The fields of a preset: a file, else a cell of a paper's table."""
+    files = sorted(path.stem for path in FOLDER.glob("*.json"))
+    if name in files:
+        return read_spec_file(FOLDER / f"{name}.json")
+    cells = cell_names()
+    if name in cells:
+        return cell_preset(name)
+    near = difflib.get_close_matches(name, [*files, *cells], n=3)
+    hint = f"Did you mean {', '.join(near)}? " if near else ""
+    others = "`python3 -m engine list tables` names those of the tables"
+    raise UnknownName(f"preset: no {shown(name)}", f"{hint}Known here: {', '.join(files) or 'none yet'}; {others}")
 
 
-def preset(name: str) -> dict[str, Any]:
-    """The question of one cell."""
-    found = _cells(FILES).get(name)
+def read_spec_file(path: Path) -> dict[str, Any]:
+    """The fields of a spec in a JSON file."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(f"spec: {path}: {error.strerror or error}", "Name a file that can be read") from None
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"spec: {path}: is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise BadInput(f"spec: {path}: must be an object of fields")
+    return values
+
+
+def cell_names() -> tuple[str, ...]:
+    """The presets of all tables: each cell at each scale in each reading."""
+    return tuple(paper_tables.cells_by_name(paper_tables.FILES))
+
+
+def cell_preset(name: str) -> dict[str, Any]:
+    """The fields of one cell."""
+    found = paper_tables.cells_by_name(paper_tables.FILES).get(name)
     if found is None:
         raise UnknownName(f"preset: no {shown(name)}", "`python3 -m engine list tables` names them")
     return found.question()

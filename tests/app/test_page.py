@@ -20,9 +20,9 @@ from app.page import chart, document, found, page
 from app.page import words as said
 from app.page.attack_part import FEWEST, FRAMES
 from app.page.markup import tag
-from engine.asking import read_spec
-from engine.breaking import read_attack
-from engine.commands import parser
+from engine.cli.arguments import read_spec
+from engine.cli.attack import read_attack
+from engine.cli.main import parser
 from engine.environment import ROOT
 from engine.errors import BadInput, UnknownName
 from engine.jobs.store import Store

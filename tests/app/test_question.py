@@ -10,8 +10,8 @@ import pytest
 
 from app import question
 from app.question import command, flat, link, nested, read_link, script, settled, spec_of, twin_of, with_seeds
-from engine.asking import read_spec
-from engine.commands import parser
+from engine.cli.arguments import read_spec
+from engine.cli.main import parser
 from engine.errors import BadInput
 from engine.events import Event
 from engine.specs.run import RunSpec

@@ -10,14 +10,14 @@ import pytest
 
 from app import question, tradeoff, words_tradeoff
 from app.tradeoff import Tradeoff
-from engine.asking import read_spec
-from engine.commands import parser
+from engine.cli.arguments import read_spec
+from engine.cli.main import parser
+from engine.cli.sweep import read_grid
+from engine.cli.table import chosen
 from engine.errors import BadInput
 from engine.examples import sweep
 from engine.specs.run import RunSpec
 from engine.specs.sweep import points
-from engine.sweeping import read_grid
-from engine.tabling import chosen
 
 
 def asked(**changes: Any) -> Tradeoff:

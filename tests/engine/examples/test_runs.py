@@ -17,8 +17,8 @@ import pytest
 
 import engine.specs.run
 from engine.__main__ import main
-from engine.asking import read_spec
-from engine.commands import parser
+from engine.cli.arguments import read_spec
+from engine.cli.main import parser
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, UnknownName
 from engine.events import Finished, Kept, Measured, Round, Spent, Started, Warned, decode, encode

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from engine.asking import read_spec
-from engine.commands import parser
+from engine.cli.arguments import read_spec
+from engine.cli.main import parser
 from engine.errors import Damaged, MissingData, UnknownName
 from engine.specs import paper_tables
 from engine.specs.paper_tables import READINGS, SCALES, cells, table
-from engine.specs.presets import names, preset
+from engine.specs.presets import cell_names, cell_preset
 from engine.specs.run import RunSpec
 from tests.engine.asked import ask
 
 FILE = paper_tables.FILES / "fedceo.toml"
 SHIPS = {"fashion-mnist", "cifar10", "movie-reviews"}
-CELLS = {cell.name: cell for cell in paper_tables._cells(paper_tables.FILES).values()}
+CELLS = {cell.name: cell for cell in paper_tables.cells_by_name(paper_tables.FILES).values()}
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def test_every_table_has_its_cells() -> None:
     for name, (written, released) in of.items():
         one = table(name)
         assert [len(one.columns_of(reading)) for reading in READINGS] == [written, released]
-        found = [known for known in names() if known.startswith(f"table-{name}-")]
+        found = [known for known in cell_names() if known.startswith(f"table-{name}-")]
         assert len(found) == rows * noises * scales * (written + released)
-    assert len(names()) == 240
+    assert len(cell_names()) == 240
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -54,7 +54,7 @@ def test_every_table_has_its_cells() -> None:
 def test_every_preset_is_a_question(number: str, reading: str, scale: str) -> None:
     """What stands in its way is at most a data set that is not on this machine, which has a remedy."""
     for cell in cells(table(number), scale, reading):
-        spec = RunSpec(**preset(cell.name))
+        spec = RunSpec(**cell_preset(cell.name))
         assert spec.method.values()["noise"] == cell.noise
         assert spec.method.unit() == {"written": "user", "released": "record"}[reading]
         assert spec.sampling == "poisson"
@@ -73,7 +73,7 @@ def test_every_preset_is_a_question(number: str, reading: str, scale: str) -> No
 
 
 def test_the_two_readings_share_no_method() -> None:
-    by = {reading: {CELLS[name].question()["method"]["name"] for name in names() if CELLS[name].reading == reading}
+    by = {reading: {CELLS[name].question()["method"]["name"] for name in cell_names() if CELLS[name].reading == reading}
           for reading in READINGS}  # fmt: skip
     assert by == {
         "written": {"udp-fedavg", "ppsgd", "centaur", "fedceo"},
@@ -97,7 +97,7 @@ def test_two_versions_of_one_method_are_told_apart() -> None:
 
 
 def test_what_table_2_reports_is_asked() -> None:
-    found = {noise: preset(f"table-1-emnist-noise-{noise}-fedceo-growing-paper") for noise in ("1", "1.5", "2")}
+    found = {noise: cell_preset(f"table-1-emnist-noise-{noise}-fedceo-growing-paper") for noise in ("1", "1.5", "2")}
     told = [(one["method"]["smoothing"], one["method"]["growth"], one["method"]["every"]) for one in found.values()]
     assert told == [(70.0, 1.08, 30), (0.5, 1.04, 20), (0.03, 1.06, 20)]
     assert found["1"]["dataset"] == {"name": "emnist", "split": "letters"}
@@ -114,7 +114,7 @@ def test_the_best_of_every_line_is_fedceo_as_the_paper_says() -> None:
 
 
 def test_where_a_quick_row_is_on_other_data_it_says_so() -> None:
-    for name in names():
+    for name in cell_names():
         cell = CELLS[name]
         quick, paper = (cell.row.settings[scale] for scale in ("quick", "paper"))
         names_of = [RunSpec(**setting.fields).dataset.name for setting in (quick, paper)]
@@ -123,8 +123,8 @@ def test_where_a_quick_row_is_on_other_data_it_says_so() -> None:
 
 
 def test_the_clients_of_a_row_are_those_that_its_words_tell() -> None:
-    told = {name: CELLS[name].row.settings[CELLS[name].scale].words[CELLS[name].reading] for name in names()}
-    many = {name: preset(name)["clients"] for name in names()}
+    told = {name: CELLS[name].row.settings[CELLS[name].scale].words[CELLS[name].reading] for name in cell_names()}
+    many = {name: cell_preset(name)["clients"] for name in cell_names()}
     assert {name for name, words in told.items() if "300 clients, 30 of them" in words} == {
         name for name, clients in many.items() if clients == 300
     }
@@ -136,8 +136,8 @@ def test_a_preset_is_found_by_the_command_line() -> None:
         return read_spec(parser().parse_args(["run", *words]))
 
     name = "table-1-cifar10-noise-1.5-fedceo-growing-quick"
-    assert read("--preset", name, "--seed", "4") == RunSpec(**preset(name), seed=4)
-    assert read("--preset", name.replace("-", "_")) == RunSpec(**preset(name))
+    assert read("--preset", name, "--seed", "4") == RunSpec(**cell_preset(name), seed=4)
+    assert read("--preset", name.replace("-", "_")) == RunSpec(**cell_preset(name))
 
 
 def test_an_unknown_preset_is_answered_with_the_nearest_ones_and_not_with_all() -> None:
@@ -145,7 +145,7 @@ def test_an_unknown_preset_is_answered_with_the_nearest_ones_and_not_with_all() 
     assert "Did you mean table-1-cifar10-noise-1.5-fedceo-growing-" in said
     assert "noise-1, " in said and "list tables" in said and said.count("table-") == 1 + 3
     with pytest.raises(UnknownName, match="preset: no table-9"):
-        preset("table-9")
+        cell_preset("table-9")
 
 
 @pytest.mark.parametrize("name", ["1", "table-1", "table_1"])

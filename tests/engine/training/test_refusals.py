@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import commands
+from engine.cli import main
 from engine.jobs.database import MIGRATIONS
 from engine.jobs.store import Store
 from tests.engine.asked import SMALL, ask
@@ -216,7 +216,7 @@ def test_our_own_mistakes_are_one_sentence_too(monkeypatch: pytest.MonkeyPatch):
     def breaks(asked: object) -> int:
         raise KeyError("gone")
 
-    monkeypatch.setattr(commands, "list_runs", breaks)
+    monkeypatch.setattr(main, "list_runs", breaks)
     told = ask("runs")
     assert (told.code, told.out) == (1, "")
     assert told.sentence() == "KeyError: 'gone'. This should not happen: --debug shows where."

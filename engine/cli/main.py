@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from engine import breaking, exporting, sweeping, tabling
-from engine.asking import literal, machine_options, question_options, read_spec, read_threads
-from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName
-from engine.following import at_work, say, watched
+from engine.cli import attack, export, run, sweep, table
+from engine.cli.arguments import emit, literal, machine_options, question_options, read_threads
+from engine.cli.progress import say
+from engine.errors import BadInput, LeakLensError, UnknownName
 from engine.part import hyphened
-from engine.results.report import epsilon_words, lines, report
-
-if TYPE_CHECKING:
-    from engine.jobs.store import Store
 
 ACCOUNT = {
     "noise": "the noise multiplier z: its standard deviation over the clip",
@@ -60,16 +54,16 @@ def parser(words: Sequence[str] = ()) -> Parser:
         "shelf", choices=(*SHELVES, "tables")
     )
     helped = bool({"-h", "--help"} & set(words))
-    run_parser = command("run", run, "train for real; asked again, the same question opens the same run")
-    sweep_parser = command("sweep", sweep, "accuracy over noise for several methods and seeds, each point a run")
-    sweeping.options(sweep_parser)
-    table_parser = command("table", table, "a published table again, each cell beside the paper's number")
-    tabling.options(table_parser)
+    run_parser = command("run", run.run, "train for real; asked again, the same question opens the same run")
+    sweep_parser = command("sweep", sweep.run, "accuracy over noise for several methods and seeds, each point a run")
+    sweep.options(sweep_parser)
+    table_parser = command("table", table.run, "a published table again, each cell beside the paper's number")
+    table.options(table_parser)
     for asker in (run_parser, sweep_parser):
         question_options(asker, helped)
     for worker in (run_parser, sweep_parser, table_parser):
         machine_options(worker)
-    breaking.options(command("attack", attack, "attack what a run sent: what comes back out of an upload"))
+    attack.options(command("attack", attack.run, "attack what a run sent: what comes back out of an upload"))
     epsilon = command("epsilon", tell_epsilon, "ε of Gaussian noise, or the noise for an ε")
     for name, words_of in ACCOUNT.items():
         epsilon.add_argument(f"--{name}", type=literal, metavar="X", help=words_of)
@@ -79,143 +73,13 @@ def parser(words: Sequence[str] = ()) -> Parser:
         ("delete", delete, "remove a run and everything it kept"),
     ):
         command(name, does, words).add_argument("id")
-    exporting.options(command("export", exporting.export, "one page that needs nothing else: pictures, curves, ε"))
+    export.options(command("export", export.run, "one page that needs nothing else: pictures, curves, ε"))
     command("doctor", doctor, "what works on this machine")
     bench = command("bench", bench_all, "speed beside a peer, in the same run")
     bench.add_argument("names", nargs="*", metavar="NAME")
     gallery = command("gallery", make_gallery, "run the presets and store them as the examples that ship")
     gallery.add_argument("names", nargs="*", metavar="NAME")
     return top
-
-
-# --- run ---------------------------------------------------------------------------------------------------
-
-
-def run(asked: argparse.Namespace) -> int:
-    threads = read_threads(asked.threads)
-    _device(asked.device)
-    if asked.dry_run:
-        return dry_run(asked, threads)
-    with at_work() as (store, supervisor, mine):  # it warms up while we read the question
-        spec = read_spec(asked)
-        if not _finished(store, spec.id):
-            _refuse(spec)
-            mine.add(spec.id)
-            options = {"device": asked.device, "threads": asked.threads}
-            if not watched(store, supervisor, spec, options, asked.json):
-                return 130
-    return answer(store, spec.id, asked.json, asked.debug)
-
-
-def attack(asked: argparse.Namespace) -> int:
-    options = {"threads": read_threads(asked.threads)}
-    with at_work() as (store, supervisor, mine):
-        spec = breaking.read_attack(asked, store)
-        mine.add(spec.id)
-        if not _finished(store, spec.id) and not watched(store, supervisor, spec, options, asked.json):
-            return 130
-    status, events = store.status(spec.id), [event for _, event in store.events(spec.id)]
-    body = {**breaking.attack_report(spec.id, events), "status": status}
-    if asked.out and status == "finished":
-        body["files"] = breaking.write_pictures(events, Path(asked.out))
-    if asked.json:
-        emit(body)
-    if status == "failed":
-        error = breaking.failed(body)
-        say(str(error))
-        return error.exit_code
-    if not asked.json:
-        print("\n".join(breaking.attack_lines(body)))
-    return 0 if status == "finished" else 1
-
-
-def sweep(asked: argparse.Namespace) -> int:
-    _refuse_machine(asked)
-    return sweeping.run(asked)
-
-
-def table(asked: argparse.Namespace) -> int:
-    _refuse_machine(asked)
-    return tabling.run(asked)
-
-
-def _refuse_machine(asked: argparse.Namespace) -> None:
-    """What this machine has not is refused at once."""
-    read_threads(asked.threads)
-    _device(asked.device)
-
-
-def _finished(store: Store, run_id: str) -> bool:
-    return store.statuses([run_id]).get(run_id) == "finished"
-
-
-def _refuse(spec: Any) -> None:
-    """Everything that would stop the run is said before it is queued."""
-    from engine.training.plan import plan
-
-    plan(spec)
-
-
-def _device(name: str) -> None:
-    if name != "cpu":
-        from engine.training.loop import quiet_torch
-
-        with quiet_torch(name):  # refuses what is not here
-            pass
-
-
-def dry_run(asked: argparse.Namespace, threads: int) -> int:
-    from engine.training.forecast import forecast
-
-    told = forecast(read_spec(asked), precise=True, threads=threads)
-    body = {
-        "id": told.id,
-        "epsilon": {one.view: one.epsilon for one in told.answers},
-        "accountant": {one.view: one.accountant for one in told.answers},
-        "unit": told.answers[0].unit if told.answers else None,
-        "adjacency": told.answers[0].adjacency if told.answers else None,
-        "delta": told.delta,
-        "noise": told.noise,
-        "guarantee": {"status": told.guarantee.status, "reason": told.guarantee.reason} if told.guarantee else None,
-        "problems": [{"reason": one.reason, "remedy": one.remedy, "fatal": one.fatal} for one in told.problems],
-        "seconds": told.seconds,
-    }
-    if asked.json:
-        emit(body)
-    else:
-        print(f"run {told.id}")
-        for one in told.answers:
-            words = (one.unit, one.adjacency, one.delta, one.accountant, one.reason, one.bound)
-            print(f"  {epsilon_words(one.view, one.epsilon, *words)}")
-        if told.guarantee:
-            print(f"  guarantee: {told.guarantee.status}: {told.guarantee.reason}")
-        if told.seconds is not None:
-            print(f"  about {told.seconds:.1f} s")
-        for problem in told.problems:
-            if not problem.fatal:
-                print(f"  {problem.reason}. {problem.remedy}.")
-    if fatal := next((problem for problem in told.problems if problem.fatal), None):
-        error = BadInput(fatal.reason, fatal.remedy)
-        say(str(error))
-        return error.exit_code
-    return 0
-
-
-def answer(store: Any, run_id: str, as_json: bool, debug: bool = False) -> int:
-    status = store.status(run_id)
-    events = [event for _, event in store.events(run_id)]
-    body = {**report(events), "id": run_id, "status": status}
-    if as_json:
-        emit(body)
-    if status == "failed":
-        if debug:
-            say(getattr(events[-1], "trace", ""))
-        error = RunFailed(f"run {run_id}: {body.get('error') or 'failed'}", body.get("remedy") or "")
-        say(str(error))
-        return error.exit_code
-    if not as_json:
-        print("\n".join(lines(body)))
-    return 0 if status == "finished" else 1
 
 
 # --- the other commands ------------------------------------------------------------------------------------
@@ -225,7 +89,7 @@ def list_parts(asked: argparse.Namespace) -> int:
     import importlib
 
     if asked.shelf == "tables":
-        return tabling.list_tables(asked)
+        return table.list_tables(asked)
     shelf = getattr(importlib.import_module(f"engine.{asked.shelf}"), asked.shelf.upper(), ())  # some are empty yet
     rows = [
         {
@@ -370,10 +234,6 @@ def make_gallery(asked: argparse.Namespace) -> int:
 
 
 # --- words -------------------------------------------------------------------------------------------------
-
-
-def emit(body: Any) -> None:
-    print(json.dumps(body, ensure_ascii=False, allow_nan=False))
 
 
 def option(word: str) -> str:

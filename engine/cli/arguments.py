@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.environment import ROOT
-from engine.errors import BadInput, UnknownName, refusal, shown
+from engine.errors import BadInput, refusal
 from engine.part import hyphened, law
-from engine.specs.presets import names, preset
+from engine.specs.presets import read_preset, read_spec_file
 
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec
@@ -98,34 +96,8 @@ def _base(asked: Namespace) -> dict[str, Any]:
     if asked.spec is not None and asked.preset is not None:
         raise BadInput("run: --spec and --preset: choose one of them")
     if asked.preset is not None:
-        return _preset(hyphened(asked.preset))
-    return _json_file(Path(asked.spec)) if asked.spec is not None else {}
-
-
-def _preset(name: str) -> dict[str, Any]:
-    """A file of its own, else a cell of a published table."""
-    folder = ROOT / "assets" / "presets"
-    known = sorted(path.stem for path in folder.glob("*.json"))
-    if name in known:
-        return _json_file(folder / f"{name}.json")
-    if name in (cells := names()):
-        return preset(name)
-    near = difflib.get_close_matches(name, [*known, *cells], n=3)
-    hint = f"Did you mean {', '.join(near)}? " if near else ""
-    others = "; `python3 -m engine list tables` tells those of tables"
-    raise UnknownName(f"preset: no {shown(name)}", f"{hint}Known here: {', '.join(known) or 'none yet'}{others}")
-
-
-def _json_file(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(f"spec: {path}: {error.strerror or error}", "Name a file that can be read") from None
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"spec: {path}: is not JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise BadInput(f"spec: {path}: must be an object of fields")
-    return values
+        return read_preset(hyphened(asked.preset))
+    return read_spec_file(Path(asked.spec)) if asked.spec is not None else {}
 
 
 def described(name: str) -> str:
@@ -145,3 +117,24 @@ def literal(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def refuse_machine(asked: Namespace) -> None:
+    """What this machine has not is refused at once."""
+    read_threads(asked.threads)
+    refuse_device(asked.device)
+
+
+def refuse_device(name: str) -> None:
+    if name != "cpu":
+        from engine.training.loop import quiet_torch
+
+        with quiet_torch(name):  # refuses what is not here
+            pass
+
+
+# --- the answer --------------------------------------------------------------------------------------------
+
+
+def emit(body: Any) -> None:
+    print(json.dumps(body, ensure_ascii=False, allow_nan=False))

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import tabling
+from engine.cli import table
 from engine.jobs.store import Store
 from engine.records import VIEWS
 from engine.results.paper_report import answer, as_markdown, as_words
 from engine.results.report import report
 from engine.results.summary import Result
 from engine.specs import paper_tables
-from engine.specs.presets import preset
+from engine.specs.presets import cell_preset
 from engine.specs.run import RunSpec
 from tests.engine.asked import ask
 
@@ -83,7 +83,7 @@ def test_a_table_is_made_of_runs_and_runs_none_of_them_twice(home: Path) -> None
     quiet, loud = ({cell["column"]: cell for cell in row["cells"]} for row in body["rows"])
     assert list(quiet) == ["plain", "personal", "smooth"] and quiet["smooth"]["reported"] == pytest.approx(0.625)
     for cell in (*quiet.values(), *loud.values()):
-        specs = [RunSpec(**preset(cell["preset"]), seed=seed) for seed in (0, 1)]
+        specs = [RunSpec(**cell_preset(cell["preset"]), seed=seed) for seed in (0, 1)]
         assert cell["runs"] == [spec.id for spec in specs]
         ends = [report(event for _, event in Store(home).events(spec.id)) for spec in specs]
         assert cell["accuracy"] == pytest.approx(sum(end["accuracy"] for end in ends) / 2)
@@ -161,7 +161,7 @@ def test_a_dry_run_tells_of_every_cell_and_runs_none(home: Path) -> None:
     rows = {(row["noise"], row["column"]): row for row in told.json["rows"]}
     assert set(rows) == {(noise, column) for noise in (0.5, 2.0) for column in ("plain", "personal", "smooth")}
     plain = rows[0.5, "plain"]
-    assert plain["runs"] == [RunSpec(**preset(plain["preset"]), seed=seed).id for seed in (0, 1)]
+    assert plain["runs"] == [RunSpec(**cell_preset(plain["preset"]), seed=seed).id for seed in (0, 1)]
     assert (plain["view"], plain["unit"], plain["delta"]) == ("outsider", "user", 1e-5)
     assert plain["epsilon"] > rows[2.0, "plain"]["epsilon"] > 0
     said = ask("table 1 --seeds 2 --dry-run --view server").out
@@ -180,7 +180,7 @@ def test_what_did_not_finish_is_counted_and_leaves_no_line() -> None:
 
 
 def test_every_view_can_be_asked() -> None:
-    assert tabling.VIEWS == VIEWS
+    assert table.VIEWS == VIEWS
 
 
 def test_tables_are_listed() -> None:

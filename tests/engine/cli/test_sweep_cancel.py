@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.cli.sweep import ending, followed, line, stop, under_way
 from engine.events import Event, Failed, Finished
 from engine.jobs.process_id import Holder
 from engine.jobs.store import Store
 from engine.jobs.supervisor import CANCEL_S
 from engine.specs.sweep import Grid, Point, points
-from engine.sweeping import ending, followed, line, stop, under_way
 from tests.engine.small import tiny
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from engine.asking import literal, read_values
+from engine.cli.arguments import literal, read_values, refuse_machine
+from engine.cli.dry_run import Where, outlook
+from engine.cli.progress import at_work, say, until_left
 from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
 from engine.events import Event
-from engine.following import at_work, say, until_left
-from engine.foretelling import Where, outlook
 from engine.part import hyphened
 from engine.results.report import report
 from engine.results.summary import Bill, bill, reasons, terms
@@ -50,6 +50,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
+    refuse_machine(asked)
     if asked.dry_run:
         return dry_run(asked, {point: _where(point) for point in read(asked)}, asked.view or "outsider")
     with at_work() as (store, supervisor, mine):

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from engine import asking
-from engine.asking import literal, read_spec
-from engine.commands import parser
+from engine.cli.arguments import literal, read_spec
+from engine.cli.main import parser
 from engine.errors import BadInput, NewerVersion, UnknownName
+from engine.specs import presets as preset_files
 from engine.specs.run import RunSpec
 
 
@@ -30,7 +30,7 @@ def presets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of presets in place of the one that ships."""
     folder = tmp_path / "assets" / "presets"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(asking, "ROOT", tmp_path)
+    monkeypatch.setattr(preset_files, "FOLDER", tmp_path / "assets" / "presets")
     return folder
 
 

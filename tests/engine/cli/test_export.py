@@ -8,23 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from engine import exporting
+from engine.cli import export
+from engine.cli.export import OURS, refuse, write
 from engine.errors import BadInput
-from engine.exporting import OURS, refuse, write
 from tests.engine.asked import SMALL, ask
 
 PAGE = "<!doctype html>\n<html><head>" + OURS.decode() + "</head><body>ε</body></html>\n"
 
 
-def export(path: Path, force: bool = False, text: str = PAGE) -> int:
-    return exporting.export(
+def exported(path: Path, force: bool = False, text: str = PAGE) -> int:
+    return export.run(
         Namespace(id="abc", out=str(path), force=force, json=True, page=lambda store, run: f"{text}{run}")
     )
 
 
 def test_a_page_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "page.html"
-    assert export(path) == 0
+    assert exported(path) == 0
     assert path.read_text(encoding="utf-8") == f"{PAGE}abc"
     assert str(path.stat().st_size) in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [path]
@@ -32,8 +32,8 @@ def test_a_page_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_a_page_of_ours_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "page.htm"
-    export(path)
-    export(path, text=f"{PAGE}again")
+    exported(path)
+    exported(path, text=f"{PAGE}again")
     assert path.read_text(encoding="utf-8") == f"{PAGE}againabc"
 
 
@@ -42,9 +42,9 @@ def test_what_is_not_ours_is_left_alone_unless_forced(tmp_path: Path, there: byt
     path = tmp_path / "page.html"
     path.write_bytes(there)
     with pytest.raises(BadInput, match=r"something else is there, got .*--force"):
-        export(path)
+        exported(path)
     assert path.read_bytes() == there
-    assert export(path, force=True) == 0
+    assert exported(path, force=True) == 0
     assert path.read_text(encoding="utf-8").startswith(PAGE)
 
 
@@ -61,7 +61,7 @@ def test_places_where_no_page_can_lie(tmp_path: Path) -> None:
     ):
         for force in (False, True):
             with pytest.raises(BadInput, match=law):
-                export(tmp_path / name, force)
+                exported(tmp_path / name, force)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["folder.html", "pipe.html"]
 
 
@@ -80,7 +80,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_name_that_no_file_system_takes(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="must be"):
-        export(tmp_path / "a\0b.html")
+        exported(tmp_path / "a\0b.html")
     refuse(tmp_path / "ä b.html")
 
 
@@ -101,7 +101,7 @@ def test_a_real_run_and_a_real_attack(tmp_path: Path) -> None:
     for path in (whole, alone):
         text = path.read_text(encoding="utf-8")
         assert f"{attack['psnr']:.1f} dB" in text and "Test picture 1" in text
-        assert OURS in path.read_bytes()[: exporting.HEAD]
+        assert OURS in path.read_bytes()[: export.HEAD]
     first = whole.read_bytes()
     assert ask(f"export {run} --out {whole}").code == 0
     assert whole.read_bytes() == first

@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.asking import literal
+from engine.cli.arguments import literal, refuse_machine
+from engine.cli.dry_run import Where
+from engine.cli.progress import at_work
+from engine.cli.sweep import dry_run, followed, machine, refuse_seeds, stop, under_way
 from engine.errors import BadInput, refusal
-from engine.following import at_work
-from engine.foretelling import Where
 from engine.results.paper_report import answer, as_markdown, as_words
 from engine.specs.paper_tables import READINGS, SCALES, Cell, Table, cells, table, tables
-from engine.sweeping import dry_run, followed, machine, refuse_seeds, stop, under_way
 
 if TYPE_CHECKING:
     from engine.results.summary import Result
@@ -34,6 +34,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Follow it to its end; Ctrl-C stops all that has not ended."""
+    refuse_machine(asked)
     wanted = chosen(asked)
     if asked.dry_run:
         places = {cell.point(seed): _where(cell) for cell in wanted for seed in range(asked.seeds)}

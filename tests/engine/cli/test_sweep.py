@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from engine.cli.sweep import followed
 from engine.environment import ROOT
 from engine.jobs.process_id import Holder
 from engine.jobs.store import Store
 from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.specs.sweep import Grid, points
-from engine.sweeping import followed
 from engine.training.loop import run
 from tests.engine.asked import SMALL, ask
 from tests.engine.small import tiny

@@ -21,7 +21,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite a file that is no page of LeakLens")
 
 
-def export(asked: argparse.Namespace) -> int:
+def run(asked: argparse.Namespace) -> int:
     from engine.jobs.store import Store
 
     path = Path(asked.out)

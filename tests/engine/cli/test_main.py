@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from engine.commands import answer
+from engine.cli.run import answer
 from engine.environment import ROOT
 from engine.events import Failed, Kept
 from engine.jobs import payloads

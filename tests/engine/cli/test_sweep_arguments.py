@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import parser
+from engine.cli.main import parser
+from engine.cli.sweep import read
 from engine.jobs.store import Store
 from engine.results.report import report
-from engine.specs.presets import preset
+from engine.specs.presets import cell_preset
 from engine.specs.run import RunSpec
 from engine.specs.sweep import Point
-from engine.sweeping import read
 from tests.engine.asked import SMALL, ask
 
 CELL = "table-1-emnist-noise-1-fedceo-growing-quick"
@@ -33,12 +33,12 @@ def ids(words: str) -> set[str]:
 @pytest.mark.parametrize("more", ["", "--methods fedceo"])
 def test_a_preset_keeps_the_parameters_of_its_method(more: str) -> None:
     (point,) = todo(f"--preset {CELL} --noises 1 --seeds 1 {more}")
-    assert point.spec == RunSpec(**preset(CELL))
+    assert point.spec == RunSpec(**cell_preset(CELL))
 
 
 def test_what_a_preset_shares_reaches_the_other_methods() -> None:
     mine, other = todo(f"--preset {CELL} --methods fedceo,udp-fedavg --noises 1 --seeds 1")
-    assert mine.spec == RunSpec(**preset(CELL))
+    assert mine.spec == RunSpec(**cell_preset(CELL))
     assert other.step == mine.step != 1.0 and other.spec.rounds == mine.spec.rounds
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import following
+from engine.cli import progress
+from engine.cli.progress import BAR, ERASE, Progress, follow
 from engine.errors import HomeFull, RunFailed
 from engine.events import Cancelled, Event, Finished, Measured, Round, Spent, Started, Warned
-from engine.following import BAR, ERASE, Progress, follow
 from engine.jobs.leases import Lease
 from engine.jobs.process_id import Holder
 from engine.jobs.store import Store
@@ -116,7 +116,7 @@ def test_quiet_says_nothing(scene: Scene) -> None:
 def test_a_line_never_wraps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[Lease] = [scene.take()]
     scene.store.append(held[0], TOLD)
-    monkeypatch.setattr(following, "width", lambda: 30)
+    monkeypatch.setattr(progress, "width", lambda: 30)
     in_turn(monkeypatch, lambda: scene.store.append(held[0], [Finished(4, 1.0)]))
     assert all(len(line) <= 29 for line in scene.follow())
 
@@ -171,7 +171,7 @@ def test_time_left_counts_from_what_was_seen(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_width_of_what_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert following.width() == 80
+    assert progress.width() == 80
     with open(os.devnull, "w") as nothing:
         monkeypatch.setattr(sys, "stderr", nothing)
-        assert following.width() == 80
+        assert progress.width() == 80

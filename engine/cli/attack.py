@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.asking import literal
+from engine.cli.arguments import emit, literal, read_threads
+from engine.cli.progress import at_work, say, watched
+from engine.cli.run import is_finished
 from engine.errors import BadInput, RunFailed, refusal
 from engine.events import Event, Failed, Finished, Judged, Pictured, Seen, finite
 from engine.part import hyphened
@@ -41,6 +43,28 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=literal, default=0, metavar="N", help="the attacker's own chance")
     parser.add_argument("--out", metavar="DIR", help="a folder for the pictures")
     parser.add_argument("--threads", type=literal, default=None, metavar="N", help="by default all cores")
+
+
+def run(asked: argparse.Namespace) -> int:
+    options = {"threads": read_threads(asked.threads)}
+    with at_work() as (store, supervisor, mine):
+        spec = read_attack(asked, store)
+        mine.add(spec.id)
+        if not is_finished(store, spec.id) and not watched(store, supervisor, spec, options, asked.json):
+            return 130
+    status, events = store.status(spec.id), [event for _, event in store.events(spec.id)]
+    body = {**attack_report(spec.id, events), "status": status}
+    if asked.out and status == "finished":
+        body["files"] = write_pictures(events, Path(asked.out))
+    if asked.json:
+        emit(body)
+    if status == "failed":
+        error = failed(body)
+        say(str(error))
+        return error.exit_code
+    if not asked.json:
+        print("\n".join(attack_lines(body)))
+    return 0 if status == "finished" else 1
 
 
 def read_attack(asked: argparse.Namespace, store: Store) -> AttackSpec:
