@@ -11,9 +11,9 @@ from torch.nn import functional
 from engine.bench import Row
 from engine.bench.clock import race
 from engine.compute import dp_sgd
-from engine.compute.context import steady
 from engine.compute.noise import gaussian_added
 from engine.compute.sgd import PLAIN, descend
+from engine.compute.threads import steady
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
 from engine.training.plan import plan

@@ -12,7 +12,7 @@ import torch
 from engine.attacks.pictures.analytic import Analytic
 from engine.bench import Row
 from engine.bench.first_accuracy import PATIENCE_S, WARM, heard, rest
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.events import Pictured
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor

@@ -17,7 +17,7 @@ from torch import nn
 from engine.attacks.pictures.inverting_gradients import InvertingGradients
 from engine.bench import Row
 from engine.bench.clock import race
-from engine.compute.context import Crew, steady
+from engine.compute.threads import Crew, steady
 from engine.leakage.probe import probe, victim
 from engine.records import Exposure
 from engine.seeds import Seeds

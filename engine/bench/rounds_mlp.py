@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from engine.bench import Row
 from engine.bench.clock import race
-from engine.compute.context import steady
+from engine.compute.threads import steady
 from engine.events import Event, Measured
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec

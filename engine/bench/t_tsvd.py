@@ -14,8 +14,8 @@ from torch import Tensor
 
 from engine.bench import Row
 from engine.bench.clock import Race, race
-from engine.compute.context import steady
 from engine.compute.tensor_svd import spectra, t_tsvd
+from engine.compute.threads import steady
 from engine.errors import refusal
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec

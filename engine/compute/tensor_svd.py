@@ -14,7 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.errors import RunFailed, refusal
 
 REACH = 0.1  # singular values below this share of the largest are looked for anew, on a scale of their own

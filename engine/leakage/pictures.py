@@ -23,7 +23,7 @@ from torch import Tensor
 
 from engine import images
 from engine.attacks import Attack, Prior
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
 from engine.leakage.compatibility import refuse
 from engine.leakage.processes import Order, borrowed

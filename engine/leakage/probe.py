@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.compute import weights
-from engine.compute.context import Crew, Desk
+from engine.compute.context import Desk
+from engine.compute.threads import Crew
 from engine.errors import BadInput, refusal
 from engine.events import Kept
 from engine.records import Client, Exposure, Packet, Protocol, Upload, View, World

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from engine.attacks import Attack, Prior
-from engine.compute.context import steady
+from engine.compute.threads import steady
 from engine.errors import RunFailed
 from engine.pipes import private_pipes, serving
 from engine.records import Exposure, Guess

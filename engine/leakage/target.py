@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from engine import images
 from engine.attacks import Attack
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
 from engine.leakage.compatibility import named, which

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine.compute import weights
-from engine.compute.context import Crew
 from engine.compute.sgd import scores
+from engine.compute.threads import Crew
 from engine.errors import RunFailed
 from engine.events import ByClass, Event, Measured
 from engine.records import Weights

@@ -21,7 +21,8 @@ from typing import Any
 
 import torch
 
-from engine.compute.context import Crew, Judge, Said, steady, unsteady
+from engine.compute.context import Judge, Said
+from engine.compute.threads import Crew, steady, unsteady
 from engine.errors import refusal
 from engine.events import Event, Finished, Kept, Round, Spent, Started, Warned
 from engine.privacy.ledger import Answer, Ledger

@@ -8,7 +8,8 @@ from functools import partial
 
 from torch import Tensor
 
-from engine.compute.context import Crew, Desk, Said
+from engine.compute.context import Desk, Said
+from engine.compute.threads import Crew
 from engine.records import Packet, Seat, Upload, Weights
 from engine.training.client_store import attic
 from engine.training.plan import Stage

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import torch
 
-from engine.compute.context import Crew, Desk
+from engine.compute.context import Desk
 from engine.compute.sgd import STACK, scores
 from engine.compute.tensor_svd import matrices, spectra, t_tsvd
+from engine.compute.threads import Crew
 from engine.records import Client, Seat
 from engine.seeds import Seeds
 from engine.training.plan import Plan

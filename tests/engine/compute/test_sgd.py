@@ -10,8 +10,9 @@ import torch
 from torch.nn import functional
 
 from engine.compute import dp_sgd, noise, sgd, weights
-from engine.compute.context import Crew, Desk
+from engine.compute.context import Desk
 from engine.compute.sgd import Extra
+from engine.compute.threads import Crew
 from engine.records import Client, Local, Seat, World
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from engine.bench.t_tsvd import CONDITION, ill_conditioned, slice_by_slice
 from engine.compute import tensor_svd
-from engine.compute.context import Crew
 from engine.compute.tensor_svd import FLOOR, RANKS, roughness, soft, spectra, t_tsvd, thinned
+from engine.compute.threads import Crew
 from engine.errors import BadInput, RunFailed
 from engine.seeds import Seeds
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.compute import weights
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.errors import BadInput
 from engine.events import Kept, Measured
 from engine.leakage import probe

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.errors import LeakLensError, RunFailed
 from engine.events import Event, Pictured
 from engine.leakage import processes

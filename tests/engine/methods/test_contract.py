@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 import torch
 
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.events import Finished, Kept, Measured, Spent, decode, encode
 from engine.leakage import probe
 from engine.methods import METHODS, Method

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.errors import Damaged
 from engine.events import Kept
 from engine.records import Exposure, Local, Protocol

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.attacks import ATTACKS, Attack, Prior
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.leakage.probe import expose, victim
 from engine.records import Exposure, Guess, View
 from engine.seeds import Seeds

@@ -6,7 +6,7 @@ import torch
 
 from engine.attacks.pictures.analytic import by_bias, by_direction
 from engine.attacks.pictures.problem import Riddle, in_order
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.leakage.probe import probe, victim
 from engine.specs.run import RunSpec
 from engine.training.plan import stage

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.attacks.pictures.problem import Riddle, moments, roughness
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.leakage.probe import probe, victim
 from engine.records import Exposure
 from engine.specs.run import RunSpec

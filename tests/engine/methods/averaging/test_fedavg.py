@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.compute import sgd, weights
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.methods import METHODS, Method
 from engine.records import VIEWS, Clear, Seat, Upload
 from engine.training.plan import Stage, stage

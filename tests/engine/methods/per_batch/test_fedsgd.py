@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from engine.compute import weights
-from engine.compute.context import Crew, Desk
+from engine.compute.context import Desk
+from engine.compute.threads import Crew
 from engine.methods.per_batch.fedsgd import FedSGD
 from engine.records import Local, Seat, World
 from engine.seeds import Seeds

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.compute import weights
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.events import Kept, Measured, Warned
 from engine.methods.personal.centaur import Centaur
 from engine.methods.personal.ppsgd import PPSGD

@@ -10,7 +10,7 @@ import torch
 from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 
 from engine.compute import weights
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.leakage import probe
 from engine.methods import METHODS
 from engine.methods.record_level.dp_fedavg import DPFedAvg

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from engine.compute.context import Crew
 from engine.compute.tensor_svd import soft, t_tsvd
+from engine.compute.threads import Crew
 from engine.events import BEFORE_SMOOTHING as BEFORE
 from engine.events import Kept, Measured, Warned
 from engine.leakage import probe

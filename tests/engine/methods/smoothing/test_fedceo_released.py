@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.events import Smoothed, Started
 from engine.methods import METHODS
 from engine.methods.smoothing.fedceo_released import FedCEOReleased

@@ -13,9 +13,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.compute.context import Crew, Judge, Said
+from engine.compute.context import Judge, Said
 from engine.compute.sgd import scores
 from engine.compute.tensor_svd import FLOOR, soft, spectra, t_tsvd, thinned
+from engine.compute.threads import Crew
 from engine.events import ByClass, Event, Kept, Smoothed, decode, encode
 from engine.methods.smoothing import base
 from engine.methods.smoothing.base import told_of_slices

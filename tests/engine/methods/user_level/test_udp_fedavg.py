@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.compute import weights
-from engine.compute.context import Crew
+from engine.compute.threads import Crew
 from engine.methods.user_level.udp_fedavg import UDPFedAvg
 from engine.records import VIEWS, Gaussian, Release, Seat, Upload
 from engine.specs.run import RunSpec
