@@ -107,25 +107,25 @@ def _no_address(host: str) -> BadInput:
 
 
 def start(asked: argparse.Namespace) -> int:
-    from app import classroom
+    from app.session import limits as class_limits
     from engine.jobs.home import Home
 
     home = Home.find()
     os.environ["LEAKLENS_HOME"] = str(home.path)
     os.chdir(ROOT)  # there lie the settings of the server
     if not ipaddress.ip_address(asked.address.partition("%")[0]).is_loopback:
-        os.environ[classroom.CLASS] = "1"
-    limits = classroom.caps()
+        os.environ[class_limits.CLASS] = "1"
+    limits = class_limits.caps()
     if limits.gigabytes:
         os.environ.setdefault("LEAKLENS_QUOTA_GB", f"{limits.gigabytes:g}")
-    mark = {"leaklens": hashlib.sha256(str(home.path).encode()).hexdigest()[:12], "class": classroom.class_mode()}
+    mark = {"leaklens": hashlib.sha256(str(home.path).encode()).hexdigest()[:12], "class": class_limits.class_mode()}
     listening, port = _listen(asked, mark)
     url = _url(_far(asked), port)
     if listening is None:
         _say(asked, port, f"LeakLens already runs at {url}")
         return 0
-    if classroom.class_mode():
-        print(WARNING.format(told=classroom.told(limits), home=home.path))
+    if class_limits.class_mode():
+        print(WARNING.format(told=class_limits.told(limits), home=home.path))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end, as by Ctrl-C
     from app import server
 

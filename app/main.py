@@ -9,17 +9,10 @@ sys.path[:0] = [] if (root := str(Path(__file__).resolve().parent.parent)) in sy
 
 import streamlit as st  # noqa: E402  (after the root is on the path)
 
-from app import theme, words  # noqa: E402
+from app import theme  # noqa: E402
+from app.session.screens import navigation  # noqa: E402
+from app.texts import words  # noqa: E402
 
 st.set_page_config(page_title=words.PRODUCT, layout="wide", initial_sidebar_state="collapsed")
 st.html(theme.CSS)
-st.navigation(
-    [
-        st.Page("screens/leak.py", title=words.LEAK, default=True),
-        st.Page("screens/lab.py", title=words.LAB),
-        st.Page("screens/tradeoff.py", title=words.TRADEOFF),
-        st.Page("screens/runs.py", title=words.RUNS),
-        st.Page("screens/machine.py", title=words.MACHINE),
-    ],
-    position="top",
-).run()
+st.navigation(navigation(), position="top").run()

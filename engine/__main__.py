@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _page(store: Any, run: str) -> str:
     """The dashboard makes the page that `export` writes; the rest of the engine knows no page."""
-    from app.page import page
+    from app.export import page
 
     return page(store, run)
 

@@ -273,7 +273,7 @@ BREACHES = [
     (nobody_prints, "engine/training/loop.py", "print(1)"),
     (nobody_prints, "engine/environment.py", "print('hello')"),
     (few_write_files, "engine/training/loop.py", "open('a', 'w')"),
-    (few_write_files, "app/state.py", "path.open(mode='ab')"),
+    (few_write_files, "app/session/session.py", "path.open(mode='ab')"),
     (few_write_files, "engine/datasets/a.py", "gzip.open(path, 'xb')"),
     (few_write_files, "engine/specs/run.py", "path.write_text('a')"),
     (few_write_files, "engine/attacks/a.py", "np.savez(file, a=a)"),

@@ -11,13 +11,15 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import state, tradeoff
-from app.tradeoff import Tradeoff
+from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff.settings import Tradeoff
+from app.session import session
 from engine.environment import ROOT
 from engine.errors import LeakLensError
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
 from tests.app.asker import Asker
+from tests.app.reading import open_screen
 
 MAIN = ROOT / "app" / "main.py"
 PATIENCE_S = 60  # for one pass over a page, on a busy machine
@@ -29,7 +31,7 @@ Screen = Callable[..., AppTest]
 def kitchen_of_its_own() -> Iterator[None]:
     """What visitors share is shared by nobody here: a kitchen made in a test is closed with its workers after it."""
     yield
-    state.kitchen.clear()  # closes it, too
+    session.kitchen.clear()  # closes it, too
     st.cache_data.clear()
 
 
@@ -43,14 +45,13 @@ def resting(monkeypatch: pytest.MonkeyPatch) -> None:
 def screen() -> Screen:
     """Open a screen once the shelves are loaded: `screen("runs")`; what is given by name lies in the session before."""
 
-    def screen(name: str, **session: object) -> AppTest:
+    def screen(name: str, **held: object) -> AppTest:
         with suppress(LeakLensError):  # the page itself says what is wrong with the home
-            assert state.kitchen().ready(PATIENCE_S)
+            assert session.kitchen().ready(PATIENCE_S)
         page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
-        for key, value in session.items():
+        for key, value in held.items():
             page.session_state[key] = value
-        page.switch_page(f"screens/{name}.py")
-        return page.run()
+        return open_screen(page, name).run()
 
     return screen
 
@@ -72,5 +73,7 @@ def ask(store: Store) -> Asker:
 @pytest.fixture
 def small() -> Tradeoff:
     """Two methods at two noises with two seeds, and a reference."""
-    run = {**tradeoff.usual().run, "rounds": 2, "clients": 20, "sampled": 4}
-    return replace(tradeoff.usual(), run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2)
+    run = {**tradeoff_settings.usual().run, "rounds": 2, "clients": 20, "sampled": 4}
+    return replace(
+        tradeoff_settings.usual(), run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2
+    )

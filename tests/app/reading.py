@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from app.session.screens import SCREENS
 
 
 def text(page: AppTest) -> str:
@@ -17,6 +20,12 @@ def lines(page: AppTest) -> dict[str, str]:
     articles = re.findall(r"<article.*?</article>", text(page), re.DOTALL)
     plain = [" ".join(re.sub("<[^>]*>", " ", one).split()) for one in articles]
     return {name[1]: one for one in plain if (name := re.search(r"\brun ([0-9a-f]{12})\b", one))}
+
+
+def open_screen(page: AppTest, name: str) -> AppTest:
+    """Choose the screen that the next run shows; the first one is at the root of the address."""
+    page._page_hash = calc_hash("" if name == SCREENS[0].name else name)
+    return page
 
 
 def press(page: AppTest, deed: str, run: str = "") -> AppTest:

@@ -21,8 +21,9 @@ from typing import Any
 import pytest
 
 from app import __main__ as start_app
-from app import classroom, server
+from app import server
 from app.__main__ import MARK, main
+from app.session import limits as class_limits
 from engine.environment import ROOT
 from engine.errors import BadInput, HomeUnwritable
 
@@ -81,7 +82,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
             calls.append({"place": listening.getsockname()[:2], "names": names, "marks": marks, "broken": broken})
             ready()
 
-    for name in (classroom.CLASS, "LEAKLENS_QUOTA_GB", "DISPLAY", "WAYLAND_DISPLAY"):
+    for name in (class_limits.CLASS, "LEAKLENS_QUOTA_GB", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)  # and again afterwards
     monkeypatch.setenv("LEAKLENS_HOME", os.environ["LEAKLENS_HOME"])
@@ -126,7 +127,7 @@ def test_it_says_where_it_is_and_keeps_to_this_machine(served: Served, capsys: p
     assert main(["--port", str(port)]) == 0
     assert capsys.readouterr().out.splitlines()[0] == f"LeakLens is ready: http://{HERE}:{port}   (stop with Ctrl-C)"
     assert served[0]["place"] == (HERE, port)
-    assert not classroom.class_mode()
+    assert not class_limits.class_mode()
 
 
 def test_open_to_others_it_warns_and_limits(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +135,7 @@ def test_open_to_others_it_warns_and_limits(served: Served, capsys: pytest.Captu
     told = capsys.readouterr().out
     for words in ("There is no password", "4 runs at once", "stay on this machine, in ", "stop with Ctrl-C"):
         assert words in told
-    assert classroom.class_mode()
+    assert class_limits.class_mode()
     assert os.environ["LEAKLENS_QUOTA_GB"] == "10"
     assert served[0]["marks"][MARK]["class"] is True
 
@@ -148,7 +149,7 @@ def test_a_disk_quota_that_the_owner_chose_stays(served: Served, monkeypatch: py
 def test_a_mistake_in_the_class_file_is_told_at_the_start(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(classroom, "FILE", tmp_path / "class.toml")
+    monkeypatch.setattr(class_limits, "FILE", tmp_path / "class.toml")
     assert main(["--host", "0.0.0.0", "--port", str(free_ports())]) == 2
     assert "class.toml: cannot be read" in capsys.readouterr().err
     assert not served

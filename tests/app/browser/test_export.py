@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from app.page import page as made
+from app.export import page as made
 from engine.events import Finished, Pictured, Started
 from engine.jobs.store import Store
 from engine.specs.attack import AttackSpec
@@ -19,8 +19,8 @@ from engine.specs.run import RunSpec
 from tests.app.asker import Asker
 from tests.app.browser.conftest import PATIENCE_MS
 from tests.app.browser.test_axe import SIDES, findings
-from tests.app.exported import RUN, asked_run, attack_on
-from tests.app.leaking import judged, seen
+from tests.app.export.makers import RUN, asked_run, attack_on
+from tests.app.screens.leak.makers import judged, seen
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import BrowserContext, expect
 
-from app import words
+from app.texts import words
 from engine.events import Event, Measured, Spent
 from engine.results.report import report
 from engine.specs.run import RunSpec

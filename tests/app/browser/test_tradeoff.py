@@ -10,7 +10,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from app import words, words_tradeoff
+from app.texts import sweep as sweep_texts
+from app.texts import words
 from tests.app.browser.conftest import PATIENCE_MS
 from tests.app.browser.pages import REDRAWN, Lab
 from tests.app.browser.server import Server
@@ -62,15 +63,15 @@ def known(page: Page, least: int) -> None:
 
 def finished(page: Page) -> None:
     expect(page.get_by_text("12 runs, and all of them are known.")).to_be_visible(timeout=4 * PATIENCE_MS)
-    expect(page.get_by_text(words_tradeoff.CHOOSE)).to_be_visible()
+    expect(page.get_by_text(sweep_texts.CHOOSE)).to_be_visible()
 
 
 def test_a_newcomer_sees_a_finished_frontier(server: Server, page: Page) -> None:
     page.goto(server.address)
     page.get_by_role("link", name=words.TRADEOFF, exact=True).click()
-    expect(page.get_by_role("heading", name=words_tradeoff.PROMISE)).to_be_visible()
-    expect(chart(page, words_tradeoff.BY_NOISE)).to_be_visible()
-    expect(chart(page, words_tradeoff.BY_EPSILON)).to_be_visible()
+    expect(page.get_by_role("heading", name=sweep_texts.PROMISE)).to_be_visible()
+    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()
+    expect(chart(page, sweep_texts.BY_EPSILON)).to_be_visible()
     expect(button(page, "live")).to_be_visible()
 
 
@@ -78,7 +79,7 @@ def test_a_sweep_is_stopped_and_goes_on_after_the_page_was_loaded_anew(server: S
     visit(page, server, **LONG, seed=next(SEEDS))
     button(page, "run").click()
     known(page, 1)
-    expect(chart(page, words_tradeoff.BY_NOISE)).to_be_visible()
+    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()
     button(page, "cancel").click()
     expect(button(page, "go-on")).to_be_visible()
     page.reload()
@@ -101,7 +102,7 @@ def test_a_killed_server_loses_nothing(server: Server, page: Page) -> None:
     server.start()
     page.goto(link)
     settled(page)
-    expect(chart(page, words_tradeoff.BY_NOISE)).to_be_visible()
+    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()
     # what waited goes on by itself, what ran waits for a click
     expect(button(page, "go-on").or_(page.get_by_text("12 runs, and all"))).to_be_visible(timeout=4 * PATIENCE_MS)
     if button(page, "go-on").count():
@@ -130,8 +131,8 @@ def test_a_point_leads_to_its_runs_in_the_lab_and_back(server: Server, page: Pag
     assert len(runs) == 2
     with server.store() as store:
         assert {store.status(run) for run in runs} == {"finished"}
-    page.get_by_role("button", name=words_tradeoff.FROM_LAB, exact=True).click()
-    expect(page.get_by_role("heading", name=words_tradeoff.PROMISE)).to_be_visible()
+    page.get_by_role("button", name=sweep_texts.FROM_LAB, exact=True).click()
+    expect(page.get_by_role("heading", name=sweep_texts.PROMISE)).to_be_visible()
     settled(page)
     here, there = (parse_qs(urlsplit(one).query) for one in (page.url, link))
     assert all(here[name] == there[name] for name in ("methods", "noises", "rounds", "clients", "seed", "seeds"))
@@ -145,7 +146,7 @@ def test_a_bad_number_is_told_under_its_field_by_keyboard(server: Server, page: 
     expect(page.get_by_role("alert").filter(has_text="got loud")).to_be_visible()
     expect(field).to_have_value("0.5, loud")
     expect(page).to_have_url(re.compile(r"noises=0\.5%2C\+loud(&|$)"))
-    expect(chart(page, words_tradeoff.BY_NOISE)).to_be_visible()  # the last question that could be asked
+    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()  # the last question that could be asked
     field.fill("0.5, 1")
     field.press("Tab")
     expect(page.get_by_role("alert").filter(has_text="got loud")).to_be_hidden()

@@ -1,0 +1,1 @@
+"""Requesting runs, following them and showing them."""

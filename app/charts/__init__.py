@@ -1,0 +1,1 @@
+"""One chart per file: collect(events), draw(info) and the chart in words. No Streamlit."""

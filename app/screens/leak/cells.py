@@ -1,0 +1,186 @@
+"""What became of each cell of the grid: from the store, else from a stored example of the same attack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.screens.leak.settings import Asked
+from app.texts import attacks as attack_texts
+from app.texts.attacks import Fate
+from engine.events import Event, Failed, Judged, Pictured, Seen, Step
+
+MOVING = ("queued", "running")
+METRICS = ("psnr", "ssim", "lpips")
+
+
+@dataclass(frozen=True)
+class Told:
+    """Where one attack stands and everything it said."""
+
+    status: str  # of the store, or `stored`
+    events: tuple[Event, ...]
+    place: int | None = None  # in the queue
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One attack against one protection."""
+
+    column: str
+    attack: str
+    id: str
+    status: str = ""  # empty: nobody asked it yet
+    problem: str = ""  # why it cannot be asked, or why it failed
+    doing: str = ""  # before its first guess
+    seen: Seen | None = None
+    path: tuple[Pictured, ...] = ()  # the guesses of the restart that is shown
+    judged: Judged | None = None
+
+    @property
+    def moving(self) -> bool:
+        return self.status in MOVING
+
+    @property
+    def done(self) -> bool:
+        return self.judged is not None
+
+    @property
+    def share(self) -> float:
+        """How much of it is done."""
+        if self.status and not self.moving:
+            return 1.0
+        return self.path[-1].iteration / max(1, self.path[-1].of) if self.path else 0.0
+
+    @property
+    def many(self) -> int:
+        """Pictures in the upload."""
+        return len(self.seen.originals) if self.seen else 0
+
+    def psnr(self, picture: int) -> float | None:
+        """How near its last guess of one picture came."""
+        if self.judged is not None:
+            return self.number("psnr", picture)
+        found = moment(self.path[-1], picture) if self.path else None
+        return found[1] if found else None
+
+    def number(self, metric: str, picture: int) -> float | None:
+        """One measure of the end, once it is judged."""
+        return _of(self.judged.numbers.get(metric, ()), self.judged.places, picture) if self.judged else None
+
+    def trivial(self, picture: int, metric: str = "psnr") -> float | None:
+        """What the mean colour of the picture reaches."""
+        if self.judged is not None:
+            return _of(self.judged.trivial.get(metric, ()), self.judged.places, picture)
+        values = self.seen.trivial.get(metric, ()) if self.seen else ()
+        return finite(values[picture]) if picture < len(values) else None
+
+    def gain(self, picture: int) -> float | None:
+        """dB above the mean colour."""
+        mine, plain = self.psnr(picture), self.trivial(picture)
+        return None if mine is None or plain is None else mine - plain
+
+    @property
+    def best(self) -> tuple[float, float] | None:
+        """dB above the mean colour and PSNR of the picture that came out best: one that leaks is a leak."""
+        known = [
+            (gain, psnr)
+            for at in range(self.many)
+            if (gain := self.gain(at)) is not None and (psnr := self.psnr(at)) is not None
+        ]
+        return max(known, default=None)
+
+
+def moment(guess: Pictured, picture: int) -> tuple[str, float | None] | None:
+    """What a guess shows of one original, and how near that is; None where it is the nearest to none."""
+    if picture not in guess.places:
+        return None
+    at = guess.places.index(picture)
+    return guess.pictures[at], finite(guess.psnr[at])
+
+
+def _of(values: Sequence[float], places: Sequence[int], picture: int) -> float | None:
+    """The number of one original, where the numbers stand in the order of places."""
+    return finite(values[places.index(picture)]) if picture in places and values else None
+
+
+def finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def collect(asked: Asked, told: Told | None) -> Cell:
+    """A cell from what is known of its attack."""
+    if told is None:
+        return Cell(asked.column, asked.attack, asked.id, problem=asked.problem)
+    seen: Seen | None = None
+    judged: Judged | None = None
+    problem, doing = asked.problem, ""
+    paths: dict[int, list[Pictured]] = {}
+    for event in told.events:
+        if isinstance(event, Seen):
+            seen = event
+        elif isinstance(event, Pictured):
+            paths.setdefault(event.restart, []).append(event)
+        elif isinstance(event, Judged):
+            judged = event
+        elif isinstance(event, Step):
+            doing = event.what
+        elif isinstance(event, Failed):
+            problem = f"{event.reason}. {event.remedy}.".replace(". .", ".")
+    path = _shown(paths, judged)
+    return Cell(asked.column, asked.attack, asked.id, told.status, problem, "" if path else doing, seen, path, judged)
+
+
+def _shown(paths: Mapping[int, Sequence[Pictured]], judged: Judged | None) -> tuple[Pictured, ...]:
+    """The restart that the attack chose; while it still works, the one that explains most so far."""
+    if not paths:
+        return ()
+    if judged is not None and judged.restart in paths:
+        return tuple(paths[judged.restart])
+    best = min(paths, key=lambda restart: loss if (loss := paths[restart][-1].loss) is not None else math.inf)
+    return tuple(paths[best])
+
+
+# --- the whole grid ----------------------------------------------------------------------------------------
+
+
+def of_column(cells: Iterable[Cell], column: str) -> list[Cell]:
+    return [cell for cell in cells if cell.column == column]
+
+
+def best(cells: Sequence[Cell], picture: int) -> Cell | None:
+    """The adversary envelope: across attacks by measured PSNR, which no adversary could choose by."""
+    known = [(value, cell) for cell in cells if (value := cell.psnr(picture)) is not None]
+    return max(known, key=lambda pair: pair[0])[1] if known else None
+
+
+def working(cells: Sequence[Cell], control: str) -> tuple[str, ...]:
+    """Attacks that reach their aim where nothing is protected: only these say anything about protection."""
+    return tuple(
+        cell.attack
+        for cell in of_column(cells, control)
+        if cell.judged and cell.judged.state == "converged" and cell.best and cell.best[0] > attack_texts.BETTER
+    )
+
+
+def fate(cells: Sequence[Cell], column: str, title: str) -> Fate:
+    """What the attack that came nearest got from one protection, once all of them are done: a leak is a leak."""
+    mine = [cell for cell in of_column(cells, column) if not cell.problem or cell.done]
+    known = [found for cell in mine if (found := cell.best) is not None]
+    if not known or not all(cell.done for cell in mine):
+        return Fate(title, None)
+    gain, psnr = max(known)
+    return Fate(title, gain, psnr)
+
+
+def verdict(cells: Sequence[Cell], titles: Mapping[str, str], control: str) -> str:
+    """What happened, in a sentence or two; empty while nothing is known."""
+    first = fate(cells, control, titles[control])
+    others = [fate(cells, key, title) for key, title in titles.items() if key != control]
+    return attack_texts.verdict(first, len(working(cells, control)), others)
+
+
+def fractions(cells: Sequence[Cell]) -> float:
+    asked = [cell for cell in cells if cell.status]
+    return sum(cell.share for cell in asked) / len(asked) if asked else 0.0

@@ -1,0 +1,28 @@
+"""Under the grid of the Leak screen: three ways to look further, one at a time."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.screens.leak import blind_test, series
+from app.screens.leak import cliff as cliff_panel
+from app.screens.leak import ladder as ladder_panel
+from app.screens.leak import requests as leak_requests
+from app.session import session
+from app.texts import attack_series as series_texts
+from engine.errors import LeakLensError
+
+PANELS = {"cliff": cliff_panel.panel, "ladder": ladder_panel.panel, "test": blind_test.panel}
+
+
+def panels() -> None:
+    """Only the chosen one is laid out, so that the others cost nothing."""
+    chosen = str(session.recall("leak-panel", "cliff"))
+    st.segmented_control(
+        series_texts.MORE, list(PANELS), format_func=series_texts.PANELS.__getitem__, required=True,
+        **session.tie("leak-more", chosen, lambda name: session.remember("leak-panel", name)),
+    )  # fmt: skip
+    try:
+        PANELS[chosen](leak_requests.leak())
+    except LeakLensError as error:
+        series.problem(str(error))

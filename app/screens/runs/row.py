@@ -1,0 +1,144 @@
+"""One run of the list: its question, its facts under their headings, and the buttons for it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from app.screens.runs import requests as run_requests
+from app.screens.runs.listing import STOPPED, Result, Row
+from app.session import session
+from app.texts import attacks as attack_texts
+from app.texts import runs as run_texts
+from app.texts import words
+
+BUTTONS_PX = 260
+CSS = """
+<style>
+.ll-run { container-type: inline-size; }
+.ll-run > div { display: grid; gap: 0 1.2rem; align-items: start;
+  grid-template-columns: minmax(0, 1fr) 8.5rem 4.5rem 6.5rem 7rem 4.5rem; }
+.ll-run h3 { font-size: 1rem; font-weight: 600; line-height: 1.35; margin: 0; padding: 0; }
+.ll-run p { margin: 0; font-size: .87rem; color: var(--faint); }
+.ll-run dl { display: contents; }
+.ll-run dl > div { margin: 0; }
+.ll-run dd { margin: 0; font-variant-numeric: tabular-nums; line-height: 1.35; }
+.ll-run dd small { display: block; font-size: .87rem; color: var(--faint); }
+.ll-run dt, .ll-heads span { font-size: .85rem; font-weight: 400; color: var(--faint); }
+.ll-run dt { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.ll-bar { display: block; height: 3px; margin-top: .3rem; background: var(--hair); }
+.ll-bar span { display: block; height: 100%; background: currentColor; }
+@container (max-width: 54rem) {
+  .ll-run > div { grid-template-columns: repeat(5, minmax(0, 1fr)); gap: .2rem .8rem; }
+  .ll-run > div > :first-child { grid-column: 1 / -1; }
+  .ll-run dt { position: static; width: auto; height: auto; clip-path: none; }
+  .ll-heads > div { display: none; }
+}
+@media (max-width: 640px) {
+  .st-key-runs [class*="st-key-row-"] { flex-wrap: wrap; }
+  .st-key-runs [class*="st-key-row-"] > :first-child { min-width: 100%; }
+}
+@container (max-width: 32rem) { .ll-run > div { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
+.st-key-runs button em { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.ll-heads { margin-right: calc(260px + 1rem); }
+.st-key-runs [class*="st-key-row-"] button { min-height: 0; padding-top: 0; padding-bottom: 0; }
+.st-key-runs [class*="st-key-row-"] { border-top: 1px solid var(--hair); padding-top: .5rem; }
+</style>
+"""
+
+
+def heads(title: str) -> None:
+    """The title of a part of the list, and the headings of its columns where there is room for columns."""
+    st.html(f'<h2 class="ll-title" style="font-size:1.1rem">{html.escape(title)}</h2>')
+    spans = "".join(f"<span>{html.escape(head)}</span>" for head in run_texts.HEADS)
+    st.html(f'<div class="ll-run ll-heads" aria-hidden="true"><div>{spans}</div></div>')
+
+
+def draw(row: Row) -> None:
+    listed, result = row.listed, row.result
+    of = listed.spec.get("rounds")
+    word, far = run_texts.state(listed.status, listed.round, of, listed.place)
+    if row.attack and listed.status != "queued":
+        far = ""  # it has no rounds
+    bar = _bar(listed.round / of) if listed.status == "running" and of else ""
+    asked = f"asked {listed.attempt} times" if listed.attempt > 1 else ""
+    notes = [f"run {row.id}", row.unusual, attack_texts.outcome(result.psnr, result.ending), asked]
+    cells = {"state": _cell(word, far) + bar, **_numbers(result), **_facts(row)}
+    with st.container(horizontal=True, vertical_alignment="top", key=f"row-{row.id}"):
+        _text(row.sentence, notes, result.failure, cells)
+        with st.container(horizontal=True, vertical_alignment="center", width=BUTTONS_PX):
+            _buttons(row)
+
+
+def example(title: str, notes: Sequence[str], result: Result) -> None:
+    """A stored example, as a line of the list."""
+    state_of = {"state": _cell(words.STATES["stored"], "")}
+    _text(title, notes, "", {**state_of, **_numbers(result), "asked": "–", "disk": "–"})
+
+
+def _text(title: str, notes: Sequence[str], failure: str, cells: Mapping[str, str]) -> None:
+    heads = run_texts.HEADS[1:]
+    facts = "".join(f"<div><dt>{html.escape(head)}</dt><dd>{cells[head]}</dd></div>" for head in heads)
+    told = f"<p>{html.escape(failure)}</p>" if failure else ""
+    under = f"<p>{html.escape(' · '.join(filter(None, notes)))}</p>{told}"
+    st.html(
+        f'<article class="ll-run"><div><div><h3>{html.escape(title)}</h3>{under}</div><dl>{facts}</dl></div></article>',
+        width="stretch",
+    )
+
+
+def _cell(value: str, note: str) -> str:
+    return html.escape(value) + (f"<small>{html.escape(note)}</small>" if note else "")
+
+
+def _bar(share: float) -> str:
+    return f'<span class="ll-bar" aria-hidden="true"><span style="width:{100 * min(1.0, share):.0f}%"></span></span>'
+
+
+def _numbers(result: Result) -> dict[str, str]:
+    _, accuracy, epsilon, *_ = run_texts.HEADS[1:]
+    return {
+        accuracy: _cell(words.percent(result.accuracy), ""),
+        epsilon: _cell(*run_texts.epsilon(result.epsilon, result.unit, result.promised)),
+    }
+
+
+def _facts(row: Row) -> dict[str, str]:
+    when = datetime.fromtimestamp(row.listed.submitted, UTC).isoformat(timespec="seconds")
+    asked = f'<time datetime="{when}">{html.escape(run_texts.ago(row.listed.submitted))}</time>'
+    return {"asked": asked, "disk": html.escape(run_texts.size(row.listed.bytes))}
+
+
+# --- buttons ---------------------------------------------------------------------------------------------
+
+
+def _buttons(row: Row) -> None:
+    """The run's name stands in every label: seen by nobody, read aloud to who listens."""
+    readable = bool(row.listed.spec)
+    if readable and _button(run_texts.OPEN, row):
+        run_requests.open_in_leak(row) if row.attack else run_requests.open_in_lab(row)
+    if row.moving and row.mine:
+        _button(run_texts.CANCEL, row, on_click=run_requests.cancel, args=(row,))
+    if row.listed.status in STOPPED and row.mine and readable:
+        _button(run_texts.GO_ON, row, on_click=run_requests.go_on, args=(row,))
+    if readable and not row.attack:
+        _pin(row)
+    if row.deletable:
+        _button(run_texts.DELETE, row, on_click=run_requests.ask_to_delete, args=([row.id],))
+
+
+def _pin(row: Row) -> None:
+    pins = session.linked("pins")
+    if row.id in pins:
+        _button(run_texts.UNPIN, row, on_click=run_requests.unpin, args=(row.id,))
+        return
+    full = run_texts.PINS_FULL.format(many=len(pins)) if len(pins) >= session.PINS else None
+    _button(run_texts.PIN, row, on_click=run_requests.pin, args=(row.id,), help=full, disabled=bool(full))
+
+
+def _button(word: str, row: Row, **how: object) -> bool:
+    key = f"{word.lower().replace(' ', '-')}:{row.id}"
+    return bool(st.button(f"{word} *run {row.id}*", key=key, type="tertiary", **how))  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""One visitor and what all visitors share: settings, link, services, limits, messages."""

@@ -1,0 +1,43 @@
+"""The screens by name. A screen links to another one by its name alone, so no screen imports another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+import streamlit as st
+
+from app.texts import words
+
+
+@dataclass(frozen=True)
+class Screen:
+    """One entry of the navigation. The page is a file below `app/`: it is run, never imported."""
+
+    name: str  # its path in the address, apart from the first screen, which has none
+    title: str
+    page: str
+
+
+SCREENS = (
+    Screen("leak", words.LEAK, "screens/leak/page.py"),
+    Screen("lab", words.LAB, "screens/lab/page.py"),
+    Screen("tradeoff", words.TRADEOFF, "screens/tradeoff/page.py"),
+    Screen("runs", words.RUNS, "screens/runs/page.py"),
+    Screen("machine", words.MACHINE, "screens/machine/page.py"),
+)
+
+
+def navigation() -> list[st.Page]:
+    """The pages in the order of the menu. The first is the default page, at the root of the address."""
+    first = SCREENS[0].name
+    return [
+        st.Page(screen.page, title=screen.title, url_path=screen.name, default=screen.name == first)
+        for screen in SCREENS
+    ]
+
+
+def go_to(name: str, params: dict[str, str]) -> NoReturn:
+    """Open another screen with these settings in its address."""
+    page = next(screen.page for screen in SCREENS if screen.name == name)
+    st.switch_page(page, query_params=params)

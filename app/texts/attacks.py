@@ -1,0 +1,306 @@
+"""Every text of the Leak screen, and the sentences that say what an attack came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app.texts import words
+
+if TYPE_CHECKING:
+    from app.screens.leak.cells import Cell
+
+TITLE = "Leak"
+PROMISE = "Can a picture come back out of what its owner sent?"
+LEAD = (
+    "In federated learning a phone keeps its pictures and sends only what its model learnt. "
+    "Below, attackers try to rebuild one picture from that, with and without noise on it."
+)
+WHOSE, OWN, DELETE = "Whose picture?", "Your own picture", "Delete this picture"
+OWN_HELP = "It stays on this machine. Deleting it removes every attack on it as well."
+UPLOAD, CAMERA, CAMERA_ON, LABEL = "PNG or JPEG, up to 10 MB", "Take a picture", "Use the camera", "What does it show?"
+LABEL_HELP = "The label that its owner's phone would have given it: training needs one, and the upload depends on it."
+EYES, WHEN, EPOCHS, MANY = "Seen by", "In which round?", "Local steps", "Pictures in the upload"
+MODEL_DATA, GRID_OF = "Model and data", "Protections and attacks"
+MODEL, DATASET, ROUNDS = "Model", "Data set", "Rounds of the run"
+AGAINST, ATTACKS, RESTARTS, CHANCE = "Protections", "Attacks", "Restarts", "Chance of the attacker"
+ITERATIONS = "Iterations"
+AGAINST_HELP = "The column without protection is always there: without it, a failed attack would say nothing."
+RESTARTS_HELP = "How often each attack begins anew. It then picks its answer without knowing the picture."
+SHOW = "Show picture"
+ATTACK, CANCEL = "Attack", "Cancel"
+NOTHING = "Choose at least one attack that fits this model."
+VIEWS = {
+    "server": "the server: one upload",
+    "aggregate": "whoever sees only the sum of a round",
+    "client": "another participant",
+    "outsider": "an outsider",
+}
+ROUNDS_OF = {"first": "the first: an untrained model", "last": "the last: a trained model"}
+ORIGINAL, BEST, BEST_NOTE = "original", "best of all", "worst case, known only to us"
+NONE, RUN = "no protection", "the run"
+STATES = {"converged": "converged", "not converged": "did not converge", "diverged": "diverged"}
+LEAKS = "leaks"
+UNASKED, WAITING, FORMING, STOPPED = "not asked yet", "waiting", "forming", "stopped"
+NO_PROOF = "A failed attack is no proof of protection: a better one may come. Only ε is a promise."
+GONE_PICTURE = "There is no such picture here. Bring it again, or choose another."
+DELETED = "The picture and {many} on it are gone."
+STUCK = "{many} on it must stop first: delete the picture again in a moment."
+BUSY = ("another grid of yours is still under way", "Wait for it, or cancel it")
+KEYS = {
+    "play": "Play",
+    "pause": "Pause",
+    "step": "Next moment",
+    "scrub": "How far each attack has come",
+    "wipe": "Wipe between the original and what came back",
+    "wiped": "left: the original; right: {what}",
+    "choose": "Compare with the original",
+    "hint": "Choose a picture in the grid to lay it over the original.",
+}
+GRID = "What each attack got back, by protection"
+TRIVIAL, BY = "a grey square of its mean colour reaches {value}", "by {attack}"
+ORIGINAL_ALT = "The picture that its owner never sent"
+ITERATION, SHARE = "iteration {now:,} of {of:,}", "{share} % of each attack"
+TABLE = "Every number: lower PSNR and SSIM and higher LPIPS mean that less came back"
+CURVES = "How near each attack came, by iteration"
+COLUMNS = "What each protection promises"
+HOW, LIVE = "How each attack works", "Run it live"
+METRICS = "PSNR in dB / SSIM / LPIPS"
+UNPROMISED = "Nothing is promised in this view: there is no finite ε"
+
+
+WHOLE_RUN = "for the whole run, of which this is one upload"
+TABLE_CSS = """
+<style>
+.ll-numbers { overflow-x: auto; }
+.ll-numbers table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+.ll-numbers th, .ll-numbers td { text-align: left; vertical-align: top; padding: .25rem 1.1rem .25rem 0; border: 0;
+  border-bottom: 1px solid var(--hair); font-weight: 400; white-space: nowrap; }
+.ll-numbers thead th { color: var(--faint); white-space: normal; }
+.ll-numbers small { display: block; color: var(--faint); }
+</style>
+"""
+TITLES = {  # of the stored grid, which is shown before the shelves are loaded
+    "udp-fedavg": "UDP-FedAvg",
+    "analytic": "Read off the first layer",
+    "map": "Most probable picture",
+    "inverting-gradients": "Inverting Gradients",
+}
+GREY = "a grey square"
+NOISE = ", noise "  # between a method and its noise
+WHOLE = 8.0  # dB above the mean colour: from there on people recognise the picture
+BETTER = 3.0  # dB above the mean colour: from there on something came back
+
+
+def terms(unit: str, view: str, delta: float) -> str:
+    per = "client" if unit == "user" else "picture"
+    return f"ε above each column: per {per}, {words.SEEN_BY[view]}, δ = {words.tiny(delta)}, {WHOLE_RUN}."
+
+
+def decibel(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f} dB"
+
+
+def noise(value: float) -> str:
+    """A noise as people write it: 0.0001, not 1e-04."""
+    return f"{value:.10f}".rstrip("0").rstrip(".") if value else "0"
+
+
+def column(title: str, level: float | None) -> str:
+    return title if level is None else f"{title}{NOISE}{noise(level)}"
+
+
+def run(title: str, level: float | None, target: float | None) -> str:
+    """The column of a run that was asked elsewhere; with a target ε its noise is solved."""
+    return f"{RUN}: {column(title, level) if target is None else f'{title} at ε {target:g}'}"
+
+
+def head(title: str) -> tuple[str, str]:
+    """The title above a column, and in small print what does not tell it from its neighbours."""
+    name, found, level = title.partition(NOISE)
+    return (f"noise {level}", name) if found else (title, "")
+
+
+def loudness(ratio: float | None) -> str:
+    """Noise over signal of one upload, in words."""
+    if ratio is None:
+        return ""
+    return "no noise" if ratio == 0 else f"noise / signal {ratio:.2g}"
+
+
+def epsilon(value: float | None, promised: bool) -> str:
+    if not promised:
+        return "no ε"
+    if value is None or value < 1e6:
+        return f"ε {words.epsilon(value)}"
+    mantissa, _, power = f"{value:.0e}".partition("e")
+    return f"ε {mantissa}·10{str(int(power)).translate(words.RAISED)}"
+
+
+# --- what happened -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of one protection."""
+
+    title: str
+    gain: float | None  # dB above the mean colour, of the attack that came nearest; None: not everything is known yet
+    psnr: float = 0.0
+
+    @property
+    def open(self) -> bool:
+        return self.gain is not None and self.gain > BETTER
+
+    @property
+    def whole(self) -> bool:
+        return self.gain is not None and self.gain > WHOLE
+
+
+def verdict(control: Fate, counted: int, others: Sequence[Fate]) -> str:
+    """The grid in a sentence or two. `counted`: attacks that reach their aim where nothing is protected."""
+    if control.gain is None:
+        return ""
+    if not counted or not control.open:
+        return "No attack succeeded even without protection, so this says nothing about protection."
+    what = "the picture" if control.whole else "something of the picture"
+    near = f"{decibel(control.psnr)}, where {GREY} reaches {decibel(control.psnr - control.gain)}"
+    first = f"With no protection {what} comes back: {near}."
+    known = [one for one in others if one.gain is not None]
+    whole, held = [one for one in known if one.whole], [one for one in known if not one.open]
+    part = [one for one in known if one.open and not one.whole]
+    came = f" {_with(whole, known)} it comes back, too." if whole else ""
+    came += f" {_with(part, known)} something of it does." if part else ""
+    who = "the attack that worked did not beat" if counted == 1 else f"none of the {counted} attacks that worked beat"
+    none = f" {_with(held, known)}, {who} {GREY} by more than {BETTER:g} dB." if held else ""
+    return f"{first}{came}{none}"
+
+
+def _with(some: Sequence[Fate], known: Sequence[Fate]) -> str:
+    return "With every protection here" if len(some) == len(known) > 3 else f"With {_listed(some)}"
+
+
+def _listed(fates: Sequence[Fate]) -> str:
+    """Titles as a list; what they begin with alike is said once."""
+    titles = [one.title.replace(NOISE, " at noise ") for one in fates]
+    shared = {title.partition(" at noise ")[0] for title in titles}
+    if len(titles) > 1 and len(shared) == 1 and all(" at noise " in title for title in titles):
+        titles = [titles[0], *(title.partition(" at noise ")[2] for title in titles[1:])]
+    return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
+
+
+def realistic(facts: Mapping[str, Any], view: str) -> str:
+    """What would have been seen, and how far that is from practice."""
+    many, steps, trained = int(facts["pictures"]), int(facts["steps"]), int(facts["trained"])
+    whose = "one picture" if many == 1 else f"{many} pictures"
+    what = f"{whose} alone in an upload, {steps} local step{'s' if steps > 1 else ''}"
+    model = (
+        f"a model trained for {trained} round{'s' if trained > 1 else ''}" if trained else "a model nobody trained yet"
+    )
+    other = {"server": "read by the server", "aggregate": "added to the uploads of the others"}.get(
+        view, f"seen only through the next model, by {'a participant' if view == 'client' else 'an outsider'}"
+    )
+    seen = "What would have been seen" if facts.get("probe") else "What was seen"
+    return f"{seen}: {what}, {model}, {other}. {_distance(many, steps, trained, view)}"
+
+
+def _distance(many: int, steps: int, trained: int, view: str) -> str:
+    easy = sum((many == 1, steps == 1, trained == 0, view == "server"))
+    if easy == 4:
+        return "That is the easiest case for an attacker: most real uploads hold more pictures and more steps."
+    if easy >= 2:
+        return "That is easier for an attacker than most real uploads."
+    return "That is close to what real uploads are like."
+
+
+def state(cell: Cell) -> str:
+    """Where an attack stands. One that did not converge has shown nothing about protection."""
+    if cell.judged is not None:
+        return STATES.get(cell.judged.state, cell.judged.state)
+    if cell.status == "running":
+        return f"{FORMING}, {100 * cell.share:.0f} %" if cell.path else cell.doing or FORMING
+    if cell.problem:
+        return "does not fit" if not cell.status else "failed"
+    return {"": UNASKED, "queued": WAITING, "failed": "failed"}.get(cell.status, STOPPED)
+
+
+def progress(done: int, of: int, left: float | None) -> str:
+    remaining = f" · {words.duration(left)} left" if left else ""
+    return f"{done} of {of} attacks done{remaining}"
+
+
+def attack(missing: int, of: int) -> str:
+    return ATTACK if missing == of else f"{ATTACK}: {missing} more"
+
+
+def left_out(title: str, reason: str) -> str:
+    """An attack that fits nowhere here, and why, as the engine says it."""
+    it = "it " if reason.partition(" ")[0] in ("is", "learns", "needs", "works") else ""
+    return f"{title} is left out: {it}{reason}"
+
+
+def noisy(key: str) -> str:
+    """A column before its method's title is known."""
+    name, _, level = key.partition(":")
+    return column(TITLES.get(name, name), float(level) if level else None)
+
+
+def count(many: int) -> str:
+    return "1 attack" if many == 1 else f"{many} attacks"
+
+
+# --- pictures for those who do not see them ----------------------------------------------------------------
+
+
+def alt(attack: str, column: str, psnr: float | None, state: str) -> str:
+    near = "" if psnr is None else f", {decibel(psnr)}"
+    return f"Attack {attack} against {column}: {state}{near}"
+
+
+def hover(numbers: Mapping[str, float], reason: str) -> str:
+    told = [f"SSIM {numbers['ssim']:.2f}"] if "ssim" in numbers else []
+    told += [f"LPIPS {numbers['lpips']:.2f}"] if "lpips" in numbers else []
+    return ". ".join(filter(None, [", ".join(told), reason[:1].upper() + reason[1:]]))
+
+
+def thumb(title: str, name: str, chosen: bool) -> str:
+    kind, _, place = name.partition("-")
+    which = "your own picture" if kind == "own" else f"{kind} picture {place}"
+    return f"{title}, {which}{', chosen' if chosen else ''}"
+
+
+def not_pictures(title: str, other: str) -> str:
+    return f"Only pictures are attacked here, and {title} is about text: {other} is used."
+
+
+def row_of_runs(spec: Mapping[str, Any], attack: str, method: str) -> str:
+    """One attack as the list of runs names it."""
+    pictures = spec.get("pictures") or ()
+    whose = _pictures(pictures)
+    run = spec.get("run")
+    part = run.get("method") if isinstance(run, Mapping) else None
+    level = part.get("noise") if isinstance(part, Mapping) else None
+    when = {"first": "first round", "last": "last round"}.get(str(spec.get("round")), f"round {spec.get('round')}")
+    against = f"{method or 'a method'}{f' noise {noise(level)}' if level is not None else ''}"
+    return f"{attack or 'An attack'} on {whose}, {against}, {when}"
+
+
+def beside(spec: Mapping[str, Any], model: str, dataset: str) -> str:
+    """What else tells one attack in the list from another."""
+    restarts = spec.get("restarts", 1)
+    more = f"{restarts} restarts" if restarts != 1 else ""
+    return ", ".join(filter(None, [f"{model} on {dataset}", words.SEEN_BY.get(str(spec.get("view")), ""), more]))
+
+
+def outcome(psnr: float | None, state: str) -> str:
+    """What an attack of the list came to."""
+    return "" if psnr is None else f"came to {decibel(psnr)}, {STATES.get(state, state)}"
+
+
+def _pictures(names: Sequence[str]) -> str:
+    if not names:
+        return "a recorded upload"
+    kind, _, place = str(names[0]).partition("-")
+    first = "a picture of your own" if kind == "own" else f"{kind} picture {place}"
+    return first if len(names) == 1 else f"{first} and {len(names) - 1} more"

@@ -1,0 +1,143 @@
+"""Every text of the Runs screen, and how it says a question, a time, a size and a state."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from app.texts import words
+
+NOTHING_YET = "There are no runs to show yet. These examples ship with LeakLens. Start your own in the Lab."
+UNREADABLE = "A question that can no longer be read"
+NO_MATCH = "No run matches. Choose other states or other words."
+MOVING, ENDED, EXAMPLES = "Running and waiting", "Ended", "Stored examples"
+FIND, FIND_HELP = "Find", "words of the question, or a run's name"
+STATE = "State"
+HEADS = ("question", "state", "accuracy", "ε, outsider", "asked", "disk")
+OPEN, CANCEL, GO_ON, PIN, UNPIN, DELETE = "Open", "Cancel", "Go on", "Pin", "Unpin", "Delete"
+PINS_FULL = "{many} runs are pinned, and more would be hard to tell apart: unpin one first"
+DELETE_ALL = "Delete these {many}…"
+MORE_WAIT = "and {many} more"
+NAMED, AND_MORE = 5, "and {many} more"
+SURE, SURE_ALL = "Delete this run?", "Delete {many} runs?"
+FREES = "This frees {size}. Curves, checkpoints and pictures are gone for good; whoever asks again begins anew."
+YES, NO = "Delete for good", "Keep"
+DELETED = "Deleted {many}; {size} are free again."
+WATCHED = "Somebody else watches run {run} too: it goes on", "Cancel it when nobody else does"
+NOT_YOURS = "Run {run} was asked by another visitor", "Only that visitor may {deed} it"
+STUCK = "Nothing moves at the moment: {why}"
+AGAIN = "Try again"
+SETTLED = (
+    "dataset",
+    "model",
+    "method",
+    "method.noise",
+    "partition",
+    "rounds",
+    "clients",
+    "sampled",
+    "seed",
+    "target-epsilon",
+    "view",
+)  # fmt: skip  (they stand in the sentence)
+
+Title = Callable[[str, str], str]
+
+
+def question(spec: Mapping[str, Any], title: Title) -> str:
+    """One sentence that tells this question from most others."""
+    if not spec:
+        return UNREADABLE
+    name = {part: title(part, _name(spec.get(part))) for part in ("method", "model", "dataset", "partition")}
+    learns = f"{name['method'] or 'A method'}{_protection(spec)} trains {name['model'] or 'a model'}"
+    dealt = f" ({', '.join(filter(None, [name['partition'], *_own(spec.get('partition'))]))})"
+    cohort = f", {spec['sampled']} a round" if "sampled" in spec else ""
+    clients = f"{spec['clients']:,} clients{dealt if name['partition'] else ''}{cohort}" if "clients" in spec else ""
+    rounds = f"{spec['rounds']} rounds" if "rounds" in spec else ""
+    where = f" on {name['dataset']}" if name["dataset"] else ""
+    seed = f"seed {spec['seed']}" if spec.get("seed") else ""
+    size = ", ".join(filter(None, [clients, rounds, seed]))
+    return f"{learns}{where}{': ' if size else ''}{size}"
+
+
+def _name(part: Any) -> str:
+    return str(part.get("name", "") if isinstance(part, Mapping) else part or "")
+
+
+def _own(part: Any) -> list[str]:
+    if not isinstance(part, Mapping):
+        return []
+    return [f"{name.replace('-', ' ')} {plain(value)}" for name, value in part.items() if name != "name"]
+
+
+def _protection(spec: Mapping[str, Any]) -> str:
+    if (target := spec.get("target-epsilon")) is not None:
+        return f" at ε {plain(target)} ({words.SEEN_BY.get(spec.get('view') or '', 'seen by an outsider')})"
+    method = spec.get("method")
+    noise = method.get("noise") if isinstance(method, Mapping) else None
+    if noise is None:
+        return ""
+    return f" with noise {plain(noise)}" if noise else " without noise"
+
+
+def plain(value: Any) -> str:
+    """A setting as people write it."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    return f"{value:g}" if isinstance(value, float) else str(value if isinstance(value, str) else json.dumps(value))
+
+
+def state(status: str, round: int, of: int | None, place: int | None) -> tuple[str, str]:
+    """The word, and how far it came."""
+    if status == "queued":
+        return words.STATES[status], f"place {place} in the queue" if place else ""
+    far = f"round {round} of {of}" if of else f"round {round}"
+    return words.STATES[status], far if round else ("preparing" if status == "running" else "not begun")
+
+
+def epsilon(value: float | None, unit: str, told: bool) -> tuple[str, str]:
+    """The number an outsider's view costs so far, and whom it protects."""
+    if not told:
+        return "–", ""
+    if value is None:
+        return "∞", "nothing promised"
+    return words.epsilon(value), words.PER[unit]
+
+
+def ago(then: float, now: float | None = None) -> str:
+    """When something was, in words that need no calendar where they can."""
+    passed = max(0.0, (time.time() if now is None else now) - then)
+    steps = (
+        (45, "just now"),
+        (90, "a minute ago"),
+        (45 * 60, f"{passed / 60:.0f} minutes ago"),
+        (90 * 60, "an hour ago"),
+        (22 * 3600, f"{passed / 3600:.0f} hours ago"),
+        (36 * 3600, "yesterday"),
+        (26 * 86400, f"{passed / 86400:.0f} days ago"),
+    )
+    date = time.localtime(then)
+    return next((said for most, said in steps if passed < most), f"{date.tm_mday} {time.strftime('%b %Y', date)}")
+
+
+def size(count: float) -> str:
+    """Bytes, with the unit in which they are a small number."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= 0.9995 * scale:
+            return f"{float(f'{count / scale:.3g}'):g} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def runs(many: int) -> str:
+    return "1 run" if many == 1 else f"{many:,} runs"
+
+
+def tally(counts: Mapping[str, int], used: float, limit: float) -> str:
+    """Everything in the store, in one sentence or two."""
+    each = ", ".join(f"{counts[status]:,} {word}" for status, word in words.STATES.items() if counts.get(status))
+    many = sum(counts.values())
+    held = f"The home holds {size(used)} of the {size(limit)} allowed"
+    tight = ": delete some runs, or raise LEAKLENS_QUOTA_GB." if used > 0.9 * limit else "."
+    return f"{runs(many)}: {each}. {held}{tight}" if many else f"{held}{tight}"

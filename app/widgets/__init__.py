@@ -1,0 +1,1 @@
+"""Widgets that several screens share: fields of a part, a chart, the numbers of a run."""

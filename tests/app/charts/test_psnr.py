@@ -1,0 +1,39 @@
+"""The curves of the attacks: every one of them there, the control in its own colour, the plain square beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from app import theme
+from app.charts import psnr
+from app.charts.psnr import Curve
+from app.texts import attacks as attack_texts
+
+CURVES = [
+    Curve("Map", "no protection", 0, 0, (0, 10, 20), (14.0, 20.0, 31.0)),
+    Curve("Map", "noise 1", 0, 1, (0, 10, 20), (14.0, 13.0, 12.5)),
+    Curve("At once", "no protection", 1, 0, (1,), (60.0,)),
+]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_attack_is_drawn(dark: bool) -> None:
+    drawn = psnr.draw(CURVES, 13.5, dark)
+    lines = [one for one in drawn.data if one.x[0] is not None]
+    assert [tuple(one.y) for one in lines] == [one.psnr for one in CURVES]
+    assert lines[0].line.color == theme.LEAKING["dark" if dark else "light"] != lines[1].line.color
+    assert lines[0].line.dash == lines[1].line.dash != lines[2].line.dash and lines[2].mode == "markers"
+    assert drawn.layout.shapes[0].y0 == 13.5
+    assert [one.name for one in drawn.data if one.showlegend is None] == ["no protection", "noise 1", "Map", "At once"]
+
+
+def test_protections_never_look_like_the_control() -> None:
+    for dark in (False, True):
+        shades = [psnr.colour(place, dark) for place in range(8)]
+        assert len(set(shades)) == len(shades)
+
+
+def test_the_chart_in_words() -> None:
+    told = psnr.tell(CURVES, 13.5)
+    assert "Map against no protection ends at 31.0 dB" in told and "At once against no protection" in told
+    assert f"{attack_texts.GREY.capitalize()} reaches 13.5 dB" in told and psnr.tell(CURVES, None).count("reaches") == 0

@@ -1,0 +1,298 @@
+"""The frontier as it is drawn and told: every number is that of the results, and no axis serves two units."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from app import theme
+from app.charts import tradeoff as panel
+from app.charts.tradeoff import Frontier
+from app.screens.tradeoff import cells as tradeoff_cells
+from app.screens.tradeoff.cells import Cell
+from app.screens.tradeoff.settings import Tradeoff
+from app.texts import sweep as sweep_texts
+from app.texts import words
+from engine.results.summary import Result
+from engine.specs.run import RunSpec
+from engine.specs.sweep import Point
+
+TITLES = {"udp-fedavg": "UDP-FedAvg", "fedceo": "FedCEO", "ppsgd": "PPSGD", "dp-fedavg": "DP", "fedavg": "FedAvg"}
+SPEC = RunSpec()
+
+
+def cell(
+    method: str, noise: float | None, seed: int, accuracy: float, epsilon: float | None = 2.0, **more: Any
+) -> Cell:
+    unit = {"fedavg": None, "dp-fedavg": "record"}.get(method, "user")
+    told = {"adjacency": "zero-out", "delta": 1e-5, "accountant": {"outsider": "prv"}, "why": {"outsider": "no reason"}}
+    own = more.pop("personal", None)
+    point = Point(method, noise, more.pop("step", 0.1), seed, SPEC)
+    return Cell(point, "finished", Result(point, accuracy, own, {"outsider": epsilon}, unit, **{**told, **more}))
+
+
+CELLS = (
+    cell("udp-fedavg", 1.0, 0, 0.70, 4.0), cell("udp-fedavg", 1.0, 1, 0.72, 5.0),
+    cell("udp-fedavg", 0.1, 0, 0.80, 90.0), cell("udp-fedavg", 0.1, 1, 0.81, 80.0),
+    cell("fedceo", 1.0, 0, 0.69, 38.0), cell("fedceo", 1.0, 1, 0.73, 38.0),
+    cell("fedceo", 0.1, 0, 0.60, None), cell("fedceo", 0.1, 1, 0.61, 400.0),
+    cell("fedavg", None, 0, 0.83, None), cell("fedavg", None, 1, 0.85, None),
+)  # fmt: skip
+
+
+def frontier(cells: tuple[Cell, ...] = CELLS, **asked: Any) -> Frontier:
+    (found,) = tradeoff_cells.frontiers(cells, TITLES, Tradeoff(**asked))
+    return found
+
+
+def lines(figure: Any) -> dict[str, Any]:
+    return {trace.name: trace for trace in figure.data if trace.name}
+
+
+def notes(figure: Any) -> list[str]:
+    return [one.text for one in figure.layout.annotations]
+
+
+# --- what is drawn -----------------------------------------------------------------------------------------
+
+
+def test_a_line_is_the_mean_over_seeds_and_its_band_reaches_from_worst_to_best() -> None:
+    figure = panel.by_noise(frontier(), (50, 90), False)
+    line = lines(figure)["UDP-FedAvg"]
+    assert list(line.x) == [0.1, 1.0] and list(line.y) == pytest.approx([80.5, 71.0])
+    assert line.line.color == theme.colour("udp-fedavg")
+    band = figure.data[0]
+    assert sorted(band.y) == pytest.approx([70.0, 72.0, 80.0, 81.0]) and band.fill == "toself"
+    assert figure.layout.xaxis.type == "log" and list(figure.layout.yaxis.range) == [50, 90]
+
+
+def test_the_private_end_is_on_the_left_in_both() -> None:
+    noise, price = (draw(frontier(), (50, 90), False) for draw in (panel.by_noise, panel.by_epsilon))
+    assert noise.layout.xaxis.range[0] > noise.layout.xaxis.range[1]  # much noise first
+    assert price.layout.xaxis.range[0] < price.layout.xaxis.range[1]  # a small ε first
+    for figure in (noise, price):
+        private = next(one for one in figure.layout.annotations if words.PRIVATE_END in one.text)
+        leaky = next(one for one in figure.layout.annotations if words.LEAKY_END in one.text)
+        assert (private.x, private.font.color) == (0, theme.PRIVATE["light"])
+        assert (leaky.x, leaky.font.color) == (1, theme.LEAKING["light"])
+
+
+def test_by_epsilon_stands_the_worst_seed_and_nothing_without_a_number() -> None:
+    found = frontier()
+    figure = panel.by_epsilon(found, (50, 90), False)
+    assert list(lines(figure)["UDP-FedAvg"].x) == [5.0, 90.0]
+    assert list(lines(figure)["FedCEO"].x) == [38.0]  # at noise 0.1 one seed has no finite ε
+    assert tradeoff_cells.absent(found) == ["FedCEO at noise 0.1: no ε seen by an outsider, because no reason."]
+    assert figure.layout.xaxis.title.text == "ε per client, seen by an outsider"
+    assert sweep_texts.VACUOUS in notes(figure) and sweep_texts.NOTHING in notes(figure)
+
+
+def test_where_every_epsilon_is_small_nothing_is_called_vacuous() -> None:
+    cells = tuple(cell("udp-fedavg", noise, 0, 0.5, 1 / noise) for noise in (1.0, 2.0))
+    assert not {sweep_texts.VACUOUS, sweep_texts.NOTHING} & set(
+        notes(panel.by_epsilon(frontier(cells), (0, 100), True))
+    )
+
+
+def test_without_protection_is_a_level_with_its_word() -> None:
+    figure = panel.by_noise(frontier(), (50, 90), True)
+    assert any("no protection, 84.0 %" in text for text in notes(figure))
+    assert "FedAvg" not in lines(figure)
+    level = next(shape for shape in figure.layout.shapes if shape.type == "line")
+    assert level.y0 == pytest.approx(84.0) and level.line.color == theme.LEAKING["dark"]
+
+
+def test_a_single_point_has_a_bar_and_no_noise_at_all_a_straight_axis() -> None:
+    cells = (cell("udp-fedavg", 0.0, 0, 0.6, None), cell("udp-fedavg", 0.0, 1, 0.7, None))
+    figure = panel.by_noise(frontier(cells), (50, 90), False)
+    assert list(figure.data[0].y) == pytest.approx([60.0, 70.0]) and figure.layout.xaxis.type == "linear"
+    assert not frontier(cells).finite
+    empty = panel.by_epsilon(frontier(cells), (50, 90), False)
+    assert not lines(empty)
+
+
+def test_a_point_tells_everything_about_itself() -> None:
+    line = lines(panel.by_epsilon(frontier(), (50, 90), False))["UDP-FedAvg"]
+    told = line.text[0].replace("<br>", " ")
+    for word in ("UDP-FedAvg, noise 1", "server step 0.1", "71.0 % (70.0 to 72.0 over 2 seeds)", "ε = 5", "per client",
+                 "seen by an outsider", "zero-out", "δ = 1e-5", "prv", "worst seed"):  # fmt: skip
+        assert word in told
+    assert list(line.customdata[0]) == ["udp-fedavg", 1.0]
+
+
+def test_two_units_are_two_pictures_of_the_same_heights() -> None:
+    cells = (*CELLS, cell("dp-fedavg", 1.0, 0, 0.35, 6.0))
+    users, records = tradeoff_cells.frontiers(cells, TITLES, Tradeoff())
+    assert (users.unit, records.unit) == ("user", "record")
+    assert [line.title for line in users.lines] == ["UDP-FedAvg", "FedCEO"]
+    assert [line.title for line in records.lines] == ["DP"] and records.plain == users.plain
+    assert panel.heights((users, records)) == (30.0, 90.0)
+    assert "per record" in panel.by_epsilon(records, (30, 90), False).layout.xaxis.title.text
+
+
+def test_whose_models_are_meant_is_said_of_every_line() -> None:
+    cells = (
+        cell("ppsgd", 1.0, 0, 0.5, personal=0.8, step=0.1), cell("ppsgd", 1.0, 0, 0.4, personal=0.9, step=1.0),
+        cell("udp-fedavg", 1.0, 0, 0.6),
+    )  # fmt: skip
+    assert [(line.title, line.spots[0].step) for line in frontier(cells).lines] == [("PPSGD", 0.1), ("UDP-FedAvg", 0.1)]
+    own = frontier(cells, whose="personal")
+    assert [line.title for line in own.lines] == ["PPSGD · own models", "UDP-FedAvg · shared model"]
+    drawn = lines(panel.by_noise(own, (0, 100), False))
+    assert list(drawn["PPSGD · own models"].y) == [90.0] and list(drawn["UDP-FedAvg · shared model"].y) == [60.0]
+
+
+def test_two_versions_of_a_method_have_its_colour_and_do_not_look_alike() -> None:
+    cells = list[Cell]()
+    for label in ("FedCEO ϑ=1", "FedCEO ϑ>1"):
+        for noise in (1.0, 2.0):
+            point = Point("fedceo", noise, 0.1, 0, SPEC, label)
+            cells.append(Cell(point, "finished", Result(point, 0.5, None, {"outsider": 2.0}, "user")))
+    first, second = lines(panel.by_noise(frontier(tuple(cells)), (0, 100), False)).values()
+    assert [first.name, second.name] == ["FedCEO ϑ=1", "FedCEO ϑ>1"] and first.line.color == second.line.color
+    assert first.line.dash != second.line.dash and first.marker.symbol != second.marker.symbol
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"), [(0.5, 20, [0.5, 1, 2, 5, 10, 20]), (0.02, 5000, [0.1, 1, 10, 100, 1000])]
+)
+def test_ticks_of_a_log_axis(low: float, high: float, ticks: list[float]) -> None:
+    assert panel.decades(low, high) == ticks
+    assert all(low <= one <= high for one in panel.decades(low, high))
+
+
+def test_an_epsilon_of_nothing_is_told_where_a_log_axis_cannot_show_it() -> None:
+    cells = (cell("udp-fedavg", 1.0, 0, 0.5, 0.0), cell("udp-fedavg", 2.0, 0, 0.5, 1.0))
+    told = tradeoff_cells.absent(frontier(cells))
+    assert [one.split(", ")[0] for one in told] == ["UDP-FedAvg at noise 1: ε = 0 seen by an outsider"]
+    assert all(math.isfinite(x) for x in lines(panel.by_epsilon(frontier(cells), (0, 100), False))["UDP-FedAvg"].x)
+
+
+# --- in words ----------------------------------------------------------------------------------------------
+
+
+def test_the_charts_in_words() -> None:
+    found = frontier()
+    assert "UDP-FedAvg: noise 0.1 80.5 %, noise 1 71.0 %" in panel.tell_noise(found)
+    assert "FedAvg: no noise 84.0 %" in panel.tell_noise(found)
+    told = panel.tell_epsilon(found)
+    assert "per client, seen by an outsider" in told and "UDP-FedAvg: ε 5 71.0 %, ε 90 80.5 %" in told
+    assert sweep_texts.NONE_SHOWN in panel.tell_epsilon(frontier(view_of_nobody()))
+
+
+def view_of_nobody() -> tuple[Cell, ...]:
+    return tuple(cell("udp-fedavg", noise, 0, 0.5, None) for noise in (1.0, 2.0))
+
+
+def verdict(cells: tuple[Cell, ...], **asked: Any) -> str:
+    found = frontier(cells, **asked)
+    plain = found.plain[0].spots[0] if found.plain else None
+    return sweep_texts.verdict({line.title: line.spots for line in found.lines}, plain, found.view, found.own)
+
+
+def test_the_two_best_are_compared_with_what_seeds_differ() -> None:
+    told = verdict(CELLS)
+    assert told.startswith(
+        "At noise 1, UDP-FedAvg reaches 71.0 %, FedCEO 71.0 %: the difference is not larger than that"
+    )
+    assert "Without protection it would be 84.0 %." in told
+    assert "ε 5 for UDP-FedAvg; ε 38 for FedCEO" in told and words.SEEN_BY["outsider"] in told
+    assert "Ahead by more than seeds differ: UDP-FedAvg at 1 of 2 noises." in told
+
+
+def test_a_clear_difference_is_called_one() -> None:
+    cells = tuple(
+        cell(method, 1.0, seed, base + 0.01 * seed)
+        for method, base in (("udp-fedavg", 0.5), ("fedceo", 0.6))
+        for seed in (0, 1)
+    )
+    assert "At noise 1, FedCEO reaches 60.5 %, UDP-FedAvg 50.5 %: the difference is larger" in verdict(cells)
+    assert "ε" not in verdict(cells)  # both buy the same
+
+
+def test_with_one_seed_nobody_can_tell() -> None:
+    cells = tuple(
+        cell(method, noise, 0, base) for method, base in (("udp-fedavg", 0.5), ("fedceo", 0.6)) for noise in (1.0, 2.0)
+    )
+    assert "with one seed nobody can tell" in verdict(cells) and "Ahead" not in verdict(cells)
+
+
+def test_one_method_alone_is_compared_with_nobody() -> None:
+    assert verdict((cell("udp-fedavg", 1.0, 0, 0.5),)) == ""
+
+
+def test_how_the_picture_is_to_be_read() -> None:
+    spots = frontier().spots
+    assert "worst to the best" in sweep_texts.bands(spots, False) and "test data" not in sweep_texts.bands(spots, False)
+    assert "made on test data, which no ε counts" in sweep_texts.bands(spots, True)
+    tried = (cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 1.0, 0, 0.5, step=1.0))
+    assert tradeoff_cells.several_steps(tried) and not tradeoff_cells.several_steps(CELLS)
+
+
+# --- while points arrive -----------------------------------------------------------------------------------
+
+
+def test_methods_are_compared_on_the_seeds_that_all_have() -> None:
+    cells = (
+        cell("udp-fedavg", 1.0, 0, 0.50), cell("udp-fedavg", 1.0, 1, 0.51), cell("udp-fedavg", 1.0, 2, 0.90),
+        cell("fedceo", 1.0, 0, 0.60), cell("fedceo", 1.0, 1, 0.61),
+        cell("fedavg", None, 0, 0.80, None), cell("fedavg", None, 2, 0.99, None),
+    )  # fmt: skip
+    told = verdict(cells)
+    assert told.startswith(
+        "At noise 1, on the 2 seeds that all have, FedCEO reaches 60.5 %, UDP-FedAvg 50.5 %: the difference is larger"
+    )
+    assert "Without protection it would be 80.0 %." in told
+    one = verdict((*cells[:3], cells[3]))
+    assert "on the one seed that all have, FedCEO reaches 60.0 %" in one and "with one seed nobody can tell" in one
+    assert verdict((cells[0], cells[4])) == ""  # no seed in common: nothing is compared
+
+
+# --- what the words stand on -------------------------------------------------------------------------------
+
+
+def test_each_method_has_the_terms_of_its_own() -> None:
+    rdp: dict[str, Any] = {"accountant": {"outsider": "rdp"}, "bound": {"outsider": "upper bound"}}
+    cells = (
+        cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 2.0, 0, 0.5), cell("ppsgd", 1.0, 0, 0.5, **rdp),
+        cell("fedceo", 1.0, 0, 0.5), cell("fedceo", 2.0, 0, 0.5, **rdp),
+    )  # fmt: skip
+    found = frontier(cells)
+    known = [(line.title, spot.results[0]) for line in found.lines for spot in line.spots]
+    same = "per client, seen by an outsider, zero-out, δ = 1e-5"
+    assert sweep_texts.all_terms(known, "outsider") == [
+        f"UDP-FedAvg, FedCEO at noise 1: ε {same}, prv, worst client.",
+        f"PPSGD, FedCEO at noise 2: ε {same}, rdp, worst client, upper bound.",
+    ]
+    assert sweep_texts.all_terms(known[:2], "outsider") == [f"ε {same}, prv, worst client."]
+
+
+def test_two_accountants_of_one_promise_are_said_in_one_sentence() -> None:
+    cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("ppsgd", 0.2, 0, 0.5, accountant={"outsider": "rdp"}))
+    known = [(line.title, spot.results[0]) for line in frontier(cells).lines for spot in line.spots]
+    [said] = sweep_texts.all_terms(known, "outsider")
+    assert said == "ε per client, seen by an outsider, zero-out, δ = 1e-5, prv or rdp, worst client."
+
+
+def test_charts_of_two_units_are_told_apart_by_ear() -> None:
+    cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("dp-fedavg", 1.0, 0, 0.5))
+    told = [panel.tell_noise(one) for one in tradeoff_cells.frontiers(cells, TITLES, Tradeoff())]
+    assert ["per client" in one for one in told] == [True, False]
+    assert ["per record" in one for one in told] == [False, True]
+
+
+def test_where_no_last_layer_is_shared_no_model_is_called_shared() -> None:
+    cells = (cell("ppsgd", 1.0, 0, 0.5, personal=0.7), cell("udp-fedavg", 1.0, 0, 0.5))
+    for whose, title in (("global", "PPSGD · heads averaged"), ("personal", "PPSGD · own models")):
+        (found,) = tradeoff_cells.frontiers(cells, TITLES, Tradeoff(whose=whose), ("ppsgd",))
+        assert found.lines[0].title == title
+    assert frontier(cells).lines[0].title == "PPSGD"
+
+
+def test_where_points_come_from_is_said_of_one_and_of_many() -> None:
+    assert sweep_texts.stored(1, "2026-01-02") == "1 of these runs comes from a stored example, run on 2026-01-02."
+    assert sweep_texts.stored(12, "2026-01-02").startswith("12 of these runs come from a stored example")
+    assert words.shared(1, "runs") == "Somebody else asked for 1 of these runs or watches it: it goes on."
+    assert words.shared(3, "runs") == "Somebody else asked for 3 of these runs or watches them: they go on."

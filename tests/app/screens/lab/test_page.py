@@ -1,0 +1,358 @@
+"""The Lab shows what the store holds, asks what the form says, and explains what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.session import limits as class_limits
+from app.session import run_settings, session
+from app.texts import words
+from engine.errors import HomeFull
+from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Warned
+from engine.examples.files import Example, example, examples
+from engine.jobs.process_id import Holder
+from engine.jobs.supervisor import Supervisor
+from engine.results.report import report
+from engine.specs.run import RunSpec
+from tests.app.conftest import MAIN, Screen
+from tests.app.reading import open_screen, text
+
+pytestmark = pytest.mark.usefixtures("resting")
+
+
+@pytest.fixture
+def first() -> Example:
+    return examples()[0]
+
+
+@pytest.fixture
+def lab(screen: Screen) -> AppTest:
+    """The Lab at a first visit, with its shelves loaded."""
+    assert session.kitchen().ready(60)
+    return screen("lab")
+
+
+def clicked(page: AppTest, key: str) -> AppTest:
+    page.button(key=key).click().run()
+    assert not page.exception
+    return page
+
+
+def tell(run: str, events: Sequence[Event]) -> None:
+    """What a worker would have told of a waiting run."""
+    lease = session.store().take(Holder.me(), 9, only={run})
+    assert lease and lease.run == run
+    session.store().append(lease, events)
+
+
+def spec_in(page: AppTest) -> RunSpec:
+    return run_settings.spec_of(page.session_state["settings"])
+
+
+# --- a first visit -----------------------------------------------------------------------------------------
+
+
+def test_a_first_visit_shows_a_finished_example(lab: AppTest, first: Example) -> None:
+    told, body = text(lab), report(first.events)
+    assert first.title in told and f"run on {first.made}" in told
+    assert words.percent(body["accuracy"]) in told
+    assert f"ε {words.epsilon(body['epsilon']['outsider'])}" in told
+    twin = example(first.twin)
+    assert twin and words.cost(body["accuracy"], report(twin.events)["accuracy"]) in told
+    assert len(lab.get("plotly_chart")) == 3
+    assert spec_in(lab).id == first.id
+    assert session.store().runs() == []
+
+
+def test_before_the_shelves_are_loaded_the_example_is_there(
+    screen: Screen, first: Example, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session.Kitchen, "ready", lambda kitchen, wait=0.0: wait > 0)
+    page = screen("lab")
+    assert words.GETTING_READY in text(page) and first.title in text(page)
+    assert len(page.get("plotly_chart")) == 3
+    assert page.button(key="live").disabled
+
+
+def test_every_example_opens_with_its_own_question(lab: AppTest) -> None:
+    for one in examples():
+        clicked(lab, f"example-{one.name}")
+        assert one.title in text(lab)
+        assert words.percent(report(one.events)["accuracy"]) in text(lab)
+        assert spec_in(lab).id == one.id
+
+
+# --- asking and watching -----------------------------------------------------------------------------------
+
+
+def test_run_asks_the_question_and_its_twin(lab: AppTest, first: Example) -> None:
+    clicked(lab, "run")
+    assert [(row.id, row.status) for row in reversed(session.store().runs())] == [
+        (first.id, "queued"),
+        (first.twin, "queued"),
+    ]
+    assert "waiting: place 1 in the queue" in lab.get("progress")[0].text
+    assert lab.button(key="cancel")
+
+
+def test_what_is_shown_is_what_the_store_holds(lab: AppTest, first: Example) -> None:
+    clicked(lab, "run")
+    half = [event for event in first.events if getattr(event, "round", 0) <= 15 and not event.ends]
+    tell(first.id, half)
+    lab.run()
+    body = report([event for _, event in session.store().events(first.id)])
+    assert words.percent(body["accuracy"]) in text(lab)
+    assert "round 15 of 30" in lab.get("progress")[0].text
+    store = session.store()
+    lease = store.take(Holder.me(), 9, only={first.twin})
+    assert lease
+    other = example(first.twin)
+    assert other
+    store.append(lease, other.events)
+    lab.run()
+    assert "So far, after round 15" in text(lab)
+
+
+def test_a_finished_run_shows_its_result_and_the_next_steps(lab: AppTest, first: Example) -> None:
+    clicked(lab, "run")
+    tell(first.id, first.events)
+    other = example(first.twin)
+    assert other
+    tell(first.twin, other.events)
+    lab.run()
+    told, body = text(lab), report(first.events)
+    assert words.percent(body["accuracy"]) in told and "A stored example" not in told
+    for view, value in body["epsilon"].items():
+        assert f"ε {words.epsilon(value)}</b> {words.SEEN_BY[view]}" in told
+    assert body["guarantee"]["reason"].split("'")[0][:40].lower() in told.lower()
+    for line in words.NOT_COVERED:
+        assert any(line in one.value for one in lab.markdown)
+    assert not lab.button(key="to-leak").disabled
+    clicked(lab, "step:Half the noise")
+    assert spec_in(lab).method.noise == first.spec["method"]["noise"] / 2  # type: ignore[attr-defined]
+    assert lab.session_state["ids"]["pins"] == (first.id,)
+    assert session.store().status(spec_in(lab).id) == "queued"
+
+
+def test_cancel_stops_the_run_and_its_twin(lab: AppTest, first: Example) -> None:
+    clicked(lab, "run")
+    clicked(lab, "cancel")
+    assert {row.status for row in session.store().runs()} == {"cancelled"}
+    assert "Cancelled after round 0" in text(lab)
+    clicked(lab, "go-on")
+    assert {row.status for row in session.store().runs()} == {"queued"}
+
+
+def test_what_others_watch_is_not_cancelled(lab: AppTest, first: Example) -> None:
+    clicked(lab, "run")
+    session.kitchen().watchers[first.id]["another tab"] = session.now()
+    clicked(lab, "cancel")
+    assert session.store().status(first.id) == "queued"
+    assert session.store().status(first.twin) == "cancelled"
+    assert words.shared(1, "runs") in text(lab)
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ((Failed("it broke", "Mend it"),), "it broke. Mend it."),
+        (
+            (Warned("it is slow", "Wait"), Round(1, 30, 3), Measured(1, "accuracy", 0.5), Cancelled(1)),
+            "it is slow. Wait.",
+        ),
+        ((Measured(1, "accuracy", 0.5), Cancelled(1)), "Cancelled after round 1"),
+    ],
+)
+def test_every_ending_is_told(lab: AppTest, first: Example, ending: Sequence[Event], said: str) -> None:
+    clicked(lab, "run")
+    tell(first.id, ending)
+    session.store().cancel(first.twin)
+    lab.run()
+    assert said in text(lab) and not lab.exception
+    assert lab.button(key="go-on")
+
+
+def test_several_seeds_become_a_band(lab: AppTest, first: Example) -> None:
+    lab.number_input(key="seeds").set_value(3).run()
+    clicked(lab, "run")
+    assert len(lab.session_state["ids"]["run"]) == 3
+    assert len(session.store().runs()) == 4
+    for run in lab.session_state["ids"]["run"]:
+        tell(run, (Round(1, 30, 3), Measured(1, "accuracy", 0.5), Finished(1, 0.1)))
+    lab.run()
+    figure = json.loads(lab.get("plotly_chart")[0].proto.spec)
+    assert "3 seeds, worst to best" in [trace.get("name") for trace in figure["data"]]
+
+
+def test_pinned_runs_are_told_by_their_differences(lab: AppTest, first: Example) -> None:
+    clicked(lab, "pin")
+    clicked(lab, "example-half-noise")
+    table = lab.dataframe[0].value
+    assert list(table["method.noise"]) == ["0.5", "1.0"]
+    assert list(table["accuracy"]) == [words.percent(report(one.events)["accuracy"]) for one in (examples()[2], first)]
+    assert "rounds" not in table
+    clicked(lab, f"unpin:{first.id}")
+    assert not lab.dataframe
+
+
+# --- the form ----------------------------------------------------------------------------------------------
+
+
+def test_every_move_of_the_form_is_answered_before_the_click(lab: AppTest) -> None:
+    def shown() -> str:
+        return text(lab)
+
+    before = shown()
+    lab.select_slider(key="w:method.noise:slider").set_value(0.1).run()
+    assert shown() != before and "no protection worth the name" in shown()
+    assert spec_in(lab).method.noise == 0.1  # type: ignore[attr-defined]
+    lab.segmented_control(key="w:protect").set_value("by ε").run()
+    assert spec_in(lab).target_epsilon == 8.0 and spec_in(lab).view == "outsider"
+    lab.segmented_control(key="w:protect").set_value("not at all").run()
+    assert spec_in(lab).target_epsilon is None and spec_in(lab).method.noise == 0  # type: ignore[attr-defined]
+    lab.selectbox(key="w:method").set_value("fedavg").run()
+    assert "Nothing is protected" in shown()
+    assert session.store().runs() == []
+    assert not lab.exception
+
+
+def test_a_value_out_of_range_is_refused_under_its_field(lab: AppTest) -> None:
+    lab.number_input(key="w:rounds").set_value(99_999_999).run()
+    assert "run: rounds: must be a whole number between 0 and" in text(lab)
+    assert not lab.exception
+    assert all(one.disabled for one in lab.button if one.label == "Run")
+    lab.number_input(key="w:rounds").set_value(3).run()
+    assert "must be a whole number" not in text(lab)
+    assert not lab.button(key="run").disabled
+
+
+def test_a_question_that_cannot_be_asked_is_refused_before_the_click(lab: AppTest) -> None:
+    lab.number_input(key="w:sampled").set_value(200).run()
+    assert "must be at most the 100 clients there are" in text(lab)
+    lab.number_input(key="w:clients").set_value(9_000).run()
+    assert not lab.exception
+
+
+def test_all_parameters_of_a_part_come_from_its_declaration(lab: AppTest) -> None:
+    for name in run_settings.names("method"):
+        lab.selectbox(key="w:method").set_value(name).run()
+        assert not lab.exception
+        for field in run_settings.own_fields("method", name):
+            if field != "noise":
+                assert lab.get_by_key(f"w:method.{field}")
+
+
+# --- links -------------------------------------------------------------------------------------------------
+
+
+def linked(params: dict[str, Any]) -> AppTest:
+    assert session.kitchen().ready(60)
+    page = AppTest.from_file(str(MAIN), default_timeout=60)
+    for name, value in params.items():
+        page.query_params[name] = value
+    return page.run()
+
+
+def test_a_link_brings_its_question_and_its_runs(lab: AppTest, first: Example) -> None:
+    clicked(lab, "example-half-noise")
+    shown = examples()[2]
+    params = {**run_settings.link(lab.session_state["settings"]), "run": shown.id, "pins": first.id}
+    page = linked(params)
+    assert not page.exception
+    assert spec_in(page).id == shown.id
+    assert words.percent(report(shown.events)["accuracy"]) in text(page)
+    assert page.dataframe
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"rounds": "abc"}, "rounds = abc cannot be meant"),
+        ({"method": "nonsense"}, "There is no method nonsense here"),
+        ({"format": "99"}, "made by a newer LeakLens"),
+        ({"run": "deadbeef0000"}, "names a run that is not on this machine"),
+        ({"run": "../../etc/passwd"}, "names a run that is not on this machine"),
+        ({"rounds": "99999999"}, "must be a whole number between 0 and"),
+        ({"seeds": "999999999999"}, "at most 5 seeds: this link wants 999999999999"),
+        ({"target-epsilon": "3"}, "view: is missing"),
+        ({"seed": "-1"}, "run: seed: must be a whole number between 0 and"),
+        ({"method.noise": "<script>alert(1)</script>"}, "cannot be meant"),
+    ],
+)
+def test_nonsense_in_a_link_is_a_sentence(params: dict[str, str], said: str) -> None:
+    page = linked(params)
+    assert not page.exception
+    assert said in text(page) and "<script>alert" not in text(page)
+    assert page.selectbox(key="w:method").value == "udp-fedavg"
+
+
+def test_a_visit_to_another_screen_loses_nothing(lab: AppTest, first: Example) -> None:
+    clicked(lab, "pin")
+    lab.number_input(key="w:rounds").set_value(25).run()
+    open_screen(lab, "machine").run()
+    open_screen(lab, "lab").run()
+    assert not lab.exception
+    assert spec_in(lab).rounds == 25
+    assert lab.session_state["ids"]["pins"] == (first.id,)
+    assert "rounds=25" in state_of_link(lab)
+
+
+def state_of_link(page: AppTest) -> str:
+    """The address that the page offers to share."""
+    return next(one.value for one in page.code if "rounds=" in one.value)
+
+
+def test_an_unusable_home_is_one_sentence(screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LEAKLENS_HOME", str(tmp_path / "file"))
+    page = screen("lab")
+    assert not page.exception
+    assert "LEAKLENS_HOME" in text(page) and page.button(key="try-again")
+
+
+def test_a_full_home_refuses_the_run_and_can_be_asked_again(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("LEAKLENS_QUOTA_GB", "1e-9")
+        clicked(lab, "run")
+        assert "Delete runs that are no longer needed" in text(lab)
+        assert session.store().runs() == []
+    clicked(lab, "run")
+    assert len(session.store().runs()) == 2
+    assert "Delete runs" not in text(lab)
+
+
+def test_trouble_of_the_engine_is_told_while_one_waits(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Supervisor, "trouble", property(lambda supervisor: HomeFull("no space is left", "Delete runs")))
+    clicked(lab, "run")
+    assert "no space is left. Delete runs" in lab.get("progress")[0].text
+
+
+def test_a_broken_installation_is_told_and_the_example_stays(
+    lab: AppTest, first: Example, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session.kitchen(), "trouble", ImportError("no torch"))
+    lab.run()
+    assert not lab.exception
+    assert "could not be loaded (no torch)" in text(lab) and words.percent(report(first.events)["accuracy"]) in text(
+        lab
+    )
+
+
+def test_a_class_has_limits_and_takes_what_was_asked_before(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_limits, "caps", lambda: class_limits.Caps(runs=2, rounds=50))
+    clicked(lab, "run")
+    lab.number_input(key="w:rounds").set_value(51).run()
+    clicked(lab, "run")
+    assert "rounds must be at most 50" in text(lab)
+    lab.number_input(key="w:rounds").set_value(20).run()
+    clicked(lab, "run")
+    assert "a visitor may have at most 2 runs" in text(lab)
+    lab.number_input(key="w:rounds").set_value(30).run()
+    clicked(lab, "run")
+    assert len(session.store().runs()) == 2 and "may have at most" not in text(lab)

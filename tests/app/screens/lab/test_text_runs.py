@@ -1,0 +1,99 @@
+"""Text on the pages: the Lab learns from it, and the Leak screen, which is about pictures, does not offer it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.screens.leak import settings as leak_settings
+from app.session import run_settings, session
+from app.texts import attacks as attack_texts
+from app.texts import words
+from engine.jobs.process_id import Holder
+from engine.specs.run import RunSpec
+from engine.training.loop import run
+from tests.app.conftest import MAIN, PATIENCE_S, Screen
+from tests.app.reading import open_screen, press, text
+
+pytestmark = pytest.mark.usefixtures("resting")
+
+SMALL = {
+    "dataset": {"name": "movie-reviews", "length": 12}, "model": {"name": "lstm", "words": 60, "width": 4, "hidden": 4},
+    "clients": 20, "sampled": 4, "rounds": 2, "epochs": 1, "batch": 100,
+}  # fmt: skip
+
+
+def visit(link: dict[str, str], page: str = "leak") -> AppTest:
+    assert session.kitchen().ready(PATIENCE_S)
+    found = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
+    for name, value in link.items():
+        found.query_params[name] = value
+    open_screen(found, page)
+    found.run()
+    assert not found.exception
+    return found
+
+
+def chosen(page: AppTest, part: str, name: str) -> AppTest:
+    page.selectbox(key=f"w:{part}").set_value(name).run()
+    assert not page.exception
+    return page
+
+
+def test_the_lab_says_which_model_reads_which_data(screen: Screen) -> None:
+    page = chosen(screen("lab"), "dataset", "movie-reviews")
+    assert "mlp: needs pictures, got sentences of 40 words" in text(page) and page.button(key="run").disabled
+    chosen(page, "model", "lstm")
+    assert "needs pictures" not in text(page) and not page.button(key="run").disabled
+    assert "training sentences of all clients" in text(page)  # under noise, which no ε covers
+    press(page, "run")
+    asked = {row.spec["dataset"]["name"] for row in session.store().runs()}
+    assert asked == {"movie-reviews"}
+
+
+def test_a_run_on_text_is_shown_and_not_offered_to_attackers(screen: Screen) -> None:
+    spec = RunSpec(**SMALL)
+    store = session.store()
+    store.submit(spec.id, spec.canonical(), {})
+    lease = store.take(Holder.me(), 9, only={spec.id})
+    assert lease
+    store.append(lease, [event for event in run(spec) if not getattr(event, "payload", None)])
+    store.release(lease)
+    page = visit({**run_settings.link(run_settings.flat(spec.canonical())), "run": spec.id}, "lab")
+    assert page.get("plotly_chart") and store.status(spec.id) == "finished"
+    button = page.button(key="to-leak")
+    assert button.disabled and button.help == words.SERVER_SEES_TEXT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("link", "told"),
+    [
+        ({"dataset": "movie-reviews", "model": "lstm"}, ["Movie reviews", "LSTM"]),
+        ({"dataset": "sentiment140", "model": "mlp"}, ["Sentiment140"]),
+        ({"dataset": "cifar10", "model": "lstm", "model.words": "50"}, ["LSTM"]),
+    ],
+)
+def test_a_link_about_text_is_asked_with_pictures_instead(link: dict[str, str], told: list[str]) -> None:
+    page = visit({"whose": "test-0", **link})
+    for title in told:
+        assert f"Only pictures are attacked here, and {title} is about text" in text(page)
+    asked: dict[str, Any] = dict(page.session_state["leak"].run)
+    assert (asked["dataset"], asked["model"]) == ("cifar10", "mlp")
+    assert asked == leak_settings.usual().run
+    assert attack_texts.PROMISE in text(page) and page.get("bidi_component")
+
+
+@pytest.mark.slow
+def test_the_leak_screen_offers_pictures_and_models_of_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LEAKLENS_DATA", "LEAKLENS_DOWNLOAD"):
+        monkeypatch.delenv(name, raising=False)
+    page = visit({})
+    titles = {part: page.selectbox(key=f"leak-{part}").options for part in ("dataset", "model")}
+    assert titles["dataset"] == ["CIFAR-10", "EMNIST", "Fashion-MNIST", "MNIST"]
+    assert "LSTM" not in titles["model"] and {"MLP", "AlexNet"} <= set(titles["model"])
+    page.selectbox(key="leak-dataset").select("emnist").run()  # which is not on this machine
+    assert not page.exception
+    assert "emnist: the full set is not on this machine" in text(page) and "LEAKLENS_DATA" in text(page)

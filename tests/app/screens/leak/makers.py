@@ -1,0 +1,61 @@
+"""What attacks tell, made up for tests: one guess after another, ending where a test wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamlit.testing.v1 import AppTest
+
+from app.screens.leak.settings import Leak
+from app.session import session
+from engine.events import Event, Finished, Judged, Pictured, Seen, Started
+from engine.jobs.process_id import Holder
+from tests.app.conftest import PATIENCE_S
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+GREY = 14.0
+FACTS = {"probe": True, "pictures": 1, "steps": 1, "trained": 0, "noise-to-signal": 0.25}
+
+
+def seen(many: int = 1) -> Seen:
+    facts = {**FACTS, "pictures": many}
+    return Seen("server", 1, 0, facts, (PIXEL,) * many, {"psnr": (GREY,) * many})
+
+
+def guess(iteration: int, psnr: Sequence[float], of: int = 20, restart: int = 0, loss: float = 1.0) -> Pictured:
+    return Pictured("map", iteration, of, restart, loss, (PIXEL,) * len(psnr), tuple(range(len(psnr))), tuple(psnr))
+
+
+def judged(psnr: Sequence[float], state: str = "converged", restart: int = 0) -> Judged:
+    many = len(psnr)
+    numbers = {"psnr": tuple(psnr), "ssim": (0.5,) * many, "lpips": (0.25,) * many}
+    trivial = {"psnr": (GREY,) * many, "ssim": (0.1,) * many, "lpips": (0.8,) * many}
+    reason = "" if state == "converged" else "it leaves 60% of the upload unexplained"
+    return Judged("map", state, reason, restart, tuple(range(many)), (3,) * many, numbers, trivial, {}, (), 0.0)
+
+
+def whole(run: str, psnr: Sequence[float], state: str = "converged") -> list[Event]:
+    """An attack from beginning to end."""
+    many = len(psnr)
+    return [
+        Started(run, {}, {}), seen(many), guess(0, [GREY] * many), guess(10, [GREY + 1] * many), guess(20, psnr),
+        judged(psnr, state), Finished(0, 1.5),
+    ]  # fmt: skip
+
+
+def visit(leak: Leak, panel: str = "cliff") -> AppTest:
+    """One of the panels below the grid, by itself."""
+    assert session.kitchen().ready(PATIENCE_S)
+    page = AppTest.from_string("from app.screens.leak import further\nfurther.panels()", default_timeout=PATIENCE_S)
+    page.session_state["leak"] = leak
+    page.session_state["leak-panel"] = panel
+    page.run()
+    assert not page.exception
+    return page
+
+
+def tell(run: str, told: Sequence[Event]) -> None:
+    """Into the store, as if a worker had said it."""
+    lease = session.store().take(Holder.me(), 99, only={run})
+    assert lease and lease.run == run
+    session.store().append(lease, told)

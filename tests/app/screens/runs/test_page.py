@@ -1,0 +1,214 @@
+"""The Runs screen says of every run what the store says of it, and what is wrong with the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit
+
+from app.screens.runs import listing as run_listing
+from app.texts import runs as run_texts
+from app.texts import words
+from engine.errors import Damaged, HomeFull
+from engine.events import Finished, Measured, Round, Spent
+from engine.jobs.store import Store
+from engine.results.report import report
+from tests.app.asker import ROUNDS, Asker
+from tests.app.conftest import Screen
+from tests.app.reading import lines, press, text
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
+
+
+# --- what it says ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", run_listing.STATUSES)
+def test_a_run_is_shown_as_the_store_has_it(store: Store, ask: Asker, screen: Screen, status: str) -> None:
+    run = ask(status, seed=3)
+    page = screen("runs")
+    assert not page.exception
+    line, body = lines(page)[run], report(event for _, event in store.events(run))
+    assert line.startswith(
+        "UDP-FedAvg with noise 1 trains MLP on Fashion-MNIST: 100 clients (IID), 10 a round, 4 rounds"
+    )
+    assert f"state {words.STATES[status]}" in line
+    if status == "queued":
+        assert "place 1 in the queue" in line and "accuracy –" in line and "ε, outsider –" in line
+    else:
+        assert f"round {store.run(run).round} of {ROUNDS}" in line
+        assert body["accuracy"] is not None and f"accuracy {words.percent(body['accuracy'])}" in line
+        assert f"ε, outsider {words.epsilon(body['epsilon']['outsider'])} per client" in line
+    assert "asked just now" in line and f"disk {run_texts.size(store.run(run).bytes)}" in line
+
+
+def test_the_newest_question_comes_first(store: Store, ask: Asker, screen: Screen) -> None:
+    asked = [ask("finished", seed) for seed in range(3)]
+    waiting = [ask("queued", seed) for seed in range(3, 6)]
+    shown = lines(screen("runs"))
+    assert list(shown) == [*reversed(waiting), *reversed(asked)]
+    assert [f"place {place} in the queue" in shown[run] for place, run in enumerate(waiting, 1)] == [True] * 3
+
+
+def test_everything_is_summed_up(store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEAKLENS_QUOTA_GB", "3")
+    for seed, status in enumerate(("finished", "finished", "failed", "queued")):
+        ask(status, seed)
+    page = screen("runs")
+    assert "4 runs: 1 waiting, 2 finished, 1 failed." in text(page)
+    assert f"The home holds {run_texts.size(store.used())} of the 3 GB allowed." in text(page)
+
+
+def test_why_a_run_failed_is_said_and_is_no_markup(ask: Asker, screen: Screen) -> None:
+    ask("failed")
+    shown = text(screen("runs"))
+    assert "the worker &lt;b&gt;stopped&lt;/b&gt;. Choose a smaller model." in shown and "<b>stopped" not in shown
+
+
+def test_what_is_not_as_usual_is_said(ask: Asker, screen: Screen) -> None:
+    run = ask(lr=0.25, model={"name": "mlp", "hidden": 32})
+    line = lines(screen("runs"))[run]
+    assert "lr 0.25" in line and "hidden 32" in line and "batch" not in line
+
+
+def test_a_run_that_promises_nothing_has_no_finite_epsilon(store: Store, ask: Asker, screen: Screen) -> None:
+    run = ask("running")
+    ask.tell(run, Spent(3, "outsider", None, "user", "zero-out", 1e-5, "", "", reason="no noise"))
+    assert "ε, outsider ∞ nothing promised" in lines(screen("runs"))[run]
+
+
+def test_without_runs_the_stored_examples_are_shown(screen: Screen) -> None:
+    page = screen("runs")
+    assert not page.exception and run_texts.NOTHING_YET in text(page) and not lines(page)
+
+
+# --- filter and pages --------------------------------------------------------------------------------------
+
+
+def test_a_filter_by_state_and_by_words(ask: Asker, screen: Screen) -> None:
+    failed, waiting, finished = ask("failed", 1), ask("queued", 2), ask("finished", 3)
+    page = screen("runs")
+    page.pills(key="runs-states").set_value(["failed", "queued"]).run()
+    assert set(lines(page)) == {failed, waiting}
+    page.pills(key="runs-states").set_value([]).run()
+    page.text_input(key="runs-find").set_value("SEED 3 udp").run()
+    assert set(lines(page)) == {finished}
+    page.text_input(key="runs-find").set_value(waiting[:7]).run()
+    assert set(lines(page)) == {waiting}
+    page.text_input(key="runs-find").set_value("nobody").run()
+    assert not lines(page) and run_texts.NO_MATCH in text(page)
+
+
+def test_many_runs_come_in_pages_and_are_read_once(ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [ask("finished", seed) for seed in range(60)][::-1]
+    page = screen("runs")
+    assert list(lines(page)) == asked[:25]
+    read: list[str] = []
+    bodies = Store.bodies
+
+    def counted(store: Store, run: str, after: int = 0) -> list[tuple[int, dict[str, Any]]]:
+        read.append(run)
+        return bodies(store, run, after)
+
+    monkeypatch.setattr(Store, "bodies", counted)
+    page.run()
+    assert read == []
+    page.pagination[0].set_value(3).run()
+    assert list(lines(page)) == asked[50:] == read
+
+
+def test_a_run_that_cannot_be_read_leaves_the_others(
+    ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = ask("finished", 1), ask("finished", 2)
+    bodies = Store.bodies
+
+    def broken(store: Store, run: str, after: int = 0) -> list[tuple[int, dict[str, Any]]]:
+        if run == bad:
+            raise Damaged("an event cannot be read", "Delete the run")
+        return bodies(store, run, after)
+
+    monkeypatch.setattr(Store, "bodies", broken)
+    shown = lines(screen("runs"))
+    assert "an event cannot be read. Delete the run." in shown[bad] and "accuracy 20.2 %" in shown[good]
+
+
+# --- live --------------------------------------------------------------------------------------------------
+
+
+def test_what_a_run_tells_meanwhile_is_shown(ask: Asker, screen: Screen) -> None:
+    run, other = ask("running"), ask("finished", 1)
+    page = screen("runs")
+    assert list(lines(page)) == [run, other] and run_texts.MOVING in text(page)
+    ask.tell(run, Round(3, ROUNDS, 10), Measured(3, "accuracy", 0.456))
+    assert "round 3 of 4" in lines(page.run())[run] and "accuracy 45.6 %" in lines(page)[run]
+    ask.tell(run, Finished(3, 1.0))
+    assert "state finished" in lines(page.run())[run] and run_texts.MOVING not in text(page)
+    assert list(lines(page)) == [other, run]
+
+
+def test_only_what_moves_is_polled(ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask("finished")
+    every: list[float | None] = []
+    fragment = streamlit.fragment
+
+    def noted(drawn: Callable[..., None], *, run_every: float | None = None) -> Callable[..., None]:
+        every.append(run_every)
+        return fragment(drawn, run_every=run_every)
+
+    monkeypatch.setattr(streamlit, "fragment", noted)
+    page = screen("runs")
+    every.clear()
+    page.run()
+    assert every == []
+    ask("queued", 1)
+    page.run()
+    assert len(every) == 1 and every[0]
+
+
+# --- trouble -----------------------------------------------------------------------------------------------
+
+
+def damage(home: Path) -> None:
+    home.mkdir()
+    (home / "leaklens.db").write_bytes(b"this is not a store" * 100)
+
+
+def occupy(home: Path) -> None:
+    home.write_text("a file", encoding="utf-8")
+
+
+@pytest.mark.parametrize(("harm", "remedy"), [(damage, "a new store is begun"), (occupy, "LEAKLENS_HOME")])
+def test_a_store_that_cannot_be_opened_is_one_sentence(
+    home: Path, screen: Screen, harm: Callable[[Path], None], remedy: str
+) -> None:
+    harm(home)
+    page = screen("runs")
+    assert not page.exception and not lines(page)
+    problem = text(page).partition('role="alert">')[2]
+    assert str(home) in problem and remedy in problem and "Traceback" not in problem
+    assert [one.key for one in page.button] == ["again"]
+
+
+@pytest.mark.parametrize(
+    "trouble", [HomeFull("home: no space is left", "Delete runs"), Damaged("home: cannot be read", "Move it")]
+)
+def test_a_store_that_breaks_later_is_one_sentence(
+    ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    def broken(*_: object) -> None:
+        raise trouble
+
+    run = ask("failed")
+    page = screen("runs")
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "submit", broken)
+        press(page, "go-on", run)
+        assert str(trouble) in text(page) and "state failed" in lines(page)[run]
+        patch.setattr(Store, "runs", broken)
+        assert not page.run().exception
+        assert str(trouble) in text(page) and not lines(page)
+    assert run in lines(press(page, "again"))

@@ -1,0 +1,175 @@
+"""The buttons of the Runs screen do what they say, each for its own run, and no more than a visitor may."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.screens.runs import listing as run_listing
+from app.session import limits as class_limits
+from app.session import run_settings, session
+from app.texts import runs as run_texts
+from engine.jobs.store import Store
+from engine.specs.run import RunSpec
+from tests.app.asker import ROUNDS, Asker
+from tests.app.conftest import Screen
+from tests.app.reading import lines, offered, press, text
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
+
+
+# --- what its buttons do -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_cancel(store: Store, ask: Asker, screen: Screen, status: str) -> None:
+    run = ask(status)
+    page = screen("runs")
+    assert offered(page, run) == {"open", "cancel", "pin"}
+    press(page, "cancel", run)
+    assert store.status(run) == "cancelled" and "state cancelled" in lines(page)[run]
+
+
+@pytest.mark.parametrize("status", run_listing.STOPPED)
+def test_go_on(store: Store, ask: Asker, screen: Screen, status: str) -> None:
+    run = ask(status)
+    page = screen("runs")
+    assert offered(page, run) == {"open", "go-on", "pin", "delete"}
+    press(page, "go-on", run)
+    assert store.status(run) == "queued" and store.run(run).attempt == 2
+    assert "state waiting" in lines(page)[run] and "asked 2 times" in lines(page)[run]
+
+
+def test_a_finished_run_is_opened_pinned_or_deleted(ask: Asker, screen: Screen) -> None:
+    run = ask("finished")
+    assert offered(screen("runs"), run) == {"open", "pin", "delete"}
+
+
+def test_open_shows_the_run_in_the_lab_with_its_question(store: Store, ask: Asker, screen: Screen) -> None:
+    run = ask("finished", lr=0.25, method={"name": "udp-fedavg", "noise": 0.7, "server-step": 1.0})
+    twin = run_settings.twin_of(RunSpec(**store.run(run).spec))
+    assert twin
+    store.submit(twin.id, twin.canonical())
+    page = screen("runs", ids={"pins": ("abc",)})
+    press(page, "open", run)
+    session = page.session_state
+    assert session["ids"] == {"run": (run,), "twin": (twin.id,), "pins": ("abc",)}
+    settings = session["settings"]
+    assert (settings["lr"], settings["method.noise"], settings["rounds"]) == (0.25, 0.7, ROUNDS)
+    assert RunSpec(**run_settings.nested(settings)).id == run
+    assert not page.exception and page.number_input(key="w:rounds").value == ROUNDS
+
+
+def test_pin_and_unpin(ask: Asker, screen: Screen) -> None:
+    runs = [ask("finished", seed) for seed in range(session.PINS + 1)]
+    page = screen("runs")
+    for run in runs[:-1]:
+        press(page, "pin", run)
+    assert page.session_state["ids"]["pins"] == tuple(runs[:-1])
+    assert page.button(key=f"pin:{runs[-1]}").disabled
+    press(page, "unpin", runs[0])
+    assert page.session_state["ids"]["pins"] == tuple(runs[1:-1])
+    assert not page.button(key=f"pin:{runs[-1]}").disabled
+
+
+def test_every_button_says_which_run_it_is_for(ask: Asker, screen: Screen) -> None:
+    for seed, status in enumerate(run_listing.STATUSES):
+        ask(status, seed)
+    labels = [one.label for one in screen("runs").button]
+    assert len(labels) == len(set(labels)) > 12
+
+
+def test_a_run_whose_question_is_lost_can_only_be_deleted(store: Store, screen: Screen) -> None:
+    store.submit("lost", {})
+    store.cancel("lost")
+    page = screen("runs")
+    assert offered(page, "lost") == {"delete"} and run_texts.UNREADABLE in text(page)
+
+
+# --- deleting ----------------------------------------------------------------------------------------------
+
+
+def test_delete_asks_once_and_says_what_is_freed(store: Store, ask: Asker, screen: Screen) -> None:
+    run, other = ask("finished"), ask("finished", 1)
+    folder = store.home.folder(run)
+    folder.mkdir()
+    (folder / "partition.npz").write_bytes(b"0" * 5_000_000)
+    freed = run_texts.size(store.run(run).bytes)
+    assert freed.startswith("5") and freed.endswith(" MB")
+    page = press(screen("runs"), "delete", run)
+    assert run_texts.FREES.format(size=freed) in [one.value for one in page.markdown]
+    assert store.status(run) == "finished"
+    press(page, "delete-for-good")
+    assert [one.id for one in store.runs()] == [other] == list(lines(page)) and not folder.exists()
+    assert run_texts.DELETED.format(many="1 run", size=freed) in text(page)
+
+
+def test_keep_keeps(store: Store, ask: Asker, screen: Screen) -> None:
+    run = ask("finished")
+    page = press(press(screen("runs"), "delete", run), "keep")
+    assert store.status(run) == "finished"
+    assert not [one for one in page.button if one.key == "delete-for-good"]
+
+
+def test_all_that_the_filter_shows_are_deleted_together(store: Store, ask: Asker, screen: Screen) -> None:
+    gone = [ask("failed", 1), ask("cancelled", 2)]
+    stay = [ask("finished", 3), ask("running", 4), ask("queued", 5)]
+    page = screen("runs")
+    assert "delete-all" not in [one.key for one in page.button]
+    page.pills(key="runs-states").set_value(["failed", "cancelled", "running"]).run()
+    press(page, "delete-all")
+    assert {run for run in gone + stay if run in text(page).partition("<ul>")[2]} == set(gone)
+    press(page, "delete-for-good")
+    assert {one.id for one in store.runs()} == set(stay)
+
+
+def test_a_run_that_began_again_meanwhile_is_not_deleted(store: Store, ask: Asker, screen: Screen) -> None:
+    run = ask("failed")
+    page = press(screen("runs"), "delete", run)
+    store.submit(run, store.run(run).spec)
+    press(page, "delete-for-good")
+    assert store.status(run) == "queued"
+
+
+# --- class mode --------------------------------------------------------------------------------------------
+
+
+def visit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEAKLENS_CLASS", "1")
+    monkeypatch.setattr(session, "visitor", lambda: "me")
+
+
+def test_in_a_class_one_changes_only_what_is_ones_own(
+    store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit(monkeypatch)
+    mine, theirs = ask("failed", 1, "me"), ask("failed", 2, "you")
+    running = ask("running", 3, "you")
+    page = screen("runs")
+    assert list(lines(page)) == [running, theirs, mine]
+    assert offered(page, mine) == {"open", "go-on", "pin", "delete"}
+    assert offered(page, theirs) == offered(page, running) == {"open", "pin"}
+    page.pills(key="runs-states").set_value(["failed"]).run()
+    press(press(page, "delete-all"), "delete-for-good")
+    assert {one.id for one in store.runs()} == {theirs, running}
+
+
+def test_in_a_class_going_on_keeps_to_the_caps(
+    store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit(monkeypatch)
+    monkeypatch.setattr(class_limits, "caps", lambda: class_limits.Caps(runs=1))
+    ask("running", 1, "me")
+    run = ask("failed", 2, "me")
+    page = press(screen("runs"), "go-on", run)
+    assert store.status(run) == "failed" and "at most 1 runs waiting or running" in text(page)
+
+
+def test_in_a_class_what_another_watches_goes_on(
+    store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit(monkeypatch)
+    run = ask("running", visitor="me")
+    page = screen("runs")
+    session.kitchen().watchers[run] = {"you": session.now() + 60}
+    press(page, "cancel", run)
+    assert store.status(run) == "running" and run_texts.WATCHED[0].format(run=run) in text(page)

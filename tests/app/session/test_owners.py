@@ -1,0 +1,113 @@
+"""In class mode only those who brought a picture see it and the attacks on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
+
+from app.screens.leak import requests as leak_requests
+from app.screens.leak import settings as leak_settings
+from app.screens.leak.settings import NONE
+from app.screens.runs import requests as run_requests
+from app.session import owners, session
+from app.texts import attacks as attack_texts
+from engine.jobs.home import Home
+from engine.jobs.store import Store
+from engine.jobs.uploads import Album
+from tests.app.asker import Asker
+from tests.app.conftest import MAIN, PATIENCE_S
+from tests.app.reading import lines, offered, open_screen, text
+from tests.app.screens.leak.makers import tell, whole
+from tests.engine.uploads import saved, scene
+
+
+def test_a_browser_keeps_its_id_and_shares_it_with_no_other() -> None:
+    token, other = bytes(range(16)), bytes(16)
+    first, again = (generate_xsrf_token_string(token, 1_700_000_000) for _ in range(2))
+    assert first != again  # the server masks the same token differently with every page
+    mine = owners.visitor_id("10.0.0.1", first)
+    assert mine == owners.visitor_id("10.0.0.1", again) != ""
+    assert mine != owners.visitor_id("10.0.0.1", generate_xsrf_token_string(other, 1_700_000_000))
+    assert [owners.visitor_id("10.0.0.1", cookie) for cookie in (None, "", "2|x|y|1", "2||00|1")] == [""] * 4
+
+
+class Classroom:
+    """Ann and Bob brought the same photo, Eve did not; Ann requested an attack on it and a run."""
+
+    def __init__(self, store: Store, ask: Asker, patch: pytest.MonkeyPatch) -> None:
+        self.store, self.patch = store, patch
+        self.photo = Album(Home.find()).add(saved(scene(40, 40), "PNG"))
+        assert Album(Home.find()).add(saved(scene(40, 40), "PNG")) == self.photo
+        self.run = ask("finished", visitor="ann")
+        whose = f"own-{self.photo}-3"
+        self.leak = replace(leak_settings.usual(), whose=whose, against=(NONE,), attacks=("map",), iterations=3)
+        (cell,) = leak_settings.cells(self.leak)
+        assert cell.spec
+        self.attack = cell.id
+        store.submit(self.attack, cell.spec.canonical(), {"device": "cpu", "visitor": "ann"})
+        tell(self.attack, whole(self.attack, [30.0]))
+
+    def visit(self, who: str, brought: bool, screen: str, **link: str) -> AppTest:
+        """What one visitor sees on a screen, in a new session."""
+        self.patch.setattr(session, "visitor", lambda: who)
+        assert session.kitchen().ready(PATIENCE_S)
+        page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
+        page.session_state["leak-own"] = [self.photo] if brought else []
+        if screen != "leak":
+            open_screen(page, screen)
+        for name, value in link.items():
+            page.query_params[name] = value
+        page.run()
+        assert not page.exception
+        return page
+
+
+@pytest.fixture
+def classroom(store: Store, ask: Asker, resting: None, monkeypatch: pytest.MonkeyPatch) -> Classroom:
+    monkeypatch.setenv("LEAKLENS_CLASS", "1")
+    return Classroom(store, ask, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("who", "brought", "sees"),
+    [("ann", True, True), ("ann", False, True), ("bob", True, True), ("bob", False, False), ("eve", False, False)],
+)
+def test_an_attack_on_a_photo_is_shown_to_its_owners_only(
+    classroom: Classroom, who: str, brought: bool, sees: bool
+) -> None:
+    attack, run = classroom.attack, classroom.run
+    page = classroom.visit(who, brought, "runs")
+    assert list(lines(page)) == ([attack, run] if sees else [run])  # what names no photo stays shared
+    deletable = {"delete"} if who == "ann" else set()
+    assert offered(page, attack) == ({"open", *deletable} if sees else set())
+
+    page = classroom.visit(who, brought, "leak", **leak_settings.link(classroom.leak))
+    shown = page.session_state["leak"].whose
+    assert shown == (classroom.leak.whose if sees else "test-0")
+    assert (attack_texts.GONE_PICTURE in text(page)) is not sees
+    assert f"own-{classroom.photo}" in str(page.query_params) if sees else classroom.photo not in text(page)
+
+    page = classroom.visit(who, brought, "lab", run=attack, pins=attack)
+    assert attack not in text(page)  # the Lab shows runs only
+
+
+@pytest.mark.slow
+def test_another_visitor_neither_reads_nor_deletes_it(classroom: Classroom) -> None:
+    classroom.visit("eve", False, "runs")
+    assert session.read(classroom.attack) is None and session.read(classroom.run) is not None
+    run_requests.delete([classroom.attack, classroom.run])
+    assert {run.id for run in classroom.store.runs()} == {classroom.attack, classroom.run}
+    assert classroom.photo not in leak_requests.own()
+    assert Album(Home.find()).names() == (classroom.photo,)
+
+
+@pytest.mark.slow
+def test_at_home_everything_is_shown(classroom: Classroom, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEAKLENS_CLASS", "0")
+    assert list(lines(classroom.visit("eve", False, "runs"))) == [classroom.attack, classroom.run]
+    page = classroom.visit("eve", False, "leak", **leak_settings.link(classroom.leak))
+    assert page.session_state["leak"].whose == classroom.leak.whose
