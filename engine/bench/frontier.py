@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from engine.bench import Row
-from engine.cli.sweep import followed
+from engine.jobs.batch import follow
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
 from engine.specs.run import RunSpec
@@ -19,6 +19,7 @@ WARM_S = 60.0
 def measure() -> Row:
     grid = Grid(({"name": "udp-fedavg"}, {"name": "fedceo"}), (0.25, 0.5, 1.0, 1.5, 2.0), (0, 1, 2))
     todo = points(RunSpec(sampling="poisson"), grid)  # the setting of rounds-mlp: 30 rounds
+    specs = {point.id: point.spec.canonical() for point in todo}
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
         with Supervisor(store, preload=("engine.jobs.preload",)) as supervisor:
@@ -28,11 +29,11 @@ def measure() -> Row:
                 time.sleep(0.05)
             began, seconds = time.monotonic(), list[float]()
             done = 0
-            for _, found in followed(store, supervisor, todo):
+            for _, status in follow(store, supervisor, specs):
                 seconds.append(time.monotonic() - began)
-                done += found is not None
+                done += status == "finished"
             again = time.monotonic()
-            known = sum(found is not None for _, found in followed(store, supervisor, todo))
+            known = sum(status == "finished" for _, status in follow(store, supervisor, specs))
             again = time.monotonic() - again
         store.close()
     kept = seconds[-1] <= 10 and seconds[0] <= 1 and done == known == len(todo)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.arguments import literal, read_values, refuse_machine
 from engine.cli.dry_run import Where, outlook
 from engine.cli.progress import at_work, say, until_left
-from engine.errors import BadInput, LeakLensError, RunFailed, UnknownName, refusal
+from engine.errors import BadInput, LeakLensError, UnknownName, refusal
 from engine.events import Event
 from engine.part import hyphened
 from engine.results.report import report
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from engine.specs.run import RunSpec
     from engine.specs.sweep import Grid, Point
 
-LOOK_S = 0.05
-LOOK_SHARE = 20  # and so many times what a look takes
 MOST_SEEDS = 100
 USUAL = "udp-fedavg"  # where neither the command nor what it begins from names a method
 VARIED = {"name": "--methods", "noise": "--noises", "server-step": "--server-steps"}  # each by an option of its own
@@ -134,36 +131,15 @@ def numbers(name: str, text: str) -> tuple[float, ...]:
 def followed(
     store: Store, supervisor: Supervisor, todo: Sequence[Point], options: Mapping[str, object] | None = None
 ) -> Iterator[tuple[Point, Result | None]]:
-    """Ask for every point, and give each back as it ends; one that failed has no result."""
+    """Request every point, and give each back as it ends; one that failed has no result."""
+    from engine.jobs.batch import follow
     from engine.results.summary import result
 
-    def ask(some: Sequence[Point]) -> None:
-        if some:
-            store.submit_all({point.id: point.spec.canonical() for point in some}, options)
-            supervisor.wake()
-
-    known = store.statuses(point.id for point in todo)
-    ask([one for one in todo if known.get(one.id) != "finished"])
-    open_ = list(todo)
-    while open_:
-        began = time.monotonic()
-        known = store.statuses(point.id for point in open_)
-        ask([one for one in open_ if known.get(one.id) == "interrupted"])  # its holder is gone
-        left = []
-        for point in open_:
-            status = known.get(point.id, "cancelled")  # deleted by somebody else
-            if status in ("finished", "failed", "cancelled"):
-                said = told(store, point.id) if status == "finished" else []
-                yield point, result(point, report(said)) if said else None
-            else:
-                left.append(point)
-        stuck = left and not supervisor.working and supervisor.trouble
-        if isinstance(stuck, LeakLensError):
-            raise stuck
-        if stuck:
-            raise RunFailed(f"{type(stuck).__name__}: {stuck}", "Ask again: what is known is not run again")
-        open_ = left
-        time.sleep(max(LOOK_S, LOOK_SHARE * (time.monotonic() - began)) if open_ else 0)
+    points = {point.id: point for point in todo}
+    specs = {point.id: point.spec.canonical() for point in todo}
+    for run, status in follow(store, supervisor, specs, options):
+        events = told(store, run) if status == "finished" else []
+        yield points[run], result(points[run], report(events)) if events else None
 
 
 def told(store: Store, run: str) -> list[Event]:
