@@ -1,0 +1,207 @@
+"""The home that version 0.4.0 wrote opens as it is: runs, events, reports, payloads, attacks and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contracts.doors import (
+    Exposure,
+    Kept,
+    Measured,
+    RunSpec,
+    Spent,
+    Store,
+    dashboard,
+    decode,
+    encode,
+    run,
+    tell,
+    unpack,
+)
+from tests.contracts.goldens import FOLDER, HOME, entries
+from tests.contracts.homes import arrays, copied, filled, ids, kept, listed, reported
+from tests.contracts.questions import HOME_ATTACKS, HOME_PAYLOADS, HOME_RUNS
+from tests.contracts.visits import visit
+
+RUNS, REPORTS = entries("home", "runs"), entries("home", "reports")
+ATTACKS, PAYLOADS = entries("home", "attacks"), entries("home", "payloads")
+PICTURE = "own-1e9ed044df849dda-3"
+ACCURACY, EPSILON = 0.02, 1e-6  # another processor rounds otherwise
+LARGEST, LARGEST_HOME = 1_000_000, 800_000  # bytes
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A copy of the home, where a test may write."""
+    return copied(tmp_path)
+
+
+@pytest.fixture
+def store(old: Path) -> Iterator[Store]:
+    store = Store(old)
+    yield store
+    store.close()
+
+
+def test_every_run_is_listed_as_it_stood(store: Store) -> None:
+    assert listed(store) == {known["id"]: known for known in RUNS.values()}
+    assert {known["status"] for known in RUNS.values()} == {"finished", "cancelled", "queued"}
+
+
+@pytest.mark.parametrize("name", [*HOME_RUNS, *HOME_ATTACKS])
+def test_every_event_is_read(name: str, store: Store) -> None:
+    told = [event for _, event in store.events(ids()[name])]
+    assert len(told) == RUNS[name]["events"]
+    assert [decode(encode(event)) for event in told] == told
+    assert encode(told[0])["event"] == "started" and encode(told[-1])["event"] == "finished"
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_says_the_same(name: str, store: Store) -> None:
+    said = reported(store, ids()[name])
+    assert {key: said.get(key) for key in REPORTS[name]} == REPORTS[name]
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_payloads_hold_the_same_arrays(name: str, store: Store) -> None:
+    run_id, present = ids()[name], {file.stem for file in (HOME / "payloads" / ids()[name]).iterdir()}
+    assert sorted(event.name for event in kept(store, run_id)) == sorted(PAYLOADS[name])
+    assert present and present <= PAYLOADS[name].keys()
+    for one in present:
+        assert arrays(store.payload(run_id, one)) == PAYLOADS[name][one]
+
+
+def test_the_names_of_arrays_are_these() -> None:
+    known = {one: set(keys) for one, keys in PAYLOADS["fedceo"].items()}
+    names = {"hidden.weight", "head.weight"}
+    slices = {key for key in known["state-2"] if key.startswith("memory/") and key.split("/")[1].isdecimal()}
+    assert known["state-2"] == {
+        *(f"server/{name}" for name in names),
+        *(f"memory/before smoothing/{name}" for name in names),
+        *slices,
+    }
+    assert {key.split("/", 2)[2] for key in slices} == names and "memory/0/head.weight" in slices
+    (exposure,) = [keys for one, keys in known.items() if one.startswith("exposure-1-")]
+    (truth,) = [keys for one, keys in known.items() if one.startswith("truth-1-")]
+    assert exposure == {f"{side}/{name}" for side in ("sent", "received") for name in names}
+    assert truth == {"pictures", "labels"}
+    assert known["partition"] == {"train", "test"}
+
+
+def test_an_exposure_is_unpacked(store: Store) -> None:
+    run_id = ids()["fedceo"]
+    (event,) = [one for one in kept(store, run_id) if one.name.startswith("exposure-1-")]
+    payload = store.payload(run_id, event.name)
+    found = unpack(event.facts, payload)
+    assert isinstance(found, Exposure)
+    assert (found.view, found.shape, found.classes, found.tampered) == ("server", (1, 28, 28), 10, False)
+    assert {f"sent/{name}" for name in found.sent} | {f"received/{name}" for name in found.received} == payload.keys()
+    assert (found.protocol.kind, found.protocol.local.epochs, found.protocol.clip) == ("update", 1, "whole-update")
+
+
+@pytest.mark.parametrize("name", [*HOME_RUNS, *HOME_ATTACKS])
+def test_a_finished_run_is_not_asked_again(name: str, store: Store) -> None:
+    known = RUNS[name]
+    assert store.submit(known["id"], known["spec"], {}) == "finished"
+    assert store.run(known["id"]).attempt == 1
+    assert len(store.events(known["id"])) == known["events"]
+
+
+def test_what_was_cancelled_begins_a_new_attempt(store: Store) -> None:
+    known = RUNS["cancelled"]
+    assert store.submit(known["id"], known["spec"], {}) == "queued"
+    assert store.run(known["id"]).attempt == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOME_RUNS)
+def test_the_same_command_answers_from_the_store(name: str, old: Path) -> None:
+    code, said = tell(HOME_RUNS[name], old)
+    known = {**REPORTS[name], "status": "finished"}
+    assert code == 0
+    assert {key: said.get(key) for key in known} == known
+    assert attempts(old) == {1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOME_ATTACKS)
+def test_the_same_attack_answers_from_the_store(name: str, old: Path) -> None:
+    code, said = tell(filled(HOME_ATTACKS[name], old, picture=PICTURE), old)
+    assert code == 0
+    assert {key: said.get(key) for key in ATTACKS[name]} == ATTACKS[name]
+    assert attempts(old) == {1}
+
+
+def attempts(old: Path) -> set[int]:
+    code, rows = tell("runs --json", old)
+    assert code == 0 and len(rows) == len(RUNS)
+    return {row["attempt"] for row in rows}
+
+
+# --- computed again ----------------------------------------------------------------------------------------
+
+
+def last(events: list[Any]) -> dict[str, Any]:
+    """The last accuracy of the model that all share, and ε by view."""
+    scores = [one for one in events if isinstance(one, Measured) and (one.name, one.who) == ("accuracy", "global")]
+    return {
+        "accuracy": scores[-1].value,
+        "epsilon": {one.view: one.epsilon for one in events if isinstance(one, Spent)},
+    }
+
+
+def same(found: dict[str, Any], known: dict[str, Any]) -> bool:
+    return bool(
+        found["accuracy"] == pytest.approx(known["accuracy"], abs=ACCURACY)
+        and found["epsilon"] == pytest.approx(known["epsilon"], abs=EPSILON)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOME_RUNS)
+def test_a_run_computed_again_says_the_same(name: str) -> None:
+    events = list(run(RunSpec(**RUNS[name]["spec"])))
+    assert same(last(events), REPORTS[name])
+    payloads = {one.name: one.payload or {} for one in events if isinstance(one, Kept) and one.kind != "checkpoint"}
+    assert {one: arrays(payload) for one, payload in payloads.items()} == PAYLOADS[name]
+
+
+@pytest.mark.slow
+def test_a_run_resumes_from_a_state_of_then(store: Store) -> None:
+    run_id = ids()["fedceo"]
+    (event,) = [one for one in kept(store, run_id) if one.name == "state-2"]
+    events = list(run(RunSpec(**RUNS["fedceo"]["spec"]), replace(event, payload=store.payload(run_id, event.name))))
+    assert {one.round for one in events if isinstance(one, Measured)} == {3}
+    assert same(last(events), REPORTS["fedceo"])
+
+
+@pytest.mark.slow
+def test_the_dashboard_shows_the_home(old: Path) -> None:
+    with dashboard(old):
+        for path, params in (("/runs", {}), ("/machine", {}), *(("/lab", {"run": ids()[name]}) for name in HOME_RUNS)):
+            assert visit(path, params)[0] == path
+
+
+# --- the files themselves ----------------------------------------------------------------------------------
+
+
+def test_the_files_are_small_and_tell_nothing_of_a_machine() -> None:
+    home = [file for file in HOME.rglob("*") if file.is_file()]
+    files = [*home, *FOLDER.glob("*.json")]
+    assert sum(file.stat().st_size for file in home) < LARGEST_HOME
+    assert sum(file.stat().st_size for file in files) < LARGEST
+    for file in files:
+        body = file.read_bytes()
+        for word in (b"/tmp", b"/wor" + b"k/", b"/roo" + b"t", b"/hom" + b"e/", b"/Users", b"C:\\", b"pid:["):
+            assert word not in body, (file.name, word)
+    assert not [file.name for file in home if file.name.endswith(("-wal", "-shm", ".tmp")) or file.name[0] == "."]
+
+
+def test_the_home_holds_what_it_should() -> None:
+    assert {file.name for file in (HOME / "payloads").iterdir()} == {ids()[name] for name in HOME_PAYLOADS}
+    assert (HOME / "pictures" / f"{PICTURE.split('-')[1]}.png").exists()

@@ -1,0 +1,50 @@
+"""The id of a run or an attack never changes: links, stores and examples name runs by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.contracts.doors import AttackSpec, RunSpec
+from tests.contracts.goldens import compact, entries
+
+SPECS, ATTACKS = entries("ids", "specs"), entries("ids", "attacks")
+KNOWN = [
+    *(pytest.param(RunSpec, known, id=f"run: {name}") for name, known in SPECS.items()),
+    *(pytest.param(AttackSpec, known, id=f"attack: {name}") for name, known in ATTACKS.items()),
+]
+
+
+@pytest.mark.parametrize(("kind", "known"), KNOWN)
+def test_a_spec_keeps_its_canonical_form_and_its_id(
+    kind: type[RunSpec] | type[AttackSpec], known: dict[str, Any]
+) -> None:
+    spec = kind(**known["input"])
+    assert compact(spec.canonical()) == compact(known["canonical"])
+    assert spec.id == known["id"]
+
+
+@pytest.mark.parametrize(("kind", "known"), KNOWN)
+def test_a_canonical_form_is_a_spec(kind: type[RunSpec] | type[AttackSpec], known: dict[str, Any]) -> None:
+    spec = kind(**known["canonical"])
+    assert compact(spec.canonical()) == compact(known["canonical"])
+    assert spec.id == known["id"]
+
+
+def test_every_part_has_an_example() -> None:
+    canonical = [known["canonical"] for known in SPECS.values()]
+    assert {one["method"]["name"] for one in canonical} >= {
+        "centaur", "dp-fedavg", "fedavg", "fedceo", "fedceo-released", "fedsgd", "ppsgd", "udp-fedavg",
+    }  # fmt: skip
+    assert {one["dataset"]["name"] for one in canonical} >= {
+        "cifar10", "emnist", "fashion-mnist", "mnist", "movie-reviews", "sentiment140",
+    }  # fmt: skip
+    assert {one["model"]["name"] for one in canonical} >= {
+        "alexnet", "convnet", "lenet-sigmoid", "lenet5", "lstm", "mlp",
+    }  # fmt: skip
+    assert {one["partition"]["name"] for one in canonical} >= {"classes-per-client", "dirichlet", "iid", "shards"}
+    assert {known["canonical"]["attack"]["name"] for known in ATTACKS.values()} >= {
+        "analytic", "dlg", "gias", "gradinversion", "idlg", "imprint", "inverting-gradients", "map",
+    }  # fmt: skip
+    assert len(SPECS) + len(ATTACKS) >= 20
