@@ -16,18 +16,21 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app import leaks, question, state, tradeoff
+from app.screens.leak import settings as leak_settings
+from app.screens.tradeoff import settings as tradeoff_settings
+from app.session import run_settings, session
 from engine.__main__ import main
-from engine.commands import parser
+from engine.cli.main import parser
 from engine.environment import ROOT
 from engine.events import KINDS, Kept, Measured, Spent, decode, encode
-from engine.exposing import unpack
-from engine.loop import run
+from engine.jobs.store import Store
+from engine.jobs.supervisor import Supervisor
 from engine.records import Exposure
-from engine.report import report
-from engine.runs.store import Store
-from engine.runs.supervisor import Supervisor
-from engine.spec import AttackSpec, RunSpec
+from engine.results.report import report
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
+from engine.training.exposure import unpack
+from engine.training.loop import run
 
 __all__ = [
     "KINDS", "PAGE", "AttackSpec", "Exposure", "Kept", "Measured", "RunSpec", "Spent", "Store", "dashboard", "decode",
@@ -75,27 +78,27 @@ class Linked:
 
 def leak(params: Mapping[str, str]) -> Linked:
     """A link to the Leak screen: the id of each attack, empty where there can be none."""
-    found, told = leaks.read_link(params)
-    return Linked([one.id for one in leaks.cells(found)], leaks.link(found), len(told))
+    found, told = leak_settings.read_link(params)
+    return Linked([one.id for one in leak_settings.cells(found)], leak_settings.link(found), len(told))
 
 
 def lab(params: Mapping[str, str]) -> Linked:
     """A link to the Lab: the id of its run with the first seed."""
-    first = state.first_example()
+    first = session.first_example()
     assert first
-    found, told = question.read_link(params, question.settled(question.flat(first.spec)))
-    return Linked([question.spec_of(found).id], question.link(found), len(told))
+    found, told = run_settings.read_link(params, run_settings.settled(run_settings.flat(first.spec)))
+    return Linked([run_settings.spec_of(found).id], run_settings.link(found), len(told))
 
 
 def tradeoff_screen(params: Mapping[str, str]) -> Linked:
     """A link to the Trade-off screen: the id of each point."""
-    found, told = tradeoff.read_link(params, tradeoff.usual())
-    return Linked([point.id for point in tradeoff.laid_out(found)], tradeoff.link(found), len(told))
+    found, told = tradeoff_settings.read_link(params, tradeoff_settings.usual())
+    return Linked([point.id for point in tradeoff_settings.laid_out(found)], tradeoff_settings.link(found), len(told))
 
 
 def of_the_lab(params: Mapping[str, str]) -> bool:
     """Whether a link to the first page is one that the Lab wrote."""
-    return leaks.elsewhere(params)
+    return leak_settings.elsewhere(params)
 
 
 # --- the dashboard -----------------------------------------------------------------------------------------
@@ -109,10 +112,10 @@ def dashboard(home: Path) -> Iterator[None]:
         patch.setenv("LEAKLENS_HOME", str(home))
         patch.setattr(Supervisor, "start", lambda supervisor: supervisor)
         try:
-            assert state.kitchen().ready(PATIENCE_S)
+            assert session.kitchen().ready(PATIENCE_S)
             yield
         finally:
             for thread in set(threading.enumerate()) - before:  # the Machine screen examines this machine in one
                 thread.join(PATIENCE_S)
-            state.kitchen.clear()
+            session.kitchen.clear()
             st.cache_data.clear()
