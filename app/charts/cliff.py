@@ -3,107 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import plotly.graph_objects as go
 
 from app import theme
 from app.charts.base import axis, figure
-from app.screens.leak.cells import Cell, best, of_column, working
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
+from engine.results.cliff import Cliff, CliffPoint
 
-LEAST, MOST = 0.001, 10.0  # noise over signal at the ends of the series, where the clip binds
 SYMBOLS = {"converged": "circle", "not converged": "x-thin-open", "diverged": "triangle-up-open"}
-CLOSE = 0.05  # what is this near an end of the region stands on it: gone there already is gone before
 ROOM = 1.6  # beyond the outermost points
 HEIGHT = 430
 CEILING = 60.0  # dB: a picture that is back to the last shade; what lies above is drawn here
-
-
-@dataclass(frozen=True)
-class Point:
-    """The best attack at one noise."""
-
-    noise: float | None  # None: the control
-    ratio: float  # noise over signal, as this upload was
-    psnr: float
-    state: str
-    reason: str
-    attack: str
-    leaks: bool  # nearer than the mean colour by more than chance
-    done: int  # attacks that are over
-    of: int
-
-
-@dataclass(frozen=True)
-class Cliff:
-    """Everything measured so far."""
-
-    control: Point | None
-    points: tuple[Point, ...]  # by noise over signal
-    trivial: float | None
-    complete: bool  # nothing is open any more
-    worked: bool  # whether some attack reached its aim without noise: else nothing follows from the rest
-    signal: float | None = None  # the length of the upload before noise
-    bound: float | None = None  # what the clip lets through
-
-    @property
-    def last_open(self) -> Point | None:
-        return max((one for one in self.points if one.leaks), key=lambda one: one.ratio, default=None)
-
-    @property
-    def first_held(self) -> Point | None:
-        """The first noise from which on nothing came back."""
-        beyond = self.last_open.ratio if self.last_open else 0.0
-        return min((one for one in self.points if one.ratio > beyond), key=lambda one: one.ratio, default=None)
-
-    def when(self, region: tuple[float, float]) -> str:
-        """Whether the picture disappeared in the region, sooner or later; empty where it did not disappear."""
-        last, first = self.last_open, self.first_held
-        if first is None:
-            return ""
-        if first.ratio <= region[0] * (1 + CLOSE):
-            return "sooner"
-        return "later" if last and last.ratio >= region[1] * (1 - CLOSE) else "inside"
-
-
-def levels(parameters: int, many: int = 9) -> tuple[float, ...]:
-    """Noise multipliers whose noise is LEAST to MOST times the signal, where the clip binds the whole update."""
-    decades = math.log10(MOST / LEAST)
-    shares = [LEAST * 10 ** (decades * place / (many - 1)) for place in range(many)]
-    return tuple(float(f"{share / math.sqrt(parameters):.3g}") for share in shares)
-
-
-def collect(columns: Mapping[str, float | None], cells: Sequence[Cell], titles: Mapping[str, str]) -> Cliff:
-    """`columns`: the noise of each, None for the control. The first picture of the upload is the one that counts."""
-    points = [found for key, noise in columns.items() if (found := _point(noise, of_column(cells, key), titles))]
-    noisy = sorted((one for one in points if one.noise is not None), key=lambda one: one.ratio)
-    trivial = next((value for cell in cells if (value := cell.trivial(0)) is not None), None)
-    seen = next((cell.seen for cell in cells if cell.seen and cell.seen.facts.get("clip") == "whole-update"), None)
-    facts = seen.facts if seen and seen.view == "server" else {}
-    able = [cell for cell in cells if cell.id]
-    return Cliff(
-        next((one for one in points if one.noise is None), None), tuple(noisy), trivial,
-        bool(able) and all(cell.done for cell in able),
-        any(working(cells, key) for key, noise in columns.items() if noise is None),
-        facts.get("signal"), facts.get("bound"),
-    )  # fmt: skip
-
-
-def _point(noise: float | None, cells: Sequence[Cell], titles: Mapping[str, str]) -> Point | None:
-    done = [cell for cell in cells if cell.done]
-    found = best(done, 0)
-    if found is None or found.seen is None or found.judged is None:
-        return None
-    psnr, gain = found.psnr(0), found.gain(0)
-    assert psnr is not None
-    return Point(
-        noise, float(found.seen.facts.get("noise-to-signal") or 0.0), psnr, found.judged.state, found.judged.reason,
-        titles.get(found.attack, found.attack), gain is not None and gain > attack_texts.BETTER,
-        len(done), sum(bool(cell.id) for cell in cells),
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -166,7 +80,7 @@ def _line(drawn: go.Figure, trivial: float | None, dark: bool) -> None:
     )  # fmt: skip
 
 
-def _marks(drawn: go.Figure, state: str, points: Sequence[Point], above: Above, dark: bool) -> None:
+def _marks(drawn: go.Figure, state: str, points: Sequence[CliffPoint], above: Above, dark: bool) -> None:
     """One shape for each end of an attack; vermilion where the picture came back. None is teal: failing is no proof."""
     side = "dark" if dark else "light"
     if not points:
@@ -221,5 +135,5 @@ def _axes(drawn: go.Figure, found: Cliff, above: Above, span: tuple[float, float
     )
 
 
-def height(one: Point) -> float:
+def height(one: CliffPoint) -> float:
     return min(one.psnr, CEILING)

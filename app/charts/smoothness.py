@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -14,105 +13,13 @@ from app import theme
 from app.charts.base import Asking, Choice, Drawn, Panel, axis, line, paper
 from app.charts.spectrum import ROUND, place, when
 from app.texts import smoothing as smoothing_texts
-from engine.events import ByClass, Event, Round, Smoothed, Started
+from engine.events import Smoothed
+from engine.results.smoothing import Smoothness, _known, collect_smoothness
 
 LABEL = "label"
-LOW, POINTS = 2 / 3, 0.1  # much lower: under this share of the clients' median, and by at least so much
 SPREAD = 30.0  # where the largest is so many times the smallest, colours go by powers
 HEAD_PX, GAP_PX, BARS_PX, FOOT_PX = 98, 92, 150, 46
 SIGN = "▼"
-
-
-@dataclass(frozen=True)
-class Smoothness:
-    """Every smoothing of a run that knew its clients; one of them, and one class, is looked at."""
-
-    told: tuple[Smoothed, ...]
-    cohorts: tuple[int, ...]  # clients of each smoothing: of a large one the first alone are told of
-    names: tuple[str, ...]  # of the classes
-    at: int
-    label: int
-
-    @property
-    def now(self) -> Smoothed:
-        return self.told[self.at]
-
-    @property
-    def scores(self) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
-        """Accuracy of each client on the class, before and after."""
-        before, after = self.now.accuracy
-        return before[self.label], after[self.label]
-
-    @property
-    def cohort(self) -> int:
-        return self.cohorts[self.at]
-
-    @property
-    def known(self) -> list[tuple[float, float]]:
-        """The same of those clients whose accuracy is known."""
-        pairs = zip(*self.scores, strict=True)
-        return [(before, after) for before, after in pairs if before is not None and after is not None]
-
-    @property
-    def erased(self) -> bool:
-        """Whether nothing is left of the last layer, the last that the server has told of."""
-        spectra = self.now.spectra
-        last = list(spectra)[-1].rpartition(".")[0] if spectra else ""
-        ends = [values[0] for name in spectra if name.rpartition(".")[0] == last for values in spectra[name]]
-        return not self.apart[1] and 0 < max(ends, default=0.0) <= self.now.threshold
-
-    @property
-    def low(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Places of the clients that are much lower than the others, before and after."""
-        before, after = self.scores
-        return _low(before), _low(after)
-
-    @property
-    def apart(self) -> tuple[float, float]:
-        """How far the clients' last layers are from each other, as a distance."""
-        before, after = (math.sqrt(statistics.fmean([*_known(rows)] or [0.0])) for rows in self.now.rough)
-        return before, after
-
-
-def _known(rows: ByClass) -> Iterator[float]:
-    return (value for row in rows for value in row if value is not None)
-
-
-def _low(scores: Sequence[float | None]) -> frozenset[int]:
-    known = [value for value in scores if value is not None]
-    if len(known) < 3:
-        return frozenset()
-    limit = min(LOW * statistics.median(known), statistics.median(known) - POINTS)
-    return frozenset(at for at, value in enumerate(scores) if value is not None and value < limit)
-
-
-def collect(events: Sequence[Event]) -> Smoothness | None:
-    told = {
-        event.round: event
-        for event in events
-        if isinstance(event, Smoothed) and len(event.clients) > 1 and event.rough[0] and event.accuracy[0]
-    }
-    if not told:
-        return None
-    many = len(tuple(told.values())[-1].rough[0])
-    begun = next((event for event in events if isinstance(event, Started)), None)
-    given = list(begun.facts.get("classes", ()) if begun else ())
-    names = tuple(given if len(given) == many else (f"class {label}" for label in range(many)))
-    every = tuple(one for one in told.values() if len(one.rough[0]) == many)
-    met = {event.round: event.cohort for event in events if isinstance(event, Round)}
-    cohorts = tuple(met.get(one.round, 0) for one in every)
-    return Smoothness(every, cohorts, names, len(every) - 1, max(range(many), key=lambda label: _moved(every, label)))
-
-
-def _moved(told: Sequence[Smoothed], label: int) -> float:
-    """How much the smoothings changed what clients know of a class, for better or worse."""
-    changes = [
-        abs(after - before)
-        for one in told
-        for before, after in zip(one.accuracy[0][label], one.accuracy[1][label], strict=True)
-        if before is not None and after is not None
-    ]
-    return statistics.fmean(changes) if changes else 0.0
 
 
 def choices(info: Smoothness) -> tuple[Choice, ...]:
@@ -267,6 +174,6 @@ def tell(found: Sequence[Drawn[Smoothness]]) -> str:
 
 
 PANEL = Panel(
-    "smoothness", smoothing_texts.SMOOTHNESS, (Smoothed,), collect, draw, tell,
+    "smoothness", smoothing_texts.SMOOTHNESS, (Smoothed,), collect_smoothness, draw, tell,
     Asking(choices, choose, smoothing_texts.brought),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,94 +12,11 @@ import plotly.graph_objects as go
 from app import theme
 from app.charts.base import Asking, Choice, Drawn, Panel, axis, paper
 from app.texts import smoothing as smoothing_texts
-from engine.events import Event, Smoothed, Started
+from engine.events import Smoothed
+from engine.results.smoothing import Spectrum, collect_spectrum
 
-REACH = 2e-6  # what is smaller than this share of the largest is rounding, and stands at the bottom
-FAR = 1e3  # a threshold this many times beyond all values is not on the chart
-ROOM = 0.2  # of the height, above and below everything
 NAMED = 8  # frequencies in the legend at most
 ROUND, WEIGHT = "round", "weight"
-
-
-@dataclass(frozen=True)
-class Spectrum:
-    """Every smoothing of a run; one of them, and one weight, is looked at."""
-
-    told: tuple[Smoothed, ...]
-    at: int
-    weight: str
-    averaged: bool = False  # over several orders of the clients, of which one is told of
-
-    @property
-    def now(self) -> Smoothed:
-        return self.told[self.at]
-
-    @property
-    def one_of_several(self) -> bool:
-        """Whether this is what one order of the clients met; where there is only their sum, there is no order."""
-        return self.averaged and bool(self.now.clients)
-
-    @property
-    def values(self) -> tuple[tuple[float, ...], ...]:
-        """By frequency, the slowest first."""
-        return self.now.spectra[self.weight]
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        return self.now.ranks[self.weight]
-
-    @property
-    def many(self) -> int:
-        """Singular values of each frequency."""
-        return self.ranks[-1]
-
-    @property
-    def exact(self) -> bool:
-        """Whether none was left out."""
-        return len(self.ranks) == self.many
-
-    @property
-    def removed(self) -> tuple[int, ...]:
-        """So many of each frequency lie below the threshold."""
-        return tuple(self.many - _above(values, self.ranks, self.now.threshold) for values in self.values)
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """From where to where the chart reaches: an axis of powers has no zero, and rounding is not worth a look."""
-        shown = [value for one in self.told for values in one.spectra[self.weight] for value in values]
-        thresholds = [one.threshold for one in self.told]
-        largest = max(shown) or max(thresholds)
-        least = min((value for value in shown if value > largest * REACH), default=largest)
-        low = min([least, *(one for one in thresholds if one * FAR >= least)])
-        high = max([largest, *(one for one in thresholds if one <= largest * FAR)])
-        room = max(2.0, (high / low) ** ROOM)
-        return low / room, high * room
-
-
-def _above(values: Sequence[float], ranks: Sequence[int], threshold: float) -> int:
-    """How many reach over the threshold; between two ranks that are known, as a straight line would have it."""
-    over = sum(value > threshold for value in values)
-    if over in (0, len(values)):
-        return ranks[-1] if over else 0
-    low, high, before, behind = ranks[over - 1], ranks[over], values[over - 1], values[over]
-    return low + math.floor((high - low) * (before - threshold) / (before - behind)) if high - low > 1 else low
-
-
-def collect(events: Sequence[Event]) -> Spectrum | None:
-    told = {event.round: event for event in events if isinstance(event, Smoothed) and event.spectra}
-    if not told:
-        return None
-    last = tuple(told.values())[-1]
-    same = tuple(one for one in told.values() if one.spectra.keys() == last.spectra.keys())
-    matrices = [name for name, ranks in last.ranks.items() if ranks[-1] > 1]  # a bias has one value a frequency
-    return Spectrum(same, len(same) - 1, (matrices or list(last.spectra))[-1], averaged(events))
-
-
-def averaged(events: Sequence[Event]) -> bool:
-    """Whether the question asks for the mean over several orders."""
-    spec = next((event.spec for event in events if isinstance(event, Started)), {})
-    method = spec.get("method")
-    return isinstance(method, Mapping) and method.get("client-order") == "averaged"
 
 
 def when(told: Sequence[Smoothed], at: int) -> Choice:
@@ -219,6 +136,6 @@ def tell(found: Sequence[Drawn[Spectrum]]) -> str:
 
 
 PANEL = Panel(
-    "spectrum", smoothing_texts.SPECTRUM, (Smoothed,), collect, draw, tell,
+    "spectrum", smoothing_texts.SPECTRUM, (Smoothed,), collect_spectrum, draw, tell,
     Asking(choices, choose, smoothing_texts.removed),
 )  # fmt: skip

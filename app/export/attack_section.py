@@ -13,11 +13,12 @@ from app.export import texts as said
 from app.export.chart import Axis, Chart, Line
 from app.export.gather import Attacked, Found
 from app.export.markup import Html, more, table, tag
-from app.screens.leak import cells as leak_cells
-from app.screens.leak import settings as leak_settings
-from app.screens.leak.cells import Cell, moment
+from app.session import run_settings
 from app.texts import attacks as attack_texts
 from app.texts.attacks import decibel
+from engine.results import attack_summary
+from engine.results.attack_summary import Cell, moment
+from engine.specs import attack_grid
 from engine.training.forecast import REGION
 
 FRAMES = 240  # pictures on one page, so that the file stays small
@@ -45,7 +46,7 @@ class Film:
                 "shares": [_share(guess.iteration, guess.of) for guess in path],
                 "iterations": [guess.iteration for guess in path],
                 "of": path[-1].of if path else 0,
-                "limit": None if plain is None else round(plain + attack_texts.BETTER, 4),
+                "limit": None if plain is None else round(plain + attack_summary.BETTER, 4),
                 "frames": [one[0] if one else None for one in shown],
                 "psnr": [None if one is None or one[1] is None else round(one[1], 4) for one in shown],
             }
@@ -131,14 +132,14 @@ def verdict(found: Found, case: Sequence[Attacked]) -> str:
     """What happened. Without the control nothing is said about protection."""
     title = run_section.title(found.run)
     cells = [cell for one in case for cell in one.cells]
-    titles = {leak_settings.NONE: attack_texts.NONE, leak_settings.OF_RUN: title}
-    if any(cell.column == leak_settings.NONE for cell in cells):
-        there = {key: titles[key] for key in titles if leak_cells.of_column(cells, key)}
-        return leak_cells.verdict(cells, there, leak_settings.NONE)
-    fate = leak_cells.fate(cells, leak_settings.OF_RUN, title)
+    titles = {attack_grid.NONE: attack_texts.NONE, attack_grid.OF_RUN: title}
+    if any(cell.column == attack_grid.NONE for cell in cells):
+        there = {key: titles[key] for key in titles if attack_summary.of_column(cells, key)}
+        return attack_texts.verdict_of_cells(cells, there, attack_grid.NONE)
+    fate = attack_summary.fate(cells, attack_grid.OF_RUN, title)
     plain = decibel(cells[0].trivial(0))
     if not fate.open:
-        return said.HELD.format(title=title, better=attack_texts.BETTER, plain=plain)
+        return said.HELD.format(title=title, better=attack_summary.BETTER, plain=plain)
     what = "the picture" if fate.whole else "something of the picture"
     return said.CAME.format(title=title, what=what, near=decibel(fate.psnr), plain=plain)
 
@@ -148,7 +149,7 @@ def _envelope(case: Sequence[Attacked]) -> Html | None:
     if len(case) < 2 or not ends:
         return None
     value, one = max(ends, key=lambda pair: pair[0])
-    attack = leak_settings.attack_title(one.mine.attack)
+    attack = run_settings.attack_title(one.mine.attack)
     return tag("p", said.ENVELOPE.format(attack=attack, near=decibel(value)), class_="faint")
 
 
@@ -178,7 +179,7 @@ def _grid(found: Found, case: Sequence[Attacked], film: Film, controlled: bool) 
     heads = ["attack", attack_texts.ORIGINAL, *([attack_texts.NONE] if controlled else []), mine]
     body = []
     for one in case:
-        title = leak_settings.attack_title(one.mine.attack)
+        title = run_settings.attack_title(one.mine.attack)
         for line, picture in enumerate(_pictures(one)):
             cells = [_original(one, picture)]
             if controlled:
@@ -209,7 +210,7 @@ def _cell(one: Attacked, cell: Cell | None, picture: int, film: Film, title: str
     if cell is None or last is None or cell.judged is None:
         return tag("td", tag("span", attack_texts.UNASKED if cell is None else "–"))
     psnr, state, end = cell.psnr(picture), attack_texts.state(cell), cell.path[-1]
-    leaking = (cell.gain(picture) or 0.0) > attack_texts.BETTER
+    leaking = (cell.gain(picture) or 0.0) > attack_summary.BETTER
     return tag(
         "td",
         _picture(last[0], attack_texts.alt(title, column, psnr, state)),
@@ -249,14 +250,14 @@ def _series(found: Found, case: Sequence[Attacked]) -> list[tuple[Line, Cell]]:
     made = []
     for row, one in enumerate(case):
         for cell in one.cells:
-            control = cell.column == leak_settings.NONE and not found.run.bare
+            control = cell.column == attack_grid.NONE and not found.run.bare
             points = tuple(
                 (100 * _share(guess.iteration, guess.of), round(sum(near) / len(near), 2))
                 for guess in cell.path
                 if (near := [value for value in guess.psnr if value is not None and math.isfinite(value)])
             )
-            title = attack_texts.NONE if cell.column == leak_settings.NONE else run_section.title(found.run)
-            name = f"{leak_settings.attack_title(one.mine.attack)}, {title}"
+            title = attack_texts.NONE if cell.column == attack_grid.NONE else run_section.title(found.run)
+            name = f"{run_settings.attack_title(one.mine.attack)}, {title}"
             dash = DASHES[row % len(DASHES)]
             made.append((Line(name, points, "leaking" if control else "run", dash), cell))
     return [(line, cell) for line, cell in made if line.points]
@@ -287,10 +288,10 @@ def _numbers(found: Found, case: Sequence[Attacked]) -> Html:
     names = [*(name for name in SHORT if name in names), *(name for name in names if name not in SHORT)]
     for one in case:
         for cell in one.cells:
-            column = attack_texts.NONE if cell.column == leak_settings.NONE else run_section.title(found.run)
+            column = attack_texts.NONE if cell.column == attack_grid.NONE else run_section.title(found.run)
             for at in cell.judged.places if cell.judged else ():
                 told = [_number(cell.number(name, at)) for name in names]
-                title = leak_settings.attack_title(one.mine.attack)
+                title = run_settings.attack_title(one.mine.attack)
                 rows.append((title, column, str(at + 1), *told, _number(cell.trivial(at)),
                              attack_texts.state(cell)))  # fmt: skip
     heads = ("attack", "against", "picture", *names, "psnr of a grey square", "state")

@@ -14,7 +14,7 @@ from app.export import attack_section, run_section
 from app.export import texts as said
 from app.export.gather import Found, find
 from app.export.markup import Html, joined, tag
-from app.screens.leak import settings as leak_settings
+from app.session import run_settings
 from app.texts import words
 from engine.environment import ROOT
 from engine.jobs.store import Store
@@ -67,9 +67,7 @@ def _head(found: Found) -> Html:
 def _title(found: Found) -> str:
     what, data = run_section.title(found.run), run_section.data(found.run)
     if found.of_attack:
-        return said.AGAINST.format(
-            attack=leak_settings.attack_title(found.attacks[0].mine.attack), what=what, data=data
-        )
+        return said.AGAINST.format(attack=run_settings.attack_title(found.attacks[0].mine.attack), what=what, data=data)
     return (said.ON if found.attacks else said.PLAIN).format(what=what, data=data)
 
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.screens.leak import cells as leak_cells
-from app.screens.leak import settings as leak_settings
-from app.screens.leak.cells import Cell, Told
-from app.screens.leak.settings import Asked
 from app.session import run_settings
 from app.texts import words
 from engine.errors import BadInput, LeakLensError
 from engine.events import Event, Spent, Started
 from engine.jobs.status import Listed
 from engine.jobs.store import Store
+from engine.results import attack_summary
+from engine.results.attack_summary import Cell, Told
+from engine.specs import attack_grid
+from engine.specs.attack_grid import Asked
 
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec
@@ -178,8 +178,8 @@ def _attacked(store: Store, listed: Listed, run: Run) -> Attacked:
     begun = next((event for event in events if isinstance(event, Started)), None)
     classes = tuple(begun.facts.get("classes", ())) if begun else ()
     name = question_of(listed.spec)
-    column = leak_settings.NONE if run.bare else leak_settings.OF_RUN
-    mine = leak_cells.collect(Asked(column, name, None), Told("finished", events))
+    column = attack_grid.NONE if run.bare else attack_grid.OF_RUN
+    mine = attack_summary.collect(Asked(column, name, None), Told("finished", events))
     return Attacked(listed.id, listed.spec, mine, None if run.bare else _control(store, listed.spec, name), classes)
 
 
@@ -192,7 +192,7 @@ def _control(store: Store, spec: Mapping[str, Any], name: str) -> Cell | None:
     if twin is None:
         return None
     events = _finished(store, AttackSpec(**{**spec, "run": twin.canonical()}).id)
-    return leak_cells.collect(Asked(leak_settings.NONE, name, None), Told("finished", events)) if events else None
+    return attack_summary.collect(Asked(attack_grid.NONE, name, None), Told("finished", events)) if events else None
 
 
 def question_of(spec: Mapping[str, Any]) -> str:

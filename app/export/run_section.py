@@ -12,7 +12,6 @@ from app.export import texts as said
 from app.export.chart import Axis, Chart, Line
 from app.export.gather import Attacked, Bill, Found, Run
 from app.export.markup import Html, joined, more, table, tag
-from app.screens.leak import settings as leak_settings
 from app.session import run_settings
 from app.texts import attacks as leak_words
 from app.texts import words
@@ -238,5 +237,5 @@ def _attack_settings(one: Attacked) -> Html:
     own_rows = [(name, said.value(value), tag("code", f"attack.{name}")) for name, value in part.items()]
     rest = ("pictures", "round", "client", "view", "restarts", "seed")
     rows = [*own_rows, *((name, said.value(one.spec.get(name)), tag("code", name)) for name in rest)]
-    caption = said.ATTACK_SETTINGS.format(title=f"{leak_settings.attack_title(one.mine.attack)}, {one.id}")
+    caption = said.ATTACK_SETTINGS.format(title=f"{run_settings.attack_title(one.mine.attack)}, {one.id}")
     return more(caption, table(caption, ("setting", "value", "name"), rows))

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
     from engine.part import Part
     from engine.specs.run import RunSpec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.part import Part
+    from engine.registry import Shelf
+    from engine.specs.run import RunSpec
 
 Settings = dict[str, Any]
 PARTS = ("dataset", "model", "partition", "method")
@@ -252,3 +258,28 @@ def script(canonical: Mapping[str, Any]) -> str:
             "",
         )
     )
+
+
+def attack_title(name: str) -> str:
+    return attack_class(name).title
+
+
+def attack_class(name: str) -> type[Part]:
+    return _shelf()[name]
+
+
+def attack_names() -> tuple[str, ...]:
+    return _shelf().names()
+
+
+def _shelf() -> Shelf[Any]:
+    from engine.specs.run import SHELVES
+
+    return SHELVES["attack"]
+
+
+def is_about_pictures(part: str, name: str) -> bool:
+    """Whether a data set or a model is about pictures."""
+    from engine.leakage import compatibility
+
+    return compatibility.of_pictures(part, name)

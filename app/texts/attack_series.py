@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from app.texts import attacks as attack_texts
 from app.texts import words
+from engine.results import attack_summary
 
 if TYPE_CHECKING:
-    from app.charts.cliff import Cliff, Point
-    from app.screens.leak.blind_test import Score
+    from engine.results.cliff import Cliff, CliffPoint
 
 
 class Answer(Protocol):
@@ -48,7 +47,7 @@ SHAPES = {
     "not converged": "it did not converge",
     "diverged": "it diverged",
 }
-CAME_BACK = f"in this colour: more than {attack_texts.BETTER:g} dB above {attack_texts.GREY}"
+CAME_BACK = f"in this colour: more than {attack_summary.BETTER:g} dB above {attack_texts.GREY}"
 WHEN = {
     "sooner": "that is sooner than we expected",
     "inside": "that is where we expected it",
@@ -79,20 +78,6 @@ EMPTY = "No picture yet"
 
 # --- the test ----------------------------------------------------------------------------------------------
 
-TEST = "Which picture was it made from?"
-TEST_LEAD = (
-    "An attacker rebuilt a picture that this page has not shown you. "
-    "It is one of six, all of the same class where there are enough. "
-    "Half of the rebuilt pictures come from uploads without protection."
-)
-PREPARE, PREPARE_MORE = "Prepare {many} rebuilt pictures", "{many} more pictures"
-AGAIN = "Start again"
-ORIGINAL = "Its original: {title}"
-REBUILT, CHOICE, CHOOSE = "A rebuilt picture", "Choice {number} of {of}", "It is {number}"
-WAIT = "The next picture is still being rebuilt."
-OPEN, DEFENDED = "without protection", "with protection"
-HEADS = ("", "right", "95 % interval", "by chance", "mean PSNR shown")
-
 
 # --- sentences ---------------------------------------------------------------------------------------------
 
@@ -103,10 +88,6 @@ def measure(missing: int, of: int) -> str:
 
 def ladder(missing: int, of: int) -> str:
     return ASK_LADDER.format(many=attack_texts.count(missing))
-
-
-def prepare(missing: int, of: int) -> str:
-    return PREPARE.format(many=missing)
 
 
 def expected(parameters: int, least: float, most: float) -> str:
@@ -138,11 +119,11 @@ def verdict(found: Cliff, region: tuple[float, float]) -> str:
     if first is None:
         return f"{came} At every noise measured here it does so, too."
     still = f" It still does at noise / signal {last.ratio:.2g}." if last else ""
-    held = f"From {first.ratio:.2g} on no attack beat {attack_texts.GREY} by more than {attack_texts.BETTER:g} dB"
+    held = f"From {first.ratio:.2g} on no attack beat {attack_texts.GREY} by more than {attack_summary.BETTER:g} dB"
     return f"{came}{still} {held}: {WHEN[found.when(region)]}."
 
 
-def point(one: Point, epsilon: str) -> str:
+def point(one: CliffPoint, epsilon: str) -> str:
     """What a pointer over a point reads."""
     noise = NO_NOISE if one.noise is None else f"noise {one.noise:.3g}, noise / signal {one.ratio:.2g}"
     state = attack_texts.STATES.get(one.state, one.state)
@@ -199,40 +180,3 @@ def rung(view: str, state: str, psnr: float | None, column: str) -> str:
 
 
 # --- the test
-
-
-def answered(right: bool, chosen: int, truth: int, column: str, psnr: float) -> str:
-    said = f"Right: it was {truth}." if right else f"Not {chosen}: it was {truth}."
-    return f"{said} Rebuilt with {column}, {attack_texts.decibel(psnr)}."
-
-
-def boxes(one: Score, choices: int) -> tuple[str, ...]:
-    """One row of the score."""
-    chance = f"{100 / choices:.0f} %"
-    if not one.asked:
-        return ("–", "–", chance, "–")
-    low, high = one.interval
-    rate = f"{one.right} of {one.asked}, {100 * one.right / one.asked:.0f} %"
-    return (rate, f"{100 * low:.0f} to {100 * high:.0f} %", chance, attack_texts.decibel(one.psnr))
-
-
-def table(rows: Mapping[str, Sequence[str]]) -> str:
-    """The score for both kinds of pictures."""
-    heads = "".join(f'<th scope="col">{head}</th>' for head in HEADS)
-    lines = [
-        f'<tr><th scope="row">{name}</th>{"".join(f"<td>{box}</td>" for box in boxes)}</tr>'
-        for name, boxes in rows.items()
-    ]
-    body = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-    return f'{attack_texts.TABLE_CSS}<div class="ll-numbers" tabindex="0">{body}</div>'
-
-
-def score(scores: Mapping[str, Score], choices: int) -> str:
-    """What the score says, once there is one."""
-    told = []
-    for name, one in scores.items():
-        if one.asked:
-            beyond = "more often than chance" if one.skilled(choices) else "not surely more often than chance"
-            told.append(f"{name} you were right {one.right} of {one.asked} times, {beyond} (1 in {choices})")
-    text = "; ".join(told)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""

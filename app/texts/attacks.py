@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.texts import words
+from engine.results.attack_summary import BETTER, Fate
 
 if TYPE_CHECKING:
-    from app.screens.leak.cells import Cell
+    from engine.results.attack_summary import Cell
+
+from app.texts import attacks as attack_texts
+from engine.results.attack_summary import Cell, fate, working
 
 TITLE = "Leak"
 PROMISE = "Can a picture come back out of what its owner sent?"
@@ -89,8 +92,6 @@ TITLES = {  # of the stored grid, which is shown before the shelves are loaded
 }
 GREY = "a grey square"
 NOISE = ", noise "  # between a method and its noise
-WHOLE = 8.0  # dB above the mean colour: from there on people recognise the picture
-BETTER = 3.0  # dB above the mean colour: from there on something came back
 
 
 def terms(unit: str, view: str, delta: float) -> str:
@@ -139,23 +140,6 @@ def epsilon(value: float | None, promised: bool) -> str:
 
 
 # --- what happened -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Fate:
-    """What became of one protection."""
-
-    title: str
-    gain: float | None  # dB above the mean colour, of the attack that came nearest; None: not everything is known yet
-    psnr: float = 0.0
-
-    @property
-    def open(self) -> bool:
-        return self.gain is not None and self.gain > BETTER
-
-    @property
-    def whole(self) -> bool:
-        return self.gain is not None and self.gain > WHOLE
 
 
 def verdict(control: Fate, counted: int, others: Sequence[Fate]) -> str:
@@ -304,3 +288,10 @@ def _pictures(names: Sequence[str]) -> str:
     kind, _, place = str(names[0]).partition("-")
     first = "a picture of your own" if kind == "own" else f"{kind} picture {place}"
     return first if len(names) == 1 else f"{first} and {len(names) - 1} more"
+
+
+def verdict_of_cells(cells: Sequence[Cell], titles: Mapping[str, str], control: str) -> str:
+    """What happened, in a sentence or two; empty while nothing is known."""
+    first = fate(cells, control, titles[control])
+    others = [fate(cells, key, title) for key, title in titles.items() if key != control]
+    return attack_texts.verdict(first, len(working(cells, control)), others)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.charts.smoothness import Smoothness
-    from app.charts.spectrum import Spectrum
+    from engine.results.smoothing import Smoothness, Spectrum
 
 WHEN = "Smoothing after round"
 OPENING = "The smoothing after round {round}"

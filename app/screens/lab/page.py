@@ -10,7 +10,7 @@ from app.batch import submit as batch_submit
 from app.screens.lab import form as lab_form
 from app.screens.lab import results as lab_results
 from app.session import limits as class_limits
-from app.session import messages, run_settings, session
+from app.session import messages, readiness, run_settings, session
 from app.texts import words
 from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
@@ -20,7 +20,7 @@ def page() -> None:
     try:
         kitchen = session.kitchen()
     except LeakLensError as error:  # the home cannot be used: nothing can be asked
-        lab_form.closed(error)
+        readiness.closed(error)
         return
     ready = kitchen.ready()
     usable = ready and not kitchen.trouble
@@ -28,7 +28,7 @@ def page() -> None:
     left, right = st.columns([1, 2], gap="large")
     _arrive(usable)
     with left:
-        lab_form.form() if usable else lab_form.broken() if ready else lab_form.getting_ready()
+        lab_form.form() if usable else readiness.broken() if ready else readiness.getting_ready()
     with right:
         messages.guarded(lab_results.panel)()
     chart_widget.listen_for_saves()

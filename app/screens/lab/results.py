@@ -16,9 +16,7 @@ from app.batch.view import ENDED, Shown, find, tracks_of
 from app.charts import accuracy, classes, epsilon, smoothing, smoothness, spectrum
 from app.charts.base import Panel, Track
 from app.screens.lab import compare
-from app.screens.leak import settings as leak_settings
-from app.screens.tradeoff import settings as tradeoff_settings
-from app.session import messages, run_settings, session
+from app.session import links, messages, run_settings, session
 from app.texts import sweep as sweep_texts
 from app.texts import words
 from app.widgets import card
@@ -198,16 +196,16 @@ def _steps(main: Shown) -> None:
                         st.button(
                             title, key=f"method:{name}", on_click=batch_submit.change, args=({**spec, "method": name},)
                         )
-        _elsewhere(main, text=ready and not leak_settings.of_pictures("dataset", spec["dataset"]))
+        _elsewhere(main, text=ready and not run_settings.is_about_pictures("dataset", spec["dataset"]))
 
 
 def _elsewhere(main: Shown, text: bool) -> None:
     """The question in the form under several methods; what the server sees of the run that is shown."""
     if st.button(sweep_texts.FROM_LAB, key="to-tradeoff", help=sweep_texts.FROM_LAB_HELP):
-        session.leave("tradeoff", tradeoff_settings.of_run(session.settings() or main.spec))
+        session.leave("tradeoff", links.tradeoff_link_of_run(session.settings() or main.spec))
     said = words.SERVER_SEES_TEXT if text else words.SERVER_SEES
     if st.button("What does the server see?", key="to-leak", help=said, disabled=text):
-        session.leave("leak", leak_settings.of_run(main.spec))
+        session.leave("leak", links.leak_link_of_run(main.spec))
 
 
 def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:

@@ -13,15 +13,16 @@ from typing import Any
 
 import streamlit as st
 
+from app.screens.leak import blind_test_texts, series
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
-from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.cells import Cell
-from app.screens.leak.settings import FEW, NONE, Asked, Leak
+from app.screens.leak.settings import FEW, Leak
 from app.session import session
 from app.texts import attack_series as series_texts
 from engine.jobs.thumbnails import Thumb, thumbs
+from engine.results.attack_summary import Cell
+from engine.specs.attack_grid import NONE, Asked
 
 SET = 8  # rebuilt pictures at a time: half of them without protection
 CHOICES = 6
@@ -183,13 +184,13 @@ def sitting(leak: Leak) -> Sitting:
 
 
 def panel(leak: Leak) -> None:
-    series.title(series_texts.TEST)
+    series.title(blind_test_texts.TEST)
     now = sitting(leak)
     found = questions(leak, now.set)
     if not found:
         series.problem(series_texts.NO_ATTACK)
         return
-    series.why(series_texts.TEST_LEAD)
+    series.why(blind_test_texts.TEST_LEAD)
     moving = any(cell.moving for cell in leak_results.read([one.asked for one in found]))
     series.followed(lambda: _drawn(leak, found), moving)
 
@@ -197,7 +198,7 @@ def panel(leak: Leak) -> None:
 def _drawn(leak: Leak, found: Sequence[Question]) -> Sequence[Cell]:
     asked, now = [one.asked for one in found], sitting(leak)
     cells = leak_results.read(asked)
-    series.bar("test", asked, cells, series_texts.prepare)
+    series.bar("test", asked, cells, blind_test_texts.prepare)
     dataset = leak.run["dataset"]
     if now.answers:
         _told(now.answers[-1], dataset)
@@ -207,7 +208,7 @@ def _drawn(leak: Leak, found: Sequence[Question]) -> Sequence[Cell]:
     if ready:
         _question(*ready[0], len(now.answers), dataset)
     elif any(cell.moving for _, cell in open_):
-        series.why(series_texts.WAIT)
+        series.why(blind_test_texts.WAIT)
     if now.answers:
         _score(now.answers)
     _next(now, whole=not ready and not any(cell.id and not cell.done for _, cell in open_))
@@ -217,18 +218,18 @@ def _drawn(leak: Leak, found: Sequence[Question]) -> Sequence[Cell]:
 
 def _question(one: Question, cell: Cell, number: int, dataset: Any) -> None:
     shown = series.last(cell)
-    alt = series_texts.REBUILT
+    alt = blind_test_texts.REBUILT
     st.html(f'{CSS}<div class="ll-test"><img class="ll-rebuilt" alt="{alt}" src="data:image/png;base64,{shown}"></div>')
     faces = thumbs(dataset, list(one.choices), session.store().home)
     psnr = cell.psnr(0)
     assert psnr is not None
     for place, (column, face) in enumerate(zip(st.columns(CHOICES, gap="small"), faces, strict=False)):
         with column:
-            alt = series_texts.CHOICE.format(number=place + 1, of=len(faces))
+            alt = blind_test_texts.CHOICE.format(number=place + 1, of=len(faces))
             source = f"data:image/png;base64,{face.png}"
             st.html(f'<div class="ll-test"><img class="ll-choice" alt="{alt}" src="{source}"></div>')
             st.button(
-                series_texts.CHOOSE.format(number=place + 1), key=f"test-choose-{number}-{place}",
+                blind_test_texts.CHOOSE.format(number=place + 1), key=f"test-choose-{number}-{place}",
                 on_click=_choose, args=(Answer(one, place, psnr),),
             )  # fmt: skip
 
@@ -243,11 +244,11 @@ def _choose(answer: Answer) -> None:
 def _told(last: Answer, dataset: Any) -> None:
     """Whether the last answer was right, beside the two pictures."""
     question = last.question
-    told = series_texts.answered(last.right, last.chosen + 1, question.truth + 1, question.title, last.psnr)
+    told = blind_test_texts.answered(last.right, last.chosen + 1, question.truth + 1, question.title, last.psnr)
     cell = leak_results.read([question.asked])[0]
-    pair: list[tuple[str, str]] = [(series.last(cell), series_texts.REBUILT)]
+    pair: list[tuple[str, str]] = [(series.last(cell), blind_test_texts.REBUILT)]
     original: Thumb = thumbs(dataset, [question.name], session.store().home)[0]
-    pair.append((original.png, series_texts.ORIGINAL.format(title=original.title)))
+    pair.append((original.png, blind_test_texts.ORIGINAL.format(title=original.title)))
     pictures = "".join(
         f'<img alt="{html.escape(alt, quote=True)}" src="data:image/png;base64,{png}">' for png, alt in pair if png
     )
@@ -257,11 +258,11 @@ def _told(last: Answer, dataset: Any) -> None:
 
 def _score(answers: Sequence[Answer]) -> None:
     found: Mapping[str, Score] = {
-        series_texts.OPEN: score(answers, False),
-        series_texts.DEFENDED: score(answers, True),
+        blind_test_texts.OPEN: score(answers, False),
+        blind_test_texts.DEFENDED: score(answers, True),
     }
-    series.why(series_texts.score(found, CHOICES))
-    st.html(series_texts.table({name: series_texts.boxes(one, CHOICES) for name, one in found.items()}))
+    series.why(blind_test_texts.score(found, CHOICES))
+    st.html(blind_test_texts.table({name: blind_test_texts.boxes(one, CHOICES) for name, one in found.items()}))
 
 
 def _next(now: Sitting, whole: bool) -> None:
@@ -271,10 +272,10 @@ def _next(now: Sitting, whole: bool) -> None:
     with st.container(horizontal=True, key="test-next"):
         if whole:
             st.button(
-                series_texts.PREPARE_MORE.format(many=SET), key="test-more", type="primary",
+                blind_test_texts.PREPARE_MORE.format(many=SET), key="test-more", type="primary",
                 on_click=_turn, args=(replace(now, set=now.set + 1),),
             )  # fmt: skip
-        st.button(series_texts.AGAIN, key="test-again", on_click=_turn, args=(Sitting(now.of, now.set + 1),))
+        st.button(blind_test_texts.AGAIN, key="test-again", on_click=_turn, args=(Sitting(now.of, now.set + 1),))
 
 
 def _turn(then: Sitting) -> None:

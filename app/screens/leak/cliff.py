@@ -10,19 +10,21 @@ import streamlit as st
 
 from app.charts import cliff
 from app.charts.cliff import Above
-from app.screens.leak import cells as leak_cells
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.cells import Cell
-from app.screens.leak.settings import NOISY, NONE, Asked, Leak
+from app.screens.leak.settings import Leak
 from app.session import run_settings, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from app.texts import words
 from app.texts.attack_series import Answer
 from app.widgets import chart as chart_widget
+from engine.results import attack_summary
+from engine.results.attack_summary import Cell
+from engine.results.cliff import collect_cliff, levels
+from engine.specs.attack_grid import NOISY, NONE, Asked
 
 if TYPE_CHECKING:
     from engine.training.forecast import Forecast
@@ -46,7 +48,7 @@ def plan(leak: Leak) -> Plan | None:
     attacks = series.attacks(leak)
     if before.cliff is None or not attacks:
         return None
-    keys = [f"{NOISY}:{attack_texts.noise(noise)}" for noise in cliff.levels(before.cliff.parameters)]
+    keys = [f"{NOISY}:{attack_texts.noise(noise)}" for noise in levels(before.cliff.parameters)]
     wide = replace(leak, against=(NONE, *keys), attacks=attacks)
     columns = leak_settings.columns(wide)
     asked = [one for one in leak_requests.fitted(leak_settings.cells(wide)) if one.spec]
@@ -54,7 +56,7 @@ def plan(leak: Leak) -> Plan | None:
         {one.key: None if one.key == NONE else one.noise for one in columns},
         {one.key: session.forecast_of(one.spec.canonical()) for one in columns},
         tuple(sorted(asked, key=lambda one: list(wide.against).index(one.column))),
-        {name: leak_settings.attack_title(name) for name in attacks},
+        {name: run_settings.attack_title(name) for name in attacks},
         before,
     )
 
@@ -80,7 +82,7 @@ def _drawn(asked: Plan, view: str) -> Sequence[Cell]:
     series.bar("cliff", asked.asked, cells, series_texts.measure)
     assert asked.before.cliff is not None
     region = asked.before.cliff.region
-    found = cliff.collect(asked.noises, cells, asked.titles)
+    found = collect_cliff(asked.noises, cells, asked.titles)
     if text := series_texts.verdict(found, region):
         series.said(text)
         series.why(attack_texts.NO_PROOF)
@@ -107,7 +109,7 @@ def top(asked: Plan, cells: Sequence[Cell], view: str) -> Above:
     ticks = []
     for key, noise in asked.noises.items():
         if noise is not None and (one := answers[noise]):
-            ticks.append((ratio(leak_cells.of_column(cells, key)) or noise * scale, series_texts.bare(one.epsilon)))
+            ticks.append((ratio(attack_summary.of_column(cells, key)) or noise * scale, series_texts.bare(one.epsilon)))
     return Above(series_texts.axis(known, view), tuple(ticks), lambda noise: series_texts.epsilon(answers[noise]))
 
 
@@ -118,12 +120,12 @@ def answer(told: Forecast, view: str) -> Answer | None:
 def ratio(cells: Sequence[Cell]) -> float | None:
     """Noise over signal of this upload, once somebody has seen it."""
     seen = next((cell.seen for cell in cells if cell.seen), None)
-    return leak_cells.finite(seen.facts.get("noise-to-signal")) if seen else None
+    return attack_summary.finite(seen.facts.get("noise-to-signal")) if seen else None
 
 
 def stretch(noises: Mapping[str, float | None], cells: Sequence[Cell]) -> float | None:
     """How loud noise 1 would be beside this upload: the same for all noises, known from the first that is measured."""
     for key, noise in noises.items():
-        if noise and (seen := ratio(leak_cells.of_column(cells, key))):
+        if noise and (seen := ratio(attack_summary.of_column(cells, key))):
             return seen / noise
     return None

@@ -16,6 +16,7 @@ from app.session import owners, run_settings, session
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
 from engine.jobs.thumbnails import Thumb, classes, thumbs
+from engine.specs import attack_grid
 
 CSS = """
 <style>
@@ -156,7 +157,7 @@ def _epochs(value: int) -> None:
 
 
 def _part(part: str, label: str, leak: Leak) -> None:
-    there = [one for one in run_settings.names(part) if leak_settings.of_pictures(part, one)]
+    there = [one for one in run_settings.names(part) if run_settings.is_about_pictures(part, one)]
     titles = {one: run_settings.part_class(part, one).title for one in there}
     st.selectbox(
         label, list(titles), format_func=lambda one: titles.get(one, one),
@@ -170,13 +171,13 @@ def _part(part: str, label: str, leak: Leak) -> None:
 def _grid(leak: Leak) -> None:
     titles = column_titles(leak)
     st.multiselect(
-        attack_texts.AGAINST, [key for key in titles if key != leak_settings.NONE],
+        attack_texts.AGAINST, [key for key in titles if key != attack_grid.NONE],
         format_func=lambda key: titles.get(key, key),
         help=attack_texts.AGAINST_HELP, max_selections=leak_settings.MOST_COLUMNS - 1,
-        **session.tie("leak-against", [key for key in leak.against if key != leak_settings.NONE], _against),
+        **session.tie("leak-against", [key for key in leak.against if key != attack_grid.NONE], _against),
     )  # fmt: skip
     st.multiselect(
-        attack_texts.ATTACKS, leak_settings.attack_names(), format_func=leak_settings.attack_title,
+        attack_texts.ATTACKS, run_settings.attack_names(), format_func=run_settings.attack_title,
         **session.tie("leak-attacks", list(leak.attacks), lambda value: choose(attacks=tuple(value))),
     )  # fmt: skip
     st.number_input(
@@ -194,7 +195,7 @@ def _grid(leak: Leak) -> None:
 
 def _against(value: Sequence[str]) -> None:
     order = leak_settings.offered(leak_requests.leak())
-    choose(against=(leak_settings.NONE, *sorted(value, key=order.index)))
+    choose(against=(attack_grid.NONE, *sorted(value, key=order.index)))
 
 
 def column_titles(leak: Leak) -> dict[str, str]:

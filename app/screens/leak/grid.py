@@ -9,9 +9,10 @@ from typing import Any
 
 import streamlit as st
 
-from app.screens.leak.cells import Cell, best, moment, of_column
 from app.texts import attacks as attack_texts
 from engine.events import Pictured
+from engine.results import attack_summary
+from engine.results.attack_summary import Cell, best, moment, of_column
 
 HEAD_PX, ROW_PX = 110, 155  # of the grid, at least
 HERE = Path(__file__).parent
@@ -114,7 +115,7 @@ def _cell(sheet: Sheet, cell: Cell | None, attack: str, column: str) -> dict[str
     shown = path if sheet.frames else []
     value, state = cell.psnr(at), attack_texts.state(cell)
     numbers = {metric: number for metric in ("ssim", "lpips") if (number := cell.number(metric, at)) is not None}
-    leaks = (cell.gain(at) or 0.0) > attack_texts.BETTER and not cell.moving
+    leaks = (cell.gain(at) or 0.0) > attack_summary.BETTER and not cell.moving
     return {
         "src": path[-1][0] if path else "",
         "frames": [png for png, _ in shown],

@@ -13,12 +13,14 @@ from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.cells import Cell
-from app.screens.leak.settings import NONE, Asked, Column, Leak
-from app.session import session
+from app.screens.leak.settings import Column, Leak
+from app.session import run_settings, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from app.texts.attack_series import Answer
+from engine.results import attack_summary
+from engine.results.attack_summary import Cell
+from engine.specs.attack_grid import NONE, Asked
 
 if TYPE_CHECKING:
     from engine.training.forecast import Forecast
@@ -87,7 +89,7 @@ def panel(leak: Leak) -> None:
         key = _protection(columns)
         attack = st.selectbox(
             series_texts.BY, attacks, index=attacks.index(series.steady(attacks)), width=280,
-            format_func=leak_settings.attack_title, key=f"ladder-attack:{','.join(attacks)}",
+            format_func=run_settings.attack_title, key=f"ladder-attack:{','.join(attacks)}",
         )  # fmt: skip
     found = rows(leak, key, attack)
     asked = [one for row in found for one in row.asked]
@@ -150,7 +152,7 @@ def _figure(one: Rung, column: str) -> str:
         return f'<figure><div class="ll-blank">{series_texts.NOT_HERE}</div><figcaption>{why}</figcaption></figure>'
     cell, said = one.cell, attack_texts.state(one.cell)
     value, shown = cell.psnr(0), series.last(cell)
-    leaking = cell.done and (cell.gain(0) or 0.0) > attack_texts.BETTER
+    leaking = cell.done and (cell.gain(0) or 0.0) > attack_summary.BETTER
     alt = html.escape(series_texts.rung(one.view, said, value, column), quote=True)
     blank = f'<div class="ll-blank">{series_texts.EMPTY}</div>'
     picture = f'<img alt="{alt}" src="data:image/png;base64,{shown}">' if shown else blank

@@ -6,13 +6,12 @@ import html
 
 import streamlit as st
 
-from app.screens.lab import form as lab_form
 from app.screens.leak import form as leak_form
 from app.screens.leak import further
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import settings as leak_settings
-from app.session import messages, session
+from app.session import messages, readiness, session
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
 
@@ -21,17 +20,17 @@ def page() -> None:
     try:
         kitchen = session.kitchen()
     except LeakLensError as error:
-        lab_form.closed(error)
+        readiness.closed(error)
         return
     _redirect()
     lead = f'<p class="ll-why">{html.escape(attack_texts.LEAD)}</p>'
     st.html(f'<h1 class="ll-title">{html.escape(attack_texts.PROMISE)}</h1>{lead}')
     if not kitchen.ready():
-        lab_form.getting_ready()
+        readiness.getting_ready()
         leak_results.example()
         return
     if kitchen.trouble:
-        lab_form.broken()
+        readiness.broken()
         leak_results.example()
         return
     _arrive()

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.batch import submit as batch_submit
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.settings import Asked, Leak
+from app.screens.leak.settings import Leak
 from app.session import limits as class_limits
 from app.session import run_settings, session
 from app.texts import attacks as attack_texts
@@ -16,6 +16,7 @@ from app.texts import words
 from engine.errors import BadInput, LeakLensError
 from engine.examples import attacks
 from engine.jobs.uploads import Album
+from engine.specs.attack_grid import Asked
 
 AGAIN = ("", "failed", "cancelled", "interrupted", "stored")
 OPTIONS = {"device": "cpu"}

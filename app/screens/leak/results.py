@@ -9,20 +9,22 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app.charts import psnr
-from app.screens.leak import cells as leak_cells
 from app.screens.leak import grid as picture_grid
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.cells import Cell, Told
 from app.screens.leak.grid import Head, Sheet
-from app.screens.leak.settings import Asked, Column
-from app.session import messages, session
+from app.screens.leak.settings import Column
+from app.session import messages, run_settings, session
 from app.texts import attacks as attack_texts
 from app.texts import words
 from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
 from engine.jobs.thumbnails import thumbs
+from engine.results import attack_summary
+from engine.results.attack_summary import Cell, Told
+from engine.specs import attack_grid
+from engine.specs.attack_grid import Asked
 from engine.training.forecast import Forecast
 
 POLL_S = 0.5
@@ -72,9 +74,9 @@ def laid_out() -> View:
     for attack in leak.attacks:
         row = [one for one in whole if one.attack == attack]
         if all(one.problem for one in row):
-            left.append(attack_texts.left_out(leak_settings.attack_title(attack), row[0].problem))
+            left.append(attack_texts.left_out(run_settings.attack_title(attack), row[0].problem))
             continue
-        rows[attack] = leak_settings.attack_title(attack)
+        rows[attack] = run_settings.attack_title(attack)
         asked += row
     promises = {one.key: session.forecast_of(one.spec.canonical()) for one in columns}
     face = thumbs(leak.run["dataset"], [leak.whose], session.store().home)[0].png
@@ -91,7 +93,7 @@ def read(asked: Sequence[Asked]) -> list[Cell]:
             told = Told(known[0].status, known[1], known[0].place)
         elif one.id in ship:
             told = Told("stored", ship[one.id].events)
-        found.append(leak_cells.collect(one, told))
+        found.append(attack_summary.collect(one, told))
     return found
 
 
@@ -99,7 +101,7 @@ def _drawn(view: View, moving: bool) -> None:
     cells = read(view.asked)
     going = any(cell.moving for cell in cells)
     _bar(cells)
-    said = leak_cells.verdict(cells, view.titles, leak_settings.NONE)
+    said = attack_texts.verdict_of_cells(cells, view.titles, attack_grid.NONE)
     st.html(f'<p class="ll-said" role="status" aria-live="polite">{html.escape(said)}</p>')
     picture = _which()
     picture_grid.draw(sheet(view, cells, picture, frames=not going))
@@ -135,7 +137,7 @@ def _lines(view: View, column: Column, cells: Sequence[Cell]) -> tuple[tuple[str
     """What a protection promises in this view, and how loud its noise was."""
     answer = next((one for one in view.promises[column.key].answers if one.view == view.eyes), None)
     promise = attack_texts.epsilon(answer.epsilon if answer else None, answer is not None)
-    seen = next((cell.seen for cell in leak_cells.of_column(cells, column.key) if cell.seen), None)
+    seen = next((cell.seen for cell in attack_summary.of_column(cells, column.key) if cell.seen), None)
     loud = attack_texts.loudness(seen.facts.get("noise-to-signal")) if seen else ""
     return tuple((text, "") for text in (attack_texts.head(column.title)[1], promise, loud) if text)
 
@@ -166,7 +168,7 @@ def _bar(cells: Sequence[Cell]) -> None:
             text = attack_texts.progress(done, len(asked), series.left("leak", cells))
             if stuck := session.kitchen().supervisor.trouble:
                 text = f"{text} · {stuck}"
-            st.progress(min(1.0, leak_cells.fractions(cells)), text)
+            st.progress(min(1.0, attack_summary.fractions(cells)), text)
             st.button(attack_texts.CANCEL, key="leak-cancel", on_click=leak_requests.cancel)
         elif missing:
             st.button(
@@ -230,7 +232,7 @@ def _details(view: View, cells: Sequence[Cell], picture: int) -> None:
 
 
 def _attacks(view: View) -> list[tuple[str, str]]:
-    parts = {name: leak_settings.attack_class(name) for name in view.attacks}
+    parts = {name: run_settings.attack_class(name) for name in view.attacks}
     return [(title, f"{parts[name].summary()} ({parts[name].source})") for name, title in view.attacks.items()]
 
 
@@ -244,7 +246,7 @@ def table(view: View, cells: Sequence[Cell], picture: int) -> str:
         rows.append(f'<tr><th scope="row">{html.escape(title)}</th>{"".join(f"<td>{box}</td>" for box in boxes)}</tr>')
     plain = next((cell for cell in cells if cell.judged), None)
     if plain:
-        told = _three({metric: plain.trivial(picture, metric) for metric in leak_cells.METRICS})
+        told = _three({metric: plain.trivial(picture, metric) for metric in attack_summary.METRICS})
         rows.append(f'<tr><th scope="row">{attack_texts.GREY}</th><td colspan="{len(view.columns)}">{told}</td></tr>')
     head = f'<thead><tr><th scope="col">{attack_texts.METRICS}</th>{heads}</tr></thead>'
     body = f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
@@ -254,7 +256,7 @@ def table(view: View, cells: Sequence[Cell], picture: int) -> str:
 def _numbers(cell: Cell | None, picture: int) -> str:
     if cell is None or not cell.done:
         return "–"
-    told = _three({metric: cell.number(metric, picture) for metric in leak_cells.METRICS})
+    told = _three({metric: cell.number(metric, picture) for metric in attack_summary.METRICS})
     return f"{told}<small>{html.escape(attack_texts.state(cell))}</small>"
 
 
@@ -267,7 +269,7 @@ def curves_of(view: View, cells: Sequence[Cell], picture: int) -> list[psnr.Curv
     places = {one.key: place for place, one in enumerate(view.columns)}
     rows, found = {attack: row for row, attack in enumerate(view.attacks)}, list[psnr.Curve]()
     for cell in cells:
-        near = [(one.iteration, shown[1]) for one in cell.path if (shown := leak_cells.moment(one, picture))]
+        near = [(one.iteration, shown[1]) for one in cell.path if (shown := attack_summary.moment(one, picture))]
         known = [(iteration, value) for iteration, value in near if value is not None]
         if known:
             names = view.attacks[cell.attack], view.titles[cell.column]
@@ -313,14 +315,14 @@ def example() -> None:
     asked, heads, attacks, told, titles = [], dict[str, Head](), dict[str, str](), {}, dict[str, str]()
     for run, one in ship.items():
         key, attack = leak_settings.key_of(one.spec["run"]["method"]), str(one.spec["attack"]["name"])
-        title = attack_texts.NONE if key == leak_settings.NONE else attack_texts.noisy(key)
+        title = attack_texts.NONE if key == attack_grid.NONE else attack_texts.noisy(key)
         short, name = attack_texts.head(title)
         heads.setdefault(key, Head(key, short, ((name, ""),) if name else ()))
         titles[key] = title
         attacks.setdefault(attack, attack_texts.TITLES.get(attack, attack))
         asked.append((run, Asked(key, attack, None)))
         told[run] = Told("stored", one.events)
-    cells = [leak_cells.collect(one, told[run]) for run, one in asked]
+    cells = [attack_summary.collect(one, told[run]) for run, one in asked]
     st.caption(words.STORED.format(made=next(iter(ship.values())).made))
-    st.html(f'<p class="ll-said">{html.escape(leak_cells.verdict(cells, titles, leak_settings.NONE))}</p>')
+    st.html(f'<p class="ll-said">{html.escape(attack_texts.verdict_of_cells(cells, titles, attack_grid.NONE))}</p>')
     picture_grid.draw(Sheet(list(heads.values()), attacks, cells, frames=True, autoplay=_name(cells)))

@@ -8,16 +8,18 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.screens.leak import cells as leak_cells
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.cells import Cell
-from app.screens.leak.settings import Asked, Leak
+from app.screens.leak.settings import Leak
 from app.session import messages, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from app.texts import words
 from engine.errors import LeakLensError
+from engine.results import attack_summary
+from engine.results.attack_summary import Cell
+from engine.specs import attack_grid
+from engine.specs.attack_grid import Asked
 
 POLL_S = 0.5
 ASKED_BEFORE = ("queued", "running", "finished", "stored")
@@ -25,7 +27,7 @@ ASKED_BEFORE = ("queued", "running", "finished", "stored")
 
 def attacks(leak: Leak) -> tuple[str, ...]:
     """The chosen attacks that fit the model, as far as the undefended run tells."""
-    control = replace(leak, against=(leak_settings.NONE,), eyes="server")
+    control = replace(leak, against=(attack_grid.NONE,), eyes="server")
     return tuple(one.attack for one in leak_requests.fitted(leak_settings.cells(control)) if one.spec)
 
 
@@ -94,7 +96,7 @@ def bar(name: str, asked: Sequence[Asked], cells: Sequence[Cell], label: Callabl
             text = attack_texts.progress(done, len(there), left(name, cells))
             if stuck := session.kitchen().supervisor.trouble:
                 text = f"{text} · {stuck}"
-            st.progress(min(1.0, leak_cells.fractions(cells)), text)
+            st.progress(min(1.0, attack_summary.fractions(cells)), text)
             st.button(attack_texts.CANCEL, key=f"{name}-cancel", on_click=stop, args=(name, tuple(asked)))
         else:
             text = label(len(missing), len(can))
@@ -103,7 +105,7 @@ def bar(name: str, asked: Sequence[Asked], cells: Sequence[Cell], label: Callabl
 
 def left(name: str, cells: Sequence[Cell]) -> float | None:
     """Seconds until all are done, as fast as it went since the click."""
-    began, now, share = session.recall(f"{name}-began"), session.now(), leak_cells.fractions(cells)
+    began, now, share = session.recall(f"{name}-began"), session.now(), attack_summary.fractions(cells)
     if not began:
         session.remember(f"{name}-began", (now, share))
         return None
@@ -113,7 +115,7 @@ def left(name: str, cells: Sequence[Cell]) -> float | None:
 
 def last(cell: Cell) -> str:
     """The newest guess of the first picture, as PNG; empty where there is none."""
-    found = leak_cells.moment(cell.path[-1], 0) if cell.path else None
+    found = attack_summary.moment(cell.path[-1], 0) if cell.path else None
     return found[0] if found else ""
 
 

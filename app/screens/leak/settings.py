@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from app.session import run_settings
+from app.session.links import AGAINST
+from app.session.run_settings import attack_class, attack_names, is_about_pictures
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError, shown
+from engine.specs.attack_grid import NOISY, NONE, OF_RUN, Asked
 
 if TYPE_CHECKING:
-    from engine.part import Part
-    from engine.registry import Shelf
     from engine.specs.attack import AttackSpec
     from engine.specs.run import RunSpec
 
@@ -25,10 +25,7 @@ RUN: Mapping[str, Any] = {  # ten phones that all take part: the smallest run wi
     "method": "fedavg", "dataset": "cifar10", "model": "mlp", "model.bias": True, "clients": 10, "sampled": 10,
     "sampling": "all", "epochs": 1, "rounds": 10,
 }  # fmt: skip
-NONE, OF_RUN = "none", "run"  # columns: the undefended control, and the run as it was asked
-NOISY = "udp-fedavg"
 NOISES = (1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.1, 1.0)
-AGAINST = (NONE, *(f"{NOISY}:{attack_texts.noise(noise)}" for noise in (1e-3, 3e-3, 0.01, 0.1)))
 ATTACKS = ("analytic", "map", "inverting-gradients")
 MOST_COLUMNS, MOST_RESTARTS = 8, 16
 FEW = 12  # pictures that are offered
@@ -70,25 +67,6 @@ class Column:
     title: str
     spec: RunSpec
     noise: float | None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One cell of the grid: an attack, or why there cannot be one."""
-
-    column: str
-    attack: str
-    spec: AttackSpec | None
-    problem: str = ""
-
-    @property
-    def id(self) -> str:
-        return "" if self.spec is None else _id(self.spec)
-
-
-@lru_cache(maxsize=2000)
-def _id(spec: AttackSpec) -> str:
-    return spec.id
 
 
 # --- columns -----------------------------------------------------------------------------------------------
@@ -199,24 +177,6 @@ def in_order(asked: Sequence[Asked]) -> list[Asked]:
     return [one for one, _ in ranked]
 
 
-def attack_title(name: str) -> str:
-    return attack_class(name).title
-
-
-def attack_class(name: str) -> type[Part]:
-    return _shelf()[name]
-
-
-def attack_names() -> tuple[str, ...]:
-    return _shelf().names()
-
-
-def _shelf() -> Shelf[Any]:
-    from engine.specs.run import SHELVES
-
-    return SHELVES["attack"]
-
-
 def default_cells() -> list[AttackSpec]:
     """The grid of a first visit, in the order in which it is asked; what does not fit is left out."""
     from engine.leakage.compatibility import problem
@@ -251,29 +211,6 @@ def link(leak: Leak) -> dict[str, str]:
     return {**own, **more, **run_settings.link(leak.run)}
 
 
-def of_run(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The link to what the server sees of a run that was asked elsewhere."""
-    flat = run_settings.flat(spec)
-    noisy = flat.get("method.noise") or flat.get("target-epsilon") is not None
-    return {"whose": "test-0", "against": ",".join((NONE, OF_RUN) if noisy else AGAINST), **run_settings.link(flat)}
-
-
-def of_attack(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The link to one attack that was asked before."""
-    pictures = [str(one) for one in spec.get("pictures") or ()]
-    part = spec.get("attack")
-    attack = dict(part) if isinstance(part, Mapping) else {"name": part}
-    own = {
-        "whose": pictures[0] if pictures else "test-0", "many": str(max(1, len(pictures))),
-        "eyes": str(spec.get("view", "server")), "when": str(spec.get("round", "first")),
-        "against": ",".join((NONE, OF_RUN)), "attacks": str(attack.get("name", "map")),
-        "restarts": str(spec.get("restarts", 1)), "chance": str(spec.get("seed", 0)),
-    }  # fmt: skip
-    more = {"iterations": str(attack["iterations"])} if "iterations" in attack else {}
-    run = spec.get("run")
-    return {**own, **more, **run_settings.link(run_settings.flat(run if isinstance(run, Mapping) else {}))}
-
-
 def elsewhere(params: Mapping[str, str]) -> bool:
     """Whether a link to the first page was made for the Lab, when that was the first page."""
     return bool(params) and not set(params) & set(OWN)
@@ -295,18 +232,11 @@ def read_link(params: Mapping[str, str]) -> tuple[Leak, list[str]]:
     return settled(found), told
 
 
-def of_pictures(part: str, name: str) -> bool:
-    """Whether a data set or a model is about pictures."""
-    from engine.leakage import compatibility
-
-    return compatibility.of_pictures(part, name)
-
-
 def _of_pictures(run: run_settings.Settings, usual: Mapping[str, Any], told: list[str]) -> run_settings.Settings:
     """Only pictures are attacked: a run on text is asked with the usual data set and model instead."""
     found = dict(run)
     for part in ("dataset", "model"):
-        if not of_pictures(part, run[part]):
+        if not is_about_pictures(part, run[part]):
             title, other = (run_settings.part_class(part, one).title for one in (run[part], usual[part]))
             told.append(attack_texts.not_pictures(title, other))
             found |= {name: value for name, value in usual.items() if name.partition(".")[0] == part}

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from app.screens.leak import settings as leak_settings
 from app.session import limits as class_limits
 from app.session import owners, run_settings, session
 from app.texts import attacks as attack_texts
@@ -125,7 +124,7 @@ def _attack_said(spec: Mapping[str, Any], title: run_texts.Title) -> tuple[str, 
 def _title(part: str, name: str) -> str:
     try:
         if part == "attack":
-            return leak_settings.attack_title(name)
+            return run_settings.attack_title(name)
         return run_settings.part_class(part, name).title if name else ""
     except LeakLensError:  # of another version
         return name

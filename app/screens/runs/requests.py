@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from app.screens.leak import settings as leak_settings
 from app.screens.runs import listing as run_listing
 from app.screens.runs.listing import Row
 from app.session import limits as class_limits
-from app.session import owners, run_settings, screens, session
+from app.session import links, owners, run_settings, screens, session
 from app.texts import runs as run_texts
 from engine.errors import BadInput, LeakLensError
 
@@ -44,7 +43,7 @@ def open_in_lab(row: Row) -> NoReturn:
 
 def open_in_leak(row: Row) -> NoReturn:
     """To the Leak screen, with this attack and its control."""
-    session.leave("leak", leak_settings.of_attack(row.listed.spec))
+    session.leave("leak", links.leak_link_of_attack(row.listed.spec))
 
 
 def _twin(row: Row) -> str:

@@ -8,14 +8,13 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.screens.lab import form as lab_form
 from app.screens.tradeoff import form as tradeoff_form
 from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import results as tradeoff_results
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.cells import View
 from app.session import limits as class_limits
-from app.session import messages, session
+from app.session import messages, readiness, session
 from app.texts import sweep as sweep_texts
 from app.texts import words
 from app.widgets import chart as chart_widget
@@ -27,7 +26,7 @@ def page() -> None:
     try:
         kitchen = session.kitchen()
     except LeakLensError as error:
-        lab_form.closed(error)
+        readiness.closed(error)
         return
     st.html(f'<h1 class="ll-title">{html.escape(sweep_texts.PROMISE)}</h1>{tradeoff_results.CSS}')
     if class_limits.class_mode():
@@ -35,7 +34,7 @@ def page() -> None:
     left, right = st.columns([1, 2], gap="large")
     if not kitchen.ready() or kitchen.trouble:
         with left:
-            lab_form.broken() if kitchen.ready() else lab_form.getting_ready()
+            readiness.broken() if kitchen.ready() else readiness.getting_ready()
         with right:
             if not session.in_address():
                 _example()

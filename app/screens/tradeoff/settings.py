@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from app.session import run_settings
+from app.session.links import SOLVED
 from app.texts import sweep as sweep_texts
 from app.texts import words
 from engine.errors import BadInput, LeakLensError, refusal, shown
@@ -30,7 +31,6 @@ WHOSE = ("global", "personal")
 OUTSIDER = "outsider"  # who looks, unless another is chosen
 MOST_TOLD = 20  # sentences about a link
 OWN = ("methods", "noises", "steps", "seeds", "plain", "eyes", "whose", "of", "table")  # of a link
-SOLVED = ("target-epsilon", "budget", "view")  # of a run, where one noise is asked for
 HERE = ("noise", "server-step")  # fields of a method that are varied here
 MORE = ("momentum", "weight-decay", "delta", "honest-share")  # of a run, mostly as usual
 
@@ -221,14 +221,6 @@ def link(asked: Tradeoff) -> dict[str, str]:
     run = {name: value for name, value in asked.run.items() if name not in SOLVED}
     rare = {name: text for name, text in (("of", ";".join(of)), ("table", asked.table)) if text}
     return {**own, **rare, **run_settings.link(run)}
-
-
-def of_run(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The link to the trade-off of a run that was asked elsewhere; what is varied stays as it was."""
-    run = {name: value for name, value in run_settings.flat(spec).items() if name not in SOLVED}
-    if "method.noise" not in run:
-        run |= {"sampling": "auto"}  # as suits the methods that are compared: this one protects nobody
-    return run_settings.link(run)
 
 
 def to_run(asked: Tradeoff) -> dict[str, str]:

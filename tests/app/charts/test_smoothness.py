@@ -10,8 +10,9 @@ import pytest
 
 from app import theme
 from app.charts.base import Drawn, Track
-from app.charts.smoothness import HEAD_PX, PANEL, SIGN, SPREAD, Smoothness
+from app.charts.smoothness import HEAD_PX, PANEL, SIGN, SPREAD
 from engine.events import ByClass, Event, Measured, Smoothed
+from engine.results.smoothing import Smoothness
 from tests.app.charts.makers import ACCURACY, CLIENTS, NAMES, ROUGH, SPECTRA, by_class, smoothed, told
 
 NO_ONE: tuple[ByClass, ByClass] = ((), ())

@@ -10,9 +10,10 @@ import pytest
 
 from app import theme
 from app.charts.base import Drawn, Track
-from app.charts.spectrum import NAMED, PANEL, Spectrum
+from app.charts.spectrum import NAMED, PANEL
 from app.texts import smoothing as smoothing_texts
 from engine.events import Event, Measured, Smoothed, Started
+from engine.results.smoothing import Spectrum
 from engine.specs.run import RunSpec
 from tests.app.charts.makers import smoothed, told
 

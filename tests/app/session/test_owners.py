@@ -10,13 +10,13 @@ from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_tok
 
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.settings import NONE
 from app.screens.runs import requests as run_requests
 from app.session import owners, session
 from app.texts import attacks as attack_texts
 from engine.jobs.home import Home
 from engine.jobs.store import Store
 from engine.jobs.uploads import Album
+from engine.specs.attack_grid import NONE
 from tests.app.asker import Asker
 from tests.app.conftest import MAIN, PATIENCE_S
 from tests.app.reading import lines, offered, open_screen, text

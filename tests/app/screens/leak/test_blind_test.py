@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.leak import blind_test
+from app.screens.leak import blind_test, blind_test_texts
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.blind_test import Answer, Question, Score, Sitting
-from app.screens.leak.settings import FEW, NONE, Asked, Leak
-from app.texts import attack_series as series_texts
+from app.screens.leak.settings import FEW, Leak
+from engine.specs.attack_grid import NONE, Asked
 from tests.app.reading import press, text
 from tests.app.screens.leak.makers import tell, visit, whole
 
@@ -59,11 +59,11 @@ def test_protected_and_open_pictures_are_counted_apart() -> None:
 def test_luck_is_not_called_skill() -> None:
     assert blind_test.luck(1, 1, 6) == pytest.approx(1 / 6) and blind_test.luck(2, 2, 6) == pytest.approx(1 / 36)
     assert blind_test.luck(0, 5, 6) == pytest.approx(1) and blind_test.luck(1, 2, 6) == pytest.approx(11 / 36)
-    said = series_texts.score({"a": Score(3, 3, 30.0), "b": Score(1, 1, 14.0), "c": Score(0, 0, None)}, 6)
+    said = blind_test_texts.score({"a": Score(3, 3, 30.0), "b": Score(1, 1, 14.0), "c": Score(0, 0, None)}, 6)
     assert said.startswith("A you were right 3 of 3 times, more often than chance (1 in 6)")
     assert "b you were right 1 of 1 times, not surely more often" in said and "c you" not in said
-    assert series_texts.boxes(Score(0, 0, None), 6) == ("–", "–", "17 %", "–")
-    assert series_texts.boxes(Score(5, 10, 25.0), 6) == ("5 of 10, 50 %", "24 to 76 %", "17 %", "25.0 dB")
+    assert blind_test_texts.boxes(Score(0, 0, None), 6) == ("–", "–", "17 %", "–")
+    assert blind_test_texts.boxes(Score(5, 10, 25.0), 6) == ("5 of 10, 50 %", "24 to 76 %", "17 %", "25.0 dB")
 
 
 # --- the questions -----------------------------------------------------------------------------------------
@@ -141,11 +141,11 @@ def test_every_answer_is_told_and_counted(small: Leak) -> None:
 def test_the_page_does_not_give_the_answer_away(small: Leak) -> None:
     page, found = ready(small)
     assert found[0].name not in text(page) and found[0].title not in text(page)
-    alts = [series_texts.CHOICE.format(number=number, of=6) for number in range(1, 7)]
+    alts = [blind_test_texts.CHOICE.format(number=number, of=6) for number in range(1, 7)]
     assert all(f'alt="{alt}"' in text(page) for alt in alts)
     assert " dB" not in text(page)
     labels = [one.label for one in page.button if str(one.key).startswith("test-choose")]
-    assert labels == [series_texts.CHOOSE.format(number=number) for number in range(1, 7)]
+    assert labels == [blind_test_texts.CHOOSE.format(number=number) for number in range(1, 7)]
 
 
 def test_other_settings_begin_another_score(small: Leak) -> None:
@@ -159,9 +159,9 @@ def test_other_settings_begin_another_score(small: Leak) -> None:
 
 def test_questions_come_as_soon_as_a_picture_is_rebuilt(small: Leak) -> None:
     page = press(visit(small, "test"), "test-ask")
-    assert series_texts.WAIT in text(page)
+    assert blind_test_texts.WAIT in text(page)
     last = blind_test.questions(small, 0)[-1]
     tell(last.asked.id, whole(last.asked.id, [20.0]))
     page.run()
     press(page, f"test-choose-0-{last.truth}")
-    assert "Right" in text(page) and series_texts.WAIT in text(page)
+    assert "Right" in text(page) and blind_test_texts.WAIT in text(page)

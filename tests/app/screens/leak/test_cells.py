@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from app.screens.leak import cells as leak_cells
-from app.screens.leak.cells import Cell, Told, collect
 from app.screens.leak.grid import Head, Sheet, told
-from app.screens.leak.settings import Asked
+from app.texts import attacks
 from app.texts import attacks as attack_texts
 from engine.events import Event, Failed, Pictured, Step
+from engine.results import attack_summary
+from engine.results.attack_summary import Cell, Told, collect
+from engine.specs.attack_grid import Asked
 from tests.app.screens.leak.makers import GREY, guess, judged, seen, whole
 
 TITLES = {"none": "no protection", "a": "UDP-FedAvg, noise 0.1", "b": "UDP-FedAvg, noise 1"}
@@ -58,7 +59,7 @@ def test_guesses_stand_in_the_order_of_the_originals() -> None:
     guess_ = Pictured("map", 20, 20, 0, 1.0, ("second", "first"), (1, 0), (20.0, 30.0))
     end = replace(judged([21.0, 31.0]), places=(1, 0), trivial={"psnr": (11.0, 12.0)})
     forming, found = cell([seen(2), guess_], status="running"), cell([seen(2), guess_, end])
-    assert [leak_cells.moment(guess_, at) for at in range(3)] == [("first", 30.0), ("second", 20.0), None]
+    assert [attack_summary.moment(guess_, at) for at in range(3)] == [("first", 30.0), ("second", 20.0), None]
     assert [forming.psnr(at) for at in range(3)] == [30.0, 20.0, None]
     assert [found.psnr(at) for at in range(3)] == [31.0, 21.0, None]
     assert found.trivial(0) == 12.0 and found.best == (19.0, 31.0)
@@ -76,9 +77,9 @@ def test_not_converged_is_never_called_protected() -> None:
 
 
 def test_a_number_that_is_none_is_not_shown() -> None:
-    assert leak_cells.finite(math.inf) is None and leak_cells.finite(None) is None
+    assert attack_summary.finite(math.inf) is None and attack_summary.finite(None) is None
     found = cell([seen(), guess(5, [math.nan])], status="running")
-    assert found.psnr(0) is None and leak_cells.best([found], 0) is None
+    assert found.psnr(0) is None and attack_summary.best([found], 0) is None
 
 
 # --- the whole grid ----------------------------------------------------------------------------------------
@@ -86,13 +87,13 @@ def test_a_number_that_is_none_is_not_shown() -> None:
 
 def test_the_envelope_goes_by_the_truth() -> None:
     cells = [ended(20.0), ended(25.0, attack="other", state="not converged")]
-    found = leak_cells.best(cells, 0)
+    found = attack_summary.best(cells, 0)
     assert found is not None and found.attack == "other"
 
 
 def test_only_attacks_that_work_undefended_say_anything() -> None:
     cells = [ended(31.0), ended(15.0, attack="weak"), ended(30.0, attack="lost", state="not converged")]
-    assert leak_cells.working(cells, "none") == ("map",)
+    assert attack_summary.working(cells, "none") == ("map",)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_only_attacks_that_work_undefended_say_anything() -> None:
 )
 def test_the_sentence(control: float, state: str, first: float, second: float, said: Sequence[str]) -> None:
     cells = [ended(control, state=state), ended(first, "a"), ended(second, "b")]
-    found = leak_cells.verdict(cells, TITLES, "none")
+    found = attacks.verdict_of_cells(cells, TITLES, "none")
     for part in said:
         assert part in found
     assert ("did not beat" in found) == (control > GREY + 3 and state == "converged" and min(first, second) < GREY + 3)
@@ -118,21 +119,23 @@ def test_the_sentence(control: float, state: str, first: float, second: float, s
 def test_a_leak_counts_whoever_found_it() -> None:
     """An attack that does not converge undefended proves nothing when it fails, but a picture is a picture."""
     cells = [ended(31.0), ended(14.0, attack="weak"), ended(14.0, "a"), ended(26.0, "a", "weak", "not converged")]
-    assert "With UDP-FedAvg at noise 0.1 it comes back, too." in leak_cells.verdict(cells, TITLES, "none")
+    assert "With UDP-FedAvg at noise 0.1 it comes back, too." in attacks.verdict_of_cells(cells, TITLES, "none")
 
 
 def test_the_sentence_is_about_the_picture_that_came_out_best() -> None:
     end = replace(judged([15.0, 30.0]), trivial={"psnr": (14.0, 12.0)})
     found = cell([seen(2), guess(20, [15.0, 30.0]), end])
-    assert "comes back: 30.0 dB, where a grey square reaches 12.0 dB" in leak_cells.verdict([found], TITLES, "none")
+    assert "comes back: 30.0 dB, where a grey square reaches 12.0 dB" in attacks.verdict_of_cells(
+        [found], TITLES, "none"
+    )
 
 
 def test_nothing_is_said_before_everything_is_known() -> None:
     forming = cell([seen(), guess(5, [30.0])], status="running")
-    assert leak_cells.verdict([forming], TITLES, "none") == ""
+    assert attacks.verdict_of_cells([forming], TITLES, "none") == ""
     half = [ended(31.0), ended(14.0, "a"), cell([seen(), guess(5, [30.0])], "a", "other", "running")]
-    assert "UDP-FedAvg" not in leak_cells.verdict(half, TITLES, "none")
-    assert leak_cells.fractions([ended(31.0), cell([], status="queued")]) == 0.5
+    assert "UDP-FedAvg" not in attacks.verdict_of_cells(half, TITLES, "none")
+    assert attack_summary.fractions([ended(31.0), cell([], status="queued")]) == 0.5
 
 
 # --- what the browser is told ------------------------------------------------------------------------------

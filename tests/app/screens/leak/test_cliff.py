@@ -11,16 +11,19 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.charts import cliff
-from app.charts.cliff import Above, Cliff
+from app.charts.cliff import Above
+from app.screens.leak import blind_test_texts
 from app.screens.leak import cliff as cliff_panel
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.cells import Cell, Told
-from app.screens.leak.cells import collect as collected
-from app.screens.leak.settings import NONE, Asked, Leak
+from app.screens.leak.settings import Leak
 from app.session import run_settings, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from engine.events import Event, Seen
+from engine.results.attack_summary import Cell, Told
+from engine.results.attack_summary import collect as collected
+from engine.results.cliff import LEAST, MOST, Cliff, collect_cliff, levels
+from engine.specs.attack_grid import NONE, Asked
 from engine.training.forecast import REGION
 from tests.app.reading import press, text
 from tests.app.screens.leak.makers import GREY, judged, seen, tell, visit, whole
@@ -43,16 +46,16 @@ def cell(key: str, told: Sequence[Event], attack: str = "map") -> Cell:
 def measured(*heights: float, ratios: Sequence[float] = (0.0, 0.03, 0.3, 3.0), control: str = "converged") -> Cliff:
     states = [control, *["converged" if height > GREY + 3 else "not converged" for height in heights[1:]]]
     three = zip(NOISES, heights, ratios, states, strict=False)
-    return cliff.collect(NOISES, [cell(key, events(psnr, at, how)) for key, psnr, at, how in three], TITLES)
+    return collect_cliff(NOISES, [cell(key, events(psnr, at, how)) for key, psnr, at, how in three], TITLES)
 
 
 # --- before any run ----------------------------------------------------------------------------------------
 
 
 def test_noises_stand_around_the_region() -> None:
-    found = cliff.levels(10_000)
+    found = levels(10_000)
     shares = [noise * 100 for noise in found]  # the square root of 10,000
-    assert len(found) == 9 and shares[0] == pytest.approx(cliff.LEAST) and shares[-1] == pytest.approx(cliff.MOST)
+    assert len(found) == 9 and shares[0] == pytest.approx(LEAST) and shares[-1] == pytest.approx(MOST)
     steps = [math.log10(after / before) for before, after in pairwise(shares)]
     assert steps == pytest.approx([0.5] * 8, abs=0.005)
     assert sum(REGION[0] * 0.99 <= share <= REGION[1] * 1.01 for share in shares) == 3
@@ -72,7 +75,7 @@ def test_the_best_attack_counts_by_the_truth() -> None:
         cell("quiet", events(15.0, 0.2)),
         cell("quiet", events(22.0, 0.2, "not converged"), "other"),
     ]
-    found = cliff.collect(NOISES, cells, TITLES)
+    found = collect_cliff(NOISES, cells, TITLES)
     (point,) = found.points
     assert (point.psnr, point.attack, point.state, point.ratio) == (22.0, "Other", "not converged", 0.2)
     assert point.leaks and (point.done, point.of) == (2, 2)
@@ -81,7 +84,7 @@ def test_the_best_attack_counts_by_the_truth() -> None:
 
 def test_a_point_appears_as_soon_as_one_attack_is_over() -> None:
     forming = replace(cell("quiet", [seen()], "other"), status="running")
-    found = cliff.collect(NOISES, [cell("quiet", events(20.0, 0.2)), forming], TITLES)
+    found = collect_cliff(NOISES, [cell("quiet", events(20.0, 0.2)), forming], TITLES)
     assert (found.points[0].done, found.points[0].of, found.complete) == (1, 2, False)
     assert "so far 1 of 2 attacks" in series_texts.point(found.points[0], "")
     assert series_texts.verdict(found, REGION) == ""
@@ -115,7 +118,7 @@ def test_without_a_working_control_nothing_follows(found: Cliff) -> None:
 
 def test_a_clip_that_does_not_bind_is_told() -> None:
     short = [cell("quiet", events(20.0, 0.2, clip="whole-update", signal=0.5, bound=1.0))]
-    found = cliff.collect(NOISES, short, TITLES)
+    found = collect_cliff(NOISES, short, TITLES)
     assert (found.signal, found.bound) == (0.5, 1.0)
     assert "2 times as loud" in series_texts.unbound(0.5, 1.0)
 
@@ -130,7 +133,7 @@ def drawn(found: Cliff, dark: bool = False) -> dict:
 
 
 def test_the_region_is_there_before_anything_is_measured() -> None:
-    found = drawn(cliff.collect(NOISES, [], TITLES))
+    found = drawn(collect_cliff(NOISES, [], TITLES))
     (shape,) = found["layout"]["shapes"]
     assert (shape["x0"], shape["x1"]) == REGION
     texts = [one["text"] for one in found["layout"]["annotations"]]
@@ -164,7 +167,7 @@ def test_the_chart_in_words() -> None:
     said = series_texts.cliff_alt(measured(31, 30, 14, 14), "server")
     for part in ("seen by the server", "Without noise 31.0 dB", "at 0.3 14.0 dB, did not converge", "14.0 dB"):
         assert part in said
-    assert "Nothing is measured yet" in series_texts.cliff_alt(cliff.collect(NOISES, [], TITLES), "server")
+    assert "Nothing is measured yet" in series_texts.cliff_alt(collect_cliff(NOISES, [], TITLES), "server")
 
 
 # --- the panel ---------------------------------------------------------------------------------------------
@@ -244,10 +247,10 @@ def test_no_attack_is_a_sentence(small: Leak) -> None:
 
 def test_one_panel_at_a_time(small: Leak) -> None:
     page = visit(small)
-    for name, title in (("ladder", series_texts.LADDER), ("test", series_texts.TEST)):
+    for name, title in (("ladder", series_texts.LADDER), ("test", blind_test_texts.TEST)):
         page.segmented_control(key="leak-more").set_value(name).run()
         assert title in text(page) and series_texts.CLIFF not in text(page)
 
 
 def test_judged_alone_is_no_point() -> None:
-    assert cliff.collect(NOISES, [cell("quiet", [judged([20.0])])], TITLES).points == ()
+    assert collect_cliff(NOISES, [cell("quiet", [judged([20.0])])], TITLES).points == ()

@@ -10,11 +10,12 @@ import pytest
 
 from app.screens.leak import ladder as ladder_panel
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.cells import Told, collect
-from app.screens.leak.settings import NONE, Asked, Leak
+from app.screens.leak.settings import Leak
 from app.session import session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
+from engine.results.attack_summary import Told, collect
+from engine.specs.attack_grid import NONE, Asked
 from tests.app.reading import press, text
 from tests.app.screens.leak.makers import tell, visit, whole
 

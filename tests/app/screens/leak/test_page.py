@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.settings import NONE, Asked, Leak
-from app.session import session
+from app.screens.leak.settings import Leak
+from app.session import links, session
 from app.texts import attacks as attack_texts
 from app.texts import words
 from engine.events import Event, Failed, Finished, Started
@@ -27,6 +27,7 @@ from engine.jobs.store import Store
 from engine.jobs.uploads import Album
 from engine.leakage.pictures import leak as leak_events
 from engine.specs.attack import AttackSpec
+from engine.specs.attack_grid import NONE, Asked
 from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import lines, press, text
@@ -129,7 +130,7 @@ def test_a_stored_grid_is_there_at_once(ships: Mapping[str, AttackSpec]) -> None
     assert "With no protection the picture comes back: 30.0 dB, where a grey square reaches 14.0 dB" in text(page)
     assert "With every protection here, none of the 3 attacks that worked beat a grey square" in text(page)
     found = values(page)
-    assert found[attack_texts.BEST] == ["30.0 dB", *["14.0 dB"] * (len(leak_settings.AGAINST) - 1)]
+    assert found[attack_texts.BEST] == ["30.0 dB", *["14.0 dB"] * (len(links.AGAINST) - 1)]
     assert grid(page)["moments"] == 3 and grid(page)["autoplay"]
     assert any(words.STORED.format(made="2026-01-02") in one.value for one in page.caption)
     assert not [one for one in page.button if one.key == "leak-attack"] and session.store().runs() == []
@@ -144,7 +145,7 @@ def test_before_the_shelves_are_loaded_the_stored_grid_is_there(
     monkeypatch.setattr(session.Kitchen, "ready", lambda kitchen, wait=0.0: wait > 0)
     page = visit()
     assert words.GETTING_READY in text(page) and "With no protection the picture comes back" in text(page)
-    assert values(page)[attack_texts.BEST] == ["30.0 dB", *["14.0 dB"] * (len(leak_settings.AGAINST) - 1)]
+    assert values(page)[attack_texts.BEST] == ["30.0 dB", *["14.0 dB"] * (len(links.AGAINST) - 1)]
 
 
 # --- asking and watching -----------------------------------------------------------------------------------

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.settings import NONE, OF_RUN, Leak
-from app.session import run_settings
+from app.screens.leak.settings import Leak
+from app.session import links, run_settings
 from app.texts import attacks as attack_texts
 from engine.leakage.compatibility import problem
+from engine.specs import attack_grid
 from engine.specs.attack import AttackSpec
+from engine.specs.attack_grid import NONE, OF_RUN
 from engine.specs.run import RunSpec
 
 
@@ -78,7 +80,7 @@ def test_two_names_of_one_run_are_one_column(usual: Leak) -> None:
 
 def test_only_the_protection_differs_between_columns(usual: Leak) -> None:
     bare = [{**one.spec.canonical(), "method": ""} for one in leak_settings.columns(usual)]
-    assert len(bare) == len(leak_settings.AGAINST) and all(one == bare[0] for one in bare)
+    assert len(bare) == len(links.AGAINST) and all(one == bare[0] for one in bare)
 
 
 def test_equal_questions_are_equal_attacks(usual: Leak) -> None:
@@ -119,22 +121,22 @@ def test_the_default_grid_fits_its_model() -> None:
 
 def test_what_the_server_sees_of_a_run_is_that_run() -> None:
     spec = RunSpec(method="udp-fedavg", rounds=7, model="lenet5")
-    found, told = leak_settings.read_link(leak_settings.of_run(spec.canonical()))
+    found, told = leak_settings.read_link(links.leak_link_of_run(spec.canonical()))
     keys = {one.key: one.spec.id for one in leak_settings.columns(found)}
     twin = run_settings.twin_of(spec)
     assert not told and twin and keys == {NONE: twin.id, OF_RUN: spec.id}
 
 
 def test_an_undefended_run_is_shown_beside_protections() -> None:
-    found, _ = leak_settings.read_link(leak_settings.of_run(RunSpec(rounds=7).canonical()))
-    assert [one.key for one in leak_settings.columns(found)] == list(leak_settings.AGAINST)
+    found, _ = leak_settings.read_link(links.leak_link_of_run(RunSpec(rounds=7).canonical()))
+    assert [one.key for one in leak_settings.columns(found)] == list(links.AGAINST)
 
 
 @pytest.mark.parametrize("method", ["fedavg", {"name": "udp-fedavg", "noise": 0.1, "noise-split": "full-local"}])
 def test_an_attack_of_the_list_opens_as_itself(method: str | dict[str, object]) -> None:
     run = RunSpec(method=method, model="lenet5", rounds=5)
     spec = AttackSpec(run=run, attack={"name": "map", "iterations": 30}, pictures=("test-4", "test-5"), restarts=2)
-    found, told = leak_settings.read_link(leak_settings.of_attack(spec.canonical()))
+    found, told = leak_settings.read_link(links.leak_link_of_attack(spec.canonical()))
     assert not told and spec.id in {one.id for one in leak_settings.cells(found)}
 
 
@@ -146,12 +148,12 @@ def test_old_links_are_told_from_new_ones(usual: Leak) -> None:
 def test_titles_before_the_shelves_are_loaded_are_the_real_ones() -> None:
     for name, title in attack_texts.TITLES.items():
         found = (
-            leak_settings.attack_title(name)
-            if name in leak_settings.attack_names()
+            run_settings.attack_title(name)
+            if name in run_settings.attack_names()
             else run_settings.part_class("method", name).title
         )
         assert title == found
-    assert set(leak_settings.ATTACKS) | {leak_settings.NOISY} == set(attack_texts.TITLES)
+    assert set(leak_settings.ATTACKS) | {attack_grid.NOISY} == set(attack_texts.TITLES)
 
 
 def test_a_column_has_its_name_before_the_shelves_are_loaded(usual: Leak) -> None:

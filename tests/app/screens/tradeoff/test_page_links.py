@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import Tradeoff
 from app.session import limits as class_limits
-from app.session import session
+from app.session import links, session
 from app.texts import sweep as sweep_texts
 from engine.specs.run import RunSpec
 from tests.app.asker import Asker
@@ -80,13 +80,13 @@ def test_the_lab_is_given_a_method_that_is_compared(small: Tradeoff) -> None:
 def test_the_method_of_a_run_from_the_lab_is_compared_too(small: Tradeoff) -> None:
     mine = replace(small, methods=("ppsgd",))
     spec = RunSpec(method="fedceo", rounds=3, sampling="poisson")
-    assert tradeoff_settings.read_link(tradeoff_settings.of_run(spec.canonical()), mine)[0].methods == (
+    assert tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), mine)[0].methods == (
         "ppsgd",
         "fedceo",
     )
     both = replace(small, methods=("ppsgd", "dp-fedavg"))
     spec = RunSpec(method="dp-fedavg", rounds=3)
-    assert tradeoff_settings.read_link(tradeoff_settings.of_run(spec.canonical()), both)[0].methods == both.methods
+    assert tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), both)[0].methods == both.methods
 
 
 # --- stored points -----------------------------------------------------------------------------------------

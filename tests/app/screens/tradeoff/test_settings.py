@@ -10,7 +10,7 @@ import pytest
 
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import Tradeoff
-from app.session import run_settings
+from app.session import links, run_settings
 from app.texts import sweep as sweep_texts
 from engine.cli.arguments import read_spec
 from engine.cli.main import parser
@@ -91,7 +91,7 @@ def test_a_method_that_protects_nobody_does_not_decide_how_clients_are_drawn() -
     run = run_settings.flat(RunSpec(method="fedavg", rounds=3).canonical())
     assert run["sampling"] == "fixed"
     found, told = tradeoff_settings.read_link(
-        tradeoff_settings.of_run(RunSpec(method="fedavg", rounds=3).canonical()), asked()
+        links.tradeoff_link_of_run(RunSpec(method="fedavg", rounds=3).canonical()), asked()
     )
     assert not told
     assert {(one.spec.sampling, one.spec.rounds) for one in tradeoff_settings.laid_out(found)} == {("poisson", 3)}
@@ -149,7 +149,7 @@ def test_what_cannot_be_meant_is_left_out_with_a_sentence() -> None:
 def test_from_the_lab_only_the_run_changes() -> None:
     mine = asked(noises="3, 4", seeds=2, of={"fedceo": {"every": 3}, "ppsgd": {"head-epochs": 2}})
     spec = RunSpec(method={"name": "fedceo", "every": 7}, rounds=5, sampling="poisson")
-    found, told = tradeoff_settings.read_link(tradeoff_settings.of_run(spec.canonical()), mine)
+    found, told = tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), mine)
     assert not told and (found.noises, found.seeds, found.methods) == ("3, 4", 2, mine.methods)
     assert found.run["rounds"] == 5 and found.of == {"ppsgd": {"head-epochs": 2}}
     assert tradeoff_settings.in_force(found, "fedceo")["every"] == 7
@@ -157,7 +157,7 @@ def test_from_the_lab_only_the_run_changes() -> None:
 
 def test_a_method_outside_the_family_is_what_is_asked_about() -> None:
     spec = RunSpec(method="dp-fedavg", target_epsilon=8.0, view="server")
-    found, _ = tradeoff_settings.read_link(tradeoff_settings.of_run(spec.canonical()), asked())
+    found, _ = tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), asked())
     assert found.methods == ("dp-fedavg",)
     assert {one.noise for one in tradeoff_settings.laid_out(found)} == {
         0.25,

@@ -1,4 +1,4 @@
-"""What became of each cell of the grid: from the store, else from a stored example of the same attack."""
+"""What became of each attack of a grid: its guesses, its numbers, and the best of several."""
 
 from __future__ import annotations
 
@@ -6,13 +6,30 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.screens.leak.settings import Asked
-from app.texts import attacks as attack_texts
-from app.texts.attacks import Fate
 from engine.events import Event, Failed, Judged, Pictured, Seen, Step
+from engine.specs.attack_grid import Asked
 
+BETTER = 3.0  # dB above the mean colour: from there on something came back
+WHOLE = 8.0  # dB above the mean colour: from there on people recognise the picture
 MOVING = ("queued", "running")
 METRICS = ("psnr", "ssim", "lpips")
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of one protection."""
+
+    title: str
+    gain: float | None  # dB above the mean colour, of the attack that came nearest; None: not everything is known yet
+    psnr: float = 0.0
+
+    @property
+    def open(self) -> bool:
+        return self.gain is not None and self.gain > BETTER
+
+    @property
+    def whole(self) -> bool:
+        return self.gain is not None and self.gain > WHOLE
 
 
 @dataclass(frozen=True)
@@ -142,9 +159,6 @@ def _shown(paths: Mapping[int, Sequence[Pictured]], judged: Judged | None) -> tu
     return tuple(paths[best])
 
 
-# --- the whole grid ----------------------------------------------------------------------------------------
-
-
 def of_column(cells: Iterable[Cell], column: str) -> list[Cell]:
     return [cell for cell in cells if cell.column == column]
 
@@ -160,7 +174,7 @@ def working(cells: Sequence[Cell], control: str) -> tuple[str, ...]:
     return tuple(
         cell.attack
         for cell in of_column(cells, control)
-        if cell.judged and cell.judged.state == "converged" and cell.best and cell.best[0] > attack_texts.BETTER
+        if cell.judged and cell.judged.state == "converged" and cell.best and cell.best[0] > BETTER
     )
 
 
@@ -172,13 +186,6 @@ def fate(cells: Sequence[Cell], column: str, title: str) -> Fate:
         return Fate(title, None)
     gain, psnr = max(known)
     return Fate(title, gain, psnr)
-
-
-def verdict(cells: Sequence[Cell], titles: Mapping[str, str], control: str) -> str:
-    """What happened, in a sentence or two; empty while nothing is known."""
-    first = fate(cells, control, titles[control])
-    others = [fate(cells, key, title) for key, title in titles.items() if key != control]
-    return attack_texts.verdict(first, len(working(cells, control)), others)
 
 
 def fractions(cells: Sequence[Cell]) -> float:

@@ -1,0 +1,42 @@
+"""A grid of attacks: every attack against every protection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.specs.attack import AttackSpec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.specs.attack import AttackSpec
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One cell of the grid: an attack, or why there cannot be one."""
+
+    column: str
+    attack: str
+    spec: AttackSpec | None
+    problem: str = ""
+
+    @property
+    def id(self) -> str:
+        return "" if self.spec is None else _id(self.spec)
+
+
+@lru_cache(maxsize=2000)
+def _id(spec: AttackSpec) -> str:
+    return spec.id
+
+
+NONE = "none"  # the column without protection
+
+
+OF_RUN = "run"  # the column of the run as it was requested
+
+
+NOISY = "udp-fedavg"  # the method of the columns with noise
