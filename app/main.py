@@ -11,8 +11,8 @@ import streamlit as st  # noqa: E402  (after the root is on the path)
 
 from app import theme  # noqa: E402
 from app.session.screens import navigation  # noqa: E402
-from app.texts import words  # noqa: E402
+from app.texts import product  # noqa: E402
 
-st.set_page_config(page_title=words.PRODUCT, layout="wide", initial_sidebar_state="collapsed")
+st.set_page_config(page_title=product.PRODUCT, layout="wide", initial_sidebar_state="collapsed")
 st.html(theme.CSS)
 st.navigation(navigation(), position="top").run()

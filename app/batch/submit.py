@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.session import limits as class_limits
-from app.session import run_settings, session
-from app.texts import words
+from app.session import run_settings, services, session, url
+from app.texts import states
 from engine.errors import LeakLensError
 from engine.examples.files import Example
 from engine.specs.run import RunSpec
@@ -24,19 +24,19 @@ def run() -> None:
         all_of_them = (specs[0], *([twin] if twin else []), *specs[1:])
         _within_caps(spec, len(specs), [one.id for one in all_of_them])
         for one in all_of_them:
-            session.store().submit(one.id, one.canonical(), {"device": "cpu", "visitor": session.visitor()})
+            services.store().submit(one.id, one.canonical(), {"device": "cpu", "visitor": session.visitor()})
     except LeakLensError as error:
         session.remember("trouble", str(error))
         session.again()
         return
-    session.kitchen().supervisor.wake()
-    session.show(run=[one.id for one in specs], twin=[twin.id] if twin else [])
+    services.kitchen().supervisor.wake()
+    url.show(run=[one.id for one in specs], twin=[twin.id] if twin else [])
     session.again()
 
 
 def _plan(spec: RunSpec) -> None:
     """Everything that would stop the run is said before it is queued."""
-    told = session.forecast_of(spec.canonical())
+    told = services.forecast_of(spec.canonical())
     if fatal := next((problem for problem in told.problems if problem.fatal), None):
         raise LeakLensError(fatal.reason, fatal.remedy)
 
@@ -46,7 +46,7 @@ def _within_caps(spec: RunSpec, seeds: int, ids: Sequence[str]) -> None:
     caps = class_limits.caps()
     if caps == class_limits.Caps():
         return
-    rows = session.store().runs()
+    rows = services.store().runs()
     alive = [row for row in rows if row.status in ("queued", "running")]
     known = {row.id for row in rows if row.status == "finished"} | {row.id for row in alive}
     mine = sum(row.options.get("visitor") == session.visitor() and "attack" not in row.spec for row in alive)
@@ -70,19 +70,19 @@ def pin() -> None:
 
 
 def _pin() -> None:
-    session.show(pins=[*session.linked("pins"), *session.linked("run")[:1]])
+    url.show(pins=[*url.linked("pins"), *url.linked("run")[:1]])
 
 
 def unpin(run_id: str) -> None:
-    session.show(pins=[one for one in session.linked("pins") if one != run_id])
+    url.show(pins=[one for one in url.linked("pins") if one != run_id])
     session.again()
 
 
 def cancel() -> None:
     """Stop what this page shows; what is somebody else's goes on."""
     try:
-        kept = stop((*session.linked("run"), *session.linked("twin")))
-        session.remember("told", [words.shared(kept, "runs")] if kept else [])
+        kept = stop((*url.linked("run"), *url.linked("twin")))
+        session.remember("told", [states.shared(kept, "runs")] if kept else [])
     except LeakLensError as error:
         session.remember("trouble", str(error))
     session.again()
@@ -90,35 +90,35 @@ def cancel() -> None:
 
 def stop(runs: Sequence[str]) -> int:
     """Cancel those that nobody else watches and, in class mode, nobody else asked for; how many go on."""
-    known = session.store().statuses(runs)
+    known = services.store().statuses(runs)
     alive = [run for run, status in known.items() if status in ("queued", "running")]
-    kept = {run for run in alive if session.others_watching(run)}
+    kept = {run for run in alive if services.others_watching(run)}
     if class_limits.class_mode():
-        rows = session.store().runs()
+        rows = services.store().runs()
         kept |= {row.id for row in rows if row.id in alive and row.options.get("visitor") != session.visitor()}
     for run in alive:
         if run not in kept:
-            session.attempt(lambda run=run: session.store().cancel(run))
+            services.attempt(lambda run=run: services.store().cancel(run))
     return len(kept)
 
 
 def go_on() -> None:
     """What was interrupted or cancelled, from where it stopped."""
     try:
-        for one in (*session.linked("run"), *session.linked("twin")):
-            found = session.read(one)
+        for one in (*url.linked("run"), *url.linked("twin")):
+            found = services.read(one)
             if found and found[0].status in ("interrupted", "cancelled", "failed"):
-                session.store().submit(found[0].id, found[0].spec, found[0].options)
+                services.store().submit(found[0].id, found[0].spec, found[0].options)
     except LeakLensError as error:
         session.remember("trouble", str(error))
-    session.kitchen().supervisor.wake()
+    services.kitchen().supervisor.wake()
     session.again()
 
 
 def open_example(example: Example) -> None:
     """Show a stored example, and its question in the form."""
     session.choose(run_settings.settled(run_settings.flat(example.spec)))
-    session.show(run=[example.id], twin=[example.twin] if example.twin else [])
+    url.show(run=[example.id], twin=[example.twin] if example.twin else [])
     session.again()
 
 

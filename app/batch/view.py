@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.charts.base import Track
-from app.session import session
-from app.texts import words
+from app.session import services
+from app.texts import product
 from engine.events import Event
 from engine.examples.files import Example
 from engine.jobs.status import Listed
@@ -39,12 +39,12 @@ def method_of(spec: Mapping[str, Any]) -> str:
 
 def find(run: str) -> Shown | None:
     """A run of this store, else the stored example of the same spec; None for an attack, which trains nothing."""
-    if found := session.read(run):
+    if found := services.read(run):
         listed, events = found
         if "attack" in listed.spec:
             return None
         return Shown(run, listed.status, listed.spec, events, listed)
-    if example := session.stored(run):
+    if example := services.stored(run):
         return Shown(run, "stored", example.spec, example.events, example=example)
     return None
 
@@ -52,4 +52,4 @@ def find(run: str) -> Shown | None:
 def tracks_of(runs: Sequence[Shown], twins: Sequence[Shown]) -> list[Track]:
     main = Track("this run", "main", runs[0].method, runs[0].events, runs[0].id)
     seeds = [Track(f"seed {one.spec.get('seed', 0)}", "seed", one.method, one.events, one.id) for one in runs[1:]]
-    return [main, *seeds, *(Track(words.TWIN, "twin", one.method, one.events, one.id) for one in twins)]
+    return [main, *seeds, *(Track(product.TWIN, "twin", one.method, one.events, one.id) for one in twins)]

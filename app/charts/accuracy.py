@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from app.charts.base import Drawn, Panel, figure, line, thinned
-from app.texts import words
+from app.texts import numbers
 from engine.events import Event, Measured, Round
 
 
@@ -86,7 +86,7 @@ def band(drawn: go.Figure, seeds: Sequence[Drawn[Curve]]) -> None:
 
 def tell(found: Sequence[Drawn[Curve]]) -> str:
     said = [
-        f"{one.track.label}: {words.percent(one.info.values[-1])} after round {one.info.rounds[-1]}"
+        f"{one.track.label}: {numbers.percent(one.info.values[-1])} after round {one.info.rounds[-1]}"
         for one in found
         if one.track.role != "seed"
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from app.charts.base import Drawn, Panel, figure, line
-from app.texts import words
+from app.texts import numbers
 from engine.events import Event, Measured, Started
 
 PATTERNS = ("", ".", "x", "|", "-")  # of the run itself, and of the pinned in turn
@@ -68,8 +68,8 @@ def tell(found: Sequence[Drawn[Classes]]) -> str:
         if pairs:
             worst, best = min(pairs), max(pairs)
             said.append(
-                f"{one.track.label}: from {words.percent(worst[0])} for {worst[1]} "
-                f"to {words.percent(best[0])} for {best[1]}"
+                f"{one.track.label}: from {numbers.percent(worst[0])} for {worst[1]} "
+                f"to {numbers.percent(best[0])} for {best[1]}"
             )
     return "Accuracy by class. " + "; ".join(said)
 

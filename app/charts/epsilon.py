@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from app.charts.base import Drawn, Panel, axis, line, paper, thinned
-from app.texts import words
+from app.texts import numbers, privacy
 from engine.events import Event, Round, Spent
 
 SPACE = 0.03  # between two charts
@@ -41,13 +41,15 @@ def collect(events: Sequence[Event]) -> Bills | None:
     if not found:
         return None
     of = max((event.of for event in events if isinstance(event, Round)), default=1)
-    return Bills({view: tuple(sorted(found[view].items())) for view in words.VIEWS if view in found}, final, of, *units)
+    return Bills(
+        {view: tuple(sorted(found[view].items())) for view in privacy.VIEWS if view in found}, final, of, *units
+    )
 
 
 def draw(found: Sequence[Drawn[Bills]], dark: bool) -> go.Figure:
     """Built as one table: asking Plotly to change a figure bit by bit takes ten times as long."""
     units = list(dict.fromkeys(one.info.unit for one in found))
-    views = [view for view in words.VIEWS if any(view in one.info.views for one in found)]
+    views = [view for view in privacy.VIEWS if any(view in one.info.views for one in found)]
     lines = [
         trace
         for one in found
@@ -94,11 +96,11 @@ def _axes(units: Sequence[str], views: Sequence[str], last: int, dark: bool) -> 
             found[f"xaxis{place}"] = {**axis(dark), **across, "tickformat": "d", "range": [0.5, max(last, 2) + 0.5]}
             up = {"type": "log", "dtick": 1, "domain": [max(top - high, 0), top], "anchor": f"x{place}"}
             names = {"matches": f"y{front}", "showticklabels": False}
-            heading = {"title": {"text": "ε so far" if len(units) == 1 else f"ε {words.PER[unit]}"}}
+            heading = {"title": {"text": "ε so far" if len(units) == 1 else f"ε {privacy.PER[unit]}"}}
             found[f"yaxis{place}"] = {**axis(dark), **up, **(names if column else heading)}
             found["annotations"].append(
                 {
-                    "text": words.OBSERVERS[view], "x": begin + wide / 2, "y": top, "xref": "paper", "yref": "paper",
+                    "text": privacy.OBSERVERS[view], "x": begin + wide / 2, "y": top, "xref": "paper", "yref": "paper",
                     "xanchor": "center", "yanchor": "bottom", "showarrow": False, "font": {"size": 13},
                 }
             )  # fmt: skip
@@ -107,8 +109,8 @@ def _axes(units: Sequence[str], views: Sequence[str], last: int, dark: bool) -> 
 
 def tell(found: Sequence[Drawn[Bills]]) -> str:
     said = [
-        f"{one.track.label}, {words.SEEN_BY[view]}: ε {words.epsilon(one.info.final.get(view, points[-1])[1])} "
-        f"{words.PER[one.info.unit]} after round {points[-1][0]}"
+        f"{one.track.label}, {privacy.SEEN_BY[view]}: ε {numbers.epsilon(one.info.final.get(view, points[-1])[1])} "
+        f"{privacy.PER[one.info.unit]} after round {points[-1][0]}"
         for one in found
         if one.track.role in ("main", "pin")
         for view, points in one.info.views.items()

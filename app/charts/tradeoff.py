@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 
 from app import theme
 from app.charts.base import DASHES, axis, paper
+from app.texts import numbers, privacy, product
 from app.texts import sweep as sweep_texts
-from app.texts import words
 from engine.results.summary import Spot
 
 HEIGHT = 400
@@ -110,7 +110,7 @@ def by_epsilon(found: Frontier, up: tuple[float, float], dark: bool) -> go.Figur
             type="log", range=[math.log10(end) for end in span], tickvals=ticks, ticktext=[f"{one:g}" for one in ticks]
         )
         _zones(drawn, span, dark)
-    drawn.update_xaxes(title={"text": f"ε {words.PER[found.unit]}, {words.SEEN_BY[found.view]}"})
+    drawn.update_xaxes(title={"text": f"ε {privacy.PER[found.unit]}, {privacy.SEEN_BY[found.view]}"})
     _reference(drawn, found, dark)
     return drawn
 
@@ -183,7 +183,7 @@ def _reference(drawn: go.Figure, found: Frontier, dark: bool) -> None:
 def _zones(drawn: go.Figure, span: tuple[float, float], dark: bool) -> None:
     """Where a promise says nothing as a worst case, and where it is not worth its name."""
     side = "dark" if dark else "light"
-    ends = (words.VACUOUS, words.NOTHING, math.inf)
+    ends = (privacy.VACUOUS, privacy.NOTHING, math.inf)
     for start, end, text, opacity in zip(
         ends, ends[1:], (sweep_texts.VACUOUS, sweep_texts.NOTHING), (FAINTEST, FAINT), strict=False
     ):
@@ -202,8 +202,8 @@ def _layout(up: tuple[float, float], dark: bool) -> dict[str, Any]:
     side = "dark" if dark else "light"
     around = paper(HEIGHT, dark)
     ends = [
-        (0, "left", f"◀ {words.PRIVATE_END}", theme.PRIVATE[side]),
-        (1, "right", f"{words.LEAKY_END} ▶", theme.LEAKING[side]),
+        (0, "left", f"◀ {product.PRIVATE_END}", theme.PRIVATE[side]),
+        (1, "right", f"{product.LEAKY_END} ▶", theme.LEAKING[side]),
     ]
     notes = [
         {
@@ -248,16 +248,16 @@ def tell_noise(found: Frontier) -> str:
     """The chart by noise, for those who cannot see it."""
     said = [f"{line.title}: {', '.join(f'{_noise(spot)} {_percent(spot, found.own)}' for spot in line.spots)}"
             for line in (*found.lines, *found.plain)]  # fmt: skip
-    return f"{sweep_texts.BY_NOISE}, {words.PER[found.unit]}, more noise is more private. {'; '.join(said)}"
+    return f"{sweep_texts.BY_NOISE}, {privacy.PER[found.unit]}, more noise is more private. {'; '.join(said)}"
 
 
 def tell_epsilon(found: Frontier) -> str:
     said = []
     for line in found.lines:
         known = [(value, spot) for spot in line.spots if (value := price(spot, found.view))]
-        each = [f"ε {words.epsilon(value)} {_percent(spot, found.own)}" for value, spot in sorted(known, key=_first)]
+        each = [f"ε {numbers.epsilon(value)} {_percent(spot, found.own)}" for value, spot in sorted(known, key=_first)]
         said += [f"{line.title}: {', '.join(each)}"] if each else []
-    head = f"{sweep_texts.BY_EPSILON} {words.PER[found.unit]}, {words.SEEN_BY[found.view]}, lower is more private"
+    head = f"{sweep_texts.BY_EPSILON} {privacy.PER[found.unit]}, {privacy.SEEN_BY[found.view]}, lower is more private"
     return f"{head}. {'; '.join(said) or sweep_texts.NONE_SHOWN}"
 
 
@@ -270,4 +270,4 @@ def _noise(spot: Spot) -> str:
 
 
 def _percent(spot: Spot, own: bool) -> str:
-    return words.percent(spot.score(own))
+    return numbers.percent(spot.score(own))

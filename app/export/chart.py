@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.export.markup import Html, joined, tag
-from app.texts import words
+from app.texts import numbers
 
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 12, 44
 DOT = 3.2
@@ -168,4 +168,4 @@ def _mark(chart: Chart) -> Html:
 def _power(power: int) -> str:
     if -3 <= power <= 3:
         return f"{10.0**power:g}"
-    return f"10{str(power).translate(words.RAISED).replace('-', '⁻')}"
+    return f"10{str(power).translate(numbers.RAISED).replace('-', '⁻')}"

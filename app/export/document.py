@@ -15,7 +15,7 @@ from app.export import texts as said
 from app.export.gather import Found, find
 from app.export.markup import Html, joined, tag
 from app.session import run_settings
-from app.texts import words
+from app.texts import privacy, product, states
 from engine.environment import ROOT
 from engine.jobs.store import Store
 
@@ -59,7 +59,7 @@ def _head(found: Found) -> Html:
         tag("meta", name="generator", content=MARK),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{_title(found)} · {words.PRODUCT}"),
+        tag("title", f"{_title(found)} · {product.PRODUCT}"),
         tag("style", Html(style)),
     )
 
@@ -73,7 +73,7 @@ def _title(found: Found) -> str:
 
 def _top(found: Found) -> list[Html]:
     return [
-        tag("p", words.PRODUCT, class_="brand"),
+        tag("p", product.PRODUCT, class_="brand"),
         tag("h1", _title(found)),
         run_section.headline(found.run),
         run_section.reason(found.run) or Html(""),
@@ -86,7 +86,7 @@ def _limits() -> Html:
         tag("h2", said.LIMITS),
         tag("ul", *(tag("li", text) for text in said.SAYS)),
         tag("h3", said.NOT_COVERED),
-        tag("ul", *(tag("li", text) for text in words.NOT_COVERED)),
+        tag("ul", *(tag("li", text) for text in privacy.NOT_COVERED)),
     )
 
 
@@ -94,7 +94,7 @@ def _foot(found: Found) -> str:
     asked = datetime.fromtimestamp(found.asked.submitted, UTC).date()
     kind = said.NAMES["attack" if found.of_attack else "run"]
     return said.FOOT.format(
-        version=version(), kind=kind, id=found.id, asked=_day(asked), status=words.STATES[found.asked.status]
+        version=version(), kind=kind, id=found.id, asked=_day(asked), status=states.STATES[found.asked.status]
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.session import run_settings
-from app.texts import words
+from app.texts import privacy
 from engine.errors import BadInput, LeakLensError
 from engine.events import Event, Spent, Started
 from engine.jobs.status import Listed
@@ -145,7 +145,7 @@ def _run(store: Store, spec: Mapping[str, Any], listed: Listed | None) -> Run:
         return Run(spec, None, (), bills, guarantee, (), twin is None)
     events = _told(store, listed.id)
     last = {event.view: event for event in events if isinstance(event, Spent)}
-    bills = tuple(Bill.of(last[view]) for view in words.VIEWS if view in last)
+    bills = tuple(Bill.of(last[view]) for view in privacy.VIEWS if view in last)
     begun = next(event for event in events if isinstance(event, Started))
     return Run(spec, listed, events, bills, begun.facts.get("guarantee"), beside, twin is None)
 
@@ -163,7 +163,7 @@ def _promised(asked: RunSpec) -> tuple[tuple[Bill, ...], Mapping[str, Any] | Non
 
     told = forecast(asked)
     answers = {one.view: one for one in told.answers}
-    bills = tuple(Bill.of(answers[view]) for view in words.VIEWS if view in answers)
+    bills = tuple(Bill.of(answers[view]) for view in privacy.VIEWS if view in answers)
     promise = told.guarantee
     if promise is None:
         return bills, None

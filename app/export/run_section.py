@@ -14,7 +14,7 @@ from app.export.gather import Attacked, Bill, Found, Run
 from app.export.markup import Html, joined, more, table, tag
 from app.session import run_settings
 from app.texts import attacks as leak_words
-from app.texts import words
+from app.texts import numbers, privacy, product
 from engine.results.report import report
 
 ROWS = 100  # of a table of rounds; charts show up to 500
@@ -37,13 +37,13 @@ def headline(run: Run) -> Html:
     if run.known:
         body = report(run.events)
         after = f"after {body['rounds-done']} rounds"
-        cells.append(_fact("accuracy", words.percent(body["accuracy"]), after))
+        cells.append(_fact("accuracy", numbers.percent(body["accuracy"]), after))
         if body["accuracy-personal"] is not None:
-            cells.append(_fact("personal accuracy", words.percent(body["accuracy-personal"]), "mean over clients"))
+            cells.append(_fact("personal accuracy", numbers.percent(body["accuracy-personal"]), "mean over clients"))
     for bill in run.bills:
         if bill.view in ("outsider", "server"):
-            value = tag("span", f"ε {words.epsilon(bill.epsilon)}", class_=_side(bill))
-            cells.append(_fact(words.SEEN_BY[bill.view], value, "lower is more private"))
+            value = tag("span", f"ε {numbers.epsilon(bill.epsilon)}", class_=_side(bill))
+            cells.append(_fact(privacy.SEEN_BY[bill.view], value, "lower is more private"))
     return tag("dl", *cells, _badge(run.guarantee), class_="facts")
 
 
@@ -54,7 +54,7 @@ def _fact(name: str, value: str, note: str) -> Html:
 def _badge(guarantee: Mapping[str, Any] | None) -> Html | None:
     if not guarantee:
         return None
-    name, side, _ = words.STATUSES[guarantee["status"]]
+    name, side, _ = privacy.STATUSES[guarantee["status"]]
     sign = "✓" if side == "private" else "✕"
     badge = tag("span", f"{sign} {name}", class_=f"badge {side}")
     return tag("div", tag("dt", f"guarantee: {guarantee['status']}"), tag("dd", badge, class_="small"))
@@ -65,9 +65,9 @@ def reason(run: Run) -> Html | None:
     if not run.guarantee:
         return None
     why = str(run.guarantee["reason"]).rstrip(".")
-    said_of = f"{words.STATUSES[run.guarantee['status']][2]} {why[:1].upper()}{why[1:]}."
+    said_of = f"{privacy.STATUSES[run.guarantee['status']][2]} {why[:1].upper()}{why[1:]}."
     numbers = [bill.epsilon for bill in run.bills if bill.epsilon is not None]
-    vacuous = said.VACUOUS.format(limit=words.VACUOUS) if numbers and min(numbers) > words.VACUOUS else ""
+    vacuous = said.VACUOUS.format(limit=privacy.VACUOUS) if numbers and min(numbers) > privacy.VACUOUS else ""
     return tag("p", f"{said_of} {vacuous}".strip(), class_="faint")
 
 
@@ -83,18 +83,18 @@ def learnt(run: Run) -> Html | None:
         found.append(("leaking", "7 5", beside))
     lines, rows = [], []
     for kind, dash, curve in found:
-        label = name if kind == "run" else words.TWIN
+        label = name if kind == "run" else product.TWIN
         lines.append(Line(label, _percent(curve.rounds, curve.values), kind, dash))
         rows += [(label, curve.rounds, curve.values)]
         if curve.personal:
             lines.append(Line(f"{label}, personal", _percent(curve.rounds, curve.personal), kind, "2 4"))
             rows += [(f"{label}, personal", curve.rounds, curve.personal)]
-    ends = "; ".join(f"{label}: {words.percent(values[-1])} after round {at[-1]}" for label, at, values in rows)
+    ends = "; ".join(f"{label}: {numbers.percent(values[-1])} after round {at[-1]}" for label, at, values in rows)
     drawn = Chart(
         "accuracy", "Accuracy by round", f"{ends}.", lines, rounds_axis(max(one.of for _, _, one in found)),
         chart.even(said.ACCURACY_AXIS, 0, 100),
     )  # fmt: skip
-    cost = words.cost(mine.values[-1], found[1][2].values[-1]) if len(found) > 1 else ""
+    cost = privacy.cost(mine.values[-1], found[1][2].values[-1]) if len(found) > 1 else ""
     return tag(
         "section",
         tag("h2", said.ACCURACY),
@@ -112,7 +112,7 @@ def _accuracy_table(rows: Sequence[tuple[str, Sequence[int], Sequence[float]]]) 
     shown = {label: dict(zip(at, values, strict=True)) for label, at, values in rows}
     every = sorted({one for _, at, _ in rows for one in at})
     body = [
-        (str(every[at]), *(words.percent(one.get(every[at])) for one in shown.values()))
+        (str(every[at]), *(numbers.percent(one.get(every[at])) for one in shown.values()))
         for at in thinned(len(every), ROWS)
     ]
     return table("Accuracy by round", ("round", *shown), body)
@@ -148,19 +148,21 @@ def _by_round(run: Run) -> Html | None:
     up, across = chart.decades(said.EPSILON_AXIS, every), rounds_axis(bills.of)
     small = []
     for view, points in values.items():
-        told = f"{words.SEEN_BY[view]}: ε {words.epsilon(_end(bills, view))} after round {bills.views[view][-1][0]}."
+        told = (
+            f"{privacy.SEEN_BY[view]}: ε {numbers.epsilon(_end(bills, view))} after round {bills.views[view][-1][0]}."
+        )
         lines = [Line(view, tuple(points[at] for at in thinned(len(points))), "run")]
         if view in bills.final:
             lines.append(Line("counted more tightly at the end", (bills.final[view],), "run"))
-        drawn = Chart(f"epsilon-{view}", f"ε by round, {words.SEEN_BY[view]}", told, lines, across, up,
+        drawn = Chart(f"epsilon-{view}", f"ε by round, {privacy.SEEN_BY[view]}", told, lines, across, up,
                       width=264, height=190)  # fmt: skip
-        small.append(tag("figure", tag("figcaption", words.SEEN_BY[view]), chart.svg(drawn)))
+        small.append(tag("figure", tag("figcaption", privacy.SEEN_BY[view]), chart.svg(drawn)))
     rounds = sorted({at for points in bills.views.values() for at, _ in points})
     body = [
-        (str(rounds[at]), *(words.epsilon(dict(points).get(rounds[at])) for points in bills.views.values()))
+        (str(rounds[at]), *(numbers.epsilon(dict(points).get(rounds[at])) for points in bills.views.values()))
         for at in thinned(len(rounds), ROWS)
     ]
-    heads = ("round", *(words.SEEN_BY[view] for view in bills.views))
+    heads = ("round", *(privacy.SEEN_BY[view] for view in bills.views))
     return joined([tag("div", *small, class_="small-charts"),
                    more("ε by round as a table", table("ε by round", heads, body))])  # fmt: skip
 
@@ -171,26 +173,26 @@ def _end(bills: epsilon.Bills, view: str) -> float:
 
 def _terms(run: Run) -> Html:
     """Every view with its ε, its odds and the words that the number stands on."""
-    rows = [(words.SEEN_BY[bill.view], *_row(bill)) for bill in run.bills]
+    rows = [(privacy.SEEN_BY[bill.view], *_row(bill)) for bill in run.bills]
     absent = ((run.guarantee or {}).get("absent") or {}) if run.guarantee else {}
-    rows += [(words.SEEN_BY[view], "no ε", "does not apply", why) for view, why in absent.items()]
+    rows += [(privacy.SEEN_BY[view], "no ε", "does not apply", why) for view, why in absent.items()]
     if not rows:
         return tag("p", said.NOT_PROMISED)
     return table(said.STANDS, ("who looks", "ε", "what it means", "what it stands on"), rows, class_="terms")
 
 
 def _side(bill: Bill) -> str:
-    return "leaking" if bill.epsilon is None or bill.epsilon > words.VACUOUS else "private"
+    return "leaking" if bill.epsilon is None or bill.epsilon > privacy.VACUOUS else "private"
 
 
 def _row(bill: Bill) -> tuple[str, str, str]:
     stands = (
         bill.reason
         if bill.epsilon is None
-        else words.terms(bill.unit, bill.view, bill.adjacency, bill.delta, bill.accountant, bill.bound, bill.sampling)
+        else privacy.terms(bill.unit, bill.view, bill.adjacency, bill.delta, bill.accountant, bill.bound, bill.sampling)
     )
-    odds = words.odds(bill.view, bill.unit, bill.epsilon)
-    return tag("b", f"ε {words.epsilon(bill.epsilon)}", class_=_side(bill)), odds, stands
+    odds = privacy.odds(bill.view, bill.unit, bill.epsilon)
+    return tag("b", f"ε {numbers.epsilon(bill.epsilon)}", class_=_side(bill)), odds, stands
 
 
 # --- the question ------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import html
 
 import streamlit as st
 
-from app.session import session
-from app.texts import words
+from app.session import services
+from app.texts import product
 from engine.errors import LeakLensError
 
 WAIT_S = 0.3
@@ -18,22 +18,22 @@ def getting_ready() -> None:
 
     @st.fragment(run_every=WAIT_S)
     def waiting() -> None:
-        if session.kitchen().ready():
+        if services.kitchen().ready():
             st.rerun()
-        st.html(f'<p class="ll-said ll-faint" role="status">{words.GETTING_READY}</p>')
+        st.html(f'<p class="ll-said ll-faint" role="status">{product.GETTING_READY}</p>')
 
     waiting()
 
 
 def closed(error: LeakLensError) -> None:
     """The home or the store cannot be used."""
-    st.html(f'<h1 class="ll-title">{html.escape(words.PROMISE)}</h1>')
+    st.html(f'<h1 class="ll-title">{html.escape(product.PROMISE)}</h1>')
     st.html(f'<p class="ll-problem" role="alert">{html.escape(str(error))}</p>')
     st.button("Try again", key="try-again")
 
 
 def broken() -> None:
     """The shelves could not be loaded: a part of the installation is missing."""
-    trouble = session.kitchen().trouble
-    said = str(trouble) if isinstance(trouble, LeakLensError) else words.BROKEN_SHELVES.format(error=trouble)
+    trouble = services.kitchen().trouble
+    said = str(trouble) if isinstance(trouble, LeakLensError) else product.BROKEN_SHELVES.format(error=trouble)
     st.html(f'<p class="ll-problem" role="alert">{html.escape(said)}</p>')

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import streamlit as st
 
-from app.texts import words
+from app.texts import product
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class Screen:
 
 
 SCREENS = (
-    Screen("leak", words.LEAK, "screens/leak/page.py"),
-    Screen("lab", words.LAB, "screens/lab/page.py"),
-    Screen("tradeoff", words.TRADEOFF, "screens/tradeoff/page.py"),
-    Screen("runs", words.RUNS, "screens/runs/page.py"),
-    Screen("machine", words.MACHINE, "screens/machine/page.py"),
+    Screen("leak", product.LEAK, "screens/leak/page.py"),
+    Screen("lab", product.LAB, "screens/lab/page.py"),
+    Screen("tradeoff", product.TRADEOFF, "screens/tradeoff/page.py"),
+    Screen("runs", product.RUNS, "screens/runs/page.py"),
+    Screen("machine", product.MACHINE, "screens/machine/page.py"),
 )
 
 

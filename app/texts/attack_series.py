@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from app.texts import attacks as attack_texts
-from app.texts import words
+from app.texts import numbers, privacy
 from engine.results import attack_summary
 
 if TYPE_CHECKING:
@@ -135,13 +135,13 @@ def point(one: CliffPoint, epsilon: str) -> str:
 def axis(answer: Answer | None, view: str) -> str:
     """The words without which the ε on top mean nothing."""
     if answer is None:
-        return f"no ε {words.SEEN_BY[view]}"
+        return f"no ε {privacy.SEEN_BY[view]}"
     return f"ε of the whole run, {terms(answer)}"
 
 
 def terms(answer: Answer) -> str:
     per = "client" if answer.unit == "user" else "picture"
-    return f"per {per}, {words.SEEN_BY[answer.view]}, δ = {words.tiny(answer.delta)}"
+    return f"per {per}, {privacy.SEEN_BY[answer.view]}, δ = {numbers.tiny(answer.delta)}"
 
 
 def epsilon(answer: Answer | None) -> str:
@@ -159,7 +159,7 @@ def bare(value: float | None) -> str:
 def cliff_alt(found: Cliff, view: str) -> str:
     """The chart in words."""
     lead = (
-        f"Best PSNR by noise over signal, with ε {words.SEEN_BY[view]} on top. "
+        f"Best PSNR by noise over signal, with ε {privacy.SEEN_BY[view]} on top. "
         "The picture is expected to disappear from 0.1 to 1."
     )
     control = f" Without noise {attack_texts.decibel(found.control.psnr)}." if found.control else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.texts import words
+from app.texts import numbers, privacy
 from engine.results.attack_summary import BETTER, Fate
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ NOISE = ", noise "  # between a method and its noise
 
 def terms(unit: str, view: str, delta: float) -> str:
     per = "client" if unit == "user" else "picture"
-    return f"ε above each column: per {per}, {words.SEEN_BY[view]}, δ = {words.tiny(delta)}, {WHOLE_RUN}."
+    return f"ε above each column: per {per}, {privacy.SEEN_BY[view]}, δ = {numbers.tiny(delta)}, {WHOLE_RUN}."
 
 
 def decibel(value: float | None) -> str:
@@ -134,9 +134,9 @@ def epsilon(value: float | None, promised: bool) -> str:
     if not promised:
         return "no ε"
     if value is None or value < 1e6:
-        return f"ε {words.epsilon(value)}"
+        return f"ε {numbers.epsilon(value)}"
     mantissa, _, power = f"{value:.0e}".partition("e")
-    return f"ε {mantissa}·10{str(int(power)).translate(words.RAISED)}"
+    return f"ε {mantissa}·10{str(int(power)).translate(numbers.RAISED)}"
 
 
 # --- what happened -----------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def state(cell: Cell) -> str:
 
 
 def progress(done: int, of: int, left: float | None) -> str:
-    remaining = f" · {words.duration(left)} left" if left else ""
+    remaining = f" · {numbers.duration(left)} left" if left else ""
     return f"{done} of {of} attacks done{remaining}"
 
 
@@ -274,7 +274,7 @@ def beside(spec: Mapping[str, Any], model: str, dataset: str) -> str:
     """What else tells one attack in the list from another."""
     restarts = spec.get("restarts", 1)
     more = f"{restarts} restarts" if restarts != 1 else ""
-    return ", ".join(filter(None, [f"{model} on {dataset}", words.SEEN_BY.get(str(spec.get("view")), ""), more]))
+    return ", ".join(filter(None, [f"{model} on {dataset}", privacy.SEEN_BY.get(str(spec.get("view")), ""), more]))
 
 
 def outcome(psnr: float | None, state: str) -> str:

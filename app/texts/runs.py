@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.texts import words
+from app.texts import numbers, privacy, states
 
 NOTHING_YET = "There are no runs to show yet. These examples ship with LeakLens. Start your own in the Lab."
 UNREADABLE = "A question that can no longer be read"
@@ -74,7 +74,7 @@ def _own(part: Any) -> list[str]:
 
 def _protection(spec: Mapping[str, Any]) -> str:
     if (target := spec.get("target-epsilon")) is not None:
-        return f" at ε {plain(target)} ({words.SEEN_BY.get(spec.get('view') or '', 'seen by an outsider')})"
+        return f" at ε {plain(target)} ({privacy.SEEN_BY.get(spec.get('view') or '', 'seen by an outsider')})"
     method = spec.get("method")
     noise = method.get("noise") if isinstance(method, Mapping) else None
     if noise is None:
@@ -92,9 +92,9 @@ def plain(value: Any) -> str:
 def state(status: str, round: int, of: int | None, place: int | None) -> tuple[str, str]:
     """The word, and how far it came."""
     if status == "queued":
-        return words.STATES[status], f"place {place} in the queue" if place else ""
+        return states.STATES[status], f"place {place} in the queue" if place else ""
     far = f"round {round} of {of}" if of else f"round {round}"
-    return words.STATES[status], far if round else ("preparing" if status == "running" else "not begun")
+    return states.STATES[status], far if round else ("preparing" if status == "running" else "not begun")
 
 
 def epsilon(value: float | None, unit: str, told: bool) -> tuple[str, str]:
@@ -103,7 +103,7 @@ def epsilon(value: float | None, unit: str, told: bool) -> tuple[str, str]:
         return "–", ""
     if value is None:
         return "∞", "nothing promised"
-    return words.epsilon(value), words.PER[unit]
+    return numbers.epsilon(value), privacy.PER[unit]
 
 
 def ago(then: float, now: float | None = None) -> str:
@@ -136,7 +136,7 @@ def runs(many: int) -> str:
 
 def tally(counts: Mapping[str, int], used: float, limit: float) -> str:
     """Everything in the store, in one sentence or two."""
-    each = ", ".join(f"{counts[status]:,} {word}" for status, word in words.STATES.items() if counts.get(status))
+    each = ", ".join(f"{counts[status]:,} {word}" for status, word in states.STATES.items() if counts.get(status))
     many = sum(counts.values())
     held = f"The home holds {size(used)} of the {size(limit)} allowed"
     tight = ": delete some runs, or raise LEAKLENS_QUOTA_GB." if used > 0.9 * limit else "."

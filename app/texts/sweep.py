@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.texts import words
+from app.texts import numbers, privacy
 from app.texts.runs import plain, runs
 from engine.results.summary import common, each
 
@@ -110,7 +110,7 @@ def expected(all_of_them: int, known: int, seconds: float | None) -> str:
     if known >= all_of_them:
         return f"{runs(all_of_them).capitalize()}, and all of them are known."
     said = f", {known:,} of them known already" if known else ""
-    time = f" Expected time here: {words.duration(seconds)}." if seconds is not None else ""
+    time = f" Expected time here: {numbers.duration(seconds)}." if seconds is not None else ""
     return f"{runs(all_of_them).capitalize()}{said}.{time}"
 
 
@@ -141,7 +141,7 @@ def stored(many: int, made: str) -> str:
 
 
 def progress(done: int, many: int, seconds: float | None) -> str:
-    left = "" if seconds is None else f" · about {words.duration(seconds)} left"
+    left = "" if seconds is None else f" · about {numbers.duration(seconds)} left"
     return f"{done:,} of {runs(many)}{left}"
 
 
@@ -163,17 +163,17 @@ def read_as(numbers: Sequence[float]) -> str:
 def absent(spot: Spot, view: str) -> str:
     """Why a point has no place by ε."""
     if spot.epsilon.get(view) == 0:
-        return ZERO.format(seen=words.SEEN_BY[view])
+        return ZERO.format(seen=privacy.SEEN_BY[view])
     return no_epsilon(view, spot.why.get(view) or UNPROMISED)
 
 
 def no_epsilon(view: str, why: str) -> str:
-    return f"no ε {words.SEEN_BY[view]}, because {why}"
+    return f"no ε {privacy.SEEN_BY[view]}, because {why}"
 
 
 def scores(spot: Spot, own: bool) -> str:
     """`70.6 % (69.9 to 71.4 over 3 seeds)`"""
-    found, mean = spot.scores(own), words.percent(spot.score(own))
+    found, mean = spot.scores(own), numbers.percent(spot.score(own))
     if len(found) == 1:
         return f"{mean} (one seed)"
     return f"{mean} ({100 * min(found):.1f} to {100 * max(found):.1f} over {len(found)} seeds)"
@@ -183,13 +183,13 @@ def dearest(spot: Spot, view: str) -> str:
     """The ε of a point with its words; where there is none, why."""
     one = spot.dearest(view)
     if one is None:
-        return f"no ε {words.SEEN_BY[view]}: {spot.why.get(view) or UNPROMISED}"
+        return f"no ε {privacy.SEEN_BY[view]}: {spot.why.get(view) or UNPROMISED}"
     seed = ", worst seed" if spot.seeds > 1 else ""
-    return f"ε = {words.epsilon(one.epsilon[view])} ({terms(one, view)}{seed})"
+    return f"ε = {numbers.epsilon(one.epsilon[view])} ({terms(one, view)}{seed})"
 
 
 def terms(one: Result, view: str) -> str:
-    return words.terms(
+    return privacy.terms(
         one.unit or "user", view, one.adjacency or "", one.delta or 0.0, one.accountant.get(view, ""),
         one.bound.get(view, ""), one.sampling.get(view, ""),
     )  # fmt: skip
@@ -224,7 +224,7 @@ def stands(unit: str, view: str, told: Sequence[tuple[str, float | None, Stand]]
         whose = f"{', '.join(who)}: " if len(groups) > 1 else ""
         by = each(accountants)
         said.append(
-            f"{whose}ε {words.terms(unit, view, adjacency or '', delta or 0.0, by, bound or '', sampling or '')}."
+            f"{whose}ε {privacy.terms(unit, view, adjacency or '', delta or 0.0, by, bound or '', sampling or '')}."
         )
     return said
 
@@ -255,7 +255,7 @@ def verdict(lines: Mapping[str, Sequence[Spot]], plain: Spot | None, view: str, 
     fewer = any(spot.seeds > len(seeds) for title, _ in there for spot in lines[title] if spot.noise == at)
     said = [_compared(there[:2], at, own, fewer)]
     if plain and (same := plain.on(seeds)):
-        said.append(f"Without protection it would be {words.percent(same.score(own))}.")
+        said.append(f"Without protection it would be {numbers.percent(same.score(own))}.")
     said.append(_prices(there, view))
     said.append(_elsewhere(lines, levels, own))
     return " ".join(filter(None, said))
@@ -279,7 +279,7 @@ def _compared(two: Sequence[tuple[str, Spot]], at: float, own: bool, fewer: bool
     (first, best), (second, other) = two
     values = best.score(own), other.score(own)
     on = f", on the {'one seed' if best.seeds == 1 else f'{best.seeds} seeds'} that all have" if fewer else ""
-    reach = f"At noise {at:g}{on}, {first} reaches {words.percent(values[0])}, {second} {words.percent(values[1])}"
+    reach = f"At noise {at:g}{on}, {first} reaches {numbers.percent(values[0])}, {second} {numbers.percent(values[1])}"
     if min(best.seeds, other.seeds) < 2:
         return f"{reach}: with one seed nobody can tell whether that is more than chance."
     more = "larger" if clear(best, other, own) else "not larger"
@@ -301,9 +301,9 @@ def _prices(there: Sequence[tuple[str, Spot]], view: str) -> str:
     several = len({accountant for _, _, accountant in known}) > 1
     prices: dict[str, list[str]] = {}
     for value, title, accountant in known:
-        prices.setdefault(f"{words.epsilon(value)}{f' ({accountant})' if several else ''}", []).append(title)
+        prices.setdefault(f"{numbers.epsilon(value)}{f' ({accountant})' if several else ''}", []).append(title)
     each = "; ".join(f"ε {price} for {_and(titles)}" for price, titles in prices.items())
-    return f"That noise does not buy them the same, {words.SEEN_BY[view]}: {each}."
+    return f"That noise does not buy them the same, {privacy.SEEN_BY[view]}: {each}."
 
 
 def _and(names: Sequence[str]) -> str:

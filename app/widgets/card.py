@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.texts import words
+from app.texts import numbers, privacy
 from engine.events import Event
 from engine.results.report import report
 
@@ -16,12 +16,14 @@ from engine.results.report import report
 def headline(events: Sequence[Event]) -> None:
     """The numbers at the top, the same at every moment of a run."""
     body = report(events)
-    cells = [("accuracy", words.percent(body["accuracy"]), _seconds(body))]
+    cells = [("accuracy", numbers.percent(body["accuracy"]), _seconds(body))]
     if body["accuracy-personal"] is not None:
-        cells.append(("personal accuracy", words.percent(body["accuracy-personal"]), "mean over clients"))
-    for view in words.VIEWS:
+        cells.append(("personal accuracy", numbers.percent(body["accuracy-personal"]), "mean over clients"))
+    for view in privacy.VIEWS:
         if view in body["epsilon"] and view in ("outsider", "server"):
-            cells.append((words.SEEN_BY[view], f"ε {words.epsilon(body['epsilon'][view])}", "lower is more private"))
+            cells.append(
+                (privacy.SEEN_BY[view], f"ε {numbers.epsilon(body['epsilon'][view])}", "lower is more private")
+            )
     facts = "".join(
         f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)} <small>{html.escape(note)}</small></dd></div>"
         for name, value, note in cells
@@ -32,7 +34,7 @@ def headline(events: Sequence[Event]) -> None:
 def badge(guarantee: Mapping[str, Any] | None) -> str:
     if not guarantee:
         return ""
-    name, side, _ = words.STATUSES[guarantee["status"]]
+    name, side, _ = privacy.STATUSES[guarantee["status"]]
     sign = "✓" if side == "private" else "✕"
     return (
         f"<div><dt>guarantee: {html.escape(guarantee['status'])}</dt>"
@@ -40,29 +42,29 @@ def badge(guarantee: Mapping[str, Any] | None) -> str:
     )
 
 
-def privacy(bills: Sequence[Mapping[str, Any]], guarantee: Mapping[str, Any] | None) -> None:
+def privacy_block(bills: Sequence[Mapping[str, Any]], guarantee: Mapping[str, Any] | None) -> None:
     """Every view with its ε, its odds, and on demand the words that the number stands on."""
     rows: list[str] = []
     for bill in bills:
         view, epsilon, unit = bill["view"], bill["epsilon"], bill["unit"]
-        side = "leaking" if epsilon is None or epsilon > words.VACUOUS else "private"
-        odds = html.escape(words.odds(view, unit, epsilon))
+        side = "leaking" if epsilon is None or epsilon > privacy.VACUOUS else "private"
+        odds = html.escape(privacy.odds(view, unit, epsilon))
         stands = html.escape(
-            words.terms(
+            privacy.terms(
                 *(bill[name] for name in ("unit", "view", "adjacency", "delta", "accountant", "bound", "sampling"))
             )
             if epsilon is not None
             else bill["reason"]
         )
-        opened, short = (" open" if not rows else ""), "" if not epsilon else f"odds × {words.times(epsilon)}"
-        value = words.epsilon(epsilon)
+        opened, short = (" open" if not rows else ""), "" if not epsilon else f"odds × {numbers.times(epsilon)}"
+        value = numbers.epsilon(epsilon)
         rows.append(
-            f'<details{opened}><summary><b class="ll-{side}">ε {value}</b> {html.escape(words.SEEN_BY[view])} '
+            f'<details{opened}><summary><b class="ll-{side}">ε {value}</b> {html.escape(privacy.SEEN_BY[view])} '
             f'<span class="ll-faint">{short}</span></summary><p>{odds}</p><p>{stands}</p></details>'
         )
     absent = (guarantee or {}).get("absent") or {}
     rows += [
-        f'<details><summary><span class="ll-faint">no ε</span> {html.escape(words.SEEN_BY[view])}</summary>'
+        f'<details><summary><span class="ll-faint">no ε</span> {html.escape(privacy.SEEN_BY[view])}</summary>'
         f"<p>{html.escape(reason)}</p></details>"
         for view, reason in absent.items()
     ]
@@ -72,14 +74,14 @@ def privacy(bills: Sequence[Mapping[str, Any]], guarantee: Mapping[str, Any] | N
 def reason(guarantee: Mapping[str, Any] | None) -> None:
     """Why the badge says what it says."""
     if guarantee:
-        gist, why = words.STATUSES[guarantee["status"]][2], _upper(guarantee["reason"].rstrip("."))
+        gist, why = privacy.STATUSES[guarantee["status"]][2], _upper(guarantee["reason"].rstrip("."))
         st.html(f'<p class="ll-faint ll-why">{html.escape(f"{gist} {why}.")}</p>')
 
 
 def promise(guarantee: Mapping[str, Any] | None) -> None:
     if not guarantee:
         return
-    name, side, gist = words.STATUSES[guarantee["status"]]
+    name, side, gist = privacy.STATUSES[guarantee["status"]]
     reason = guarantee["reason"].rstrip(".")
     why = html.escape(f"{gist} {_upper(reason)}.")
     st.html(f'<p class="ll-said"><b class="ll-{side}">{html.escape(name)}</b>. {why}</p>')
@@ -87,12 +89,12 @@ def promise(guarantee: Mapping[str, Any] | None) -> None:
 
 def not_covered() -> None:
     with st.expander("Not covered by any number here"):
-        st.markdown("\n".join(f"- {line}" for line in words.NOT_COVERED))
+        st.markdown("\n".join(f"- {line}" for line in privacy.NOT_COVERED))
 
 
 def _seconds(body: Mapping[str, Any]) -> str:
     seconds = body["seconds"]
-    return f"after {body['rounds-done']} rounds" + (f" in {words.duration(seconds)}" if seconds is not None else "")
+    return f"after {body['rounds-done']} rounds" + (f" in {numbers.duration(seconds)}" if seconds is not None else "")
 
 
 def _upper(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from app.session import run_settings, session
-from app.texts import words
+from app.texts import product
 
 STOPS = (8.0, 4.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.03, 0.01)  # of the noise, the private end first
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
@@ -47,8 +47,8 @@ def stops(path: str, label: str, usual: tuple[float, ...], show: Callable[[Any],
     options = sorted({*usual, *([value] if isinstance(value, int | float) else [])}, reverse=falls)
     st.select_slider(label, options, format_func=show, **session.bound(path, f"{path}:slider"))
     st.html(
-        f'<div class="ll-ends"><span class="ll-private">◀ {words.PRIVATE_END}</span>'
-        f'<span class="ll-leaking">{words.LEAKY_END} ▶</span></div>'
+        f'<div class="ll-ends"><span class="ll-private">◀ {product.PRIVATE_END}</span>'
+        f'<span class="ll-leaking">{product.LEAKY_END} ▶</span></div>'
     )
     refusal(path)
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import Tradeoff
-from app.session import session
+from app.session import services
 from engine.environment import ROOT
 from engine.errors import LeakLensError
 from engine.jobs.store import Store
@@ -31,7 +31,7 @@ Screen = Callable[..., AppTest]
 def kitchen_of_its_own() -> Iterator[None]:
     """What visitors share is shared by nobody here: a kitchen made in a test is closed with its workers after it."""
     yield
-    session.kitchen.clear()  # closes it, too
+    services.kitchen.clear()  # closes it, too
     st.cache_data.clear()
 
 
@@ -47,7 +47,7 @@ def screen() -> Screen:
 
     def screen(name: str, **held: object) -> AppTest:
         with suppress(LeakLensError):  # the page itself says what is wrong with the home
-            assert session.kitchen().ready(PATIENCE_S)
+            assert services.kitchen().ready(PATIENCE_S)
         page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
         for key, value in held.items():
             page.session_state[key] = value

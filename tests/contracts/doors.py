@@ -18,7 +18,7 @@ import streamlit as st
 
 from app.screens.leak import settings as leak_settings
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.session import run_settings, session
+from app.session import run_settings, services
 from engine.__main__ import main
 from engine.cli.main import parser
 from engine.environment import ROOT
@@ -84,7 +84,7 @@ def leak(params: Mapping[str, str]) -> Linked:
 
 def lab(params: Mapping[str, str]) -> Linked:
     """A link to the Lab: the id of its run with the first seed."""
-    first = session.first_example()
+    first = services.first_example()
     assert first
     found, told = run_settings.read_link(params, run_settings.settled(run_settings.flat(first.spec)))
     return Linked([run_settings.spec_of(found).id], run_settings.link(found), len(told))
@@ -112,10 +112,10 @@ def dashboard(home: Path) -> Iterator[None]:
         patch.setenv("LEAKLENS_HOME", str(home))
         patch.setattr(Supervisor, "start", lambda supervisor: supervisor)
         try:
-            assert session.kitchen().ready(PATIENCE_S)
+            assert services.kitchen().ready(PATIENCE_S)
             yield
         finally:
             for thread in set(threading.enumerate()) - before:  # the Machine screen examines this machine in one
                 thread.join(PATIENCE_S)
-            session.kitchen.clear()
+            services.kitchen.clear()
             st.cache_data.clear()

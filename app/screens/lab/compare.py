@@ -10,14 +10,14 @@ import streamlit as st
 from app.batch import submit as batch_submit
 from app.batch.view import Shown, find
 from app.charts.base import Track
-from app.session import run_settings, session
-from app.texts import words
+from app.session import run_settings, url
+from app.texts import numbers, privacy
 from engine.results.report import report
 
 
 def pinned(main: Shown) -> list[Track]:
     """The pinned runs as tracks, without the one on the page; each is named by what it does otherwise."""
-    found = [one for one in map(find, session.linked("pins")) if one and one.id != main.id]
+    found = [one for one in map(find, url.linked("pins")) if one and one.id != main.id]
     return [
         Track(_label(main, one), "pin", one.method, one.events, one.id, place)
         for place, one in enumerate(found, start=1)
@@ -40,7 +40,7 @@ def differing(specs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def table() -> None:
     """The run on the page and the pinned ones, side by side."""
-    ids = list(dict.fromkeys((*session.linked("run")[:1], *session.linked("pins"))))
+    ids = list(dict.fromkeys((*url.linked("run")[:1], *url.linked("pins"))))
     shown = [one for one in map(find, ids) if one]
     if len(shown) < 2:
         return
@@ -51,21 +51,21 @@ def table() -> None:
         rows.append(
             {
                 "run": "this run" if one.id == ids[0] else one.id,
-                "accuracy": words.percent(body["accuracy"]),
+                "accuracy": numbers.percent(body["accuracy"]),
                 **_bills(body, list(dict.fromkeys(body["unit"] for body in bodies if body["unit"]))),
                 **{path: str(value) for path, value in apart.items()},
             }
         )
     st.dataframe(rows, hide_index=True, alt="Pinned runs and what differs between them")
     with st.container(horizontal=True):
-        for run in session.linked("pins"):
+        for run in url.linked("pins"):
             st.button(f"Unpin {run}", key=f"unpin:{run}", on_click=batch_submit.unpin, args=(run,), type="tertiary")
 
 
 def _bills(body: Mapping[str, Any], units: Sequence[str]) -> dict[str, str]:
     """ε in two views; a column of its own for each unit that is protected, where there are several."""
     return {
-        f"ε {words.SEEN_BY[view]}, {words.PER[unit]}": words.epsilon(body["epsilon"][view])
+        f"ε {privacy.SEEN_BY[view]}, {privacy.PER[unit]}": numbers.epsilon(body["epsilon"][view])
         if body["unit"] == unit and view in body["epsilon"]
         else "–"
         for unit in units

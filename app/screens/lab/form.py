@@ -8,8 +8,8 @@ from dataclasses import asdict
 import streamlit as st
 
 from app.batch import submit as batch_submit
-from app.session import run_settings, session
-from app.texts import words
+from app.session import run_settings, services, session
+from app.texts import numbers, privacy, product
 from app.widgets import card
 from app.widgets import fields as part_fields
 from engine.errors import LeakLensError
@@ -72,7 +72,9 @@ def _protection() -> None:
     if chosen() == BY_NOISE:
         part_fields.stops("method.noise", "noise σ", part_fields.STOPS, "{:g}".format)
     elif chosen() == BY_EPSILON:
-        st.selectbox("as seen by", words.VIEWS, format_func=lambda view: words.SEEN_BY[view], **session.bound("view"))
+        st.selectbox(
+            "as seen by", privacy.VIEWS, format_func=lambda view: privacy.SEEN_BY[view], **session.bound("view")
+        )
         part_fields.stops("target-epsilon", "ε", part_fields.EPSILONS, "{:g}".format)
 
 
@@ -106,7 +108,7 @@ def _more() -> None:
                 if path:
                     part_fields.field(path)
     if chosen() != BY_EPSILON and session.settings().get("budget") is not None:
-        st.selectbox("budget as seen by", words.VIEWS, **session.bound("view", "budget-view"))
+        st.selectbox("budget as seen by", privacy.VIEWS, **session.bound("view", "budget-view"))
     st.number_input("seeds, drawn as a band", 1, run_settings.SEEDS, key="seeds")
 
 
@@ -123,7 +125,7 @@ def _forecast() -> None:
     if trouble := str(session.recall("trouble", "")):
         st.html(f'<p class="ll-problem" role="alert">{html.escape(trouble)}</p>')
     spec = run_settings.spec_of(session.settings())
-    told = session.forecast_of(spec.canonical())
+    told = services.forecast_of(spec.canonical())
     for one in told.problems:
         role = "alert" if one.fatal else "status"
         kind = "problem" if one.fatal else "note"
@@ -131,9 +133,9 @@ def _forecast() -> None:
     st.button("Run", type="primary", width="stretch", key="run", on_click=batch_submit.run, disabled=told.fatal)
     if told.fatal:
         return
-    twice = words.TWICE if run_settings.twin_of(spec) else ""
-    st.caption(words.EXPECTED.format(time=words.duration(told.seconds), twice=twice))
+    twice = product.TWICE if run_settings.twin_of(spec) else ""
+    st.caption(product.EXPECTED.format(time=numbers.duration(told.seconds), twice=twice))
     guarantee = asdict(told.guarantee) if told.guarantee else None
     bills = {one.view: asdict(one) for one in told.answers}
     card.promise(guarantee)
-    card.privacy([bills[view] for view in words.VIEWS if view in bills], guarantee)
+    card.privacy_block([bills[view] for view in privacy.VIEWS if view in bills], guarantee)

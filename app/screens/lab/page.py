@@ -10,15 +10,15 @@ from app.batch import submit as batch_submit
 from app.screens.lab import form as lab_form
 from app.screens.lab import results as lab_results
 from app.session import limits as class_limits
-from app.session import messages, readiness, run_settings, session
-from app.texts import words
+from app.session import messages, readiness, run_settings, services, url
+from app.texts import product
 from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
 
 
 def page() -> None:
     try:
-        kitchen = session.kitchen()
+        kitchen = services.kitchen()
     except LeakLensError as error:  # the home cannot be used: nothing can be asked
         readiness.closed(error)
         return
@@ -33,15 +33,15 @@ def page() -> None:
         messages.guarded(lab_results.panel)()
     chart_widget.listen_for_saves()
     if usable:
-        session.write_link()
+        url.write_link()
 
 
 def _top(usable: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.html(f'<h1 class="ll-title">{html.escape(words.PROMISE)}</h1>', width="stretch")
+        st.html(f'<h1 class="ll-title">{html.escape(product.PROMISE)}</h1>', width="stretch")
         if usable:
             with st.popover("Examples"):
-                for one in session.gallery():
+                for one in services.gallery():
                     st.button(
                         one.title,
                         key=f"example-{one.name}",
@@ -50,18 +50,18 @@ def _top(usable: bool) -> None:
                         args=(one,),
                     )
     if class_limits.class_mode():
-        st.caption(words.SHARED.format(limits=class_limits.told(class_limits.caps())))
+        st.caption(product.SHARED.format(limits=class_limits.told(class_limits.caps())))
 
 
 def _arrive(usable: bool) -> None:
     """The question and the runs that the link names; without a link, the first example."""
-    usual = session.first_example()
+    usual = services.first_example()
     if usable:
-        session.arrive(run_settings.settled(run_settings.flat(usual.spec) if usual else {}))
+        url.arrive(run_settings.settled(run_settings.flat(usual.spec) if usual else {}))
     else:
-        session.arrive_runs()
-    if usual and not session.linked("run"):
-        session.show(run=[usual.id], twin=[usual.twin] if usual.twin else [])
+        url.arrive_runs()
+    if usual and not url.linked("run"):
+        url.show(run=[usual.id], twin=[usual.twin] if usual.twin else [])
 
 
 messages.guarded(page)()

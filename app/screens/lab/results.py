@@ -16,9 +16,9 @@ from app.batch.view import ENDED, Shown, find, tracks_of
 from app.charts import accuracy, classes, epsilon, smoothing, smoothness, spectrum
 from app.charts.base import Panel, Track
 from app.screens.lab import compare
-from app.session import links, messages, run_settings, session
+from app.session import links, messages, run_settings, services, session, url
+from app.texts import numbers, privacy, product, states
 from app.texts import sweep as sweep_texts
-from app.texts import words
 from app.widgets import card
 from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
@@ -31,7 +31,7 @@ ASKING: tuple[Panel[Any], ...] = (smoothness.PANEL, spectrum.PANEL)
 
 def panel() -> None:
     """The whole right side; while something still runs it draws itself again and again."""
-    shown = [find(run) for run in (*session.linked("run"), *session.linked("twin"))]
+    shown = [find(run) for run in (*url.linked("run"), *url.linked("twin"))]
     moving = any(one and one.status not in ENDED for one in shown)
     if moving:
         st.fragment(messages.guarded(_drawn), run_every=POLL_S)(moving)
@@ -40,9 +40,9 @@ def panel() -> None:
 
 
 def _drawn(moving: bool) -> None:
-    ids = session.linked("run")
+    ids = url.linked("run")
     runs = [one for one in map(find, ids) if one]
-    twins = [one for one in map(find, session.linked("twin")) if one]
+    twins = [one for one in map(find, url.linked("twin")) if one]
     if not runs:
         st.html(
             '<p class="ll-note">This link names a run that is not on this machine. Press Run to compute it here.</p>'
@@ -69,7 +69,7 @@ def _origin(main: Shown) -> None:
     if main.example is None:
         return
     example = main.example
-    made = words.STORED.format(made=example.made)
+    made = states.STORED.format(made=example.made)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(
             f'<p class="ll-said"><b>{html.escape(example.title)}</b> {html.escape(example.lesson)} '
@@ -81,7 +81,7 @@ def _origin(main: Shown) -> None:
             key="live",
             on_click=batch_submit.live,
             args=(example.spec,),
-            disabled=not session.kitchen().ready(),
+            disabled=not services.kitchen().ready(),
         )
 
 
@@ -92,7 +92,7 @@ def _cost(main: Shown, twins: Sequence[Shown]) -> None:
     if mine is None or theirs is None:
         return
     at = min(len(mine.values), len(theirs.values)) - 1
-    said = words.cost(mine.values[at], theirs.values[at])
+    said = privacy.cost(mine.values[at], theirs.values[at])
     when = "" if main.status in ("finished", "stored") else f" So far, after round {mine.rounds[at]}."
     st.html(f'<p class="ll-said" aria-live="polite">{html.escape(said + when)}</p>')
 
@@ -104,7 +104,7 @@ def _progress(main: Shown, all_of_them: Sequence[Shown]) -> bool:
         return False
     with st.container(horizontal=True, vertical_alignment="center"):
         done, text = progress(main, all_of_them)
-        if trouble := session.kitchen().supervisor.trouble:
+        if trouble := services.kitchen().supervisor.trouble:
             text = f"{text} · {trouble}"
         st.progress(done, text)
         st.button("Cancel", key="cancel", on_click=batch_submit.cancel)
@@ -133,7 +133,7 @@ def _left(main: Shown) -> str:
     session.remember("began", began)
     if done - before < 0.05:
         return ""
-    return f" · {words.duration((now - start) * (1 - done) / (done - before))} left"
+    return f" · {numbers.duration((now - start) * (1 - done) / (done - before))} left"
 
 
 def _share(one: Shown) -> float:
@@ -170,18 +170,18 @@ def _warnings(main: Shown) -> None:
 def _steps(main: Shown) -> None:
     """The obvious next steps, one click each."""
     spec = run_settings.flat(main.spec)
-    ready = session.kitchen().ready()
+    ready = services.kitchen().ready()
     with st.container(horizontal=True):
         st.button(
             "Pin",
             key="pin",
             on_click=batch_submit.pin,
-            disabled=main.id in session.linked("pins"),
+            disabled=main.id in url.linked("pins"),
             help="Keep it to compare",
         )
         with st.popover("Share"):
             st.markdown("The address of this page holds every setting. Whoever opens it sees the same question.")
-            st.code(session.address(), language=None, wrap_lines=True)
+            st.code(url.address(), language=None, wrap_lines=True)
         noise = spec.get("method.noise")
         if noise and spec.get("target-epsilon") is None:
             _step("Half the noise", {**spec, "method.noise": noise / 2}, ready)
@@ -202,10 +202,10 @@ def _steps(main: Shown) -> None:
 def _elsewhere(main: Shown, text: bool) -> None:
     """The question in the form under several methods; what the server sees of the run that is shown."""
     if st.button(sweep_texts.FROM_LAB, key="to-tradeoff", help=sweep_texts.FROM_LAB_HELP):
-        session.leave("tradeoff", links.tradeoff_link_of_run(session.settings() or main.spec))
-    said = words.SERVER_SEES_TEXT if text else words.SERVER_SEES
+        url.leave("tradeoff", links.tradeoff_link_of_run(session.settings() or main.spec))
+    said = product.SERVER_SEES_TEXT if text else product.SERVER_SEES
     if st.button("What does the server see?", key="to-leak", help=said, disabled=text):
-        session.leave("leak", links.leak_link_of_run(main.spec))
+        url.leave("leak", links.leak_link_of_run(main.spec))
 
 
 def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:
@@ -215,7 +215,7 @@ def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:
 def _details(main: Shown, tracks: Sequence[Track], panels: Sequence[Panel[Any]]) -> None:
     compare.table()
     with st.expander("Privacy, view by view"):
-        card.privacy(bills(main.events), guarantee(main.events))
+        card.privacy_block(bills(main.events), guarantee(main.events))
     card.not_covered()
     with st.expander("Who holds what", on_change="rerun", key="partition") as opened:
         if opened.open and (counts := _partition(main)):
@@ -239,7 +239,7 @@ def bills(events: Sequence[Event]) -> list[dict[str, Any]]:
             "delta": last[view].delta, "accountant": last[view].accountant, "bound": last[view].bound,
             "reason": last[view].reason, "sampling": last[view].sampling,
         }
-        for view in words.VIEWS
+        for view in privacy.VIEWS
         if view in last
     ]  # fmt: skip
 
@@ -257,7 +257,7 @@ def _partition(main: Shown) -> Sequence[Sequence[int]] | None:
     if main.example:
         return main.example.partition
     try:
-        return session.store().payload(main.id, "partition")["train"].tolist()  # type: ignore[no-any-return]
+        return services.store().payload(main.id, "partition")["train"].tolist()  # type: ignore[no-any-return]
     except LeakLensError as error:
         st.html(f'<p class="ll-problem">{html.escape(str(error))}</p>')
         return None

@@ -18,7 +18,7 @@ from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import FEW, Leak
-from app.session import session
+from app.session import services, session
 from app.texts import attack_series as series_texts
 from engine.jobs.thumbnails import Thumb, thumbs
 from engine.results.attack_summary import Cell
@@ -220,7 +220,7 @@ def _question(one: Question, cell: Cell, number: int, dataset: Any) -> None:
     shown = series.last(cell)
     alt = blind_test_texts.REBUILT
     st.html(f'{CSS}<div class="ll-test"><img class="ll-rebuilt" alt="{alt}" src="data:image/png;base64,{shown}"></div>')
-    faces = thumbs(dataset, list(one.choices), session.store().home)
+    faces = thumbs(dataset, list(one.choices), services.store().home)
     psnr = cell.psnr(0)
     assert psnr is not None
     for place, (column, face) in enumerate(zip(st.columns(CHOICES, gap="small"), faces, strict=False)):
@@ -247,7 +247,7 @@ def _told(last: Answer, dataset: Any) -> None:
     told = blind_test_texts.answered(last.right, last.chosen + 1, question.truth + 1, question.title, last.psnr)
     cell = leak_results.read([question.asked])[0]
     pair: list[tuple[str, str]] = [(series.last(cell), blind_test_texts.REBUILT)]
-    original: Thumb = thumbs(dataset, [question.name], session.store().home)[0]
+    original: Thumb = thumbs(dataset, [question.name], services.store().home)[0]
     pair.append((original.png, blind_test_texts.ORIGINAL.format(title=original.title)))
     pictures = "".join(
         f'<img alt="{html.escape(alt, quote=True)}" src="data:image/png;base64,{png}">' for png, alt in pair if png

@@ -15,10 +15,10 @@ from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import Leak
-from app.session import run_settings, session
+from app.session import run_settings, services, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
-from app.texts import words
+from app.texts import privacy
 from app.texts.attack_series import Answer
 from app.widgets import chart as chart_widget
 from engine.results import attack_summary
@@ -44,7 +44,7 @@ class Plan:
 def plan(leak: Leak) -> Plan | None:
     """None where no attack fits, or where there is no such run."""
     base = run_settings.spec_of(leak.run)
-    before = session.forecast_of(leak_settings.run_of(base, NONE).canonical())
+    before = services.forecast_of(leak_settings.run_of(base, NONE).canonical())
     attacks = series.attacks(leak)
     if before.cliff is None or not attacks:
         return None
@@ -54,7 +54,7 @@ def plan(leak: Leak) -> Plan | None:
     asked = [one for one in leak_requests.fitted(leak_settings.cells(wide)) if one.spec]
     return Plan(
         {one.key: None if one.key == NONE else one.noise for one in columns},
-        {one.key: session.forecast_of(one.spec.canonical()) for one in columns},
+        {one.key: services.forecast_of(one.spec.canonical()) for one in columns},
         tuple(sorted(asked, key=lambda one: list(wide.against).index(one.column))),
         {name: run_settings.attack_title(name) for name in attacks},
         before,
@@ -70,7 +70,7 @@ def panel(leak: Leak) -> None:
     place = found.before.cliff
     series.why(series_texts.expected(place.parameters, place.noise_from, place.noise_to))
     view = st.selectbox(
-        series_texts.EPSILON_OF, words.VIEWS, index=words.VIEWS.index(leak.eyes), width=280,
+        series_texts.EPSILON_OF, privacy.VIEWS, index=privacy.VIEWS.index(leak.eyes), width=280,
         format_func=attack_texts.VIEWS.__getitem__, key=f"cliff-view:{leak.eyes}",
     )  # fmt: skip
     moving = any(cell.moving for cell in leak_results.read(found.asked))

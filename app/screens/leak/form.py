@@ -12,7 +12,7 @@ from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.requests import choose, choose_run
 from app.screens.leak.settings import Leak
-from app.session import owners, run_settings, session
+from app.session import owners, run_settings, services, session
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
 from engine.jobs.thumbnails import Thumb, classes, thumbs
@@ -33,8 +33,8 @@ CSS = """
 def missing(leak: Leak) -> list[str]:
     """What to say of a link whose picture is not here, or is another visitor's; the default picture replaces it."""
     try:
-        found = all(session.may_see_picture(name) for name in owners.own_pictures({"whose": leak.whose}))
-        thumbs(leak.run["dataset"], [leak.whose], session.store().home)
+        found = all(services.may_see_picture(name) for name in owners.own_pictures({"whose": leak.whose}))
+        thumbs(leak.run["dataset"], [leak.whose], services.store().home)
     except LeakLensError:
         found = False
     if found:
@@ -83,7 +83,7 @@ def _found(leak: Leak, names: Sequence[str]) -> list[Thumb]:
     found = list[Thumb]()
     for name in names:
         try:
-            found += thumbs(leak.run["dataset"], [name], session.store().home)
+            found += thumbs(leak.run["dataset"], [name], services.store().home)
         except LeakLensError:
             continue
     return found

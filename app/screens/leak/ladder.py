@@ -14,7 +14,7 @@ from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import Column, Leak
-from app.session import run_settings, session
+from app.session import run_settings, services
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from app.texts.attack_series import Answer
@@ -75,7 +75,7 @@ def rows(leak: Leak, key: str, attack: str) -> list[Row]:
         asked = [
             one for view in VIEWS for one in leak_settings.cells(replace(narrow, eyes=view)) if one.column == column.key
         ]
-        found.append(Row(column, tuple(leak_requests.fitted(asked)), session.forecast_of(column.spec.canonical())))
+        found.append(Row(column, tuple(leak_requests.fitted(asked)), services.forecast_of(column.spec.canonical())))
     return found
 
 

@@ -11,14 +11,14 @@ from app.screens.leak import further
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import settings as leak_settings
-from app.session import messages, readiness, session
+from app.session import messages, readiness, services, session, url
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
 
 
 def page() -> None:
     try:
-        kitchen = session.kitchen()
+        kitchen = services.kitchen()
     except LeakLensError as error:
         readiness.closed(error)
         return
@@ -37,19 +37,19 @@ def page() -> None:
     leak_form.form()
     messages.guarded(leak_results.panel)()
     further.panels()
-    session.sign("leak", leak_settings.link(leak_requests.leak()))
+    url.sign("leak", leak_settings.link(leak_requests.leak()))
 
 
 def _redirect() -> None:
     """Links that were made while the Lab was the first page still lead there."""
-    params = session.in_address()
+    params = url.in_address()
     if leak_settings.elsewhere(params):
-        session.leave("lab", params)
+        url.leave("lab", params)
 
 
 def _arrive() -> None:
     """The question that the link holds."""
-    if (params := session.news("leak")) is None:
+    if (params := url.news("leak")) is None:
         return
     found, told = leak_settings.read_link(params)
     session.remember("leak", found)

@@ -10,9 +10,9 @@ from app.batch import submit as batch_submit
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import Leak
 from app.session import limits as class_limits
-from app.session import run_settings, session
+from app.session import run_settings, services, session
 from app.texts import attacks as attack_texts
-from app.texts import words
+from app.texts import states
 from engine.errors import BadInput, LeakLensError
 from engine.examples import attacks
 from engine.jobs.uploads import Album
@@ -56,7 +56,7 @@ def fitted(asked: Sequence[Asked]) -> list[Asked]:
     """The same, with what cannot work turned into the sentence that says why."""
     found = []
     for one in asked:
-        problem = one.problem or (session.misfit_of(one.spec) if one.spec else "")
+        problem = one.problem or (services.misfit_of(one.spec) if one.spec else "")
         found.append(replace(one, spec=None, problem=problem) if problem else one)
     return found
 
@@ -72,7 +72,7 @@ def attack(live: bool = False) -> None:
         submit(missing)
     except LeakLensError as error:
         fault(error)
-    session.kitchen().supervisor.wake()
+    services.kitchen().supervisor.wake()
     session.again()
 
 
@@ -80,12 +80,12 @@ def submit(asked: Sequence[Asked]) -> None:
     """Into the queue, in the order given."""
     for one in asked:
         assert one.spec is not None
-        session.store().submit(one.id, one.spec.canonical(), {**OPTIONS, "visitor": session.visitor()})
+        services.store().submit(one.id, one.spec.canonical(), {**OPTIONS, "visitor": session.visitor()})
 
 
 def status(run: str) -> str:
     """As the store has it, `stored` where it only ships as an example, empty where nobody asked it."""
-    if found := session.read(run):
+    if found := services.read(run):
         return found[0].status
     return "stored" if run in stored() else ""
 
@@ -100,7 +100,7 @@ def within_caps(together: Sequence[str], more: int, busy: tuple[str, str]) -> No
     caps = class_limits.caps()
     if caps == class_limits.Caps():
         return
-    alive = [row for row in session.store().runs() if row.status in ("queued", "running")]
+    alive = [row for row in services.store().runs() if row.status in ("queued", "running")]
     mine = [row for row in alive if row.options.get("visitor") == session.visitor() and "attack" in row.spec]
     if more and any(row.id not in together for row in mine):
         raise BadInput(f"class mode: {busy[0]}", busy[1])
@@ -114,7 +114,7 @@ def cancel() -> None:
     """Stop what this grid still waits for; what others watch goes on."""
     try:
         if kept := stopped(leak_settings.cells(leak())):
-            session.remember("leak-told", [words.shared(kept, "attacks")])
+            session.remember("leak-told", [states.shared(kept, "attacks")])
     except LeakLensError as error:
         fault(error)
     session.again()
@@ -129,7 +129,7 @@ def stopped(asked: Sequence[Asked]) -> int:
 
 
 def album() -> Album:
-    return Album(session.store().home)
+    return Album(services.store().home)
 
 
 def own() -> list[str]:
@@ -174,9 +174,9 @@ def relabel(value: int) -> None:
 def delete() -> None:
     """The picture, and every attack that was asked about it: their events hold the picture, too."""
     name = _name(leak().whose)
-    rows = [row for row in session.store().runs() if _names(row.spec, name)]
+    rows = [row for row in services.store().runs() if _names(row.spec, name)]
     left = [row.id for row in rows if not _away(row.id, row.status)]
-    problem = "" if left else session.attempt(lambda: album().remove(name))
+    problem = "" if left else services.attempt(lambda: album().remove(name))
     if problem:
         fault(problem)
         return
@@ -194,8 +194,8 @@ def _names(spec: Any, name: str) -> bool:
 def _away(run: str, status: str) -> bool:
     """Whether an attack is gone: a running one must stop first, which takes a moment."""
     if status in ("queued", "running"):
-        session.attempt(lambda: session.store().cancel(run))
-    return not session.attempt(lambda: session.store().delete(run))
+        services.attempt(lambda: services.store().cancel(run))
+    return not services.attempt(lambda: services.store().delete(run))
 
 
 def _name(whose: str) -> str:

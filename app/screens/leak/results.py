@@ -15,9 +15,9 @@ from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.grid import Head, Sheet
 from app.screens.leak.settings import Column
-from app.session import messages, run_settings, session
+from app.session import messages, run_settings, services, session, url
 from app.texts import attacks as attack_texts
-from app.texts import words
+from app.texts import numbers, privacy, states
 from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
 from engine.jobs.thumbnails import thumbs
@@ -78,8 +78,8 @@ def laid_out() -> View:
             continue
         rows[attack] = run_settings.attack_title(attack)
         asked += row
-    promises = {one.key: session.forecast_of(one.spec.canonical()) for one in columns}
-    face = thumbs(leak.run["dataset"], [leak.whose], session.store().home)[0].png
+    promises = {one.key: services.forecast_of(one.spec.canonical()) for one in columns}
+    face = thumbs(leak.run["dataset"], [leak.whose], services.store().home)[0].png
     return View(columns, tuple(asked), rows, tuple(left), promises, leak.eyes, face)
 
 
@@ -89,7 +89,7 @@ def read(asked: Sequence[Asked]) -> list[Cell]:
     found = []
     for one in asked:
         told: Told | None = None
-        if one.id and (known := session.read(one.id)):
+        if one.id and (known := services.read(one.id)):
             told = Told(known[0].status, known[1], known[0].place)
         elif one.id in ship:
             told = Told("stored", ship[one.id].events)
@@ -166,7 +166,7 @@ def _bar(cells: Sequence[Cell]) -> None:
             asked = [cell for cell in cells if cell.status]
             done = sum(not cell.moving for cell in asked)
             text = attack_texts.progress(done, len(asked), series.left("leak", cells))
-            if stuck := session.kitchen().supervisor.trouble:
+            if stuck := services.kitchen().supervisor.trouble:
                 text = f"{text} · {stuck}"
             st.progress(min(1.0, attack_summary.fractions(cells)), text)
             st.button(attack_texts.CANCEL, key="leak-cancel", on_click=leak_requests.cancel)
@@ -179,7 +179,7 @@ def _bar(cells: Sequence[Cell]) -> None:
             )
         if stored and not moving:
             made = leak_requests.stored()[stored[0].id].made
-            st.caption(words.STORED.format(made=made), width="content")
+            st.caption(states.STORED.format(made=made), width="content")
             st.button(attack_texts.LIVE, key="leak-live", on_click=leak_requests.attack, args=(True,))
 
 
@@ -289,8 +289,8 @@ def promises(view: View) -> str:
             absent = told.guarantee.absent.get(view.eyes, "") if told.guarantee else ""
             text = absent or attack_texts.UNPROMISED
         else:
-            odds = words.odds(answer.view, answer.unit, answer.epsilon)
-            terms = words.terms(
+            odds = privacy.odds(answer.view, answer.unit, answer.epsilon)
+            terms = privacy.terms(
                 answer.unit,
                 answer.view,
                 answer.adjacency,
@@ -299,7 +299,7 @@ def promises(view: View) -> str:
                 answer.bound,
                 answer.sampling,
             )
-            text = f"ε = {words.epsilon(answer.epsilon)} ({terms}), {attack_texts.WHOLE_RUN}. {odds}"
+            text = f"ε = {numbers.epsilon(answer.epsilon)} ({terms}), {attack_texts.WHOLE_RUN}. {odds}"
         found.append(f"<p><b>{html.escape(one.title)}</b>. {html.escape(text)}</p>")
     return "".join(found)
 
@@ -310,7 +310,7 @@ def promises(view: View) -> str:
 def example() -> None:
     """The stored grid of a first visit: it needs no engine."""
     ship = leak_requests.stored()
-    if not ship or session.in_address():
+    if not ship or url.in_address():
         return
     asked, heads, attacks, told, titles = [], dict[str, Head](), dict[str, str](), {}, dict[str, str]()
     for run, one in ship.items():
@@ -323,6 +323,6 @@ def example() -> None:
         asked.append((run, Asked(key, attack, None)))
         told[run] = Told("stored", one.events)
     cells = [attack_summary.collect(one, told[run]) for run, one in asked]
-    st.caption(words.STORED.format(made=next(iter(ship.values())).made))
+    st.caption(states.STORED.format(made=next(iter(ship.values())).made))
     st.html(f'<p class="ll-said">{html.escape(attack_texts.verdict_of_cells(cells, titles, attack_grid.NONE))}</p>')
     picture_grid.draw(Sheet(list(heads.values()), attacks, cells, frames=True, autoplay=_name(cells)))

@@ -11,10 +11,10 @@ import streamlit as st
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import Leak
-from app.session import messages, session
+from app.session import messages, services, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
-from app.texts import words
+from app.texts import states
 from engine.errors import LeakLensError
 from engine.results import attack_summary
 from engine.results.attack_summary import Cell
@@ -50,7 +50,7 @@ def ask(name: str, asked: Sequence[Asked]) -> None:
         leak_requests.submit(missing)
     except LeakLensError as error:
         session.remember(f"{name}-trouble", str(error))
-    session.kitchen().supervisor.wake()
+    services.kitchen().supervisor.wake()
     session.again()
 
 
@@ -58,7 +58,7 @@ def stop(name: str, asked: Sequence[Asked]) -> None:
     """Cancel what this series still waits for; what others watch goes on."""
     try:
         kept = leak_requests.stopped(asked)
-        session.remember(f"{name}-trouble", words.shared(kept, "attacks") if kept else "")
+        session.remember(f"{name}-trouble", states.shared(kept, "attacks") if kept else "")
     except LeakLensError as error:
         session.remember(f"{name}-trouble", str(error))
     session.again()
@@ -94,7 +94,7 @@ def bar(name: str, asked: Sequence[Asked], cells: Sequence[Cell], label: Callabl
             there = [cell for cell in cells if cell.status]
             done = sum(not cell.moving for cell in there)
             text = attack_texts.progress(done, len(there), left(name, cells))
-            if stuck := session.kitchen().supervisor.trouble:
+            if stuck := services.kitchen().supervisor.trouble:
                 text = f"{text} · {stuck}"
             st.progress(min(1.0, attack_summary.fractions(cells)), text)
             st.button(attack_texts.CANCEL, key=f"{name}-cancel", on_click=stop, args=(name, tuple(asked)))

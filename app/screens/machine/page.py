@@ -11,10 +11,10 @@ import streamlit as st
 from app.screens.machine import examination as examinations
 from app.screens.machine import texts as machine_texts
 from app.screens.machine.examination import Examination, Line
-from app.session import session
-from app.session.session import Kitchen
+from app.session import services
+from app.session.services import Kitchen
+from app.texts import product
 from app.texts import runs as run_texts
-from app.texts import words
 from engine.doctor import able
 from engine.errors import LeakLensError
 
@@ -37,7 +37,7 @@ CSS = """
 
 
 def page() -> None:
-    st.html(f'{CSS}<h1 class="ll-title">{html.escape(words.MACHINE)}</h1>')
+    st.html(f'{CSS}<h1 class="ll-title">{html.escape(product.MACHINE)}</h1>')
     kitchen = _kitchen()
     examination = examinations.examination()
     if not examination.findings:
@@ -61,7 +61,7 @@ def page() -> None:
 def _kitchen() -> Kitchen | None:
     """None where the store cannot be opened: then the doctor is all the more welcome."""
     try:
-        return session.kitchen()
+        return services.kitchen()
     except LeakLensError as error:
         _problem(str(error))
         return None

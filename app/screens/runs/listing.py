@@ -9,10 +9,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from app.session import limits as class_limits
-from app.session import owners, run_settings, session
+from app.session import owners, run_settings, services, session
 from app.texts import attacks as attack_texts
 from app.texts import runs as run_texts
-from app.texts import words
+from app.texts import states
 from engine.errors import LeakLensError, UnknownName
 from engine.jobs.status import Listed
 
@@ -61,17 +61,17 @@ class Row:
 
     @cached_property
     def sentence(self) -> str:
-        return _said(_written(self.listed.spec), session.kitchen().ready())[0]
+        return _said(_written(self.listed.spec), services.kitchen().ready())[0]
 
     @cached_property
     def unusual(self) -> str:
-        return _said(_written(self.listed.spec), session.kitchen().ready())[1]
+        return _said(_written(self.listed.spec), services.kitchen().ready())[1]
 
     @cached_property
     def result(self) -> Result:
         listed = self.listed
         try:
-            return _result(str(session.store().home.path), listed.id, listed.edition, listed.events)
+            return _result(str(services.store().home.path), listed.id, listed.edition, listed.events)
         except UnknownName:  # deleted a moment ago
             return Result()
         except LeakLensError as error:  # one that cannot be read leaves the others as they are
@@ -79,14 +79,14 @@ class Row:
 
     def matches(self, text: str) -> bool:
         """Whether every word occurs in what is said of it, or begins its name."""
-        here = f"{self.sentence} {self.unusual} {words.STATES[self.listed.status]}".lower()
+        here = f"{self.sentence} {self.unusual} {states.STATES[self.listed.status]}".lower()
         return all(word in here or self.id.startswith(word) for word in text.lower().split())
 
 
 def read() -> list[Row]:
     """Every run that this visitor may see, the newest first."""
     anybody, me = not class_limits.class_mode(), session.visitor()
-    runs = [run for run in session.store().runs() if session.may_see(run)]
+    runs = [run for run in services.store().runs() if services.may_see(run)]
     return [Row(run, anybody or owners.requested_by(run.options, me)) for run in runs]
 
 
@@ -151,7 +151,7 @@ def _unusual(spec: Mapping[str, Any]) -> str:
 def _result(home: str, run: str, edition: str, events: int) -> Result:
     """Read once for each state of a run: the edition and the number of events name that state."""
     del home, edition, events
-    return boiled([body for _, body in session.store().bodies(run)])
+    return boiled([body for _, body in services.store().bodies(run)])
 
 
 def boiled(bodies: Sequence[Mapping[str, Any]]) -> Result:

@@ -12,9 +12,9 @@ from app.screens.runs import listing as run_listing
 from app.screens.runs import requests as run_requests
 from app.screens.runs import row as run_row
 from app.screens.runs.listing import Row
-from app.session import session
+from app.session import services, session
+from app.texts import product, states
 from app.texts import runs as run_texts
-from app.texts import words
 from engine.errors import LeakLensError
 from engine.events import encode
 from engine.examples.files import examples
@@ -26,7 +26,7 @@ NUMBER = "runs-page"
 
 
 def page() -> None:
-    st.html(f'{run_row.CSS}<h1 class="ll-title">{html.escape(words.RUNS)}</h1>')
+    st.html(f'{run_row.CSS}<h1 class="ll-title">{html.escape(product.RUNS)}</h1>')
     try:
         rows = run_listing.read()
         _tally(rows)
@@ -37,7 +37,7 @@ def page() -> None:
             else:
                 _examples()
         _confirm(rows)
-        if not session.kitchen().ready():
+        if not services.kitchen().ready():
             st.fragment(_titles, run_every=READY_S)()
     except LeakLensError as error:
         _trouble(error)
@@ -45,7 +45,7 @@ def page() -> None:
 
 def _titles() -> None:
     """A first visit is faster than the shelves: what parts are called comes a moment later."""
-    if session.kitchen().ready():
+    if services.kitchen().ready():
         st.rerun()
 
 
@@ -61,9 +61,9 @@ def _note(text: str, wrong: bool = False) -> None:
 
 def _tally(rows: Sequence[Row]) -> None:
     counts: Counter[str] = Counter(row.listed.status for row in rows)
-    text = run_texts.tally(counts, session.store().used(), quota())
+    text = run_texts.tally(counts, services.store().used(), quota())
     st.html(f'<p class="ll-said">{html.escape(text)}</p>')
-    if counts["queued"] and (trouble := session.kitchen().supervisor.trouble):
+    if counts["queued"] and (trouble := services.kitchen().supervisor.trouble):
         _note(run_texts.STUCK.format(why=trouble), wrong=True)
 
 
@@ -97,7 +97,7 @@ def _list(rows: Sequence[Row]) -> None:
 def _filter() -> tuple[list[str], str]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         statuses = st.pills(
-            run_texts.STATE, run_listing.STATUSES, selection_mode="multi", format_func=words.STATES.__getitem__,
+            run_texts.STATE, run_listing.STATUSES, selection_mode="multi", format_func=states.STATES.__getitem__,
             key="runs-states", persist_state="session",
         )  # fmt: skip
         text = st.text_input(
@@ -133,7 +133,7 @@ def _examples() -> None:
     run_row.heads(run_texts.EXAMPLES)
     for one in examples():
         result = run_listing.boiled([encode(event) for event in one.events])
-        run_row.example(one.title, [one.lesson, words.STORED.format(made=one.made)], result)
+        run_row.example(one.title, [one.lesson, states.STORED.format(made=one.made)], result)
 
 
 # --- deleting --------------------------------------------------------------------------------------------

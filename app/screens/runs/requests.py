@@ -8,7 +8,7 @@ from typing import NoReturn
 from app.screens.runs import listing as run_listing
 from app.screens.runs.listing import Row
 from app.session import limits as class_limits
-from app.session import links, owners, run_settings, screens, session
+from app.session import links, owners, run_settings, screens, services, session, url
 from app.texts import runs as run_texts
 from engine.errors import BadInput, LeakLensError
 
@@ -28,36 +28,36 @@ def say(text: str, wrong: bool = False) -> None:
 
 def open_in_lab(row: Row) -> NoReturn:
     """To the Lab, with this run on the page and its question in the form."""
-    settings_, twin, pins = run_settings.flat(row.listed.spec), "", session.linked("pins")
-    if session.kitchen().ready():
+    settings_, twin, pins = run_settings.flat(row.listed.spec), "", url.linked("pins")
+    if services.kitchen().ready():
         try:
             session.choose(run_settings.settled(settings_))
             twin = _twin(row)
         except LeakLensError:  # a question of another version: the Lab says what it cannot mean
             pass
     session.remember("seeds", 1)
-    session.show(run=[row.id], twin=[twin] if twin else [])
+    url.show(run=[row.id], twin=[twin] if twin else [])
     ids = {"run": row.id, "twin": twin, "pins": ",".join(pins)}
     screens.go_to("lab", {**run_settings.link(settings_), **{key: ids[key] for key in ids if ids[key]}})
 
 
 def open_in_leak(row: Row) -> NoReturn:
     """To the Leak screen, with this attack and its control."""
-    session.leave("leak", links.leak_link_of_attack(row.listed.spec))
+    url.leave("leak", links.leak_link_of_attack(row.listed.spec))
 
 
 def _twin(row: Row) -> str:
     """The same question without protection, where that was asked here."""
     twin = run_settings.twin_of(run_settings.spec_of(run_settings.flat(row.listed.spec)))
-    return twin.id if twin and session.read(twin.id) else ""
+    return twin.id if twin and services.read(twin.id) else ""
 
 
 def cancel(row: Row) -> None:
     def deed() -> None:
         _own(row, "cancel")
-        if class_limits.class_mode() and session.others_watching(row.id):
+        if class_limits.class_mode() and services.others_watching(row.id):
             raise _refused(run_texts.WATCHED, row)
-        session.store().cancel(row.id)
+        services.store().cancel(row.id)
 
     _do(deed)
 
@@ -68,7 +68,7 @@ def go_on(row: Row) -> None:
     def deed() -> None:
         _own(row, "go on with")
         moving = [
-            run for run in session.store().runs() if run.status in run_listing.MOVING
+            run for run in services.store().runs() if run.status in run_listing.MOVING
         ]  # also those not shown here
         waiting = sum(run.status == "queued" for run in moving)
         mine = sum(
@@ -76,18 +76,18 @@ def go_on(row: Row) -> None:
         )
         if refusal := class_limits.refused(class_limits.caps(), row.listed.spec, mine, waiting):
             raise refusal
-        session.store().submit(row.id, row.listed.spec, row.listed.options)
-        session.kitchen().supervisor.wake()
+        services.store().submit(row.id, row.listed.spec, row.listed.options)
+        services.kitchen().supervisor.wake()
 
     _do(deed)
 
 
 def pin(run: str) -> None:
-    session.show(pins=[*session.linked("pins"), run])
+    url.show(pins=[*url.linked("pins"), run])
 
 
 def unpin(run: str) -> None:
-    session.show(pins=[one for one in session.linked("pins") if one != run])
+    url.show(pins=[one for one in url.linked("pins") if one != run])
 
 
 # --- deleting: asked, then done --------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def delete(runs: Sequence[str]) -> None:
     def deed() -> None:
         for row in run_listing.read():
             if row.id in runs and row.deletable:
-                session.store().delete(row.id)
+                services.store().delete(row.id)
                 unpin(row.id)
                 gone.append(row)
 
@@ -134,5 +134,5 @@ def _refused(words: tuple[str, str], row: Row, deed: str = "") -> BadInput:
 
 
 def _do(deed: Callable[[], None]) -> None:
-    problem = session.attempt(deed)
+    problem = services.attempt(deed)
     say(problem, wrong=bool(problem))

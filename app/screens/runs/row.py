@@ -10,10 +10,10 @@ import streamlit as st
 
 from app.screens.runs import requests as run_requests
 from app.screens.runs.listing import STOPPED, Result, Row
-from app.session import session
+from app.session import url
 from app.texts import attacks as attack_texts
+from app.texts import numbers, states
 from app.texts import runs as run_texts
-from app.texts import words
 
 BUTTONS_PX = 260
 CSS = """
@@ -75,7 +75,7 @@ def draw(row: Row) -> None:
 
 def example(title: str, notes: Sequence[str], result: Result) -> None:
     """A stored example, as a line of the list."""
-    state_of = {"state": _cell(words.STATES["stored"], "")}
+    state_of = {"state": _cell(states.STATES["stored"], "")}
     _text(title, notes, "", {**state_of, **_numbers(result), "asked": "–", "disk": "–"})
 
 
@@ -101,7 +101,7 @@ def _bar(share: float) -> str:
 def _numbers(result: Result) -> dict[str, str]:
     _, accuracy, epsilon, *_ = run_texts.HEADS[1:]
     return {
-        accuracy: _cell(words.percent(result.accuracy), ""),
+        accuracy: _cell(numbers.percent(result.accuracy), ""),
         epsilon: _cell(*run_texts.epsilon(result.epsilon, result.unit, result.promised)),
     }
 
@@ -131,11 +131,11 @@ def _buttons(row: Row) -> None:
 
 
 def _pin(row: Row) -> None:
-    pins = session.linked("pins")
+    pins = url.linked("pins")
     if row.id in pins:
         _button(run_texts.UNPIN, row, on_click=run_requests.unpin, args=(row.id,))
         return
-    full = run_texts.PINS_FULL.format(many=len(pins)) if len(pins) >= session.PINS else None
+    full = run_texts.PINS_FULL.format(many=len(pins)) if len(pins) >= url.PINS else None
     _button(run_texts.PIN, row, on_click=run_requests.pin, args=(row.id,), help=full, disabled=bool(full))
 
 

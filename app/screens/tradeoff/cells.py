@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.charts.tradeoff import Frontier, Line
 from app.screens.tradeoff.settings import Tradeoff
-from app.session import session
+from app.session import services
 from app.texts import sweep as sweep_texts
 from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.examples import sweep
@@ -59,7 +59,7 @@ def read(points: Sequence[Place]) -> tuple[Cell, ...]:
 
     What ships is shown for as long as the store has nothing of its own.
     """
-    standing = session.standings([one.id for one in points])
+    standing = services.standings([one.id for one in points])
     ship = stored()
     found = []
     for point in points:
@@ -76,7 +76,7 @@ def _computed(point: Place, status: str) -> Cell:
     if status not in ("finished", "failed"):
         return Cell(point, status)
     try:
-        told = session.reported(point.id)
+        told = services.reported(point.id)
     except UnknownName:  # deleted between two looks
         return Cell(point)
     except Damaged as error:

@@ -14,7 +14,7 @@ from app.screens.tradeoff import tables as tradeoff_tables
 from app.screens.tradeoff.cells import ASK, DAMAGED, Cell
 from app.screens.tradeoff.requests import choose, choose_of, choose_run
 from app.screens.tradeoff.settings import Tradeoff
-from app.session import messages, run_settings, session
+from app.session import messages, run_settings, services, session, url
 from app.texts import sweep as sweep_texts
 from engine.errors import LeakLensError
 
@@ -96,7 +96,7 @@ def _run(asked: Tradeoff, refused: str) -> None:
     rest = sweep_texts.rest(asked.run, title, tradeoff_settings.unusual(asked.run))
     st.html(f'<p class="ll-why ll-faint">{html.escape(rest)}</p>')
     if st.button(sweep_texts.IN_LAB, key="tradeoff-lab", help=sweep_texts.IN_LAB_HELP, type="tertiary"):
-        session.leave("lab", tradeoff_requests.lab())
+        url.leave("lab", tradeoff_requests.lab())
 
 
 def _part(part: str, label: str, asked: Tradeoff) -> None:
@@ -200,10 +200,10 @@ def _missing(points: Sequence[Point], cells: Sequence[Cell]) -> list[Point]:
 
 def seconds(points: Sequence[Point]) -> float | None:
     """How long these would take with every core at a run of its own."""
-    one = {point.method: session.forecast_of(point.spec.canonical(), threads=1).seconds for point in _first(points)}
+    one = {point.method: services.forecast_of(point.spec.canonical(), threads=1).seconds for point in _first(points)}
     each = [one[point.method] for point in points]
     known = [value for value in each if value is not None]
-    return sum(known) / session.kitchen().supervisor.workers if len(known) == len(each) else None
+    return sum(known) / services.kitchen().supervisor.workers if len(known) == len(each) else None
 
 
 def _first(points: Sequence[Point]) -> list[Point]:
@@ -215,7 +215,7 @@ def _problems(points: Sequence[Point]) -> bool:
     """Everything against the question, each once, with the methods it is about; whether any of it stops them."""
     told: dict[tuple[str, bool], list[str]] = {}
     for point in _first(points):
-        for one in session.forecast_of(point.spec.canonical(), threads=1).problems:
+        for one in services.forecast_of(point.spec.canonical(), threads=1).problems:
             told.setdefault((f"{one.reason}. {one.remedy}.", one.fatal), []).append(type(point.spec.method).title)
     everybody = len(_first(points))
     for (text, fatal), methods in told.items():

@@ -14,9 +14,9 @@ from app.screens.tradeoff import results as tradeoff_results
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.cells import View
 from app.session import limits as class_limits
-from app.session import messages, readiness, session
+from app.session import messages, readiness, services, session, url
+from app.texts import product
 from app.texts import sweep as sweep_texts
-from app.texts import words
 from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
 from engine.examples import sweep
@@ -24,23 +24,23 @@ from engine.examples import sweep
 
 def page() -> None:
     try:
-        kitchen = session.kitchen()
+        kitchen = services.kitchen()
     except LeakLensError as error:
         readiness.closed(error)
         return
     st.html(f'<h1 class="ll-title">{html.escape(sweep_texts.PROMISE)}</h1>{tradeoff_results.CSS}')
     if class_limits.class_mode():
-        st.caption(words.SHARED.format(limits=class_limits.told(class_limits.caps())))
+        st.caption(product.SHARED.format(limits=class_limits.told(class_limits.caps())))
     left, right = st.columns([1, 2], gap="large")
     if not kitchen.ready() or kitchen.trouble:
         with left:
             readiness.broken() if kitchen.ready() else readiness.getting_ready()
         with right:
-            if not session.in_address():
+            if not url.in_address():
                 _example()
         return
     _arrive()
-    session.sign("tradeoff", tradeoff_settings.link(tradeoff_requests.asked()))
+    url.sign("tradeoff", tradeoff_settings.link(tradeoff_requests.asked()))
     with left:
         tradeoff_form.form()
     view = _view()
@@ -62,7 +62,7 @@ def _points(view: View | None, left: DeltaGenerator) -> None:
 
 def _arrive() -> None:
     """The question that the link holds."""
-    if (params := session.news("tradeoff")) is None:
+    if (params := url.news("tradeoff")) is None:
         return
     found, told = tradeoff_settings.read_link(params, tradeoff_requests.asked())
     tradeoff_requests.arrive(found, told)

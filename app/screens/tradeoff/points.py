@@ -18,9 +18,9 @@ from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff import tables as tradeoff_tables
 from app.screens.tradeoff.cells import Cell, View
 from app.screens.tradeoff.settings import Tradeoff
-from app.session import messages, run_settings, session
+from app.session import messages, run_settings, services, session, url
+from app.texts import privacy
 from app.texts import sweep as sweep_texts
-from app.texts import words
 from app.widgets import card
 from app.widgets import chart as chart_widget
 from engine.results.summary import Spot
@@ -45,7 +45,7 @@ def details(
     _paper(asked, cells)
     with st.container(horizontal=True), st.popover(sweep_texts.SHARE):
         st.markdown(sweep_texts.SHARE_TEXT)
-        st.code(session.here(), language=None, wrap_lines=True)
+        st.code(url.here(), language=None, wrap_lines=True)
     with st.expander(sweep_texts.PROMISES):
         _promises(view)
     card.not_covered()
@@ -98,7 +98,7 @@ def _reported(spot: Spot, reported: Mapping[tuple[str, float | None], float], ow
 
 def _columns(found: Sequence[Frontier], view: str) -> dict[str, Any]:
     column = st.column_config.NumberColumn
-    units = {one.unit: f"ε {words.PER[one.unit]}, {words.OBSERVERS[view]}" for one in found}
+    units = {one.unit: f"ε {privacy.PER[one.unit]}, {privacy.OBSERVERS[view]}" for one in found}
     percent = dict.fromkeys(("accuracy", "low", "high", "reported"), "%.1f %%")
     shapes = {"noise": "%g", "step": "%g", **percent, **dict.fromkeys(units, "%.3g")}
     heads = {**sweep_texts.HEADS, **units, "reported": sweep_texts.IN_PAPER}
@@ -122,7 +122,7 @@ def _one(view: View, cells: Sequence[Cell], found: Sequence[Frontier], asked: Tr
         return
     line, spot = here[0]
     dearest = spot.dearest(asked.eyes)
-    odds = words.odds(asked.eyes, spot.unit or "user", dearest.epsilon[asked.eyes]) if dearest else ""
+    odds = privacy.odds(asked.eyes, spot.unit or "user", dearest.epsilon[asked.eyes]) if dearest else ""
     told = f"{sweep_texts.point(line.title, spot, asked.own)}. {sweep_texts.dearest(spot, asked.eyes)}. {odds}"
     with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-one"):
         st.html(f'<p class="ll-said" role="status">{html.escape(told)}</p>', width="stretch")
@@ -131,16 +131,16 @@ def _one(view: View, cells: Sequence[Cell], found: Sequence[Frontier], asked: Tr
         shipped = any(cell.shipped for cell in cells if cell.point.id in ids)
         opened = st.button(sweep_texts.OPEN_LIVE if shipped else sweep_texts.OPEN, key="tradeoff-open")
     if opened:
-        if problem := session.attempt(lambda: tradeoff_requests.ask_at_once(points)) if shipped else "":
+        if problem := services.attempt(lambda: tradeoff_requests.ask_at_once(points)) if shipped else "":
             messages.say("problem", problem)
             return
-        session.leave("lab", tradeoff_settings.of_spot(points[0].spec.canonical(), ids))
+        url.leave("lab", tradeoff_settings.of_spot(points[0].spec.canonical(), ids))
 
 
 def _promises(view: View) -> None:
     first = {(point.name, point.noise == 0): point for point in reversed(view.points)}  # no noise, no promise
     for (name, bare), point in reversed(first.items()):
-        told = session.forecast_of(point.spec.canonical(), threads=1).guarantee
+        told = services.forecast_of(point.spec.canonical(), threads=1).guarantee
         title = view.titles.get(name, name)
         title = sweep_texts.at(title, point.noise) if bare else title
         st.html(f'<h2 class="ll-title">{html.escape(title)}</h2>')
@@ -151,13 +151,13 @@ def table_csv(cells: Sequence[Cell]) -> str:
     """Every run, one a line, with every ε and the words it stands on."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow((*OF_RUN, *(f"{what}-{view}" for view in words.VIEWS for what in BY_VIEW)))
+    writer.writerow((*OF_RUN, *(f"{what}-{view}" for view in privacy.VIEWS for what in BY_VIEW)))
     for cell in cells:
         if (one := cell.result) is None:
             continue
         place = one.point
         where = (place.id, place.name, place.noise, place.step, place.seed, one.accuracy, one.personal)
         told = (one.epsilon, one.accountant, one.sampling, one.bound, one.why)
-        prices = [by_view.get(view) for view in words.VIEWS for by_view in told]
+        prices = [by_view.get(view) for view in privacy.VIEWS for by_view in told]
         writer.writerow((*where, one.unit, one.adjacency, one.delta, *prices))
     return out.getvalue()

@@ -11,8 +11,8 @@ from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import Tradeoff
 from app.session import limits as class_limits
-from app.session import session
-from app.texts import words
+from app.session import services, session
+from app.texts import states
 from engine.errors import LeakLensError
 from engine.specs.sweep import Point
 
@@ -93,7 +93,7 @@ def run(*states: str) -> None:
         theirs = set(damaged) - deletable(damaged)
         missing = [point for point in missing if point.id not in theirs]
         for one in deletable(damaged):
-            session.store().delete(one)
+            services.store().delete(one)
         session.remember(FEED, tuple(missing))
         feed()
     except LeakLensError as error:
@@ -108,7 +108,7 @@ def _may_be_asked(points: Sequence[Point]) -> None:
         if fatal := next((one for one in point.spec.problems() if one.fatal), None):
             raise LeakLensError(fatal.reason, fatal.remedy)
     for point in {point.method: point for point in points}.values():
-        told = session.forecast_of(point.spec.canonical(), threads=1)
+        told = services.forecast_of(point.spec.canonical(), threads=1)
         if fatal := next((one for one in told.problems if one.fatal), None):
             raise LeakLensError(fatal.reason, fatal.remedy)
     caps = replace(class_limits.caps(), runs=None, waiting=None)  # these two only say how many at a time
@@ -129,8 +129,8 @@ def feed() -> None:
 
 def _submit(points: Sequence[Point]) -> None:
     specs = {point.id: point.spec.canonical() for point in points}
-    session.store().submit_all(specs, {"device": "cpu", "visitor": session.visitor()})
-    session.kitchen().supervisor.wake()
+    services.store().submit_all(specs, {"device": "cpu", "visitor": session.visitor()})
+    services.kitchen().supervisor.wake()
 
 
 def _room(wanted: int) -> int:
@@ -145,7 +145,7 @@ def _room(wanted: int) -> int:
 
 def _waiting() -> tuple[int, int]:
     """Runs of this visitor that wait or run, and runs of anybody that wait."""
-    alive = [row for row in session.store().runs() if row.status in tradeoff_cells.MOVING]
+    alive = [row for row in services.store().runs() if row.status in tradeoff_cells.MOVING]
     mine = sum(row.options.get("visitor") == session.visitor() and "attack" not in row.spec for row in alive)
     return mine, sum(row.status == "queued" for row in alive)
 
@@ -154,13 +154,13 @@ def deletable(runs: Sequence[str]) -> set[str]:
     """Those that this visitor may delete: in class mode one's own."""
     if not runs or not class_limits.class_mode():
         return set(runs)
-    rows = session.store().runs()
+    rows = services.store().runs()
     return {row.id for row in rows if row.id in runs and row.options.get("visitor") == session.visitor()}
 
 
 def ask_at_once(points: Sequence[Point]) -> None:
     """All of these together, for a page that asks for none of them later; refused where they are too many for now."""
-    known = session.store().statuses([point.id for point in points])
+    known = services.store().statuses([point.id for point in points])
     missing = [point for point in points if known.get(point.id, "") not in (*tradeoff_cells.MOVING, "finished")]
     _may_be_asked(missing)
     mine, queued = _waiting()
@@ -180,7 +180,7 @@ def cancel(points: Sequence[Point]) -> None:
     session.remember(FEED, ())
     try:
         kept = batch_submit.stop([point.id for point in points])
-        session.remember("tradeoff-told", [words.shared(kept, "runs")] if kept else [])
+        session.remember("tradeoff-told", [states.shared(kept, "runs")] if kept else [])
     except LeakLensError as error:
         session.remember("tradeoff-trouble", str(error))
     session.again()

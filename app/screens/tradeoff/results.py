@@ -19,10 +19,10 @@ from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.cells import DAMAGED, STOPPED, Cell, View
 from app.screens.tradeoff.settings import Tradeoff
 from app.session import limits as class_limits
-from app.session import messages, session
+from app.session import messages, services, session, url
 from app.texts import attacks as attack_texts
+from app.texts import numbers, privacy, states
 from app.texts import sweep as sweep_texts
-from app.texts import words
 from app.widgets import chart as chart_widget
 from engine.examples import sweep
 from engine.specs.sweep import Point
@@ -53,7 +53,7 @@ def read(view: View) -> tuple[Cell, ...]:
 
 def _followed(view: View) -> None:
     """Ask for what may be asked by now, and draw what is known by now."""
-    if problem := session.attempt(tradeoff_requests.feed):
+    if problem := services.attempt(tradeoff_requests.feed):
         messages.say("problem", problem)
     cells = read(view)
     if not tradeoff_requests.fed() and not any(cell.moving for cell in cells):  # the last of them has just ended
@@ -92,7 +92,7 @@ def _bar(view: View, cells: Sequence[Cell], going: bool) -> None:
     if going:
         with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-bar"):
             text = sweep_texts.progress(done, len(cells), _left(done, len(cells)))
-            if stuck := session.kitchen().supervisor.trouble:
+            if stuck := services.kitchen().supervisor.trouble:
                 text = f"{text} · {stuck}"
             st.progress(done / max(1, len(cells)), text)
             st.button(sweep_texts.CANCEL, key="tradeoff-cancel", on_click=tradeoff_requests.cancel, args=(view.points,))
@@ -154,7 +154,7 @@ def _origin(view: View, cells: Sequence[Cell], going: bool) -> None:
     if not ship or not many:
         return
     whole = many == len(cells)
-    said = words.STORED.format(made=ship.made) if whole else sweep_texts.stored(many, ship.made)
+    said = states.STORED.format(made=ship.made) if whole else sweep_texts.stored(many, ship.made)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(said, width="content")
         if view.live and not going:
@@ -171,7 +171,7 @@ def _looked(view: View, cells: Sequence[Cell]) -> Tradeoff:
     asked = tradeoff_requests.asked()
     with st.container(horizontal=True, vertical_alignment="bottom", key="tradeoff-look"):
         st.selectbox(
-            sweep_texts.EYES, words.VIEWS, format_func=_observer, width=330,
+            sweep_texts.EYES, privacy.VIEWS, format_func=_observer, width=330,
             **session.tie("tradeoff-eyes", asked.eyes, lambda value: tradeoff_requests.look(eyes=value)),
         )  # fmt: skip
         if tradeoff_cells.personal(cells):
@@ -181,12 +181,12 @@ def _looked(view: View, cells: Sequence[Cell]) -> Tradeoff:
             )  # fmt: skip
     found = replace(view.asked, eyes=asked.eyes, whose=asked.whose)
     if not view.stale:
-        session.sign("tradeoff", tradeoff_settings.link(found))  # the page itself may not be drawn again for long
+        url.sign("tradeoff", tradeoff_settings.link(found))  # the page itself may not be drawn again for long
     return found
 
 
 def _observer(view: str) -> str:
-    return f"{words.OBSERVERS[view]}: {words.SEES[view]}"
+    return f"{privacy.OBSERVERS[view]}: {privacy.SEES[view]}"
 
 
 def _buys(view: View, eyes: str) -> None:
@@ -198,7 +198,7 @@ def _buys(view: View, eyes: str) -> None:
     for point in reversed(first.values()):
         units.setdefault(point.spec.method.unit() or "user", []).append(point)
     for unit, points in units.items():
-        messages.why(sweep_texts.BUYS.format(seen=words.SEEN_BY[eyes], per=words.PER[unit]))
+        messages.why(sweep_texts.BUYS.format(seen=privacy.SEEN_BY[eyes], per=privacy.PER[unit]))
         st.html(f'{attack_texts.TABLE_CSS}<div class="ll-numbers" tabindex="0">{_bill(points, view, eyes)}</div>')
         _stands(unit, points, view, eyes)
 
@@ -217,7 +217,7 @@ def _stands(unit: str, points: Sequence[Point], view: View, eyes: str) -> None:
     missing: dict[str, dict[str, None]] = {}
     for point, one in found:
         if one is None or one.epsilon is None:
-            promise = session.forecast_of(point.spec.canonical(), threads=1).guarantee
+            promise = services.forecast_of(point.spec.canonical(), threads=1).guarantee
             why = one.reason if one else promise.absent.get(eyes, "") if promise else ""
             missing.setdefault(why or sweep_texts.UNPROMISED, {})[view.titles.get(point.name, point.name)] = None
     for why, titles in missing.items():
@@ -238,7 +238,7 @@ def _bill(points: Sequence[Point], view: View, eyes: str) -> str:
 
 def _answer(point: Point, eyes: str) -> Any:
     """As the ledger tells it; None where this view does not apply."""
-    told = session.forecast_of(point.spec.canonical(), threads=1)
+    told = services.forecast_of(point.spec.canonical(), threads=1)
     return next((answer for answer in told.answers if answer.view == eyes), None)
 
 
@@ -246,8 +246,8 @@ def _bought(point: Point, eyes: str) -> str:
     one = _answer(point, eyes)
     if one is None or one.epsilon is None:
         return "no ε"
-    value = f"ε {words.epsilon(one.epsilon)}"
-    if one.epsilon > words.VACUOUS:
+    value = f"ε {numbers.epsilon(one.epsilon)}"
+    if one.epsilon > privacy.VACUOUS:
         return f'<b class="ll-leaking">{value}</b> <small>{sweep_texts.NOTHING_SAID}</small>'
     return f'<b class="ll-private">{value}</b>'
 
@@ -290,7 +290,7 @@ def _frontier(one: Frontier, up: tuple[float, float], going: bool) -> None:
 
 def _panels(one: Frontier, up: tuple[float, float], several: bool = False) -> list[Panel[Any]]:
     """The two charts of one unit; by ε only where anything has one. Of `several` units each is named."""
-    of = f", {words.PER[one.unit]}" if several else ""
+    of = f", {privacy.PER[one.unit]}" if several else ""
     noise = Panel[Any](
         f"tradeoff-noise-{one.unit}", f"{sweep_texts.BY_NOISE}{of}", (), lambda events: None,
         lambda found, dark: panel.by_noise(one, up, dark), lambda found: panel.tell_noise(one),

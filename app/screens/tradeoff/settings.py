@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.session import run_settings
 from app.session.links import SOLVED
+from app.texts import privacy
 from app.texts import sweep as sweep_texts
-from app.texts import words
 from engine.errors import BadInput, LeakLensError, refusal, shown
 from engine.specs.sweep import Grid, Point, points
 
@@ -281,7 +281,7 @@ def _meant(name: str, text: str, told: list[str]) -> Any:
     if name == "plain":
         return {"true": True, "false": False}.get(text)
     if name in ("eyes", "whose"):
-        return text if text in (words.VIEWS if name == "eyes" else WHOSE) else None
+        return text if text in (privacy.VIEWS if name == "eyes" else WHOSE) else None
     if name == "table":
         return _table(text)
     return _methods(text, told) if name == "methods" else _of(text, told)

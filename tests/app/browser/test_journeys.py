@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import BrowserContext, expect
 
-from app.texts import words
+from app.texts import numbers
 from engine.events import Event, Measured, Spent
 from engine.results.report import report
 from engine.specs.run import RunSpec
@@ -88,7 +88,7 @@ def test_a_server_that_dies_in_the_middle(lab: Lab, server: Server) -> None:
     assert lab.stopped() < rounds
     lab.button("Go on").click()
     undisturbed = report(run(spec, threads=1))["accuracy"]
-    assert lab.finish(rounds) == words.percent(undisturbed)
+    assert lab.finish(rounds) == numbers.percent(undisturbed)
     assert report(told(server, asked))["accuracy"] == undisturbed
 
 
@@ -118,7 +118,7 @@ def test_a_link_shows_the_same_to_somebody_else(ended: Ended, server: Server, st
     other = Lab(stranger.new_page(), server.address).visit(link)
     expect(other.chart()).to_be_visible()
     assert other.form() == ended.lab.form() and other.form()["lr"] == ["0.05"]
-    assert other.accuracy == ended.lab.accuracy == words.percent(report(ended.events[ended.run])["accuracy"])
+    assert other.accuracy == ended.lab.accuracy == numbers.percent(report(ended.events[ended.run])["accuracy"])
     assert other.page.url == link
 
 

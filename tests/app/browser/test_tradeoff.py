@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+from app.texts import product
 from app.texts import sweep as sweep_texts
-from app.texts import words
 from tests.app.browser.conftest import PATIENCE_MS
 from tests.app.browser.pages import REDRAWN, Lab
 from tests.app.browser.server import Server
@@ -68,7 +68,7 @@ def finished(page: Page) -> None:
 
 def test_a_newcomer_sees_a_finished_frontier(server: Server, page: Page) -> None:
     page.goto(server.address)
-    page.get_by_role("link", name=words.TRADEOFF, exact=True).click()
+    page.get_by_role("link", name=product.TRADEOFF, exact=True).click()
     expect(page.get_by_role("heading", name=sweep_texts.PROMISE)).to_be_visible()
     expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()
     expect(chart(page, sweep_texts.BY_EPSILON)).to_be_visible()

@@ -11,7 +11,7 @@ import pytest
 from app import theme
 from app.charts import accuracy, classes, epsilon, partition, smoothing
 from app.charts.base import DASHES, Panel, Track, line, thinned
-from app.texts import words
+from app.texts import privacy
 from engine.events import Event, Finished, Measured, Round, Spent, Started
 from engine.examples.files import examples
 
@@ -157,4 +157,4 @@ def test_long_curves_are_thinned_and_keep_both_ends() -> None:
 
 
 def test_views_are_told_of_in_one_order() -> None:
-    assert set(words.VIEWS) == set(words.SEEN_BY) == set(words.WHAT_IS_TOLD) == set(words.SEES)
+    assert set(privacy.VIEWS) == set(privacy.SEEN_BY) == set(privacy.WHAT_IS_TOLD) == set(privacy.SEES)

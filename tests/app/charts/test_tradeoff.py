@@ -13,8 +13,8 @@ from app.charts.tradeoff import Frontier
 from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff.cells import Cell
 from app.screens.tradeoff.settings import Tradeoff
+from app.texts import privacy, product, states
 from app.texts import sweep as sweep_texts
-from app.texts import words
 from engine.results.summary import Result
 from engine.specs.run import RunSpec
 from engine.specs.sweep import Point
@@ -73,8 +73,8 @@ def test_the_private_end_is_on_the_left_in_both() -> None:
     assert noise.layout.xaxis.range[0] > noise.layout.xaxis.range[1]  # much noise first
     assert price.layout.xaxis.range[0] < price.layout.xaxis.range[1]  # a small ε first
     for figure in (noise, price):
-        private = next(one for one in figure.layout.annotations if words.PRIVATE_END in one.text)
-        leaky = next(one for one in figure.layout.annotations if words.LEAKY_END in one.text)
+        private = next(one for one in figure.layout.annotations if product.PRIVATE_END in one.text)
+        leaky = next(one for one in figure.layout.annotations if product.LEAKY_END in one.text)
         assert (private.x, private.font.color) == (0, theme.PRIVATE["light"])
         assert (leaky.x, leaky.font.color) == (1, theme.LEAKING["light"])
 
@@ -198,7 +198,7 @@ def test_the_two_best_are_compared_with_what_seeds_differ() -> None:
         "At noise 1, UDP-FedAvg reaches 71.0 %, FedCEO 71.0 %: the difference is not larger than that"
     )
     assert "Without protection it would be 84.0 %." in told
-    assert "ε 5 for UDP-FedAvg; ε 38 for FedCEO" in told and words.SEEN_BY["outsider"] in told
+    assert "ε 5 for UDP-FedAvg; ε 38 for FedCEO" in told and privacy.SEEN_BY["outsider"] in told
     assert "Ahead by more than seeds differ: UDP-FedAvg at 1 of 2 noises." in told
 
 
@@ -294,5 +294,5 @@ def test_where_no_last_layer_is_shared_no_model_is_called_shared() -> None:
 def test_where_points_come_from_is_said_of_one_and_of_many() -> None:
     assert sweep_texts.stored(1, "2026-01-02") == "1 of these runs comes from a stored example, run on 2026-01-02."
     assert sweep_texts.stored(12, "2026-01-02").startswith("12 of these runs come from a stored example")
-    assert words.shared(1, "runs") == "Somebody else asked for 1 of these runs or watches it: it goes on."
-    assert words.shared(3, "runs") == "Somebody else asked for 3 of these runs or watches them: they go on."
+    assert states.shared(1, "runs") == "Somebody else asked for 1 of these runs or watches it: it goes on."
+    assert states.shared(3, "runs") == "Somebody else asked for 3 of these runs or watches them: they go on."

@@ -21,7 +21,7 @@ from app.export.attack_section import FEWEST, FRAMES
 from app.export.markup import tag
 from app.session import run_settings
 from app.texts import attacks as attack_texts
-from app.texts import words
+from app.texts import privacy
 from engine.cli.arguments import read_spec
 from engine.cli.attack import read_attack
 from engine.cli.main import parser
@@ -78,7 +78,7 @@ def test_a_run_with_its_attack_and_both_controls(store: Store, run: RunSpec, twi
         "UDP-FedAvg, noise 0.5 on Fashion-MNIST: what it learnt, and what leaked"
     ]
     for one in ("With no protection the picture comes back: 31.4 dB", "15.0 dB", "31.4 dB", "SSIM 0.50, LPIPS 0.25",
-                "40.0 %", words.STATUSES["formal-other-view"][0], "The noise is shared", *words.NOT_COVERED,
+                "40.0 %", privacy.STATUSES["formal-other-view"][0], "The noise is shared", *privacy.NOT_COVERED,
                 said.HAS_CONTROL, attack_texts.NO_PROOF, "shirt", "1 March 2026"):  # fmt: skip
         assert one in text, one
     assert said.NO_CONTROL not in text
@@ -89,8 +89,8 @@ def test_every_view_stands_with_its_words(store: Store, run: RunSpec) -> None:
     asked_run(store, run)
     text = shown(store, run.id).text
     for view, epsilon in (("outsider", 2.0), ("server", 154.0)):
-        assert words.odds(view, "user", epsilon) in text
-        assert words.terms("user", view, "zero-out", 1e-5, "rdp", "", "poisson") in text
+        assert privacy.odds(view, "user", epsilon) in text
+        assert privacy.terms("user", view, "zero-out", 1e-5, "rdp", "", "poisson") in text
     assert "nobody else is there" in text
 
 
@@ -137,7 +137,7 @@ def test_what_did_not_converge_is_never_called_protected(
     asked_attack(store, attack, [12.0], state)
     text = shown(store, run.id).text
     assert attack_texts.STATES[state] in text and said.NO_CONTROL in text
-    assert "Protected" not in text and words.STATUSES["none"][0] in text
+    assert "Protected" not in text and privacy.STATUSES["none"][0] in text
     assert "it leaves 60% of the upload unexplained" in text
 
 

@@ -11,7 +11,7 @@ from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_tok
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
 from app.screens.runs import requests as run_requests
-from app.session import owners, session
+from app.session import owners, services, session
 from app.texts import attacks as attack_texts
 from engine.jobs.home import Home
 from engine.jobs.store import Store
@@ -53,7 +53,7 @@ class Classroom:
     def visit(self, who: str, brought: bool, screen: str, **link: str) -> AppTest:
         """What one visitor sees on a screen, in a new session."""
         self.patch.setattr(session, "visitor", lambda: who)
-        assert session.kitchen().ready(PATIENCE_S)
+        assert services.kitchen().ready(PATIENCE_S)
         page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
         page.session_state["leak-own"] = [self.photo] if brought else []
         if screen != "leak":
@@ -98,7 +98,7 @@ def test_an_attack_on_a_photo_is_shown_to_its_owners_only(
 @pytest.mark.slow
 def test_another_visitor_neither_reads_nor_deletes_it(classroom: Classroom) -> None:
     classroom.visit("eve", False, "runs")
-    assert session.read(classroom.attack) is None and session.read(classroom.run) is not None
+    assert services.read(classroom.attack) is None and services.read(classroom.run) is not None
     run_requests.delete([classroom.attack, classroom.run])
     assert {run.id for run in classroom.store.runs()} == {classroom.attack, classroom.run}
     assert classroom.photo not in leak_requests.own()

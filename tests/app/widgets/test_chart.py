@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.session import session
+from app.session import services
 from engine.events import Event, Finished
 from engine.examples.files import examples
 from engine.jobs.leases import Lease
@@ -25,12 +25,12 @@ class Lab:
     def __init__(self, page: AppTest) -> None:
         self.page = page
         self.page.button(key="run").click().run()
-        lease = session.store().take(Holder.me(), 9, only={examples()[0].id})
+        lease = services.store().take(Holder.me(), 9, only={examples()[0].id})
         assert lease
         self._lease: Lease = lease
 
     def hears(self, *events: Event) -> None:
-        session.store().append(self._lease, events)
+        services.store().append(self._lease, events)
         self.page.run()
         assert not self.page.exception
 
@@ -53,7 +53,7 @@ class Lab:
 
 @pytest.fixture
 def lab(screen: Screen) -> Lab:
-    assert session.kitchen().ready(60)
+    assert services.kitchen().ready(60)
     return Lab(screen("lab"))
 
 

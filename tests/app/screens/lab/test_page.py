@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.session import limits as class_limits
-from app.session import run_settings, session
-from app.texts import words
+from app.session import run_settings, services, session
+from app.texts import numbers, privacy, product, states
 from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Warned
 from engine.examples.files import Example, example, examples
@@ -34,7 +34,7 @@ def first() -> Example:
 @pytest.fixture
 def lab(screen: Screen) -> AppTest:
     """The Lab at a first visit, with its shelves loaded."""
-    assert session.kitchen().ready(60)
+    assert services.kitchen().ready(60)
     return screen("lab")
 
 
@@ -46,9 +46,9 @@ def clicked(page: AppTest, key: str) -> AppTest:
 
 def tell(run: str, events: Sequence[Event]) -> None:
     """What a worker would have told of a waiting run."""
-    lease = session.store().take(Holder.me(), 9, only={run})
+    lease = services.store().take(Holder.me(), 9, only={run})
     assert lease and lease.run == run
-    session.store().append(lease, events)
+    services.store().append(lease, events)
 
 
 def spec_in(page: AppTest) -> RunSpec:
@@ -61,21 +61,21 @@ def spec_in(page: AppTest) -> RunSpec:
 def test_a_first_visit_shows_a_finished_example(lab: AppTest, first: Example) -> None:
     told, body = text(lab), report(first.events)
     assert first.title in told and f"run on {first.made}" in told
-    assert words.percent(body["accuracy"]) in told
-    assert f"ε {words.epsilon(body['epsilon']['outsider'])}" in told
+    assert numbers.percent(body["accuracy"]) in told
+    assert f"ε {numbers.epsilon(body['epsilon']['outsider'])}" in told
     twin = example(first.twin)
-    assert twin and words.cost(body["accuracy"], report(twin.events)["accuracy"]) in told
+    assert twin and privacy.cost(body["accuracy"], report(twin.events)["accuracy"]) in told
     assert len(lab.get("plotly_chart")) == 3
     assert spec_in(lab).id == first.id
-    assert session.store().runs() == []
+    assert services.store().runs() == []
 
 
 def test_before_the_shelves_are_loaded_the_example_is_there(
     screen: Screen, first: Example, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session.Kitchen, "ready", lambda kitchen, wait=0.0: wait > 0)
+    monkeypatch.setattr(services.Kitchen, "ready", lambda kitchen, wait=0.0: wait > 0)
     page = screen("lab")
-    assert words.GETTING_READY in text(page) and first.title in text(page)
+    assert product.GETTING_READY in text(page) and first.title in text(page)
     assert len(page.get("plotly_chart")) == 3
     assert page.button(key="live").disabled
 
@@ -84,7 +84,7 @@ def test_every_example_opens_with_its_own_question(lab: AppTest) -> None:
     for one in examples():
         clicked(lab, f"example-{one.name}")
         assert one.title in text(lab)
-        assert words.percent(report(one.events)["accuracy"]) in text(lab)
+        assert numbers.percent(report(one.events)["accuracy"]) in text(lab)
         assert spec_in(lab).id == one.id
 
 
@@ -93,7 +93,7 @@ def test_every_example_opens_with_its_own_question(lab: AppTest) -> None:
 
 def test_run_asks_the_question_and_its_twin(lab: AppTest, first: Example) -> None:
     clicked(lab, "run")
-    assert [(row.id, row.status) for row in reversed(session.store().runs())] == [
+    assert [(row.id, row.status) for row in reversed(services.store().runs())] == [
         (first.id, "queued"),
         (first.twin, "queued"),
     ]
@@ -106,10 +106,10 @@ def test_what_is_shown_is_what_the_store_holds(lab: AppTest, first: Example) -> 
     half = [event for event in first.events if getattr(event, "round", 0) <= 15 and not event.ends]
     tell(first.id, half)
     lab.run()
-    body = report([event for _, event in session.store().events(first.id)])
-    assert words.percent(body["accuracy"]) in text(lab)
+    body = report([event for _, event in services.store().events(first.id)])
+    assert numbers.percent(body["accuracy"]) in text(lab)
     assert "round 15 of 30" in lab.get("progress")[0].text
-    store = session.store()
+    store = services.store()
     lease = store.take(Holder.me(), 9, only={first.twin})
     assert lease
     other = example(first.twin)
@@ -127,35 +127,35 @@ def test_a_finished_run_shows_its_result_and_the_next_steps(lab: AppTest, first:
     tell(first.twin, other.events)
     lab.run()
     told, body = text(lab), report(first.events)
-    assert words.percent(body["accuracy"]) in told and "A stored example" not in told
+    assert numbers.percent(body["accuracy"]) in told and "A stored example" not in told
     for view, value in body["epsilon"].items():
-        assert f"ε {words.epsilon(value)}</b> {words.SEEN_BY[view]}" in told
+        assert f"ε {numbers.epsilon(value)}</b> {privacy.SEEN_BY[view]}" in told
     assert body["guarantee"]["reason"].split("'")[0][:40].lower() in told.lower()
-    for line in words.NOT_COVERED:
+    for line in privacy.NOT_COVERED:
         assert any(line in one.value for one in lab.markdown)
     assert not lab.button(key="to-leak").disabled
     clicked(lab, "step:Half the noise")
     assert spec_in(lab).method.noise == first.spec["method"]["noise"] / 2  # type: ignore[attr-defined]
     assert lab.session_state["ids"]["pins"] == (first.id,)
-    assert session.store().status(spec_in(lab).id) == "queued"
+    assert services.store().status(spec_in(lab).id) == "queued"
 
 
 def test_cancel_stops_the_run_and_its_twin(lab: AppTest, first: Example) -> None:
     clicked(lab, "run")
     clicked(lab, "cancel")
-    assert {row.status for row in session.store().runs()} == {"cancelled"}
+    assert {row.status for row in services.store().runs()} == {"cancelled"}
     assert "Cancelled after round 0" in text(lab)
     clicked(lab, "go-on")
-    assert {row.status for row in session.store().runs()} == {"queued"}
+    assert {row.status for row in services.store().runs()} == {"queued"}
 
 
 def test_what_others_watch_is_not_cancelled(lab: AppTest, first: Example) -> None:
     clicked(lab, "run")
-    session.kitchen().watchers[first.id]["another tab"] = session.now()
+    services.kitchen().watchers[first.id]["another tab"] = session.now()
     clicked(lab, "cancel")
-    assert session.store().status(first.id) == "queued"
-    assert session.store().status(first.twin) == "cancelled"
-    assert words.shared(1, "runs") in text(lab)
+    assert services.store().status(first.id) == "queued"
+    assert services.store().status(first.twin) == "cancelled"
+    assert states.shared(1, "runs") in text(lab)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_others_watch_is_not_cancelled(lab: AppTest, first: Example) -> Non
 def test_every_ending_is_told(lab: AppTest, first: Example, ending: Sequence[Event], said: str) -> None:
     clicked(lab, "run")
     tell(first.id, ending)
-    session.store().cancel(first.twin)
+    services.store().cancel(first.twin)
     lab.run()
     assert said in text(lab) and not lab.exception
     assert lab.button(key="go-on")
@@ -182,7 +182,7 @@ def test_several_seeds_become_a_band(lab: AppTest, first: Example) -> None:
     lab.number_input(key="seeds").set_value(3).run()
     clicked(lab, "run")
     assert len(lab.session_state["ids"]["run"]) == 3
-    assert len(session.store().runs()) == 4
+    assert len(services.store().runs()) == 4
     for run in lab.session_state["ids"]["run"]:
         tell(run, (Round(1, 30, 3), Measured(1, "accuracy", 0.5), Finished(1, 0.1)))
     lab.run()
@@ -195,7 +195,9 @@ def test_pinned_runs_are_told_by_their_differences(lab: AppTest, first: Example)
     clicked(lab, "example-half-noise")
     table = lab.dataframe[0].value
     assert list(table["method.noise"]) == ["0.5", "1.0"]
-    assert list(table["accuracy"]) == [words.percent(report(one.events)["accuracy"]) for one in (examples()[2], first)]
+    assert list(table["accuracy"]) == [
+        numbers.percent(report(one.events)["accuracy"]) for one in (examples()[2], first)
+    ]
     assert "rounds" not in table
     clicked(lab, f"unpin:{first.id}")
     assert not lab.dataframe
@@ -218,7 +220,7 @@ def test_every_move_of_the_form_is_answered_before_the_click(lab: AppTest) -> No
     assert spec_in(lab).target_epsilon is None and spec_in(lab).method.noise == 0  # type: ignore[attr-defined]
     lab.selectbox(key="w:method").set_value("fedavg").run()
     assert "Nothing is protected" in shown()
-    assert session.store().runs() == []
+    assert services.store().runs() == []
     assert not lab.exception
 
 
@@ -252,7 +254,7 @@ def test_all_parameters_of_a_part_come_from_its_declaration(lab: AppTest) -> Non
 
 
 def linked(params: dict[str, Any]) -> AppTest:
-    assert session.kitchen().ready(60)
+    assert services.kitchen().ready(60)
     page = AppTest.from_file(str(MAIN), default_timeout=60)
     for name, value in params.items():
         page.query_params[name] = value
@@ -266,7 +268,7 @@ def test_a_link_brings_its_question_and_its_runs(lab: AppTest, first: Example) -
     page = linked(params)
     assert not page.exception
     assert spec_in(page).id == shown.id
-    assert words.percent(report(shown.events)["accuracy"]) in text(page)
+    assert numbers.percent(report(shown.events)["accuracy"]) in text(page)
     assert page.dataframe
 
 
@@ -321,9 +323,9 @@ def test_a_full_home_refuses_the_run_and_can_be_asked_again(lab: AppTest, monkey
         patch.setenv("LEAKLENS_QUOTA_GB", "1e-9")
         clicked(lab, "run")
         assert "Delete runs that are no longer needed" in text(lab)
-        assert session.store().runs() == []
+        assert services.store().runs() == []
     clicked(lab, "run")
-    assert len(session.store().runs()) == 2
+    assert len(services.store().runs()) == 2
     assert "Delete runs" not in text(lab)
 
 
@@ -336,10 +338,10 @@ def test_trouble_of_the_engine_is_told_while_one_waits(lab: AppTest, monkeypatch
 def test_a_broken_installation_is_told_and_the_example_stays(
     lab: AppTest, first: Example, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session.kitchen(), "trouble", ImportError("no torch"))
+    monkeypatch.setattr(services.kitchen(), "trouble", ImportError("no torch"))
     lab.run()
     assert not lab.exception
-    assert "could not be loaded (no torch)" in text(lab) and words.percent(report(first.events)["accuracy"]) in text(
+    assert "could not be loaded (no torch)" in text(lab) and numbers.percent(report(first.events)["accuracy"]) in text(
         lab
     )
 
@@ -355,4 +357,4 @@ def test_a_class_has_limits_and_takes_what_was_asked_before(lab: AppTest, monkey
     assert "a visitor may have at most 2 runs" in text(lab)
     lab.number_input(key="w:rounds").set_value(30).run()
     clicked(lab, "run")
-    assert len(session.store().runs()) == 2 and "may have at most" not in text(lab)
+    assert len(services.store().runs()) == 2 and "may have at most" not in text(lab)

@@ -8,9 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.screens.leak import settings as leak_settings
-from app.session import run_settings, session
+from app.session import run_settings, services
 from app.texts import attacks as attack_texts
-from app.texts import words
+from app.texts import product
 from engine.jobs.process_id import Holder
 from engine.specs.run import RunSpec
 from engine.training.loop import run
@@ -26,7 +26,7 @@ SMALL = {
 
 
 def visit(link: dict[str, str], page: str = "leak") -> AppTest:
-    assert session.kitchen().ready(PATIENCE_S)
+    assert services.kitchen().ready(PATIENCE_S)
     found = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     for name, value in link.items():
         found.query_params[name] = value
@@ -49,13 +49,13 @@ def test_the_lab_says_which_model_reads_which_data(screen: Screen) -> None:
     assert "needs pictures" not in text(page) and not page.button(key="run").disabled
     assert "training sentences of all clients" in text(page)  # under noise, which no ε covers
     press(page, "run")
-    asked = {row.spec["dataset"]["name"] for row in session.store().runs()}
+    asked = {row.spec["dataset"]["name"] for row in services.store().runs()}
     assert asked == {"movie-reviews"}
 
 
 def test_a_run_on_text_is_shown_and_not_offered_to_attackers(screen: Screen) -> None:
     spec = RunSpec(**SMALL)
-    store = session.store()
+    store = services.store()
     store.submit(spec.id, spec.canonical(), {})
     lease = store.take(Holder.me(), 9, only={spec.id})
     assert lease
@@ -64,7 +64,7 @@ def test_a_run_on_text_is_shown_and_not_offered_to_attackers(screen: Screen) -> 
     page = visit({**run_settings.link(run_settings.flat(spec.canonical())), "run": spec.id}, "lab")
     assert page.get("plotly_chart") and store.status(spec.id) == "finished"
     button = page.button(key="to-leak")
-    assert button.disabled and button.help == words.SERVER_SEES_TEXT
+    assert button.disabled and button.help == product.SERVER_SEES_TEXT
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from streamlit.testing.v1 import AppTest
 
 from app.screens.leak.settings import Leak
-from app.session import session
+from app.session import services
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started
 from engine.jobs.process_id import Holder
 from tests.app.conftest import PATIENCE_S
@@ -45,7 +45,7 @@ def whole(run: str, psnr: Sequence[float], state: str = "converged") -> list[Eve
 
 def visit(leak: Leak, panel: str = "cliff") -> AppTest:
     """One of the panels below the grid, by itself."""
-    assert session.kitchen().ready(PATIENCE_S)
+    assert services.kitchen().ready(PATIENCE_S)
     page = AppTest.from_string("from app.screens.leak import further\nfurther.panels()", default_timeout=PATIENCE_S)
     page.session_state["leak"] = leak
     page.session_state["leak-panel"] = panel
@@ -56,6 +56,6 @@ def visit(leak: Leak, panel: str = "cliff") -> AppTest:
 
 def tell(run: str, told: Sequence[Event]) -> None:
     """Into the store, as if a worker had said it."""
-    lease = session.store().take(Holder.me(), 99, only={run})
+    lease = services.store().take(Holder.me(), 99, only={run})
     assert lease and lease.run == run
-    session.store().append(lease, told)
+    services.store().append(lease, told)

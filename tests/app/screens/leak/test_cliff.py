@@ -16,7 +16,7 @@ from app.screens.leak import blind_test_texts
 from app.screens.leak import cliff as cliff_panel
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import Leak
-from app.session import run_settings, session
+from app.session import run_settings, services, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from engine.events import Event, Seen
@@ -189,7 +189,7 @@ def test_a_click_asks_the_series_and_points_appear(small: Leak) -> None:
     assert "We expect the picture to disappear" in text(page) and "15,826" in text(page)
     assert page.button(key="cliff-ask").label == "Measure the cliff (10 attacks)"  # analytic does not fit this model
     press(page, "cliff-ask")
-    rows = list(reversed(session.store().runs()))
+    rows = list(reversed(services.store().runs()))
     plan = cliff_panel.plan(small)
     assert plan and [row.id for row in rows] == [one.id for one in plan.asked] and len(rows) == 10
     assert rows[0].spec["run"]["method"]["name"] == "fedavg"
@@ -200,7 +200,7 @@ def test_a_click_asks_the_series_and_points_appear(small: Leak) -> None:
     page.run()
     assert series_texts.SHAPES["converged"] in figure(page) and attack_texts.GREY in figure(page)
     press(page, "cliff-cancel")
-    assert [row.status for row in session.store().runs()].count("cancelled") == 9
+    assert [row.status for row in services.store().runs()].count("cancelled") == 9
     assert page.button(key="cliff-ask").label == "Measure the rest (9 attacks)"
 
 
@@ -227,9 +227,9 @@ def test_epsilon_on_top_has_its_view_unit_and_delta(small: Leak) -> None:
 
 def test_what_others_watch_goes_on(small: Leak, monkeypatch: pytest.MonkeyPatch) -> None:
     page = press(visit(small), "cliff-ask")
-    monkeypatch.setattr(session, "others_watching", lambda run: 1)
+    monkeypatch.setattr(services, "others_watching", lambda run: 1)
     press(page, "cliff-cancel")
-    assert {row.status for row in session.store().runs()} == {"queued"}
+    assert {row.status for row in services.store().runs()} == {"queued"}
     assert "Somebody else asked for 10 of these attacks" in text(page)
 
 
@@ -238,7 +238,7 @@ def test_in_class_a_visitor_has_one_series_at_a_time(small: Leak, monkeypatch: p
     monkeypatch.setattr(session, "visitor", lambda: "me")
     press(visit(small), "cliff-ask")
     page = press(visit(replace(small, whose="test-1")), "cliff-ask")
-    assert series_texts.BUSY[0] in text(page) and len(session.store().runs()) == 10
+    assert series_texts.BUSY[0] in text(page) and len(services.store().runs()) == 10
 
 
 def test_no_attack_is_a_sentence(small: Leak) -> None:

@@ -11,7 +11,7 @@ import pytest
 from app.screens.leak import ladder as ladder_panel
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import Leak
-from app.session import session
+from app.session import services
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from engine.results.attack_summary import Told, collect
@@ -51,7 +51,7 @@ def test_all_are_asked_and_shown(small: Leak) -> None:
         assert html.escape(series_texts.HOLDS[view]) in text(page)
     press(page, "ladder-ask")
     asked = [one for row in ladder_panel.rows(small, "udp-fedavg:1", "map") for one in row.asked]
-    assert [row.id for row in reversed(session.store().runs())] == [one.id for one in asked]
+    assert [row.id for row in reversed(services.store().runs())] == [one.id for one in asked]
     for one in asked:
         good = one.column == NONE and one.spec is not None and one.spec.view == "server"
         tell(one.id, whole(one.id, [30.0 if good else 14.5], "converged" if good else "not converged"))
@@ -65,7 +65,7 @@ def test_all_are_asked_and_shown(small: Leak) -> None:
 
 def test_each_adversary_has_its_own_epsilon(small: Leak) -> None:
     page = visit(small, "ladder")
-    promise = session.forecast_of(leak_settings.columns(small)[1].spec.canonical())
+    promise = services.forecast_of(leak_settings.columns(small)[1].spec.canonical())
     for answer in promise.answers:
         assert series_texts.epsilon(answer) in text(page)
         assert "δ = 1e-5" in series_texts.epsilon(answer) and "per client" in series_texts.epsilon(answer)

@@ -15,9 +15,9 @@ from streamlit.testing.v1 import AppTest
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import Leak
-from app.session import links, session
+from app.session import links, services, session
 from app.texts import attacks as attack_texts
-from app.texts import words
+from app.texts import privacy, product, states
 from engine.events import Event, Failed, Finished, Started
 from engine.examples import attacks, files
 from engine.examples.attacks import StoredLeak
@@ -45,7 +45,7 @@ def small() -> Leak:
 
 
 def visit(leak: Leak | None = None, **params: str) -> AppTest:
-    assert session.kitchen().ready(PATIENCE_S)
+    assert services.kitchen().ready(PATIENCE_S)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     for name, value in {**(leak_settings.link(leak) if leak else {}), **params}.items():
         page.query_params[name] = value
@@ -69,7 +69,7 @@ def values(page: AppTest) -> dict[str, list[str]]:
     return {row["title"]: [cell["value"] for cell in row["cells"]] for row in grid(page)["rows"]}
 
 
-def states(page: AppTest) -> list[list[str]]:
+def cell_states(page: AppTest) -> list[list[str]]:
     return [[cell["state"] for cell in row["cells"]] for row in grid(page)["rows"]]
 
 
@@ -78,9 +78,9 @@ def link(page: AppTest) -> dict[str, str]:
 
 
 def tell(run: str, events: Sequence[Event]) -> None:
-    lease = session.store().take(Holder.me(), 99, only={run})
+    lease = services.store().take(Holder.me(), 99, only={run})
     assert lease and lease.run == run
-    session.store().append(lease, events)
+    services.store().append(lease, events)
 
 
 def clicked(page: AppTest, key: str) -> AppTest:
@@ -96,7 +96,7 @@ def test_the_first_page_is_about_a_picture() -> None:
     page = visit()
     assert attack_texts.PROMISE in text(page)
     assert grid(page)["columns"][0]["title"] == attack_texts.NONE
-    assert grid(page)["original"]["src"] and session.store().runs() == []
+    assert grid(page)["original"]["src"] and services.store().runs() == []
     assert {f"whose-test-{place}" for place in range(leak_settings.FEW)} <= {str(one.key) for one in page.button}
 
 
@@ -132,19 +132,19 @@ def test_a_stored_grid_is_there_at_once(ships: Mapping[str, AttackSpec]) -> None
     found = values(page)
     assert found[attack_texts.BEST] == ["30.0 dB", *["14.0 dB"] * (len(links.AGAINST) - 1)]
     assert grid(page)["moments"] == 3 and grid(page)["autoplay"]
-    assert any(words.STORED.format(made="2026-01-02") in one.value for one in page.caption)
-    assert not [one for one in page.button if one.key == "leak-attack"] and session.store().runs() == []
+    assert any(states.STORED.format(made="2026-01-02") in one.value for one in page.caption)
+    assert not [one for one in page.button if one.key == "leak-attack"] and services.store().runs() == []
     clicked(page, "leak-live")
-    assert {row.id for row in session.store().runs()} == set(ships)
+    assert {row.id for row in services.store().runs()} == set(ships)
 
 
 def test_before_the_shelves_are_loaded_the_stored_grid_is_there(
     ships: Mapping[str, AttackSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session.kitchen().ready(PATIENCE_S)
-    monkeypatch.setattr(session.Kitchen, "ready", lambda kitchen, wait=0.0: wait > 0)
+    services.kitchen().ready(PATIENCE_S)
+    monkeypatch.setattr(services.Kitchen, "ready", lambda kitchen, wait=0.0: wait > 0)
     page = visit()
-    assert words.GETTING_READY in text(page) and "With no protection the picture comes back" in text(page)
+    assert product.GETTING_READY in text(page) and "With no protection the picture comes back" in text(page)
     assert values(page)[attack_texts.BEST] == ["30.0 dB", *["14.0 dB"] * (len(links.AGAINST) - 1)]
 
 
@@ -153,24 +153,24 @@ def test_before_the_shelves_are_loaded_the_stored_grid_is_there(
 
 def test_attack_asks_every_cell_once_the_control_first(small: Leak) -> None:
     page = clicked(visit(small), "leak-attack")
-    order = [row.id for row in reversed(session.store().runs())]
+    order = [row.id for row in reversed(services.store().runs())]
     assert order == [one.id for one in asked(small)]
-    assert {session for row in states(page)[:-1] for session in row} == {attack_texts.WAITING}
+    assert {state for row in cell_states(page)[:-1] for state in row} == {attack_texts.WAITING}
     assert "0 of 4 attacks done" in page.get("progress")[0].text
     clicked(page, "leak-cancel")
-    assert [row.status for row in session.store().runs()] == ["cancelled"] * 4
-    assert {session for row in states(page)[:-1] for session in row} == {attack_texts.STOPPED}
+    assert [row.status for row in services.store().runs()] == ["cancelled"] * 4
+    assert {state for row in cell_states(page)[:-1] for state in row} == {attack_texts.STOPPED}
 
 
 def test_a_wider_grid_asks_only_what_is_missing(small: Leak) -> None:
     for one in asked(small)[:3]:
         assert one.spec
-        session.store().submit(one.id, one.spec.canonical(), {})
+        services.store().submit(one.id, one.spec.canonical(), {})
         tell(one.id, whole(one.id, [20.0]))
     page = visit(small)
     assert page.button(key="leak-attack").label == "Attack: 1 more"
     clicked(page, "leak-attack")
-    assert [row.id for row in session.store().runs() if row.status == "queued"] == [asked(small)[3].id]
+    assert [row.id for row in services.store().runs() if row.status == "queued"] == [asked(small)[3].id]
 
 
 def test_pictures_are_shown_while_they_form(small: Leak) -> None:
@@ -180,7 +180,7 @@ def test_pictures_are_shown_while_they_form(small: Leak) -> None:
     tell(first.id, half)
     page.run()
     assert values(page)["Most probable picture"][0] == "15.0 dB" and grid(page)["moments"] == 0
-    assert states(page)[0][0] == "forming, 50 %"
+    assert cell_states(page)[0][0] == "forming, 50 %"
     assert grid(page)["columns"][0]["lines"][-1]["text"] == "noise / signal 0.25"
     assert "With no protection" not in text(page)
 
@@ -195,7 +195,7 @@ def test_a_finished_grid_says_what_happened(small: Leak) -> None:
     assert "With UDP-FedAvg at noise 0.1," in text(page)
     assert "What would have been seen: one picture alone in an upload" in text(page)
     assert "30.0 / 0.50 / 0.25" in text(page) and "14.0 / 0.10 / 0.80" in text(page)
-    assert states(page)[0] == ["converged · leaks", "did not converge"]
+    assert cell_states(page)[0] == ["converged · leaks", "did not converge"]
     assert (
         len(page.get("plotly_chart")) == 2 and grid(page)["moments"] == 3
     )  # the curves, and the cliff before it is measured
@@ -222,16 +222,16 @@ def test_a_failed_attack_says_why_and_may_be_asked_again(small: Leak) -> None:
         tell(one.id, [*whole(one.id, [14.0])])
     page.run()
     assert "the worker &lt;b&gt;stopped&lt;/b&gt;. Ask again." in text(page)
-    assert states(page)[0][0] == "failed"
+    assert cell_states(page)[0][0] == "failed"
     clicked(page, "leak-attack")
-    assert session.store().status(asked(small)[0].id) == "queued"
+    assert services.store().status(asked(small)[0].id) == "queued"
 
 
 def test_what_others_watch_goes_on(small: Leak, monkeypatch: pytest.MonkeyPatch) -> None:
     page = clicked(visit(small), "leak-attack")
-    monkeypatch.setattr(session, "others_watching", lambda run: 1)
+    monkeypatch.setattr(services, "others_watching", lambda run: 1)
     clicked(page, "leak-cancel")
-    assert {row.status for row in session.store().runs()} == {
+    assert {row.status for row in services.store().runs()} == {
         "queued"
     } and "Somebody else asked for 4 of these attacks" in text(page)
 
@@ -275,7 +275,7 @@ def test_a_visitor_of_a_class_has_one_grid_at_a_time(small: Leak, monkeypatch: p
     monkeypatch.setattr(session, "visitor", lambda: "me")
     clicked(visit(small), "leak-attack")
     page = clicked(visit(replace(small, whose="test-1")), "leak-attack")
-    assert "another grid of yours is still under way" in text(page) and len(session.store().runs()) == 4
+    assert "another grid of yours is still under way" in text(page) and len(services.store().runs()) == 4
 
 
 # --- the controls ------------------------------------------------------------------------------------------
@@ -298,9 +298,9 @@ def test_every_control_is_in_the_link(small: Leak) -> None:
 def test_each_protection_says_what_it_promises(small: Leak) -> None:
     page = visit(small)
     spec = leak_settings.columns(small)[1].spec
-    answer = next(one for one in session.forecast_of(spec.canonical()).answers if one.view == "server")
+    answer = next(one for one in services.forecast_of(spec.canonical()).answers if one.view == "server")
     assert grid(page)["columns"][1]["lines"][1]["text"] == attack_texts.epsilon(answer.epsilon, True)
-    assert words.odds("server", "user", answer.epsilon).replace("'", "&#x27;") in text(page)
+    assert privacy.odds("server", "user", answer.epsilon).replace("'", "&#x27;") in text(page)
 
 
 # --- pictures of one's own ---------------------------------------------------------------------------------
@@ -311,11 +311,11 @@ def test_a_picture_of_ones_own_is_attacked_and_deleted(small: Leak) -> None:
     name = album.add(saved(scene(40, 40), "PNG"))
     mine = replace(small, whose=f"own-{name}-0", attacks=("map",))
     page = clicked(visit(mine), "leak-attack")
-    assert len(session.store().runs()) == 2
+    assert len(services.store().runs()) == 2
     page.selectbox(key="leak-label").select_index(4).run()
     assert link(page)["whose"] == f"own-{name}-4"
     clicked(page, "leak-delete")
-    assert album.names() == () and session.store().runs() == []
+    assert album.names() == () and services.store().runs() == []
     assert "The picture and 2 attacks on it are gone." in text(page) and link(page)["whose"] == "test-0"
 
 
@@ -323,7 +323,7 @@ def test_what_is_no_picture_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyP
     said: dict[str, Any] = {}
     monkeypatch.setattr(session, "remember", said.__setitem__)
     monkeypatch.setattr(session, "recall", lambda name, usual=None: said.get(name, usual))
-    session.kitchen()
+    services.kitchen()
     leak_requests.bring(SimpleNamespace(getvalue=lambda: b"MZ this is a program"))
     assert "got a program" in said["leak-trouble"] and Album(Home.find()).names() == ()
     leak_requests.bring(SimpleNamespace(getvalue=lambda: saved(scene(40, 40), "JPEG")))
@@ -336,7 +336,7 @@ def test_what_is_no_picture_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyP
 
 def test_old_links_reach_the_lab() -> None:
     page = visit(method="udp-fedavg", rounds="7")
-    assert words.PROMISE in text(page) and page.session_state["settings"]["rounds"] == 7
+    assert product.PROMISE in text(page) and page.session_state["settings"]["rounds"] == 7
 
 
 def test_the_lab_leads_to_what_the_server_sees(screen: Screen) -> None:

@@ -10,8 +10,8 @@ import pytest
 import streamlit
 
 from app.screens.runs import listing as run_listing
+from app.texts import numbers, states
 from app.texts import runs as run_texts
-from app.texts import words
 from engine.errors import Damaged, HomeFull
 from engine.events import Finished, Measured, Round, Spent
 from engine.jobs.store import Store
@@ -35,13 +35,13 @@ def test_a_run_is_shown_as_the_store_has_it(store: Store, ask: Asker, screen: Sc
     assert line.startswith(
         "UDP-FedAvg with noise 1 trains MLP on Fashion-MNIST: 100 clients (IID), 10 a round, 4 rounds"
     )
-    assert f"state {words.STATES[status]}" in line
+    assert f"state {states.STATES[status]}" in line
     if status == "queued":
         assert "place 1 in the queue" in line and "accuracy –" in line and "ε, outsider –" in line
     else:
         assert f"round {store.run(run).round} of {ROUNDS}" in line
-        assert body["accuracy"] is not None and f"accuracy {words.percent(body['accuracy'])}" in line
-        assert f"ε, outsider {words.epsilon(body['epsilon']['outsider'])} per client" in line
+        assert body["accuracy"] is not None and f"accuracy {numbers.percent(body['accuracy'])}" in line
+        assert f"ε, outsider {numbers.epsilon(body['epsilon']['outsider'])} per client" in line
     assert "asked just now" in line and f"disk {run_texts.size(store.run(run).bytes)}" in line
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.screens.runs import listing as run_listing
 from app.session import limits as class_limits
-from app.session import run_settings, session
+from app.session import run_settings, services, session, url
 from app.texts import runs as run_texts
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
@@ -60,7 +60,7 @@ def test_open_shows_the_run_in_the_lab_with_its_question(store: Store, ask: Aske
 
 
 def test_pin_and_unpin(ask: Asker, screen: Screen) -> None:
-    runs = [ask("finished", seed) for seed in range(session.PINS + 1)]
+    runs = [ask("finished", seed) for seed in range(url.PINS + 1)]
     page = screen("runs")
     for run in runs[:-1]:
         press(page, "pin", run)
@@ -170,6 +170,6 @@ def test_in_a_class_what_another_watches_goes_on(
     visit(monkeypatch)
     run = ask("running", visitor="me")
     page = screen("runs")
-    session.kitchen().watchers[run] = {"you": session.now() + 60}
+    services.kitchen().watchers[run] = {"you": session.now() + 60}
     press(page, "cancel", run)
     assert store.status(run) == "running" and run_texts.WATCHED[0].format(run=run) in text(page)

@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import Tradeoff
-from app.session import session
+from app.session import services
 from engine.events import Event, Failed, Finished, Measured, Spent, Started
 from engine.jobs.process_id import Holder
 from engine.specs.sweep import Point
@@ -15,7 +15,7 @@ from tests.app.reading import open_screen, press
 
 
 def visit(asked: Tradeoff | None = None, **params: str) -> AppTest:
-    assert session.kitchen().ready(PATIENCE_S)
+    assert services.kitchen().ready(PATIENCE_S)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     for name, value in {**(tradeoff_settings.link(asked) if asked else {}), **params}.items():
         page.query_params[name] = value
@@ -36,7 +36,7 @@ def keys(page: AppTest) -> set[str]:
 
 
 def standing(asked: Tradeoff) -> list[str]:
-    return list(session.standings([one.id for one in tradeoff_settings.laid_out(asked)]).values())
+    return list(services.standings([one.id for one in tradeoff_settings.laid_out(asked)]).values())
 
 
 def link(page: AppTest) -> dict[str, str]:
@@ -73,9 +73,9 @@ def breaks(point: Point, reason: str = "it broke", remedy: str = "Ask again") ->
 
 
 def tell(point: Point, told: list[Event]) -> None:
-    lease = session.store().take(Holder.me(), 999, only={point.id})
+    lease = services.store().take(Holder.me(), 999, only={point.id})
     assert lease
-    session.store().append(lease, told)
+    services.store().append(lease, told)
 
 
 def tradeoff_of(page: AppTest) -> Tradeoff:

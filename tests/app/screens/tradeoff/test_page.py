@@ -14,9 +14,9 @@ from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import Tradeoff
 from app.session import limits as class_limits
-from app.session import session
+from app.session import services, session
+from app.texts import numbers, product, states
 from app.texts import sweep as sweep_texts
-from app.texts import words
 from engine.events import Event
 from engine.examples import sweep
 from engine.jobs.store import Store
@@ -45,8 +45,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 def test_a_first_visit_sees_a_finished_frontier() -> None:
     page = visit()
     ship = sweep.frontier()
-    assert ship is not None and session.store().runs() == []
-    assert words.STORED.format(made=ship.made) in captions(page) and "tradeoff-live" in keys(page)
+    assert ship is not None and services.store().runs() == []
+    assert states.STORED.format(made=ship.made) in captions(page) and "tradeoff-live" in keys(page)
     noise, price = charts(page)
     assert "UDP-FedAvg: noise 0.25" in noise and "ε" in price and "seen by an outsider" in price
     assert "At noise 1, " in text(page) and page.button(key="tradeoff-run").disabled
@@ -54,18 +54,18 @@ def test_a_first_visit_sees_a_finished_frontier() -> None:
 
 
 def test_it_is_there_before_the_shelves_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    session.kitchen()
-    monkeypatch.setattr(session.Kitchen, "ready", lambda kitchen, wait=0.0: False)
+    services.kitchen()
+    monkeypatch.setattr(services.Kitchen, "ready", lambda kitchen, wait=0.0: False)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     open_screen(page, "tradeoff")
     page.run()
-    assert not page.exception and words.GETTING_READY in text(page)
+    assert not page.exception and product.GETTING_READY in text(page)
     assert len(charts(page)) == 2 and "At noise 1, " in text(page)
 
 
 def test_run_it_live_asks_for_everything_that_is_only_stored() -> None:
     page = clicked(visit(), "tradeoff-live")
-    assert len(session.store().runs()) == len(tradeoff_settings.laid_out(tradeoff_settings.usual()))
+    assert len(services.store().runs()) == len(tradeoff_settings.laid_out(tradeoff_settings.usual()))
     assert "0 of 153 runs" in page.get("progress")[0].proto.text
 
 
@@ -75,7 +75,7 @@ def test_of_a_question_that_is_partly_stored_only_the_rest_is_asked() -> None:
     assert "153 of them known already" in captions(page)
     assert page.button(key="tradeoff-run").label == f"Start the other {many} runs"
     clicked(page, "tradeoff-run")
-    assert len(session.store().runs()) == many
+    assert len(services.store().runs()) == many
 
 
 # --- asking ------------------------------------------------------------------------------------------------
@@ -86,13 +86,13 @@ def test_before_the_click_stands_what_it_costs_and_what_it_buys(small: Tradeoff)
     assert "10 runs. Expected time here: " in captions(page)
     assert sweep_texts.WAITING in text(page) and "known before anything runs" in text(page)
     spec = next(one.spec for one in tradeoff_settings.laid_out(small) if one.noise == 2.0)
-    answer = next(one for one in session.forecast_of(spec.canonical()).answers if one.view == "outsider")
-    assert f"ε {words.epsilon(answer.epsilon)}" in text(page)
+    answer = next(one for one in services.forecast_of(spec.canonical()).answers if one.view == "outsider")
+    assert f"ε {numbers.epsilon(answer.epsilon)}" in text(page)
 
 
 def test_a_click_asks_for_every_point_the_first_seed_first(small: Tradeoff) -> None:
     page = clicked(visit(small), "tradeoff-run")
-    rows = session.store().runs()[::-1]
+    rows = services.store().runs()[::-1]
     assert [row.id for row in rows] == [one.id for one in tradeoff_settings.laid_out(small)]
     assert len({row.options["visitor"] for row in rows}) == 1  # nobody but this page has asked
     assert page.button(key="tradeoff-run").disabled and "tradeoff-cancel" in keys(page)
@@ -110,12 +110,12 @@ def test_points_appear_as_they_end_and_what_is_known_stays_after_a_cancel(small:
     assert sweep_texts.STOPPED.format(known=1, all=10) in text(page) and "61.0 %" in charts(page)[0]
     clicked(page, "tradeoff-go-on")
     assert standing(small) == ["finished", *["queued"] * 9]
-    assert {row.attempt for row in session.store().runs()} == {1, 2}
+    assert {row.attempt for row in services.store().runs()} == {1, 2}
 
 
 def test_a_link_brings_everything_back(small: Tradeoff) -> None:
     for point in tradeoff_settings.laid_out(small)[:5]:
-        session.store().submit(point.id, point.spec.canonical())
+        services.store().submit(point.id, point.spec.canonical())
         come_to(point, 0.5 if point.noise else 0.9)
     page = visit(small)
     assert "5 of them known already" in captions(page) and page.button(key="tradeoff-run").label.startswith(
@@ -127,7 +127,7 @@ def test_a_link_brings_everything_back(small: Tradeoff) -> None:
 def test_what_others_watch_goes_on(small: Tradeoff, monkeypatch: pytest.MonkeyPatch) -> None:
     page = clicked(visit(small), "tradeoff-run")
     first = tradeoff_settings.laid_out(small)[0].id
-    monkeypatch.setattr(session, "others_watching", lambda run: int(run == first))
+    monkeypatch.setattr(services, "others_watching", lambda run: int(run == first))
     clicked(page, "tradeoff-cancel")
     assert standing(small) == ["queued", *["cancelled"] * 9]
     assert "Somebody else asked for 1 of these runs or watches it: it goes on." in text(page)
@@ -148,7 +148,7 @@ def test_a_failure_has_its_reason_and_a_way_to_try_again(small: Tradeoff) -> Non
 
 def test_results_are_read_once(small: Tradeoff, monkeypatch: pytest.MonkeyPatch) -> None:
     for point in tradeoff_settings.laid_out(small):
-        session.store().submit(point.id, point.spec.canonical())
+        services.store().submit(point.id, point.spec.canonical())
         come_to(point, 0.5)
     page = visit(small)
     read = list[str]()
@@ -163,13 +163,13 @@ def test_results_are_read_once(small: Tradeoff, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_one_pass_looks_once_at_where_everything_stands(small: Tradeoff, monkeypatch: pytest.MonkeyPatch) -> None:
-    page, looks, look = visit(small), list[int](), session.standings
+    page, looks, look = visit(small), list[int](), services.standings
 
     def counted(runs: list[str]) -> dict[str, str]:
         looks.append(len(runs))
         return look(runs)
 
-    monkeypatch.setattr(session, "standings", counted)
+    monkeypatch.setattr(services, "standings", counted)
     page.run()
     assert looks == [10]
 
@@ -206,7 +206,7 @@ def test_what_would_stop_a_run_is_said_before_the_click(small: Tradeoff) -> None
 @pytest.fixture
 def known(small: Tradeoff) -> Tradeoff:
     for place, point in enumerate(tradeoff_settings.laid_out(small)):
-        session.store().submit(point.id, point.spec.canonical())
+        services.store().submit(point.id, point.spec.canonical())
         come_to(point, 0.5 + place / 100, 0.8 if point.method == "ppsgd" else None)
     return small
 
@@ -238,7 +238,7 @@ def test_beside_own_models_stands_what_no_epsilon_covers(known: Tradeoff) -> Non
 def test_where_nobody_shares_a_last_layer_it_is_said(small: Tradeoff) -> None:
     asked = replace(small, methods=("udp-fedavg", "centaur"))
     for point in tradeoff_settings.laid_out(asked):
-        session.store().submit(point.id, point.spec.canonical())
+        services.store().submit(point.id, point.spec.canonical())
         come_to(point, 0.5, 0.8 if point.method == "centaur" else None)
     page = visit(asked)
     said = "CENTAUR · heads averaged"
@@ -256,7 +256,7 @@ def test_a_chosen_point_leads_to_its_runs_in_the_lab(known: Tradeoff) -> None:
     clicked(page, "tradeoff-open")
     points = [one for one in tradeoff_settings.laid_out(known) if (one.method, one.noise) == ("ppsgd", 2.0)]
     assert page.session_state["ids"]["run"] == tuple(one.id for one in points)
-    assert words.PROMISE in text(page) and page.session_state["settings"]["method"] == "ppsgd"
+    assert product.PROMISE in text(page) and page.session_state["settings"]["method"] == "ppsgd"
 
 
 def test_the_table_and_the_file_hold_every_number(known: Tradeoff) -> None:
@@ -287,7 +287,7 @@ def test_single_fields_of_methods_can_be_set(small: Tradeoff) -> None:
 def test_the_lab_leads_here(screen: Screen) -> None:
     page = clicked(screen("lab"), "to-tradeoff")
     assert sweep_texts.PROMISE in text(page)
-    first = session.first_example()
+    first = services.first_example()
     assert first is not None
     base = RunSpec(**first.spec)
     asked = {
@@ -301,7 +301,7 @@ def test_the_rest_of_the_question_is_asked_in_the_lab(small: Tradeoff) -> None:
     page.number_input(key="tradeoff-rounds").set_value(7).run()
     clicked(page, "tradeoff-lab")
     settings = page.session_state["settings"]
-    assert words.PROMISE in text(page) and (settings["rounds"], settings["clients"]) == (7, 20)
+    assert product.PROMISE in text(page) and (settings["rounds"], settings["clients"]) == (7, 20)
 
 
 # --- class mode --------------------------------------------------------------------------------------------
@@ -318,11 +318,11 @@ def test_a_visitor_of_a_class_asks_a_few_at_a_time(small: Tradeoff, shared: clas
     assert shared.runs is not None
     page = clicked(visit(small), "tradeoff-run")
     points = tradeoff_settings.laid_out(small)
-    assert [row.id for row in session.store().runs()[::-1]] == [one.id for one in points[: shared.runs]]
+    assert [row.id for row in services.store().runs()[::-1]] == [one.id for one in points[: shared.runs]]
     assert sweep_texts.BY_TURNS.format(most=shared.runs) in text(page)
     come_to(points[0], 0.5)
     page.run()
-    assert len(session.store().runs()) == shared.runs + 1
+    assert len(services.store().runs()) == shared.runs + 1
     clicked(page, "tradeoff-cancel")
     assert set(standing(small)) == {"finished", "cancelled", ""} and not page.session_state[tradeoff_requests.FEED]
     clicked(page, "tradeoff-go-on")
@@ -334,18 +334,18 @@ def test_a_visitor_of_a_class_waits_where_the_queue_is_full(
 ) -> None:
     for seed in range(3):
         spec = RunSpec(rounds=1, seed=seed)
-        session.store().submit(spec.id, spec.canonical(), {"visitor": "another"})
+        services.store().submit(spec.id, spec.canonical(), {"visitor": "another"})
     monkeypatch.setattr(class_limits, "caps", lambda: replace(shared, waiting=3))
     page = clicked(visit(small), "tradeoff-run")
-    assert len(session.store().runs()) == 3 and sweep_texts.PAUSED.format(waiting=3) in text(page)
+    assert len(services.store().runs()) == 3 and sweep_texts.PAUSED.format(waiting=3) in text(page)
 
 
 def test_a_class_limits_the_run_as_in_the_lab(small: Tradeoff, shared: class_limits.Caps) -> None:
     assert shared.rounds is not None and shared.seeds is not None
     page = clicked(visit(replace(small, run={**small.run, "rounds": shared.rounds + 1})), "tradeoff-run")
-    assert f"class mode: rounds must be at most {shared.rounds}" in text(page) and session.store().runs() == []
+    assert f"class mode: rounds must be at most {shared.rounds}" in text(page) and services.store().runs() == []
     page = clicked(visit(replace(small, seeds=shared.seeds + 1)), "tradeoff-run")
-    assert f"class mode: seeds must be at most {shared.seeds}" in text(page) and session.store().runs() == []
+    assert f"class mode: seeds must be at most {shared.seeds}" in text(page) and services.store().runs() == []
 
 
 def test_what_runs_can_be_stopped_while_the_next_question_is_typed(small: Tradeoff) -> None:

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import Tradeoff
 from app.session import limits as class_limits
-from app.session import links, session
+from app.session import links, services, session
 from app.texts import sweep as sweep_texts
 from engine.specs.run import RunSpec
 from tests.app.asker import Asker
@@ -54,7 +54,7 @@ def test_what_is_typed_when_the_lab_is_left_keeps_no_link_from_the_leak_screen(s
     page = screen("lab", **VISITED)
     page.number_input(key="w:rounds").set_value(7)
     clicked(page, "to-leak")
-    first = session.first_example()
+    first = services.first_example()
     assert first and page.session_state["leak"].run["clients"] == RunSpec(**first.spec).clients
     assert "run" in page.session_state["leak"].against
 
@@ -101,7 +101,7 @@ def test_a_stored_point_is_run_live_on_its_way_to_the_lab() -> None:
     page = picked(visit())
     assert page.button(key="tradeoff-open").label == sweep_texts.OPEN_LIVE
     clicked(page, "tradeoff-open")
-    rows = {row.id: row for row in session.store().runs()}
+    rows = {row.id: row for row in services.store().runs()}
     assert set(opened_in_lab(page)) == set(rows) and len(rows) == 3
     assert {(row.spec["method"]["name"], row.status) for row in rows.values()} == {("fedceo", "queued")}
     assert "not on this machine" not in text(page)
@@ -115,28 +115,28 @@ def test_where_a_visitor_may_not_run_it_the_sentence_stands_there(monkeypatch: p
         ask("queued", seed=seed, visitor="me")
     page = clicked(picked(visit()), "tradeoff-open")
     assert f"at most {most} runs waiting or running" in text(page)
-    assert len(session.store().runs()) == most and sweep_texts.PROMISE in text(page)
+    assert len(services.store().runs()) == most and sweep_texts.PROMISE in text(page)
 
 
 def test_what_was_stopped_on_this_machine_and_ships_is_run_live_as_well() -> None:
     page = visit()
     for point in tradeoff_settings.laid_out(tradeoff_of(page)):
         if (point.method, point.noise) == ("fedceo", 1.0):
-            session.store().submit(point.id, point.spec.canonical())
-            session.store().cancel(point.id)
+            services.store().submit(point.id, point.spec.canonical())
+            services.store().cancel(point.id)
     clicked(picked(page), "tradeoff-open")
-    assert {session.store().status(run) for run in opened_in_lab(page)} == {"queued"}
+    assert {services.store().status(run) for run in opened_in_lab(page)} == {"queued"}
 
 
 def test_a_run_of_this_machine_is_opened_as_it_is(small: Tradeoff) -> None:
     points = tradeoff_settings.laid_out(small)
-    session.store().submit_all({point.id: point.spec.canonical() for point in points})
+    services.store().submit_all({point.id: point.spec.canonical() for point in points})
     for point in points:
         come_to(point, 0.5)
     page = picked(visit(small), "ppsgd", 2.0)
     assert page.button(key="tradeoff-open").label == sweep_texts.OPEN
     clicked(page, "tradeoff-open")
-    assert len(opened_in_lab(page)) == 2 and {row.status for row in session.store().runs()} == {"finished"}
+    assert len(opened_in_lab(page)) == 2 and {row.status for row in services.store().runs()} == {"finished"}
 
 
 # --- a paper's table ---------------------------------------------------------------------------------------

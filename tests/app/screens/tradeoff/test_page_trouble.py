@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import Tradeoff
 from app.session import limits as class_limits
-from app.session import run_settings, session
+from app.session import run_settings, services, session
 from app.texts import sweep as sweep_texts
 from engine.errors import HomeUnwritable, LeakLensError
 from engine.jobs.store import Store
@@ -29,7 +29,7 @@ TABLE = "1/cifar10/quick/written"
 
 
 def submit(points: tuple[Point, ...]) -> None:
-    session.store().submit_all({point.id: point.spec.canonical() for point in points})
+    services.store().submit_all({point.id: point.spec.canonical() for point in points})
 
 
 def ended(asked: Tradeoff, **more: float) -> tuple[Point, ...]:
@@ -42,7 +42,7 @@ def ended(asked: Tradeoff, **more: float) -> tuple[Point, ...]:
 
 
 def noises() -> set[float]:
-    return {row.spec["method"]["noise"] for row in session.store().runs()}
+    return {row.spec["method"]["noise"] for row in services.store().runs()}
 
 
 # --- clicks ------------------------------------------------------------------------------------------------
@@ -87,10 +87,10 @@ def test_in_a_class_only_who_asked_for_a_run_stops_it(
         page = screen("lab", ids={"run": (theirs,)}, seen={}, settings=run_settings.settled({}))
     else:
         theirs, before = tradeoff_settings.laid_out(small)[0].id, "tradeoff-"
-        session.store().submit(theirs, tradeoff_settings.laid_out(small)[0].spec.canonical(), {"visitor": "another"})
+        services.store().submit(theirs, tradeoff_settings.laid_out(small)[0].spec.canonical(), {"visitor": "another"})
         page = visit(small)
     clicked(page, f"{before}cancel")
-    assert session.store().status(theirs) == "queued"
+    assert services.store().status(theirs) == "queued"
     assert "Somebody else asked for 1 of these runs or watches it: it goes on." in text(page)
 
 
@@ -202,15 +202,15 @@ def test_a_run_that_was_deleted_between_two_looks_is_asked_again(
     small: Tradeoff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = ended(small)[0]
-    look = session.standings
+    look = services.standings
 
     def late(runs: list[str]) -> dict[str, str]:
         found = look(runs)
         with suppress(LeakLensError):
-            session.store().delete(first.id)
+            services.store().delete(first.id)
         return found
 
-    monkeypatch.setattr(session, "standings", late)
+    monkeypatch.setattr(services, "standings", late)
     page = visit(small)
     assert len(charts(page)) == 2 and "Start the other 1 run" in [one.label for one in page.button]
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import Tradeoff
-from app.session import session
+from app.session import services
 from app.texts import sweep as sweep_texts
 from tests.app.reading import text
 from tests.app.screens.tradeoff.makers import captions, charts, clicked, come_to, link, tradeoff_of, visit
@@ -25,7 +25,7 @@ def test_a_table_of_a_paper_is_asked_as_it_is(small: Tradeoff) -> None:
     assert f"{2 * len(cells)} runs. Expected time here: " in captions(page)
     assert cells[0].row.settings["quick"].words["written"].split(",")[0] in text(page)
     clicked(page, "tradeoff-run")
-    assert [row.id for row in session.store().runs()[::-1]] == [
+    assert [row.id for row in services.store().runs()[::-1]] == [
         cell.point(seed).id for seed in (0, 1) for cell in cells
     ]
     for place, point in enumerate(tradeoff_settings.laid_out(replace(small, table=TABLE))):

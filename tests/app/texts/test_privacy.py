@@ -6,22 +6,22 @@ import math
 
 import pytest
 
-from app.texts import words
+from app.texts import numbers, privacy
 from engine.records import VIEWS
 
 
 def test_odds_are_e_to_the_epsilon() -> None:
-    assert "at most 2.72 times" in words.odds("outsider", "user", 1.0)
-    assert "at most 128 times" not in words.odds("outsider", "user", 4.85)
-    assert words.times(4.85) == "130"
-    assert words.times(20) == "10⁹"
-    assert words.times(math.log(1e6)) == "1,000,000"
+    assert "at most 2.72 times" in privacy.odds("outsider", "user", 1.0)
+    assert "at most 128 times" not in privacy.odds("outsider", "user", 4.85)
+    assert numbers.times(4.85) == "130"
+    assert numbers.times(20) == "10⁹"
+    assert numbers.times(math.log(1e6)) == "1,000,000"
 
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("unit", ["user", "record"])
 def test_every_view_has_its_sentence(view: str, unit: str) -> None:
-    told = [words.odds(view, unit, epsilon) for epsilon in (None, 0.0, 1.0, 11.0, 51.0)]
+    told = [privacy.odds(view, unit, epsilon) for epsilon in (None, 0.0, 1.0, 11.0, 51.0)]
     assert len(set(told)) == 5
     assert unit == "user" or "picture or a sentence" in told[2] or view in ("aggregate", "server")
     assert "nothing is promised" in told[0] and "learns nothing" in told[1]
@@ -29,7 +29,7 @@ def test_every_view_has_its_sentence(view: str, unit: str) -> None:
 
 
 def test_an_epsilon_has_its_words_beside_it() -> None:
-    told = words.terms("record", "server", "add-remove", 1e-5, "prv", "upper bound")
+    told = privacy.terms("record", "server", "add-remove", 1e-5, "prv", "upper bound")
     for word in ("per record", "seen by the server", "add-remove", "δ = 1e-5", "prv", "worst record", "upper bound"):
         assert word in told
 
@@ -45,8 +45,8 @@ def test_an_epsilon_has_its_words_beside_it() -> None:
     ],
 )
 def test_the_cost_is_the_difference(mine: float | None, twin: float | None, said: str) -> None:
-    assert said in words.cost(mine, twin)
-    assert bool(said) == bool(words.cost(mine, twin))
+    assert said in privacy.cost(mine, twin)
+    assert bool(said) == bool(privacy.cost(mine, twin))
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ def test_the_cost_is_the_difference(mine: float | None, twin: float | None, said
     [(None, ""), (0.2, "under a second"), (12.4, "12 s"), (600.0, "10 min"), (7200.0, "2.0 h")],
 )
 def test_durations(seconds: float | None, said: str) -> None:
-    assert words.duration(seconds) == said
+    assert numbers.duration(seconds) == said
 
 
 def test_numbers_are_short() -> None:
-    assert [words.epsilon(value) for value in (None, 4.8512, 90.39, 684.2, 12345.6)] == [
+    assert [numbers.epsilon(value) for value in (None, 4.8512, 90.39, 684.2, 12345.6)] == [
         "∞",
         "4.85",
         "90.4",
         "684",
         "12,000",
     ]
-    assert words.percent(0.5684) == "56.8 %" and words.percent(None) == "–"
+    assert numbers.percent(0.5684) == "56.8 %" and numbers.percent(None) == "–"
