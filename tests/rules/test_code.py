@@ -1,4 +1,4 @@
-"""What a module may contain: heavy imports, prints, writes, seeds, types, a docstring and a name that says something."""
+"""What a module may contain: imports, prints, writes, seeds, types, a docstring and a name that says something."""
 
 from __future__ import annotations
 

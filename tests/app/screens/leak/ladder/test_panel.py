@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.screens.leak import ladder as ladder_panel
 from app.screens.leak import settings as leak_settings
+from app.screens.leak.ladder import panel as ladder_panel
 from app.screens.leak.settings import Leak
 from app.session import services
 from app.texts import attack_series as series_texts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from app.texts import attacks as attack_texts
 
 if TYPE_CHECKING:
-    from app.screens.leak.blind_test import Score
+    from app.screens.leak.blind_test.panel import Score
 
 
 TEST = "Which picture was it made from?"

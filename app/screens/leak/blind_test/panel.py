@@ -13,10 +13,11 @@ from typing import Any
 
 import streamlit as st
 
-from app.screens.leak import blind_test_texts, series
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
+from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
+from app.screens.leak.blind_test import texts as blind_test_texts
 from app.screens.leak.settings import FEW, Leak
 from app.session import services, session
 from app.texts import attack_series as series_texts

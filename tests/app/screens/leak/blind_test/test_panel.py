@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.leak import blind_test, blind_test_texts
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.blind_test import Answer, Question, Score, Sitting
+from app.screens.leak.blind_test import panel as blind_test
+from app.screens.leak.blind_test import texts as blind_test_texts
+from app.screens.leak.blind_test.panel import Answer, Question, Score, Sitting
 from app.screens.leak.settings import FEW, Leak
 from engine.specs.attack_grid import NONE, Asked
 from tests.app.reading import press, text

@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from app.charts import cliff
 from app.charts.cliff import Above
-from app.screens.leak import blind_test_texts
-from app.screens.leak import cliff as cliff_panel
 from app.screens.leak import settings as leak_settings
+from app.screens.leak.blind_test import texts as blind_test_texts
+from app.screens.leak.cliff import panel as cliff_panel
 from app.screens.leak.settings import Leak
 from app.session import run_settings, services, session
 from app.texts import attack_series as series_texts

@@ -1,0 +1,1 @@
+"""A visitor looks for the original of a reconstruction."""

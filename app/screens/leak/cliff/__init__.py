@@ -1,0 +1,1 @@
+"""How much noise hides the picture: a series of noises."""

@@ -1,0 +1,1 @@
+"""The same upload as four adversaries see it."""
