@@ -46,7 +46,7 @@ WARNING = """Class mode: LeakLens answers everybody who can reach this machine.
 CONTAINERS = ("/.dockerenv", "/run/.containerenv")
 
 
-class Parser(argparse.ArgumentParser):
+class StartParser(argparse.ArgumentParser):
     """Says what is wrong in one sentence."""
 
     def error(self, message: str) -> NoReturn:
@@ -69,7 +69,7 @@ def main(argv: list[str]) -> int:
 
 
 def _asked(argv: list[str]) -> argparse.Namespace:
-    parser = Parser(prog="python3 -m app", add_help=False, allow_abbrev=False)
+    parser = StartParser(prog="python3 -m app", add_help=False, allow_abbrev=False)
     parser.add_argument("--port")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--open", action="store_true")

@@ -19,12 +19,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from engine.environment import OLDEST, ROOT, Wanted
+from engine.environment import OLDEST, ROOT, Requirements
 from engine.errors import Damaged, LeakLensError, NewerVersion, printable
 from engine.jobs.database import MIGRATIONS, damaged, explain
 from engine.jobs.home import MAKE_ROOM, PRIORS, Home, gigabytes, quota
 from engine.jobs.process_id import cores
-from engine.jobs.status import standings
+from engine.jobs.status import stored_runs
 
 ESSENTIAL = ("python", "torch", "home", "store")  # nothing runs without them
 LOOK_S = 1.0  # at most, for each of: the pages of the store, the payloads
@@ -101,7 +101,7 @@ def python() -> Finding:
 
 def packages() -> Finding:
     """The versions that are here, beside those that are pinned."""
-    wanted = Wanted(ROOT / "requirements.txt")
+    wanted = Requirements(ROOT / "requirements.txt")
     lacking = wanted.lacking()
     if not lacking:
         here = ", ".join(f"{name} {metadata.version(name)}" for name in wanted.pins)
@@ -176,7 +176,7 @@ def store() -> Finding:
             raise damaged(home, "holds tables of another program")
         if version < len(MIGRATIONS):
             return Finding("store", True, f"version {version}: the next run leads it up to {len(MIGRATIONS)}")
-        count = Counter(one.status for one in standings(connection))
+        count = Counter(one.status for one in stored_runs(connection))
         events = connection.execute("SELECT COUNT(*) FROM events").fetchone()[0]
         extent = _sound(home, connection)
     runs = ", ".join(f"{many} {status}" for status, many in sorted(count.items()))
@@ -258,7 +258,7 @@ def _named(home: Home) -> dict[tuple[str, str], str] | None:
         with _reading(home) as connection:
             _hurry(connection)
             rows = connection.execute(NAMED).fetchall()
-            if any(one.status == "running" for one in standings(connection)):
+            if any(one.status == "running" for one in stored_runs(connection)):
                 return None
     except LeakLensError:
         return None

@@ -46,11 +46,11 @@ CAUSES = (  # what pip's complaint looks like, what it means, what helps
 )
 
 
-class Trouble(Exception):
+class StartError(Exception):
     """Why it cannot start, and the remedy."""
 
 
-class Wanted:
+class Requirements:
     """What a requirements file asks for, the files it includes among it."""
 
     def __init__(self, path: Path) -> None:
@@ -63,7 +63,7 @@ class Wanted:
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
-            raise Trouble(f"{path}: cannot be read ({error.strerror}). Fetch LeakLens again, whole") from None
+            raise StartError(f"{path}: cannot be read ({error.strerror}). Fetch LeakLens again, whole") from None
         self.hashes.add(hashlib.sha256(text.encode()).hexdigest())
         for number, raw in enumerate(text.splitlines(), 1):
             line = raw.split("#")[0].strip()
@@ -73,7 +73,7 @@ class Wanted:
             elif line.startswith("-r "):
                 self._read(path.parent / line[3:].strip())
             elif line:
-                raise Trouble(f"{path}, line {number}: must be name==version or -r file, got {line}")
+                raise StartError(f"{path}, line {number}: must be name==version or -r file, got {line}")
 
     def lacking(self, site: Path | None = None) -> list[str]:
         """The pins that this Python, or a folder of packages, does not fulfil; a `+cpu` build is its version."""
@@ -99,7 +99,7 @@ class Venv:
         except (OSError, ValueError, KeyError, TypeError):
             return set()
 
-    def ready(self, wanted: Wanted) -> bool:
+    def ready(self, wanted: Requirements) -> bool:
         whole = self.python.exists() and (self.folder / "pyvenv.cfg").exists()
         return whole and wanted.hashes <= self.stamped() and not wanted.lacking(self.site)
 
@@ -119,7 +119,7 @@ class Venv:
         """A new one, in place of what may lie there."""
         absent = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
         if absent:
-            raise Trouble(
+            raise StartError(
                 f"This Python ({sys.executable}) comes without `{absent[0]}`, so .venv cannot be made. "
                 "On Debian or Ubuntu: apt-get install python3-venv. Elsewhere: install Python whole, or prepare an "
                 "environment of your own with `pip install -r requirements.txt` and start from it"
@@ -137,9 +137,9 @@ class Venv:
             full = (
                 "No space left\n" if shutil.disk_usage(self.root).free < SCARCE else ""
             )  # venv itself does not say so
-            raise Trouble(_diagnosis(".venv could not be made", full + done.stdout + done.stderr))
+            raise StartError(_diagnosis(".venv could not be made", full + done.stdout + done.stderr))
 
-    def install(self, wanted: Wanted, index: str, kept: int) -> None:
+    def install(self, wanted: Requirements, index: str, kept: int) -> None:
         """One pip run, with the user's own pip configuration; the stamp comes last."""
         hashes = sorted(wanted.hashes | self.stamped())
         self.mark.touch()
@@ -147,7 +147,9 @@ class Venv:
         _pip([str(self.python), "-m", "pip"], wanted.path, index, kept)
         still = wanted.lacking(self.site)
         if still:
-            raise Trouble(f"pip was content, but .venv lacks {', '.join(still)}. Delete {self.folder} and start again")
+            raise StartError(
+                f"pip was content, but .venv lacks {', '.join(still)}. Delete {self.folder} and start again"
+            )
         stamp = {"python": sys.implementation.cache_tag, "requirements": hashes}
         self.mark.write_text(json.dumps(stamp), encoding="utf-8")
         os.replace(self.mark, self.stamp)
@@ -157,7 +159,7 @@ def enter(module: str, requirements: Path, argv: Sequence[str], root: Path = ROO
     """The arguments left for `module`: here if this Python has all it needs, else in `.venv`, without coming back."""
     try:
         return _enter(module, requirements, argv, root)
-    except Trouble as trouble:
+    except StartError as trouble:
         _say(f"{trouble}.")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
@@ -170,17 +172,17 @@ def _enter(module: str, requirements: Path, argv: Sequence[str], root: Path) -> 
     if version < OLDEST:
         have, need = ".".join(map(str, version)), ".".join(map(str, OLDEST))
         remedy = f"Start it with a newer one, for example: python{need} -m {module}"
-        raise Trouble(f"LeakLens needs Python {need} or newer, and {sys.executable} is {have}. {remedy}")
+        raise StartError(f"LeakLens needs Python {need} or newer, and {sys.executable} is {have}. {remedy}")
     came_from = os.environ.pop(GUARD, "")
     index, rest = take_index(argv)
-    wanted = Wanted(requirements)
+    wanted = Requirements(requirements)
     if not wanted.lacking():
         _explain_unused(index)
         return rest
     venv = Venv(root)
     if came_from == str(venv.python):
         missing = ", ".join(wanted.lacking())
-        raise Trouble(f"{venv.python} started, but does not see {missing}. Delete {venv.folder} and start again")
+        raise StartError(f"{venv.python} started, but does not see {missing}. Delete {venv.folder} and start again")
     if venv.ready(wanted):
         _explain_unused(index)
     else:
@@ -200,11 +202,11 @@ def take_index(argv: Sequence[str]) -> tuple[str, list[str]]:
             continue
         index = word[len("--index=") :]
         if not index or index.startswith("-"):
-            raise Trouble(f"--index: must be followed by the address of a package index, got {index or 'nothing'}")
+            raise StartError(f"--index: must be followed by the address of a package index, got {index or 'nothing'}")
     return index, rest
 
 
-def _prepare(venv: Venv, wanted: Wanted, index: str, module: str) -> None:
+def _prepare(venv: Venv, wanted: Requirements, index: str, module: str) -> None:
     started = time.monotonic()
     try:
         with _alone(venv.root) as kept:
@@ -218,7 +220,7 @@ def _prepare(venv: Venv, wanted: Wanted, index: str, module: str) -> None:
             venv.install(wanted, index, kept)
     except OSError as error:
         remedy = "It must be a folder that you may write to, on a disk with space"
-        raise Trouble(f"{venv.folder} cannot be prepared: {error}. {remedy}") from None
+        raise StartError(f"{venv.folder} cannot be prepared: {error}. {remedy}") from None
     _say(f"ready after {time.monotonic() - started:.0f} s")
 
 
@@ -235,7 +237,7 @@ def _pip(pip: list[str], requirements: Path, index: str, kept: int) -> None:
             said.append(line)
             sys.stderr.write(line)
     if running.returncode:
-        raise Trouble(_diagnosis("pip did not finish", "".join(said)))
+        raise StartError(_diagnosis("pip did not finish", "".join(said)))
 
 
 def _diagnosis(what: str, said: str) -> str:
@@ -271,7 +273,7 @@ def _hand_over(venv: Venv, module: str, rest: list[str]) -> NoReturn:
             raise SystemExit(subprocess.call(command))
         os.execv(command[0], command)
     except OSError as error:
-        raise Trouble(f"{venv.python} cannot start: {error.strerror}. Delete {venv.folder} and try again") from None
+        raise StartError(f"{venv.python} cannot start: {error.strerror}. Delete {venv.folder} and try again") from None
 
 
 @contextmanager

@@ -101,7 +101,7 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class Lean:
+class StrippedFile:
     """A picture file without what a decoder does not need: no words, no profiles, no second pictures."""
 
     size: tuple[int, int]  # width and height, as the header announces them
@@ -149,7 +149,7 @@ def _size_allowed(width: int, height: int) -> None:
         raise refusal("picture", law, got, SMALLER)
 
 
-def _lean_png(data: bytes) -> Lean:
+def _lean_png(data: bytes) -> StrippedFile:
     """Walk from chunk to chunk, up to the last; every one that is kept must have its checksum."""
     parts: dict[bytes, list[bytes]] = {}
     at = len(PNG)
@@ -170,7 +170,7 @@ def _lean_png(data: bytes) -> Lean:
         parts[b"tRNS"][0] = _eight_bit(parts[b"tRNS"][0], depth)
     parts[b"IDAT"] = [b"".join(parts[b"IDAT"])]
     file = PNG + b"".join(_chunk(kind, parts[kind][0]) for kind in CHUNKS if kind in parts)
-    return Lean((width, height), file, parts.get(ASIDE, [b""])[0])
+    return StrippedFile((width, height), file, parts.get(ASIDE, [b""])[0])
 
 
 def _eight_bit(key: bytes, depth: int) -> bytes:
@@ -180,7 +180,7 @@ def _eight_bit(key: bytes, depth: int) -> bytes:
     return struct.pack(f">{len(values)}H", *scaled)
 
 
-def _lean_jpeg(data: bytes) -> Lean:
+def _lean_jpeg(data: bytes) -> StrippedFile:
     """Walk from segment to segment up to the end mark; behind the first scan everything belongs to the pixels."""
     kept, scans = list[bytes](), list[int]()  # scans: where they begin
     exif, size, at = b"", (0, 0), 2
@@ -200,7 +200,7 @@ def _lean_jpeg(data: bytes) -> Lean:
         raise ValueError("the end is missing")
     if len(scans) > SCANS:
         raise refusal("picture", f"a JPEG must be drawn in at most {SCANS} passes", f"{len(scans):,}", AGAIN)
-    return Lean(size, data[:2] + b"".join(kept) + data[scans[0] : found.end()], exif)
+    return StrippedFile(size, data[:2] + b"".join(kept) + data[scans[0] : found.end()], exif)
 
 
 def _finished(picture: Image.Image, turn: str | None) -> Image.Image:

@@ -128,7 +128,7 @@ class Exposure:
 
 
 @dataclass(frozen=True)
-class Effort:
+class ExtraWork:
     """What the merges of a run do beside adding up: for the expected time."""
 
     decomposed: float = 0.0  # rows² · columns of complex matrices
@@ -136,7 +136,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class ResidualScale:
     """What the share of an upload that a guess leaves open is to be compared with."""
 
     grey: float  # the share that plain grey pictures leave open
@@ -169,7 +169,7 @@ class Guess:
     labels: Tensor  # (m,)
     loss: float  # the attack's own objective: what it chooses by
     unexplained: float  # share of what was received that these pictures leave open
-    yardstick: Yardstick
+    yardstick: ResidualScale
 
 
 # --- privacy -----------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Renyi:
 
 
 @dataclass(frozen=True)
-class Cost:
+class EpsilonDeltaPair:
     """A law known only by one pair (ε, δ): composed by addition."""
 
     epsilon: float
@@ -209,13 +209,13 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Clear:
+class NoNoise:
     """Something leaves without noise: composes to ∞."""
 
     why: str = "it leaves without noise"
 
 
-Law = Gaussian | Laplace | Renyi | Cost | Clear
+Law = Gaussian | Laplace | Renyi | EpsilonDeltaPair | NoNoise
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import pytest
 
 from app import __main__ as start_app
 from engine import environment
-from engine.environment import GUARD, ROOT, Trouble, Venv, Wanted, enter, take_index
+from engine.environment import GUARD, ROOT, Requirements, StartError, Venv, enter, take_index
 from tests import __main__ as start_tests
 
 PROBE = """import json, sys
@@ -247,22 +247,22 @@ def test_a_build_counts_as_its_version(tmp_path: Path) -> None:
     installed(tmp_path, "scikit_image", "0.26.0")
     installed(tmp_path, "numpy", "2.4.60")
     (tmp_path / "r.txt").write_text("torch==2.13.0\nscikit-image==0.26.0\nnumpy==2.4.6\nscipy==1.17.1\n")
-    assert Wanted(tmp_path / "r.txt").lacking(tmp_path) == ["numpy==2.4.6", "scipy==1.17.1"]
+    assert Requirements(tmp_path / "r.txt").lacking(tmp_path) == ["numpy==2.4.6", "scipy==1.17.1"]
 
 
 def test_what_a_killed_installation_left_counts_as_absent(tmp_path: Path) -> None:
     (tmp_path / "tiny-1.0.dist-info").mkdir()
     (tmp_path / "r.txt").write_text("tiny==1.0\n")
-    assert Wanted(tmp_path / "r.txt").lacking(tmp_path) == ["tiny==1.0"]
+    assert Requirements(tmp_path / "r.txt").lacking(tmp_path) == ["tiny==1.0"]
 
 
 def test_requirements_are_pins_and_files(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "base.txt").write_text("# why\na==1\n\n")
     (tmp_path / "sub" / "r.txt").write_text("-r ../base.txt\nb==2.0.1 # because\n")
-    wanted = Wanted(tmp_path / "sub" / "r.txt")
+    wanted = Requirements(tmp_path / "sub" / "r.txt")
     assert wanted.pins == {"a": "1", "b": "2.0.1"}
-    assert wanted.hashes > Wanted(tmp_path / "base.txt").hashes
+    assert wanted.hashes > Requirements(tmp_path / "base.txt").hashes
 
 
 @pytest.mark.parametrize(
@@ -270,12 +270,12 @@ def test_requirements_are_pins_and_files(tmp_path: Path) -> None:
 )
 def test_a_requirement_it_cannot_check_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "r.txt").write_text(text)
-    with pytest.raises(Trouble, match=said):
-        Wanted(tmp_path / "r.txt")
+    with pytest.raises(StartError, match=said):
+        Requirements(tmp_path / "r.txt")
 
 
 def test_the_requirements_of_the_project_are_exact_pins() -> None:
-    wanted, tested = Wanted(ROOT / "requirements.txt"), Wanted(ROOT / "tests" / "requirements.txt")
+    wanted, tested = Requirements(ROOT / "requirements.txt"), Requirements(ROOT / "tests" / "requirements.txt")
     assert {"torch", "streamlit", "pydantic"} <= wanted.pins.keys()
     assert wanted.pins.items() < tested.pins.items()
 
@@ -296,7 +296,7 @@ def test_the_index_is_taken_out(words: list[str], index: str, rest: list[str]) -
 
 @pytest.mark.parametrize("words", [["--index"], ["--index="], ["--index", "--quick"]])
 def test_an_index_without_an_address_is_refused(words: list[str]) -> None:
-    with pytest.raises(Trouble, match="--index: must be followed by the address"):
+    with pytest.raises(StartError, match="--index: must be followed by the address"):
         take_index(words)
 
 

@@ -9,7 +9,7 @@ from app.session import limits as class_limits
 from app.session import run_settings, services, session, url
 from app.texts import states
 from engine.errors import LeakLensError
-from engine.examples.files import Example
+from engine.examples.files import RunExample
 from engine.specs.run import RunSpec
 
 
@@ -20,7 +20,7 @@ def run() -> None:
         spec = run_settings.spec_of(session.settings())
         _plan(spec)
         specs = run_settings.with_seeds(spec, session.recall("seeds", 1))
-        twin = run_settings.twin_of(spec)
+        twin = run_settings.baseline_of(spec)
         all_of_them = (specs[0], *([twin] if twin else []), *specs[1:])
         _within_caps(spec, len(specs), [one.id for one in all_of_them])
         for one in all_of_them:
@@ -29,7 +29,7 @@ def run() -> None:
         session.remember("trouble", str(error))
         session.again()
         return
-    services.kitchen().supervisor.wake()
+    services.shared().supervisor.wake()
     url.show(run=[one.id for one in specs], twin=[twin.id] if twin else [])
     session.again()
 
@@ -44,7 +44,7 @@ def _plan(spec: RunSpec) -> None:
 def _within_caps(spec: RunSpec, seeds: int, ids: Sequence[str]) -> None:
     """In class mode a visitor has limits; what somebody asked before costs nothing."""
     caps = class_limits.caps()
-    if caps == class_limits.Caps():
+    if caps == class_limits.VisitorLimits():
         return
     rows = services.store().runs()
     alive = [row for row in rows if row.status in ("queued", "running")]
@@ -111,11 +111,11 @@ def go_on() -> None:
                 services.store().submit(found[0].id, found[0].spec, found[0].options)
     except LeakLensError as error:
         session.remember("trouble", str(error))
-    services.kitchen().supervisor.wake()
+    services.shared().supervisor.wake()
     session.again()
 
 
-def open_example(example: Example) -> None:
+def open_example(example: RunExample) -> None:
     """Show a stored example, and its question in the form."""
     session.choose(run_settings.settled(run_settings.flat(example.spec)))
     url.show(run=[example.id], twin=[example.twin] if example.twin else [])

@@ -13,7 +13,7 @@ from engine.events import Event, Measured, Round
 
 
 @dataclass(frozen=True)
-class Curve:
+class AccuracyCurve:
     """One run's accuracy after each round."""
 
     rounds: tuple[int, ...]
@@ -22,7 +22,7 @@ class Curve:
     personal: tuple[float, ...] = ()  # the mean over clients, where a method has personal models
 
 
-def collect(events: Sequence[Event]) -> Curve | None:
+def collect(events: Sequence[Event]) -> AccuracyCurve | None:
     scores = [event for event in events if isinstance(event, Measured) and event.name == "accuracy"]
     overall = {event.round: event.value for event in scores if event.who == "global" and event.value is not None}
     if not overall:
@@ -31,10 +31,10 @@ def collect(events: Sequence[Event]) -> Curve | None:
     rounds = tuple(sorted(overall))
     personal = tuple(own[one] for one in rounds) if set(rounds) <= set(own) else ()
     of = max((event.of for event in events if isinstance(event, Round)), default=rounds[-1])
-    return Curve(rounds, tuple(overall[one] for one in rounds), of, personal)
+    return AccuracyCurve(rounds, tuple(overall[one] for one in rounds), of, personal)
 
 
-def draw(found: Sequence[Drawn[Curve]], dark: bool) -> go.Figure:
+def draw(found: Sequence[Drawn[AccuracyCurve]], dark: bool) -> go.Figure:
     drawn = figure(330, dark)
     band(drawn, [one for one in found if one.track.role in ("main", "seed")])
     for one in found:
@@ -66,7 +66,7 @@ def draw(found: Sequence[Drawn[Curve]], dark: bool) -> go.Figure:
     return drawn
 
 
-def band(drawn: go.Figure, seeds: Sequence[Drawn[Curve]]) -> None:
+def band(drawn: go.Figure, seeds: Sequence[Drawn[AccuracyCurve]]) -> None:
     """Between the worst and the best seed, in the rounds that all of them have done."""
     if len(seeds) < 2:
         return
@@ -84,7 +84,7 @@ def band(drawn: go.Figure, seeds: Sequence[Drawn[Curve]]) -> None:
     )
 
 
-def tell(found: Sequence[Drawn[Curve]]) -> str:
+def tell(found: Sequence[Drawn[AccuracyCurve]]) -> str:
     said = [
         f"{one.track.label}: {numbers.percent(one.info.values[-1])} after round {one.info.rounds[-1]}"
         for one in found

@@ -37,7 +37,7 @@ class Drawn(Generic[Info]):
 
 
 @dataclass(frozen=True)
-class Choice:
+class PanelChoice:
     """What a visitor may choose on a panel: one of several, which go on being there while a run grows."""
 
     name: str
@@ -48,10 +48,10 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Asking(Generic[Info]):
+class PanelChoices(Generic[Info]):
     """The choices of a panel that shows one run in more detail than fits on a chart, and what follows from them."""
 
-    choices: Callable[[Info], Sequence[Choice]]
+    choices: Callable[[Info], Sequence[PanelChoice]]
     choose: Callable[[Info, Mapping[str, str]], Info]  # answers by name of the choice
     say: Callable[[Info], str]  # what there is to see, in one sentence or two
 
@@ -66,7 +66,7 @@ class Panel(Generic[Info]):
     collect: Callable[[Sequence[Event]], Info | None]  # None: this run has not said enough yet
     draw: Callable[[Sequence[Drawn[Info]], bool], go.Figure]
     tell: Callable[[Sequence[Drawn[Info]]], str]  # the chart in words
-    asking: Asking[Info] | None = None  # then it shows the run itself and no other
+    asking: PanelChoices[Info] | None = None  # then it shows the run itself and no other
 
     def collected(self, tracks: Sequence[Track]) -> list[Drawn[Info]]:
         found = []

@@ -21,7 +21,7 @@ CEILING = 60.0  # dB: a picture that is back to the last shade; what lies above 
 
 
 @dataclass(frozen=True)
-class Above:
+class TopAxis:
     """The axis on top: at which noise over signal each ε stands, and whose ε it is."""
 
     title: str
@@ -29,7 +29,7 @@ class Above:
     of: Callable[[float | None], str]  # the ε of one noise in words, for the pointer
 
 
-def draw(found: Cliff, above: Above, region: tuple[float, float], dark: bool) -> go.Figure:
+def draw(found: Cliff, above: TopAxis, region: tuple[float, float], dark: bool) -> go.Figure:
     drawn = figure(HEIGHT, dark)
     ratios = [ratio for ratio, _ in above.ticks] + [one.ratio for one in found.points]
     left = min([*ratios, region[0]]) / 3  # where the control stands: a log axis has no zero
@@ -80,7 +80,7 @@ def _line(drawn: go.Figure, trivial: float | None, dark: bool) -> None:
     )  # fmt: skip
 
 
-def _marks(drawn: go.Figure, state: str, points: Sequence[CliffPoint], above: Above, dark: bool) -> None:
+def _marks(drawn: go.Figure, state: str, points: Sequence[CliffPoint], above: TopAxis, dark: bool) -> None:
     """One shape for each end of an attack; vermilion where the picture came back. None is teal: failing is no proof."""
     side = "dark" if dark else "light"
     if not points:
@@ -102,7 +102,7 @@ def _marks(drawn: go.Figure, state: str, points: Sequence[CliffPoint], above: Ab
     )  # fmt: skip
 
 
-def _axes(drawn: go.Figure, found: Cliff, above: Above, span: tuple[float, float], left: float, dark: bool) -> None:
+def _axes(drawn: go.Figure, found: Cliff, above: TopAxis, span: tuple[float, float], left: float, dark: bool) -> None:
     across = {"type": "log", "range": [math.log10(end) for end in span]}
     whole = range(math.ceil(math.log10(left * 1.5)), math.floor(math.log10(span[1])) + 1)
     ticks = {left: series_texts.NO_NOISE, **{10.0**power: f"{10.0**power:g}" for power in whole}}

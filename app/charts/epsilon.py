@@ -17,7 +17,7 @@ HEIGHT = 210  # of a row
 
 
 @dataclass(frozen=True)
-class Bills:
+class EpsilonCurves:
     """ε after each round by view; a view without a finite number is left out."""
 
     views: Mapping[str, tuple[tuple[int, float], ...]]
@@ -26,7 +26,7 @@ class Bills:
     unit: str = "user"  # what is protected
 
 
-def collect(events: Sequence[Event]) -> Bills | None:
+def collect(events: Sequence[Event]) -> EpsilonCurves | None:
     found: dict[str, dict[int, float]] = {}
     units: set[str] = set()
     final: dict[str, tuple[int, float]] = {}
@@ -41,12 +41,12 @@ def collect(events: Sequence[Event]) -> Bills | None:
     if not found:
         return None
     of = max((event.of for event in events if isinstance(event, Round)), default=1)
-    return Bills(
+    return EpsilonCurves(
         {view: tuple(sorted(found[view].items())) for view in privacy.VIEWS if view in found}, final, of, *units
     )
 
 
-def draw(found: Sequence[Drawn[Bills]], dark: bool) -> go.Figure:
+def draw(found: Sequence[Drawn[EpsilonCurves]], dark: bool) -> go.Figure:
     """Built as one table: asking Plotly to change a figure bit by bit takes ten times as long."""
     units = list(dict.fromkeys(one.info.unit for one in found))
     views = [view for view in privacy.VIEWS if any(view in one.info.views for one in found)]
@@ -63,7 +63,7 @@ def draw(found: Sequence[Drawn[Bills]], dark: bool) -> go.Figure:
     return go.Figure(lines, layout)
 
 
-def _lines(one: Drawn[Bills], view: str, cell: int, dark: bool) -> Iterator[dict[str, Any]]:
+def _lines(one: Drawn[EpsilonCurves], view: str, cell: int, dark: bool) -> Iterator[dict[str, Any]]:
     points, style = one.info.views[view], line(one.track, dark)
     at = thinned(len(points))
     where = {"type": "scatter", "xaxis": f"x{cell}", "yaxis": f"y{cell}", "hovertemplate": "ε %{y:.3g}"}
@@ -107,7 +107,7 @@ def _axes(units: Sequence[str], views: Sequence[str], last: int, dark: bool) -> 
     return found
 
 
-def tell(found: Sequence[Drawn[Bills]]) -> str:
+def tell(found: Sequence[Drawn[EpsilonCurves]]) -> str:
     said = [
         f"{one.track.label}, {privacy.SEEN_BY[view]}: ε {numbers.epsilon(one.info.final.get(view, points[-1])[1])} "
         f"{privacy.PER[one.info.unit]} after round {points[-1][0]}"

@@ -15,7 +15,7 @@ TOP = 60.0  # dB: beyond it two pictures cannot be told apart, and the rest of t
 
 
 @dataclass(frozen=True)
-class Curve:
+class PsnrCurve:
     """One attack against one protection."""
 
     attack: str
@@ -35,7 +35,7 @@ def colour(place: int, dark: bool) -> str:
     return theme.ON_DARK.get(found, found) if dark else found
 
 
-def draw(curves: Sequence[Curve], trivial: float | None, dark: bool) -> go.Figure:
+def draw(curves: Sequence[PsnrCurve], trivial: float | None, dark: bool) -> go.Figure:
     drawn = figure(340, dark)
     drawn.update_layout(hovermode="closest", legend={"y": 1.04})
     for one in curves:
@@ -66,7 +66,7 @@ def draw(curves: Sequence[Curve], trivial: float | None, dark: bool) -> go.Figur
     return drawn
 
 
-def _legend(drawn: go.Figure, curves: Sequence[Curve], dark: bool) -> None:
+def _legend(drawn: go.Figure, curves: Sequence[PsnrCurve], dark: bool) -> None:
     """Colours are protections, kinds of line are attacks: each is said once."""
     plain = theme.FAINT["dark" if dark else "light"]
     entries = {one.column: (colour(one.place, dark), "solid") for one in curves}
@@ -78,7 +78,7 @@ def _legend(drawn: go.Figure, curves: Sequence[Curve], dark: bool) -> None:
         )
 
 
-def tell(curves: Sequence[Curve], trivial: float | None) -> str:
+def tell(curves: Sequence[PsnrCurve], trivial: float | None) -> str:
     said = [f"{one.attack} against {one.column} ends at {attack_texts.decibel(one.psnr[-1])}" for one in curves]
     plain = "" if trivial is None else f". {attack_texts.GREY.capitalize()} reaches {attack_texts.decibel(trivial)}"
     return f"PSNR by iteration. {'; '.join(said)}{plain}."

@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from app import theme
-from app.charts.base import Asking, Choice, Drawn, Panel, axis, line, paper
+from app.charts.base import Drawn, Panel, PanelChoice, PanelChoices, axis, line, paper
 from app.charts.spectrum import ROUND, place, when
 from app.texts import smoothing as smoothing_texts
 from engine.events import Smoothed
@@ -22,8 +22,8 @@ HEAD_PX, GAP_PX, BARS_PX, FOOT_PX = 98, 92, 150, 46
 SIGN = "▼"
 
 
-def choices(info: Smoothness) -> tuple[Choice, ...]:
-    return when(info.told, info.at), Choice(LABEL, smoothing_texts.CLASS, info.names, info.names[info.label])
+def choices(info: Smoothness) -> tuple[PanelChoice, ...]:
+    return when(info.told, info.at), PanelChoice(LABEL, smoothing_texts.CLASS, info.names, info.names[info.label])
 
 
 def choose(info: Smoothness, answers: Mapping[str, str]) -> Smoothness:
@@ -175,5 +175,5 @@ def tell(found: Sequence[Drawn[Smoothness]]) -> str:
 
 PANEL = Panel(
     "smoothness", smoothing_texts.SMOOTHNESS, (Smoothed,), collect_smoothness, draw, tell,
-    Asking(choices, choose, smoothing_texts.brought),
+    PanelChoices(choices, choose, smoothing_texts.brought),
 )  # fmt: skip

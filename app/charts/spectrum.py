@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from app import theme
-from app.charts.base import Asking, Choice, Drawn, Panel, axis, paper
+from app.charts.base import Drawn, Panel, PanelChoice, PanelChoices, axis, paper
 from app.texts import smoothing as smoothing_texts
 from engine.events import Smoothed
 from engine.results.smoothing import Spectrum, collect_spectrum
@@ -19,18 +19,18 @@ NAMED = 8  # frequencies in the legend at most
 ROUND, WEIGHT = "round", "weight"
 
 
-def when(told: Sequence[Smoothed], at: int) -> Choice:
+def when(told: Sequence[Smoothed], at: int) -> PanelChoice:
     """Which smoothing is looked at."""
     rounds = tuple(str(one.round) for one in told)
-    return Choice(ROUND, smoothing_texts.WHEN, rounds, rounds[at], scrubbed=True)
+    return PanelChoice(ROUND, smoothing_texts.WHEN, rounds, rounds[at], scrubbed=True)
 
 
 def place(told: Sequence[Smoothed], answer: str) -> int:
     return [str(one.round) for one in told].index(answer)
 
 
-def choices(info: Spectrum) -> tuple[Choice, ...]:
-    return when(info.told, info.at), Choice(WEIGHT, smoothing_texts.WEIGHT, tuple(info.now.spectra), info.weight)
+def choices(info: Spectrum) -> tuple[PanelChoice, ...]:
+    return when(info.told, info.at), PanelChoice(WEIGHT, smoothing_texts.WEIGHT, tuple(info.now.spectra), info.weight)
 
 
 def choose(info: Spectrum, answers: Mapping[str, str]) -> Spectrum:
@@ -137,5 +137,5 @@ def tell(found: Sequence[Drawn[Spectrum]]) -> str:
 
 PANEL = Panel(
     "spectrum", smoothing_texts.SPECTRUM, (Smoothed,), collect_spectrum, draw, tell,
-    Asking(choices, choose, smoothing_texts.removed),
+    PanelChoices(choices, choose, smoothing_texts.removed),
 )  # fmt: skip

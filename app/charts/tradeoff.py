@@ -13,7 +13,7 @@ from app import theme
 from app.charts.base import DASHES, axis, paper
 from app.texts import numbers, privacy, product
 from app.texts import sweep as sweep_texts
-from engine.results.summary import Spot
+from engine.results.summary import PointSummary
 
 HEIGHT = 400
 SYMBOLS = ("circle", "x-thin", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon")
@@ -23,12 +23,12 @@ FAINTEST, FAINT = 0.07, 0.13  # of what lies where a promise says little, and no
 
 
 @dataclass(frozen=True)
-class Line:
+class TradeoffLine:
     """One method: a spot at each noise."""
 
     title: str
     method: str
-    spots: tuple[Spot, ...]
+    spots: tuple[PointSummary, ...]
     version: int = 0  # of several lines of the same method, which have one colour
 
     def look(self, dark: bool) -> dict[str, Any]:
@@ -46,13 +46,13 @@ class Frontier:
     """What is known of all methods that protect the same unit."""
 
     unit: str
-    lines: tuple[Line, ...]
-    plain: tuple[Line, ...]  # without protection: one spot each, for it has no noise
+    lines: tuple[TradeoffLine, ...]
+    plain: tuple[TradeoffLine, ...]  # without protection: one spot each, for it has no noise
     view: str
     own: bool = False  # whether the clients' own models count, where there are some
 
     @property
-    def spots(self) -> tuple[Spot, ...]:
+    def spots(self) -> tuple[PointSummary, ...]:
         return tuple(spot for line in self.lines for spot in line.spots)
 
     @property
@@ -66,7 +66,7 @@ class Frontier:
         return [100 * value for line in lines for spot in line.spots for value in spot.scores(self.own)]
 
 
-def price(spot: Spot, view: str) -> float | None:
+def price(spot: PointSummary, view: str) -> float | None:
     """ε where a log axis can show it."""
     found = spot.epsilon.get(view)
     return found if found else None
@@ -115,7 +115,7 @@ def by_epsilon(found: Frontier, up: tuple[float, float], dark: bool) -> go.Figur
     return drawn
 
 
-def _traces(found: Frontier, across: Callable[[Spot], float | None], dark: bool) -> list[dict[str, Any]]:
+def _traces(found: Frontier, across: Callable[[PointSummary], float | None], dark: bool) -> list[dict[str, Any]]:
     """First the bands, then the lines above them."""
     bands, lines = [], []
     for one in found.lines:
@@ -127,7 +127,9 @@ def _traces(found: Frontier, across: Callable[[Spot], float | None], dark: bool)
     return [*bands, *lines]
 
 
-def _line(one: Line, placed: Sequence[tuple[float, Spot]], found: Frontier, dark: bool) -> dict[str, Any]:
+def _line(
+    one: TradeoffLine, placed: Sequence[tuple[float, PointSummary]], found: Frontier, dark: bool
+) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "lines+markers", "name": one.title,
         "x": [x for x, _ in placed], "y": [100 * spot.score(found.own) for _, spot in placed],
@@ -138,7 +140,7 @@ def _line(one: Line, placed: Sequence[tuple[float, Spot]], found: Frontier, dark
     }  # fmt: skip
 
 
-def hover(one: Line, spot: Spot, found: Frontier) -> str:
+def hover(one: TradeoffLine, spot: PointSummary, found: Frontier) -> str:
     """Everything about a point, in lines short enough for a chart."""
     told = sweep_texts.dearest(spot, found.view).replace(" (", "<br>", 1).removesuffix(")")
     parts = told.split(", ")
@@ -147,7 +149,9 @@ def hover(one: Line, spot: Spot, found: Frontier) -> str:
     return f"<b>{head.replace('<br>', '</b><br>', 1)}<br>" + ",<br>".join(rows)
 
 
-def _band(one: Line, placed: Sequence[tuple[float, Spot]], own: bool, dark: bool) -> list[dict[str, Any]]:
+def _band(
+    one: TradeoffLine, placed: Sequence[tuple[float, PointSummary]], own: bool, dark: bool
+) -> list[dict[str, Any]]:
     """From the worst seed to the best; a point alone has a bar instead."""
     several = [(x, spot) for x, spot in placed if spot.seeds > 1]
     if not several:
@@ -261,13 +265,13 @@ def tell_epsilon(found: Frontier) -> str:
     return f"{head}. {'; '.join(said) or sweep_texts.NONE_SHOWN}"
 
 
-def _first(pair: tuple[float, Spot]) -> float:
+def _first(pair: tuple[float, PointSummary]) -> float:
     return pair[0]
 
 
-def _noise(spot: Spot) -> str:
+def _noise(spot: PointSummary) -> str:
     return sweep_texts.noise(spot.noise)
 
 
-def _percent(spot: Spot, own: bool) -> str:
+def _percent(spot: PointSummary, own: bool) -> str:
     return numbers.percent(spot.score(own))

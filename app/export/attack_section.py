@@ -10,14 +10,14 @@ from typing import Any
 from app.charts.base import thinned
 from app.export import chart, run_section
 from app.export import texts as said
-from app.export.chart import Axis, Chart, Line
-from app.export.gather import Attacked, Found
+from app.export.chart import SvgAxis, SvgChart, SvgLine
+from app.export.gather import ExportedAttack, PageContent
 from app.export.markup import Html, more, table, tag
 from app.session import run_settings
 from app.texts import attacks as attack_texts
 from app.texts.attacks import decibel
 from engine.results import attack_summary
-from engine.results.attack_summary import Cell, moment
+from engine.results.attack_summary import AttackCell, moment
 from engine.specs import attack_grid
 from engine.training.forecast import REGION
 
@@ -28,14 +28,14 @@ SHORT = ("psnr", "ssim", "lpips")
 DASHES = ("", "7 5", "2 4", "10 4 2 4", "14 6", "4 3")
 
 
-class Film:
+class ScrubberFrames:
     """What the scrubber moves: the moments of each cell, thinned where there are many."""
 
     def __init__(self, cells: int) -> None:
         self.most = max(FEWEST, FRAMES // max(1, cells))
         self.cells: list[dict[str, Any]] = []
 
-    def add(self, cell: Cell, picture: int, what: str) -> str:
+    def add(self, cell: AttackCell, picture: int, what: str) -> str:
         path = [cell.path[at] for at in thinned(len(cell.path), self.most)]
         shown = [moment(guess, picture) for guess in path]
         key, plain = f"cell-{len(self.cells)}", cell.trivial(picture)
@@ -69,12 +69,12 @@ def _share(iteration: int, of: int) -> float:
     return round(iteration / of, 4) if of else 1.0
 
 
-def attacks(found: Found) -> tuple[Html, Html | None]:
+def attacks(found: PageContent) -> tuple[Html, Html | None]:
     """The section, and the data of its script; without an attack only how to make one."""
     if not found.attacks:
         return tag("section", tag("h2", said.LEAK), tag("p", said.NO_ATTACK.format(id=found.id))), None
     many = sum(len(_pictures(one)) * len(one.cells) for one in found.attacks)
-    film = Film(many)
+    film = ScrubberFrames(many)
     cases = [_case(found, place, case, film) for place, case in enumerate(found.cases)]
     notes = [said.LEFT_OUT.format(many=found.left_out)] if found.left_out else []
     notes += [said.OWN] if run_section.own(found) else []
@@ -108,7 +108,7 @@ def _player(moments: int) -> Html:
 # --- one upload --------------------------------------------------------------------------------------------
 
 
-def _case(found: Found, place: int, case: Sequence[Attacked], film: Film) -> Html:
+def _case(found: PageContent, place: int, case: Sequence[ExportedAttack], film: ScrubberFrames) -> Html:
     spec, first = case[0].spec, case[0].mine
     eyes = f"{attack_texts.VIEWS[str(spec['view'])]}"
     head = said.CASE.format(pictures=said.pictures(spec["pictures"]), when=said.when(spec["round"]), eyes=eyes)
@@ -128,7 +128,7 @@ def _case(found: Found, place: int, case: Sequence[Attacked], film: Film) -> Htm
     )
 
 
-def verdict(found: Found, case: Sequence[Attacked]) -> str:
+def verdict(found: PageContent, case: Sequence[ExportedAttack]) -> str:
     """What happened. Without the control nothing is said about protection."""
     title = run_section.title(found.run)
     cells = [cell for one in case for cell in one.cells]
@@ -144,7 +144,7 @@ def verdict(found: Found, case: Sequence[Attacked]) -> str:
     return said.CAME.format(title=title, what=what, near=decibel(fate.psnr), plain=plain)
 
 
-def _envelope(case: Sequence[Attacked]) -> Html | None:
+def _envelope(case: Sequence[ExportedAttack]) -> Html | None:
     ends = [(value, one) for one in case for at in _pictures(one) if (value := one.mine.psnr(at)) is not None]
     if len(case) < 2 or not ends:
         return None
@@ -153,7 +153,7 @@ def _envelope(case: Sequence[Attacked]) -> Html | None:
     return tag("p", said.ENVELOPE.format(attack=attack, near=decibel(value)), class_="faint")
 
 
-def _beside(facts: Mapping[str, Any], view: str, one: Attacked) -> Iterator[str]:
+def _beside(facts: Mapping[str, Any], view: str, one: ExportedAttack) -> Iterator[str]:
     """How realistic, how loud, and what else should be known."""
     if not facts:
         return
@@ -166,7 +166,7 @@ def _beside(facts: Mapping[str, Any], view: str, one: Attacked) -> Iterator[str]
         yield said.FEWER.format(of=facts["pictures"], many=shown)
 
 
-def _pictures(one: Attacked) -> tuple[int, ...]:
+def _pictures(one: ExportedAttack) -> tuple[int, ...]:
     """The originals that a guess belongs to."""
     return one.mine.judged.places if one.mine.judged else ()
 
@@ -174,7 +174,7 @@ def _pictures(one: Attacked) -> tuple[int, ...]:
 # --- side by side ------------------------------------------------------------------------------------------
 
 
-def _grid(found: Found, case: Sequence[Attacked], film: Film, controlled: bool) -> Html:
+def _grid(found: PageContent, case: Sequence[ExportedAttack], film: ScrubberFrames, controlled: bool) -> Html:
     mine = attack_texts.NONE if found.run.bare else run_section.title(found.run)
     heads = ["attack", attack_texts.ORIGINAL, *([attack_texts.NONE] if controlled else []), mine]
     body = []
@@ -194,7 +194,7 @@ def _grid(found: Found, case: Sequence[Attacked], film: Film, controlled: bool) 
     return tag("div", inner, class_=kind, tabindex=0, role="group", aria_label=said.TABLE)
 
 
-def _original(one: Attacked, picture: int) -> Html:
+def _original(one: ExportedAttack, picture: int) -> Html:
     seen = one.mine.seen
     if seen is None or picture >= len(seen.originals):
         return tag("td")
@@ -204,7 +204,9 @@ def _original(one: Attacked, picture: int) -> Html:
     return tag("td", _picture(seen.originals[picture], alt), tag("span", name), class_="truth")
 
 
-def _cell(one: Attacked, cell: Cell | None, picture: int, film: Film, title: str, column: str) -> Html:
+def _cell(
+    one: ExportedAttack, cell: AttackCell | None, picture: int, film: ScrubberFrames, title: str, column: str
+) -> Html:
     """What came back, and how near that is; the state beside it is never a word about protection."""
     last = next((found for guess in reversed(cell.path) if (found := moment(guess, picture))), None) if cell else None
     if cell is None or last is None or cell.judged is None:
@@ -223,14 +225,14 @@ def _cell(one: Attacked, cell: Cell | None, picture: int, film: Film, title: str
     )
 
 
-def _ending(cell: Cell, picture: int) -> str:
+def _ending(cell: AttackCell, picture: int) -> str:
     numbers = {name: cell.number(name, picture) for name in SHORT[1:]}
     return said.END.format(
         numbers=", ".join(f"{name.upper()} {value:.2f}" for name, value in numbers.items() if value is not None)
     )
 
 
-def _why(cell: Cell) -> Iterator[Html]:
+def _why(cell: AttackCell) -> Iterator[Html]:
     """What holds for all pictures of one attack is said beside the first."""
     if cell.judged is not None:
         if cell.judged.reason:
@@ -246,7 +248,7 @@ def _picture(png: str, alt: str) -> Html:
 # --- curves and numbers ------------------------------------------------------------------------------------
 
 
-def _series(found: Found, case: Sequence[Attacked]) -> list[tuple[Line, Cell]]:
+def _series(found: PageContent, case: Sequence[ExportedAttack]) -> list[tuple[SvgLine, AttackCell]]:
     made = []
     for row, one in enumerate(case):
         for cell in one.cells:
@@ -259,11 +261,11 @@ def _series(found: Found, case: Sequence[Attacked]) -> list[tuple[Line, Cell]]:
             title = attack_texts.NONE if cell.column == attack_grid.NONE else run_section.title(found.run)
             name = f"{run_settings.attack_title(one.mine.attack)}, {title}"
             dash = DASHES[row % len(DASHES)]
-            made.append((Line(name, points, "leaking" if control else "run", dash), cell))
+            made.append((SvgLine(name, points, "leaking" if control else "run", dash), cell))
     return [(line, cell) for line, cell in made if line.points]
 
 
-def _curves(found: Found, place: int, case: Sequence[Attacked]) -> list[Html]:
+def _curves(found: PageContent, place: int, case: Sequence[ExportedAttack]) -> list[Html]:
     series = _series(found, case)
     if not series:
         return []
@@ -272,17 +274,17 @@ def _curves(found: Found, place: int, case: Sequence[Attacked]) -> list[Html]:
     level = sum(plain) / len(plain) if plain else None
     values = [y for line in lines for _, y in line.points] + ([level] if level is not None else [])
     low = min(values)
-    across = Axis(said.SHARE_AXIS, 0, 100, tuple((at, str(at)) for at in range(0, 101, 20)))
+    across = SvgAxis(said.SHARE_AXIS, 0, 100, tuple((at, str(at)) for at in range(0, 101, 20)))
     ends = "; ".join(f"{line.name} ends at {decibel(line.points[-1][1])}" for line in lines)
     told = f"{ends}. {attack_texts.GREY.capitalize()} reaches {decibel(level)}."
-    drawn = Chart(
+    drawn = SvgChart(
         f"psnr-{place}", said.CURVES, told, lines, across, chart.even(said.PSNR_AXIS, low, max(*values, low + LEAST)),
         (level, attack_texts.GREY) if level is not None else None, follows=True,
     )  # fmt: skip
     return [tag("h4", said.CURVES), tag("figure", chart.legend(lines), chart.svg(drawn))]
 
 
-def _numbers(found: Found, case: Sequence[Attacked]) -> Html:
+def _numbers(found: PageContent, case: Sequence[ExportedAttack]) -> Html:
     rows: list[tuple[str, ...]] = []
     names = sorted({name for one in case for cell in one.cells if cell.judged for name in cell.judged.numbers})
     names = [*(name for name in SHORT if name in names), *(name for name in names if name not in SHORT)]

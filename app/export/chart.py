@@ -14,7 +14,7 @@ DOT = 3.2
 
 
 @dataclass(frozen=True)
-class Line:
+class SvgLine:
     """One curve: `kind` is the class that gives its colour, `dash` tells it from its neighbours without colour."""
 
     name: str
@@ -24,7 +24,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Axis:
+class SvgAxis:
     """From where to where, and what is written along it."""
 
     title: str
@@ -42,39 +42,39 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Chart:
+class SvgChart:
     """What is drawn, and the same in words."""
 
     key: str
     title: str
     told: str
-    lines: Sequence[Line]
-    x: Axis
-    y: Axis
+    lines: Sequence[SvgLine]
+    x: SvgAxis
+    y: SvgAxis
     level: tuple[float, str] | None = None  # a dotted line across, with its name
     follows: bool = False  # a mark moves along with the scrubber
     width: int = 640
     height: int = 270
 
 
-def even(title: str, low: float, high: float, many: int = 5, whole: bool = False) -> Axis:
+def even(title: str, low: float, high: float, many: int = 5, whole: bool = False) -> SvgAxis:
     """Round numbers from at most `low` to at least `high`; whole ones between the very ends."""
     step = nice((high - low or 1.0) / many)
     step = max(1.0, round(step)) if whole else step
     first, last = math.floor(low / step), math.ceil(high / step)
     ticks = [place * step for place in range(first, last + 1)]
     if whole:
-        return Axis(title, low, high, tuple((at, f"{at:,.0f}") for at in ticks if low <= at <= high))
-    return Axis(title, first * step, last * step, tuple((at, f"{at:g}") for at in ticks))
+        return SvgAxis(title, low, high, tuple((at, f"{at:,.0f}") for at in ticks if low <= at <= high))
+    return SvgAxis(title, first * step, last * step, tuple((at, f"{at:g}") for at in ticks))
 
 
-def decades(title: str, values: Sequence[float]) -> Axis:
+def decades(title: str, values: Sequence[float]) -> SvgAxis:
     """Powers of ten around the values."""
     low = math.floor(math.log10(min(values)))
     high = max(low + 1, math.ceil(math.log10(max(values))))
     every = math.ceil((high - low) / 6)
     ticks = tuple((10.0**power, _power(power)) for power in range(low, high + 1, every))
-    return Axis(title, 10.0**low, 10.0**high, ticks, log=True)
+    return SvgAxis(title, 10.0**low, 10.0**high, ticks, log=True)
 
 
 def nice(step: float) -> float:
@@ -83,7 +83,7 @@ def nice(step: float) -> float:
     return next((unit * one for one in (1, 2, 5) if step <= unit * one * 1.0001), unit * 10)
 
 
-def svg(chart: Chart) -> Html:
+def svg(chart: SvgChart) -> Html:
     """The drawing with its title and description for those who do not see it."""
     names = f"{chart.key}-title", f"{chart.key}-told"
     return tag(
@@ -102,7 +102,7 @@ def svg(chart: Chart) -> Html:
     )
 
 
-def legend(lines: Sequence[Line]) -> Html:
+def legend(lines: Sequence[SvgLine]) -> Html:
     """Each curve's name beside a piece of it."""
     rows = []
     for one in lines:
@@ -114,15 +114,15 @@ def legend(lines: Sequence[Line]) -> Html:
 # --- its pieces --------------------------------------------------------------------------------------------
 
 
-def _across(chart: Chart, value: float) -> float:
+def _across(chart: SvgChart, value: float) -> float:
     return round(LEFT + chart.x.place(value) * (chart.width - LEFT - RIGHT), 1)
 
 
-def _up(chart: Chart, value: float) -> float:
+def _up(chart: SvgChart, value: float) -> float:
     return round(chart.height - BOTTOM - chart.y.place(value) * (chart.height - TOP - BOTTOM), 1)
 
 
-def _grid(chart: Chart) -> list[Html]:
+def _grid(chart: SvgChart) -> list[Html]:
     right, foot = chart.width - RIGHT, chart.height - BOTTOM
     found = []
     for value, text in chart.y.ticks:
@@ -141,7 +141,7 @@ def _grid(chart: Chart) -> list[Html]:
     return found
 
 
-def _level(chart: Chart) -> list[Html]:
+def _level(chart: SvgChart) -> list[Html]:
     if chart.level is None:
         return []
     value, name = chart.level
@@ -152,7 +152,7 @@ def _level(chart: Chart) -> list[Html]:
     ]
 
 
-def _line(chart: Chart, line: Line) -> Html:
+def _line(chart: SvgChart, line: SvgLine) -> Html:
     at = [(_across(chart, x), _up(chart, y)) for x, y in line.points]
     way = " ".join(f"{x:g},{y:g}" for x, y in at)
     drawn = tag("polyline", points=way, class_=f"line {line.kind}", stroke_dasharray=line.dash or None)
@@ -160,7 +160,7 @@ def _line(chart: Chart, line: Line) -> Html:
     return joined([drawn, *dots])
 
 
-def _mark(chart: Chart) -> Html:
+def _mark(chart: SvgChart) -> Html:
     right, foot = chart.width - RIGHT, chart.height - BOTTOM
     return tag("line", x1=right, x2=right, y1=TOP, y2=foot, class_="mark", data_from=LEFT, data_to=right)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from app import theme
 from app.export import attack_section, run_section
 from app.export import texts as said
-from app.export.gather import Found, find
+from app.export.gather import PageContent, find
 from app.export.markup import Html, joined, tag
 from app.session import run_settings
 from app.texts import privacy, product, states
@@ -46,7 +46,7 @@ def page(store: Store, run: str, made: date | None = None) -> str:
     return "<!doctype html>\n" + tag("html", _head(found), tag("body", body), lang="en") + "\n"
 
 
-def _head(found: Found) -> Html:
+def _head(found: PageContent) -> Html:
     style = _style(found)
     allowed = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(_file('scrub.js'))}; "
@@ -64,14 +64,14 @@ def _head(found: Found) -> Html:
     )
 
 
-def _title(found: Found) -> str:
+def _title(found: PageContent) -> str:
     what, data = run_section.title(found.run), run_section.data(found.run)
     if found.of_attack:
         return said.AGAINST.format(attack=run_settings.attack_title(found.attacks[0].mine.attack), what=what, data=data)
     return (said.ON if found.attacks else said.PLAIN).format(what=what, data=data)
 
 
-def _top(found: Found) -> list[Html]:
+def _top(found: PageContent) -> list[Html]:
     return [
         tag("p", product.PRODUCT, class_="brand"),
         tag("h1", _title(found)),
@@ -90,7 +90,7 @@ def _limits() -> Html:
     )
 
 
-def _foot(found: Found) -> str:
+def _foot(found: PageContent) -> str:
     asked = datetime.fromtimestamp(found.asked.submitted, UTC).date()
     kind = said.NAMES["attack" if found.of_attack else "run"]
     return said.FOOT.format(
@@ -118,7 +118,7 @@ def _file(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
 
 
-def _style(found: Found) -> str:
+def _style(found: PageContent) -> str:
     """The rules, with the colours of the dashboard on light and on dark paper."""
     method = str(found.run.part["method"])
     sides = {side: _colours(method, side) for side in ("light", "dark")}

@@ -10,12 +10,12 @@ from app.session import run_settings
 from app.texts import privacy
 from engine.errors import BadInput, LeakLensError
 from engine.events import Event, Spent, Started
-from engine.jobs.status import Listed
+from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
 from engine.results import attack_summary
-from engine.results.attack_summary import Cell, Told
+from engine.results.attack_summary import AttackCell, AttackEvents
 from engine.specs import attack_grid
-from engine.specs.attack_grid import Asked
+from engine.specs.attack_grid import RequestedAttack
 
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec
@@ -24,7 +24,7 @@ MOST = 24  # attacks on one page
 
 
 @dataclass(frozen=True)
-class Bill:
+class ExportedEpsilon:
     """ε of one view with the words that must stand beside it."""
 
     view: str
@@ -38,18 +38,18 @@ class Bill:
     reason: str
 
     @classmethod
-    def of(cls, said: Any) -> Bill:
+    def of(cls, said: Any) -> ExportedEpsilon:
         return cls(**{name: getattr(said, name) for name in cls.__annotations__})
 
 
 @dataclass(frozen=True)
-class Run:
+class ExportedRun:
     """The run that the page is about; of one that was never asked for itself only the question is known."""
 
     spec: Mapping[str, Any]
-    listed: Listed | None
+    listed: ListedRun | None
     events: tuple[Event, ...]
-    bills: tuple[Bill, ...]  # the least seeing view first
+    bills: tuple[ExportedEpsilon, ...]  # the least seeing view first
     guarantee: Mapping[str, Any] | None
     twin: tuple[Event, ...] = ()  # the same without protection, where that was run, too
     bare: bool = False  # nothing protects it: it is its own control
@@ -64,13 +64,13 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Attacked:
+class ExportedAttack:
     """One finished attack, and the same attack where nothing is protected."""
 
     id: str
     spec: Mapping[str, Any]
-    mine: Cell
-    control: Cell | None
+    mine: AttackCell
+    control: AttackCell | None
     classes: tuple[str, ...]
 
     @property
@@ -79,18 +79,18 @@ class Attacked:
         return repr([self.spec.get(name) for name in ("pictures", "round", "client", "view")])
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[AttackCell, ...]:
         return (self.mine,) if self.control is None else (self.control, self.mine)
 
 
 @dataclass(frozen=True)
-class Found:
+class PageContent:
     """Everything of one page."""
 
     id: str
-    asked: Listed
-    run: Run
-    attacks: tuple[Attacked, ...]
+    asked: ListedRun
+    run: ExportedRun
+    attacks: tuple[ExportedAttack, ...]
     left_out: int = 0
 
     @property
@@ -98,14 +98,14 @@ class Found:
         return "attack" in self.asked.spec
 
     @property
-    def cases(self) -> list[list[Attacked]]:
-        found: dict[str, list[Attacked]] = {}
+    def cases(self) -> list[list[ExportedAttack]]:
+        found: dict[str, list[ExportedAttack]] = {}
         for one in self.attacks:
             found.setdefault(one.case, []).append(one)
         return list(found.values())
 
 
-def find(store: Store, run: str) -> Found:
+def find(store: Store, run: str) -> PageContent:
     """A run with every attack on it, or the one attack that is named; refused where there is nothing to show yet."""
     asked = store.run(run)
     if "attack" in asked.spec:
@@ -121,7 +121,7 @@ def find(store: Store, run: str) -> Found:
     rows = sorted(rows, key=lambda one: (one.submitted, one.id))
     known = _run(store, whole, home)
     attacks = [_attacked(store, one, known) for one in rows[-MOST:]]
-    return Found(run, asked, known, tuple(attacks), max(0, len(rows) - MOST))
+    return PageContent(run, asked, known, tuple(attacks), max(0, len(rows) - MOST))
 
 
 def _remedy(status: str) -> str:
@@ -136,18 +136,18 @@ def _told(store: Store, run: str) -> tuple[Event, ...]:
 # --- the run -----------------------------------------------------------------------------------------------
 
 
-def _run(store: Store, spec: Mapping[str, Any], listed: Listed | None) -> Run:
+def _run(store: Store, spec: Mapping[str, Any], listed: ListedRun | None) -> ExportedRun:
     asked = run_settings.spec_of(run_settings.flat(spec))
-    twin = run_settings.twin_of(asked)
+    twin = run_settings.baseline_of(asked)
     beside = _finished(store, twin.id) if twin else ()
     if listed is None:
         bills, guarantee = _promised(asked)
-        return Run(spec, None, (), bills, guarantee, (), twin is None)
+        return ExportedRun(spec, None, (), bills, guarantee, (), twin is None)
     events = _told(store, listed.id)
     last = {event.view: event for event in events if isinstance(event, Spent)}
-    bills = tuple(Bill.of(last[view]) for view in privacy.VIEWS if view in last)
+    bills = tuple(ExportedEpsilon.of(last[view]) for view in privacy.VIEWS if view in last)
     begun = next(event for event in events if isinstance(event, Started))
-    return Run(spec, listed, events, bills, begun.facts.get("guarantee"), beside, twin is None)
+    return ExportedRun(spec, listed, events, bills, begun.facts.get("guarantee"), beside, twin is None)
 
 
 def _finished(store: Store, run: str) -> tuple[Event, ...]:
@@ -157,13 +157,13 @@ def _finished(store: Store, run: str) -> tuple[Event, ...]:
         return ()
 
 
-def _promised(asked: RunSpec) -> tuple[tuple[Bill, ...], Mapping[str, Any] | None]:
+def _promised(asked: RunSpec) -> tuple[tuple[ExportedEpsilon, ...], Mapping[str, Any] | None]:
     """What the whole run would promise: known without running it."""
     from engine.training.forecast import forecast
 
     told = forecast(asked)
     answers = {one.view: one for one in told.answers}
-    bills = tuple(Bill.of(answers[view]) for view in privacy.VIEWS if view in answers)
+    bills = tuple(ExportedEpsilon.of(answers[view]) for view in privacy.VIEWS if view in answers)
     promise = told.guarantee
     if promise is None:
         return bills, None
@@ -173,26 +173,32 @@ def _promised(asked: RunSpec) -> tuple[tuple[Bill, ...], Mapping[str, Any] | Non
 # --- the attacks -------------------------------------------------------------------------------------------
 
 
-def _attacked(store: Store, listed: Listed, run: Run) -> Attacked:
+def _attacked(store: Store, listed: ListedRun, run: ExportedRun) -> ExportedAttack:
     events = tuple(event for _, event in store.events(listed.id))
     begun = next((event for event in events if isinstance(event, Started)), None)
     classes = tuple(begun.facts.get("classes", ())) if begun else ()
     name = question_of(listed.spec)
     column = attack_grid.NONE if run.bare else attack_grid.OF_RUN
-    mine = attack_summary.collect(Asked(column, name, None), Told("finished", events))
-    return Attacked(listed.id, listed.spec, mine, None if run.bare else _control(store, listed.spec, name), classes)
+    mine = attack_summary.collect_cell(RequestedAttack(column, name, None), AttackEvents("finished", events))
+    return ExportedAttack(
+        listed.id, listed.spec, mine, None if run.bare else _control(store, listed.spec, name), classes
+    )
 
 
-def _control(store: Store, spec: Mapping[str, Any], name: str) -> Cell | None:
+def _control(store: Store, spec: Mapping[str, Any], name: str) -> AttackCell | None:
     """The same attack on the same upload without protection, if somebody asked for it."""
     from engine.specs.attack import AttackSpec
     from engine.specs.run import RunSpec
 
-    twin = run_settings.twin_of(RunSpec(**spec["run"]))
+    twin = run_settings.baseline_of(RunSpec(**spec["run"]))
     if twin is None:
         return None
     events = _finished(store, AttackSpec(**{**spec, "run": twin.canonical()}).id)
-    return attack_summary.collect(Asked(attack_grid.NONE, name, None), Told("finished", events)) if events else None
+    return (
+        attack_summary.collect_cell(RequestedAttack(attack_grid.NONE, name, None), AttackEvents("finished", events))
+        if events
+        else None
+    )
 
 
 def question_of(spec: Mapping[str, Any]) -> str:

@@ -9,8 +9,8 @@ from app.charts import accuracy, epsilon
 from app.charts.base import thinned
 from app.export import chart
 from app.export import texts as said
-from app.export.chart import Axis, Chart, Line
-from app.export.gather import Attacked, Bill, Found, Run
+from app.export.chart import SvgAxis, SvgChart, SvgLine
+from app.export.gather import ExportedAttack, ExportedEpsilon, ExportedRun, PageContent
 from app.export.markup import Html, joined, more, table, tag
 from app.session import run_settings
 from app.texts import attacks as leak_words
@@ -20,19 +20,19 @@ from engine.results.report import report
 ROWS = 100  # of a table of rounds; charts show up to 500
 
 
-def title(run: Run) -> str:
+def title(run: ExportedRun) -> str:
     """What protected the run."""
     return leak_words.column(run_settings.part_class("method", run.part["method"]).title, run.part.get("method.noise"))
 
 
-def data(run: Run) -> str:
+def data(run: ExportedRun) -> str:
     return run_settings.part_class("dataset", run.part["dataset"]).title
 
 
 # --- the headline ------------------------------------------------------------------------------------------
 
 
-def headline(run: Run) -> Html:
+def headline(run: ExportedRun) -> Html:
     cells = []
     if run.known:
         body = report(run.events)
@@ -60,7 +60,7 @@ def _badge(guarantee: Mapping[str, Any] | None) -> Html | None:
     return tag("div", tag("dt", f"guarantee: {guarantee['status']}"), tag("dd", badge, class_="small"))
 
 
-def reason(run: Run) -> Html | None:
+def reason(run: ExportedRun) -> Html | None:
     """Why the badge says what it says; a promise that says next to nothing is not left alone."""
     if not run.guarantee:
         return None
@@ -74,7 +74,7 @@ def reason(run: Run) -> Html | None:
 # --- accuracy ----------------------------------------------------------------------------------------------
 
 
-def learnt(run: Run) -> Html | None:
+def learnt(run: ExportedRun) -> Html | None:
     mine = accuracy.collect(run.events)
     if mine is None:
         return None
@@ -84,13 +84,13 @@ def learnt(run: Run) -> Html | None:
     lines, rows = [], []
     for kind, dash, curve in found:
         label = name if kind == "run" else product.TWIN
-        lines.append(Line(label, _percent(curve.rounds, curve.values), kind, dash))
+        lines.append(SvgLine(label, _percent(curve.rounds, curve.values), kind, dash))
         rows += [(label, curve.rounds, curve.values)]
         if curve.personal:
-            lines.append(Line(f"{label}, personal", _percent(curve.rounds, curve.personal), kind, "2 4"))
+            lines.append(SvgLine(f"{label}, personal", _percent(curve.rounds, curve.personal), kind, "2 4"))
             rows += [(f"{label}, personal", curve.rounds, curve.personal)]
     ends = "; ".join(f"{label}: {numbers.percent(values[-1])} after round {at[-1]}" for label, at, values in rows)
-    drawn = Chart(
+    drawn = SvgChart(
         "accuracy", "Accuracy by round", f"{ends}.", lines, rounds_axis(max(one.of for _, _, one in found)),
         chart.even(said.ACCURACY_AXIS, 0, 100),
     )  # fmt: skip
@@ -118,14 +118,14 @@ def _accuracy_table(rows: Sequence[tuple[str, Sequence[int], Sequence[float]]]) 
     return table("Accuracy by round", ("round", *shown), body)
 
 
-def rounds_axis(last: int) -> Axis:
+def rounds_axis(last: int) -> SvgAxis:
     return chart.even(said.ROUND_AXIS, 1, max(last, 2), whole=True)
 
 
 # --- ε -----------------------------------------------------------------------------------------------------
 
 
-def spent(run: Run) -> Html:
+def spent(run: ExportedRun) -> Html:
     pieces: list[Html | None] = [tag("h2", said.EPSILON)]
     if not run.known:
         pieces.append(tag("p", said.NOT_RUN, class_="note"))
@@ -137,7 +137,7 @@ def spent(run: Run) -> Html:
     return tag("section", *pieces)
 
 
-def _by_round(run: Run) -> Html | None:
+def _by_round(run: ExportedRun) -> Html | None:
     bills = epsilon.collect(run.events)
     if bills is None:
         return None
@@ -151,10 +151,10 @@ def _by_round(run: Run) -> Html | None:
         told = (
             f"{privacy.SEEN_BY[view]}: ε {numbers.epsilon(_end(bills, view))} after round {bills.views[view][-1][0]}."
         )
-        lines = [Line(view, tuple(points[at] for at in thinned(len(points))), "run")]
+        lines = [SvgLine(view, tuple(points[at] for at in thinned(len(points))), "run")]
         if view in bills.final:
-            lines.append(Line("counted more tightly at the end", (bills.final[view],), "run"))
-        drawn = Chart(f"epsilon-{view}", f"ε by round, {privacy.SEEN_BY[view]}", told, lines, across, up,
+            lines.append(SvgLine("counted more tightly at the end", (bills.final[view],), "run"))
+        drawn = SvgChart(f"epsilon-{view}", f"ε by round, {privacy.SEEN_BY[view]}", told, lines, across, up,
                       width=264, height=190)  # fmt: skip
         small.append(tag("figure", tag("figcaption", privacy.SEEN_BY[view]), chart.svg(drawn)))
     rounds = sorted({at for points in bills.views.values() for at, _ in points})
@@ -167,11 +167,11 @@ def _by_round(run: Run) -> Html | None:
                    more("ε by round as a table", table("ε by round", heads, body))])  # fmt: skip
 
 
-def _end(bills: epsilon.Bills, view: str) -> float:
+def _end(bills: epsilon.EpsilonCurves, view: str) -> float:
     return bills.final.get(view, bills.views[view][-1])[1]
 
 
-def _terms(run: Run) -> Html:
+def _terms(run: ExportedRun) -> Html:
     """Every view with its ε, its odds and the words that the number stands on."""
     rows = [(privacy.SEEN_BY[bill.view], *_row(bill)) for bill in run.bills]
     absent = ((run.guarantee or {}).get("absent") or {}) if run.guarantee else {}
@@ -181,11 +181,11 @@ def _terms(run: Run) -> Html:
     return table(said.STANDS, ("who looks", "ε", "what it means", "what it stands on"), rows, class_="terms")
 
 
-def _side(bill: Bill) -> str:
+def _side(bill: ExportedEpsilon) -> str:
     return "leaking" if bill.epsilon is None or bill.epsilon > privacy.VACUOUS else "private"
 
 
-def _row(bill: Bill) -> tuple[str, str, str]:
+def _row(bill: ExportedEpsilon) -> tuple[str, str, str]:
     stands = (
         bill.reason
         if bill.epsilon is None
@@ -198,7 +198,7 @@ def _row(bill: Bill) -> tuple[str, str, str]:
 # --- the question ------------------------------------------------------------------------------------------
 
 
-def asked(found: Found) -> Html:
+def asked(found: PageContent) -> Html:
     pieces: list[Html | None] = [tag("h2", said.ASKED), tag("h3", said.SETTINGS), _settings(found.run)]
     lines = [run_settings.command(found.run.spec)]
     for one in found.attacks:
@@ -217,12 +217,12 @@ def _line(command: str) -> Html:
     return tag("pre", tag("code", tag("span", first), *spans))
 
 
-def own(found: Found) -> bool:
+def own(found: PageContent) -> bool:
     """Is somebody's own picture on the page?"""
     return any(str(name).startswith("own-") for one in found.attacks for name in one.spec["pictures"])
 
 
-def _settings(run: Run) -> Html:
+def _settings(run: ExportedRun) -> Html:
     settings = dict(run.part)
     rows = []
     for path, value in settings.items():
@@ -234,7 +234,7 @@ def _settings(run: Run) -> Html:
     return table(said.SETTINGS, ("setting", "value", "name"), rows, headed=True)
 
 
-def _attack_settings(one: Attacked) -> Html:
+def _attack_settings(one: ExportedAttack) -> Html:
     part = one.spec["attack"]
     own_rows = [(name, said.value(value), tag("code", f"attack.{name}")) for name, value in part.items()]
     rest = ("pictures", "round", "client", "view", "restarts", "seed")

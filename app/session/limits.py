@@ -35,7 +35,7 @@ AT_HOME = "or start LeakLens on a computer of your own, where nothing is limited
 
 
 @dataclass(frozen=True)
-class Caps:
+class VisitorLimits:
     """Limits; None is no limit. Without class mode there are none."""
 
     runs: int | None = None  # of one visitor, waiting or running
@@ -55,12 +55,12 @@ def class_mode() -> bool:
     return os.environ.get(CLASS, "0") not in ("", "0")
 
 
-def caps() -> Caps:
-    return read(FILE) if class_mode() else Caps()
+def caps() -> VisitorLimits:
+    return read(FILE) if class_mode() else VisitorLimits()
 
 
 @cache
-def read(file: Path) -> Caps:
+def read(file: Path) -> VisitorLimits:
     """The limits in a file, which must hold every one of them and nothing else."""
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -75,7 +75,7 @@ def read(file: Path) -> Caps:
         name: (f"{file.name}: {table}: {name}", tables[table][name]) for table in TABLES for name in TABLES[table]
     }
     gigabytes, names = _gigabytes(*entries.pop("gigabytes")), _names(*entries.pop("names"))
-    found = Caps(**{name: _count(*entry) for name, entry in entries.items()}, gigabytes=gigabytes, names=names)
+    found = VisitorLimits(**{name: _count(*entry) for name, entry in entries.items()}, gigabytes=gigabytes, names=names)
     if found.runs and (not found.seeds or found.seeds >= found.runs):
         law = f"must be more than the {found.seeds or 'unlimited'} seeds of a question, whose comparison is a run too"
         raise refusal(f"{file.name}: visitor: runs", law, found.runs, "Raise runs, or lower seeds")
@@ -83,7 +83,7 @@ def read(file: Path) -> Caps:
 
 
 def refused(
-    caps: Caps, asked: Mapping[str, Any], mine: int, waiting: int, more: int = 1, seeds: int = 1
+    caps: VisitorLimits, asked: Mapping[str, Any], mine: int, waiting: int, more: int = 1, seeds: int = 1
 ) -> BadInput | None:
     """Why a visitor may not ask this now, with the remedy.
 
@@ -106,7 +106,7 @@ def refused(
     return None
 
 
-def told(caps: Caps) -> str:
+def told(caps: VisitorLimits) -> str:
     """What a visitor is limited to, as the end of a sentence."""
     limits = [f"{most} {noun}" for name, noun in NOUNS.items() if (most := getattr(caps, name)) is not None]
     return ", ".join(limits) or "none"

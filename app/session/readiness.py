@@ -18,7 +18,7 @@ def getting_ready() -> None:
 
     @st.fragment(run_every=WAIT_S)
     def waiting() -> None:
-        if services.kitchen().ready():
+        if services.shared().ready():
             st.rerun()
         st.html(f'<p class="ll-said ll-faint" role="status">{product.GETTING_READY}</p>')
 
@@ -34,6 +34,6 @@ def closed(error: LeakLensError) -> None:
 
 def broken() -> None:
     """The shelves could not be loaded: a part of the installation is missing."""
-    trouble = services.kitchen().trouble
+    trouble = services.shared().trouble
     said = str(trouble) if isinstance(trouble, LeakLensError) else product.BROKEN_SHELVES.format(error=trouble)
     st.html(f'<p class="ll-problem" role="alert">{html.escape(said)}</p>')

@@ -64,7 +64,7 @@ def spec_of(settings: Mapping[str, Any]) -> RunSpec:
     return RunSpec(**nested(settings))
 
 
-def twin_of(spec: RunSpec) -> RunSpec | None:
+def baseline_of(spec: RunSpec) -> RunSpec | None:
     """The same question without protection; None where nothing is promised anyway."""
     if spec.method.unit() is None:
         return None

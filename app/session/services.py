@@ -15,8 +15,8 @@ from app.session import limits as class_limits
 from app.session import owners, session
 from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.events import Event, Failed
-from engine.examples.files import Example, example, examples
-from engine.jobs.status import Listed
+from engine.examples.files import RunExample, example, examples
+from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
 from engine.results.report import report
@@ -31,7 +31,7 @@ WATCHING_S = 5.0  # who looked at a run within it is watching it
 REPORTS = 5000  # of finished runs, kept in memory
 
 
-class Kitchen:
+class Services:
     """The store, the supervisor that serves it, and the shelves once they are loaded."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Kitchen:
         self.supervisor = Supervisor(self.store, workers, preload=("engine.jobs.preload",)).start()
         self.watchers: dict[str, dict[str, float]] = {}
         self.reports: dict[str, Mapping[str, Any]] = {}  # of finished runs, which say the same for ever
-        self._feeds: dict[str, Feed] = {}
+        self._feeds: dict[str, RunFeed] = {}
         self._lock = threading.Lock()
         self._ready = threading.Event()
         self.trouble: Exception | None = None  # why the shelves could not be loaded
@@ -62,18 +62,18 @@ class Kitchen:
     def ready(self, wait: float = 0.0) -> bool:
         return self._ready.wait(wait)
 
-    def feed(self, run: str) -> Feed:
+    def feed(self, run: str) -> RunFeed:
         with self._lock:
             if len(self._feeds) > 300:  # the store has them all
                 self._feeds.clear()
-            return self._feeds.setdefault(run, Feed(self.store, run))
+            return self._feeds.setdefault(run, RunFeed(self.store, run))
 
     def close(self) -> None:
         self.supervisor.stop()
         self.store.close()
 
 
-class Feed:
+class RunFeed:
     """The events of one run, read once and then only what is new."""
 
     def __init__(self, store: Store, run: str) -> None:
@@ -82,7 +82,7 @@ class Feed:
         self._edition, self._after = "", 0
         self._events: list[Event] = []
 
-    def read(self) -> tuple[Listed, tuple[Event, ...]]:
+    def read(self) -> tuple[ListedRun, tuple[Event, ...]]:
         with self._lock:
             listed = self._store.run(self._run)
             if listed.edition != self._edition:  # some events were taken back
@@ -98,12 +98,12 @@ class Feed:
 
 
 @st.cache_resource(show_spinner=False, on_release=lambda kitchen: kitchen.close())
-def kitchen() -> Kitchen:
-    return Kitchen()
+def shared() -> Services:
+    return Services()
 
 
 def store() -> Store:
-    return kitchen().store
+    return shared().store
 
 
 @st.cache_data(show_spinner=False, max_entries=1000)
@@ -143,10 +143,10 @@ def misfit_of(spec: AttackSpec) -> str:
     return _misfit(json.dumps(spec.canonical(), sort_keys=True))
 
 
-def read(run: str) -> tuple[Listed, tuple[Event, ...]] | None:
+def read(run: str) -> tuple[ListedRun, tuple[Event, ...]] | None:
     """A run of this store with its events; None where there is none of that name."""
     try:
-        found = kitchen().feed(run).read()
+        found = shared().feed(run).read()
     except UnknownName:
         return None
     if not may_see(found[0]):
@@ -155,7 +155,7 @@ def read(run: str) -> tuple[Listed, tuple[Event, ...]] | None:
     return found
 
 
-def may_see(run: Listed) -> bool:
+def may_see(run: ListedRun) -> bool:
     """False in class mode for a run on a picture that another visitor brought."""
     return not class_limits.class_mode() or owners.may_see(
         run.spec, run.options, session.visitor(), session.recall("leak-own", [])
@@ -171,7 +171,7 @@ def may_see_picture(name: str) -> bool:
 
 
 def _watch(run: str) -> None:
-    watching, now_ = kitchen().watchers.setdefault(run, {}), time.monotonic()
+    watching, now_ = shared().watchers.setdefault(run, {}), time.monotonic()
     watching[session.visitor()] = now_
     for gone in [who for who, seen in watching.items() if now_ - seen > WATCHING_S]:
         watching.pop(gone, None)
@@ -188,7 +188,7 @@ def standings(runs: Sequence[str]) -> dict[str, str]:
 
 def reported(run: str) -> Mapping[str, Any]:
     """What a run that has ended came to; that of a finished one is read once."""
-    reports = kitchen().reports
+    reports = shared().reports
     if (known := reports.get(run)) is not None:
         return known
     told = report(event for _, event in store().events(run))
@@ -201,19 +201,19 @@ def reported(run: str) -> Mapping[str, Any]:
 
 def others_watching(run: str) -> int:
     last = time.monotonic() - WATCHING_S
-    return sum(seen > last for who, seen in list(kitchen().watchers.get(run, {}).items()) if who != session.visitor())
+    return sum(seen > last for who, seen in list(shared().watchers.get(run, {}).items()) if who != session.visitor())
 
 
-def gallery() -> tuple[Example, ...]:
+def gallery() -> tuple[RunExample, ...]:
     return examples()
 
 
-def first_example() -> Example | None:
+def first_example() -> RunExample | None:
     """What a newcomer sees first, and the question that the form begins with."""
     return next(iter(examples()), None)
 
 
-def stored(run: str) -> Example | None:
+def stored(run: str) -> RunExample | None:
     return example(run)
 
 

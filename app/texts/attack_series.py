@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from engine.results.cliff import Cliff, CliffPoint
 
 
-class Answer(Protocol):
+class ShownEpsilon(Protocol):
     """An ε of the ledger: all that has to be said of it here."""
 
     @property
@@ -132,19 +132,19 @@ def point(one: CliffPoint, epsilon: str) -> str:
     return f"{attack_texts.decibel(one.psnr)} by {one.attack}<br>{noise}<br>{state}{why}{part}<br>{epsilon}"
 
 
-def axis(answer: Answer | None, view: str) -> str:
+def axis(answer: ShownEpsilon | None, view: str) -> str:
     """The words without which the ε on top mean nothing."""
     if answer is None:
         return f"no ε {privacy.SEEN_BY[view]}"
     return f"ε of the whole run, {terms(answer)}"
 
 
-def terms(answer: Answer) -> str:
+def terms(answer: ShownEpsilon) -> str:
     per = "client" if answer.unit == "user" else "picture"
     return f"per {per}, {privacy.SEEN_BY[answer.view]}, δ = {numbers.tiny(answer.delta)}"
 
 
-def epsilon(answer: Answer | None) -> str:
+def epsilon(answer: ShownEpsilon | None) -> str:
     """ε with its view, unit and δ."""
     if answer is None or answer.epsilon is None:
         return "Nothing is promised here: there is no finite ε."

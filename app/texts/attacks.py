@@ -9,10 +9,10 @@ from app.texts import numbers, privacy
 from engine.results.attack_summary import BETTER, Fate
 
 if TYPE_CHECKING:
-    from engine.results.attack_summary import Cell
+    from engine.results.attack_summary import AttackCell
 
 from app.texts import attacks as attack_texts
-from engine.results.attack_summary import Cell, fate, working
+from engine.results.attack_summary import AttackCell, fate, working
 
 TITLE = "Leak"
 PROMISE = "Can a picture come back out of what its owner sent?"
@@ -198,7 +198,7 @@ def _distance(many: int, steps: int, trained: int, view: str) -> str:
     return "That is close to what real uploads are like."
 
 
-def state(cell: Cell) -> str:
+def state(cell: AttackCell) -> str:
     """Where an attack stands. One that did not converge has shown nothing about protection."""
     if cell.judged is not None:
         return STATES.get(cell.judged.state, cell.judged.state)
@@ -290,7 +290,7 @@ def _pictures(names: Sequence[str]) -> str:
     return first if len(names) == 1 else f"{first} and {len(names) - 1} more"
 
 
-def verdict_of_cells(cells: Sequence[Cell], titles: Mapping[str, str], control: str) -> str:
+def verdict_of_cells(cells: Sequence[AttackCell], titles: Mapping[str, str], control: str) -> str:
     """What happened, in a sentence or two; empty while nothing is known."""
     first = fate(cells, control, titles[control])
     others = [fate(cells, key, title) for key, title in titles.items() if key != control]

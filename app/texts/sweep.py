@@ -10,7 +10,7 @@ from app.texts.runs import plain, runs
 from engine.results.summary import common, each
 
 if TYPE_CHECKING:
-    from engine.results.summary import Result, Spot
+    from engine.results.summary import PointResult, PointSummary
 
 # adjacency, δ, accountant, bound and sampling
 Stand = tuple[str | None, float | None, str | None, str | None, str | None]
@@ -160,7 +160,7 @@ def read_as(numbers: Sequence[float]) -> str:
     return READ_AS.format(numbers=_and([f"{one:g}" for one in numbers]))
 
 
-def absent(spot: Spot, view: str) -> str:
+def absent(spot: PointSummary, view: str) -> str:
     """Why a point has no place by ε."""
     if spot.epsilon.get(view) == 0:
         return ZERO.format(seen=privacy.SEEN_BY[view])
@@ -171,7 +171,7 @@ def no_epsilon(view: str, why: str) -> str:
     return f"no ε {privacy.SEEN_BY[view]}, because {why}"
 
 
-def scores(spot: Spot, own: bool) -> str:
+def scores(spot: PointSummary, own: bool) -> str:
     """`70.6 % (69.9 to 71.4 over 3 seeds)`"""
     found, mean = spot.scores(own), numbers.percent(spot.score(own))
     if len(found) == 1:
@@ -179,7 +179,7 @@ def scores(spot: Spot, own: bool) -> str:
     return f"{mean} ({100 * min(found):.1f} to {100 * max(found):.1f} over {len(found)} seeds)"
 
 
-def dearest(spot: Spot, view: str) -> str:
+def dearest(spot: PointSummary, view: str) -> str:
     """The ε of a point with its words; where there is none, why."""
     one = spot.dearest(view)
     if one is None:
@@ -188,14 +188,14 @@ def dearest(spot: Spot, view: str) -> str:
     return f"ε = {numbers.epsilon(one.epsilon[view])} ({terms(one, view)}{seed})"
 
 
-def terms(one: Result, view: str) -> str:
+def terms(one: PointResult, view: str) -> str:
     return privacy.terms(
         one.unit or "user", view, one.adjacency or "", one.delta or 0.0, one.accountant.get(view, ""),
         one.bound.get(view, ""), one.sampling.get(view, ""),
     )  # fmt: skip
 
 
-def all_terms(found: Sequence[tuple[str, Result]], view: str) -> list[str]:
+def all_terms(found: Sequence[tuple[str, PointResult]], view: str) -> list[str]:
     """What all points of a picture stand on, each with the method it is of."""
     told = []
     for title, one in found:
@@ -229,7 +229,7 @@ def stands(unit: str, view: str, told: Sequence[tuple[str, float | None, Stand]]
     return said
 
 
-def point(title: str, spot: Spot, own: bool) -> str:
+def point(title: str, spot: PointSummary, own: bool) -> str:
     """`FedCEO, noise 1, server step 0.3: 70.6 % (…)`"""
     return f"{title}, {noise(spot.noise)}, server step {spot.step:g}: {scores(spot, own)}"
 
@@ -244,7 +244,7 @@ def line(title: str, personal: bool, own: bool, headless: bool = False) -> str:
 # --- what the picture says ---------------------------------------------------------------------------------
 
 
-def verdict(lines: Mapping[str, Sequence[Spot]], plain: Spot | None, view: str, own: bool) -> str:
+def verdict(lines: Mapping[str, Sequence[PointSummary]], plain: PointSummary | None, view: str, own: bool) -> str:
     """The two best at the middle noise that most methods share, and whether their difference means anything."""
     levels = [level for level in _shared(lines) if _ranked(lines, level, own)]
     if not levels:
@@ -261,13 +261,13 @@ def verdict(lines: Mapping[str, Sequence[Spot]], plain: Spot | None, view: str, 
     return " ".join(filter(None, said))
 
 
-def _shared(lines: Mapping[str, Sequence[Spot]]) -> list[float]:
+def _shared(lines: Mapping[str, Sequence[PointSummary]]) -> list[float]:
     """Noises at which at least two methods are known."""
     found = [spot.noise for spots in lines.values() for spot in spots if spot.noise is not None]
     return sorted({noise for noise in found if found.count(noise) > 1})
 
 
-def _ranked(lines: Mapping[str, Sequence[Spot]], at: float, own: bool) -> list[tuple[str, Spot]]:
+def _ranked(lines: Mapping[str, Sequence[PointSummary]], at: float, own: bool) -> list[tuple[str, PointSummary]]:
     """The best first, on the seeds that all have: while runs go on, means over others would compare chance."""
     there = [(title, spot) for title, spots in lines.items() for spot in spots if spot.noise == at]
     seeds = common(spot for _, spot in there)
@@ -275,7 +275,7 @@ def _ranked(lines: Mapping[str, Sequence[Spot]], at: float, own: bool) -> list[t
     return sorted(same, key=lambda pair: -pair[1].score(own))
 
 
-def _compared(two: Sequence[tuple[str, Spot]], at: float, own: bool, fewer: bool) -> str:
+def _compared(two: Sequence[tuple[str, PointSummary]], at: float, own: bool, fewer: bool) -> str:
     (first, best), (second, other) = two
     values = best.score(own), other.score(own)
     on = f", on the {'one seed' if best.seeds == 1 else f'{best.seeds} seeds'} that all have" if fewer else ""
@@ -286,13 +286,13 @@ def _compared(two: Sequence[tuple[str, Spot]], at: float, own: bool, fewer: bool
     return f"{reach}: the difference is {more} than that between seeds."
 
 
-def clear(best: Spot, other: Spot, own: bool) -> bool:
+def clear(best: PointSummary, other: PointSummary, own: bool) -> bool:
     """Whether two methods, on the same seeds, differ by more than the seeds of either do."""
     ranges = [max(one.scores(own)) - min(one.scores(own)) for one in (best, other)]
     return min(best.seeds, other.seeds) > 1 and best.score(own) - other.score(own) > max(ranges)
 
 
-def _prices(there: Sequence[tuple[str, Spot]], view: str) -> str:
+def _prices(there: Sequence[tuple[str, PointSummary]], view: str) -> str:
     """The same noise need not buy the same ε; on the same seeds, for who takes part differs between them."""
     same = [(title, one) for title, spot in there if (one := spot.dearest(view))]
     known = sorted(((one.epsilon[view] or 0.0, title, one.accountant.get(view, "")) for title, one in same))
@@ -310,7 +310,7 @@ def _and(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _elsewhere(lines: Mapping[str, Sequence[Spot]], levels: Sequence[float], own: bool) -> str:
+def _elsewhere(lines: Mapping[str, Sequence[PointSummary]], levels: Sequence[float], own: bool) -> str:
     """How it stands over all noises."""
     ranked = [_ranked(lines, at, own)[:2] for at in levels]
     if len(levels) < 2 or any(spot.seeds < 2 for two in ranked for _, spot in two):
@@ -325,7 +325,7 @@ def _elsewhere(lines: Mapping[str, Sequence[Spot]], levels: Sequence[float], own
     return f"Ahead by more than seeds differ: {said} of {len(levels)} noises."
 
 
-def bands(spots: Sequence[Spot], several: bool) -> str:
+def bands(spots: Sequence[PointSummary], several: bool) -> str:
     """How the picture is to be read; `several` server steps were tried."""
     many = max((spot.seeds for spot in spots), default=1)
     band = (

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from app.charts import partition as who_holds_what
-from app.charts.base import Choice, Drawn, Panel, Track
+from app.charts.base import Drawn, Panel, PanelChoice, Track
 from app.session import session
 
 CONFIG = {"displaylogo": False, "displayModeBar": False, "scrollZoom": False}
@@ -63,7 +63,7 @@ def _asked(panel: Panel[Any], one: Drawn[Any]) -> None:
     _draw(panel, [chosen])
 
 
-def _choice(panel: Panel[Any], choice: Choice) -> str:
+def _choice(panel: Panel[Any], choice: PanelChoice) -> str:
     """What a visitor chose, while it is there; else what the panel offers. Nobody is asked where there is no choice.
 
     A widget is named by what was offered when it came: while a run grows, what we offer next is never taken for a

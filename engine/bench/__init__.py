@@ -24,7 +24,7 @@ BENCHES = (
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """One line of the table: what was measured, beside what, and what was promised."""
 
     name: str
@@ -54,9 +54,9 @@ def told(numbers: dict[str, Any]) -> str:
     )
 
 
-def measure(name: str) -> Row:
+def measure(name: str) -> BenchRow:
     """Run one benchmark; each lives in a module of its own."""
     module = importlib.import_module(f"engine.bench.{name.replace('-', '_')}")
-    row: Row = module.measure()
+    row: BenchRow = module.measure()
     json.dumps(row.json(), allow_nan=False)
     return row

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from engine.bench import Row
+from engine.bench import BenchRow
 from engine.bench.clock import race
 from engine.compute import dp_sgd
 from engine.compute.noise import gaussian_added
 from engine.compute.sgd import PLAIN, descend
-from engine.compute.threads import steady
+from engine.compute.threads import set_thread_modes
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
 from engine.training.plan import plan
@@ -21,8 +21,8 @@ from engine.training.plan import plan
 BATCH = 64
 
 
-def measure() -> Row:
-    steady()
+def measure() -> BenchRow:
+    set_thread_modes()
     world = plan(RunSpec(dataset="cifar10", model="lenet5", clients=1, sampled=1)).world
     rng = Seeds(0).rng("bench")
     x = torch.rand(BATCH, *world.shape, generator=rng)
@@ -37,7 +37,7 @@ def measure() -> Row:
 
     found = race(ours, hooked(world, x, y), turns=9)
     row = {"ms": 1000 * min(found.ours)}
-    return Row("dp-step", row, {"ms": 1000 * min(found.peer)}, found.ratio, "at least 4 times", found.ratio >= 4)
+    return BenchRow("dp-step", row, {"ms": 1000 * min(found.peer)}, found.ratio, "at least 4 times", found.ratio >= 4)
 
 
 def hooked(world: Any, x: torch.Tensor, y: torch.Tensor) -> Any:

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from engine.bench import Row
+from engine.bench import BenchRow
 from engine.events import Event, Measured
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
@@ -17,7 +17,7 @@ WARM = ("engine.jobs.preload",)
 PATIENCE_S = 60.0
 
 
-def measure() -> Row:
+def measure() -> BenchRow:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
         start = time.perf_counter()
@@ -28,7 +28,7 @@ def measure() -> Row:
                 rest(supervisor)
                 warm.append(first(store, supervisor, seed, time.perf_counter()))
     ours = {"warm s": statistics.median(warm), "warm worst s": max(warm), "cold s": cold}
-    return Row(
+    return BenchRow(
         "first-accuracy", ours, promise="warm at most 0.4 s, cold at most 5 s", kept=ours["warm s"] <= 0.4 and cold <= 5
     )
 

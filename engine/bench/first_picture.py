@@ -10,9 +10,9 @@ from pathlib import Path
 import torch
 
 from engine.attacks.pictures.analytic import Analytic
-from engine.bench import Row
+from engine.bench import BenchRow
 from engine.bench.first_accuracy import PATIENCE_S, WARM, heard, rest
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.events import Pictured
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
@@ -20,14 +20,14 @@ from engine.leakage.probe import probe, victim
 from engine.seeds import Seeds
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from engine.training.plan import stage
+from engine.training.plan import load_plan
 
 RUN = RunSpec(method="fedavg", dataset="cifar10", clients=10, sampled=10, sampling="all", epochs=1)
 CASES = {"analytic": {"name": "mlp", "bias": True}, "map": "lenet-sigmoid", "inverting-gradients": "lenet5"}
 TURNS = 5
 
 
-def measure() -> Row:
+def measure() -> BenchRow:
     ours = {"analytic ms": 1000 * alone()}
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
@@ -41,14 +41,14 @@ def measure() -> Row:
                 ours |= {f"{name} s": statistics.median(found), f"{name} worst s": max(found)}
         store.close()
     kept = ours["analytic ms"] < 50 and all(ours[f"{name} s"] < 1 for name in CASES)
-    return Row("first-picture", ours, promise="analytic under 50 ms; click to picture under 1 s warm", kept=kept)
+    return BenchRow("first-picture", ours, promise="analytic under 50 ms; click to picture under 1 s warm", kept=kept)
 
 
 def alone() -> float:
     """Seconds of the reading itself."""
-    scene = stage(RUN.with_(model=CASES["analytic"]))
+    scene = load_plan(RUN.with_(model=CASES["analytic"]))
     data = scene.spec.dataset.load()
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         exposure = probe(scene, [], victim(scene, 1, data.test_x[:1], data.test_y[:1]), "server", crew)
     attack, module, times = Analytic(), scene.world.build(torch.Generator()), []
     for _ in range(20):

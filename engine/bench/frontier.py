@@ -6,18 +6,18 @@ import tempfile
 import time
 from pathlib import Path
 
-from engine.bench import Row
+from engine.bench import BenchRow
 from engine.jobs.batch import follow
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
 from engine.specs.run import RunSpec
-from engine.specs.sweep import Grid, points
+from engine.specs.sweep import SweepGrid, points
 
 WARM_S = 60.0
 
 
-def measure() -> Row:
-    grid = Grid(({"name": "udp-fedavg"}, {"name": "fedceo"}), (0.25, 0.5, 1.0, 1.5, 2.0), (0, 1, 2))
+def measure() -> BenchRow:
+    grid = SweepGrid(({"name": "udp-fedavg"}, {"name": "fedceo"}), (0.25, 0.5, 1.0, 1.5, 2.0), (0, 1, 2))
     todo = points(RunSpec(sampling="poisson"), grid)  # the setting of rounds-mlp: 30 rounds
     specs = {point.id: point.spec.canonical() for point in todo}
     with tempfile.TemporaryDirectory() as folder:
@@ -37,7 +37,7 @@ def measure() -> Row:
             again = time.monotonic() - again
         store.close()
     kept = seconds[-1] <= 10 and seconds[0] <= 1 and done == known == len(todo)
-    return Row(
+    return BenchRow(
         "frontier",
         {"points": done, "s": seconds[-1], "first point s": seconds[0], "asked again s": again},
         promise="warm, 30 runs of 30 rounds on 2 cores within 10 s, the first point within 1",

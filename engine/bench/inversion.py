@@ -15,14 +15,14 @@ import torch
 from torch import nn
 
 from engine.attacks.pictures.inverting_gradients import InvertingGradients
-from engine.bench import Row
+from engine.bench import BenchRow
 from engine.bench.clock import race
-from engine.compute.threads import Crew, steady
+from engine.compute.threads import ThreadTeam, set_thread_modes
 from engine.leakage.probe import probe, victim
 from engine.records import Exposure
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.training.plan import Stage, stage
+from engine.training.plan import LoadedPlan, load_plan
 from engine.vision import torchvision
 
 ITERATIONS = 120
@@ -30,11 +30,11 @@ QUESTION = RunSpec(method="fedsgd", dataset="cifar10", model="lenet5", clients=1
 PROMISE = "at least as many iterations/s as breaching"
 
 
-def measure() -> Row:
-    steady()
-    scene = stage(QUESTION)
+def measure() -> BenchRow:
+    set_thread_modes()
+    scene = load_plan(QUESTION)
     data = scene.spec.dataset.load()
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         exposure = probe(scene, [], victim(scene, 1, data.test_x[:1], data.test_y[:1]), "server", crew)
     attack = InvertingGradients(iterations=ITERATIONS)
     module = scene.world.build(torch.Generator())
@@ -47,13 +47,13 @@ def measure() -> Row:
     found = race(ours, peer or ours, turns=5)
     told = {"iterations/s": ITERATIONS / min(found.ours)}
     if peer is None:
-        return Row("inversion", told, promise=f"{PROMISE}; breaching is not installed", kept=None)
-    return Row(
+        return BenchRow("inversion", told, promise=f"{PROMISE}; breaching is not installed", kept=None)
+    return BenchRow(
         "inversion", told, {"iterations/s": ITERATIONS / min(found.peer)}, found.ratio, PROMISE, found.ratio >= 1
     )
 
 
-def breaching(scene: Stage, exposure: Exposure) -> Callable[[], object] | None:
+def breaching(scene: LoadedPlan, exposure: Exposure) -> Callable[[], object] | None:
     """The same attack, target, labels and number of iterations; None where the package is not there."""
     torchvision()
     try:

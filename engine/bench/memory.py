@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from engine.bench import Row
+from engine.bench import BenchRow
 from engine.environment import ROOT
 
 PROGRAM = """
@@ -25,9 +25,9 @@ print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text(
 """
 
 
-def measure() -> Row:
+def measure() -> BenchRow:
     ours = {f"{name} GB": peak(name) for name in ("udp-fedavg", "scaffold")}
-    return Row("memory", ours, promise="peak under 1.5 GB", kept=max(ours.values()) < 1.5)
+    return BenchRow("memory", ours, promise="peak under 1.5 GB", kept=max(ours.values()) < 1.5)
 
 
 def peak(method: str) -> float:

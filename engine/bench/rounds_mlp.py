@@ -9,33 +9,33 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from engine.bench import Row
+from engine.bench import BenchRow
 from engine.bench.clock import race
-from engine.compute.threads import steady
+from engine.compute.threads import set_thread_modes
 from engine.events import Event, Measured
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from engine.training.plan import Stage, stage
+from engine.training.plan import LoadedPlan, load_plan
 
 TURNS = 7
 
 
-def measure() -> Row:
+def measure() -> BenchRow:
     spec = RunSpec()  # 12,000 pictures, 100 clients, 10 a round, 30 rounds, 2 epochs, batch 32
-    scene = stage(spec)
+    scene = load_plan(spec)
     stacked, plain = accuracy(run(spec, threads=2)), accuracy(unstacked(spec))
     found = race(lambda: list(run(spec, threads=2)), lambda: module_loop(scene, threads=1), TURNS)
     ours = {"s": min(found.ours), "accuracy": stacked, "accuracy unstacked": plain}
     kept = found.ratio >= 2 and abs(stacked - plain) <= 0.002
-    return Row(
+    return BenchRow(
         "rounds-mlp", ours, {"s": min(found.peer)}, found.ratio, "at least 2 times, accuracy equal to unstacked", kept
     )
 
 
-def module_loop(scene: Stage, threads: int) -> float:
+def module_loop(scene: LoadedPlan, threads: int) -> float:
     """What most code of this field does: one module, torch's optimiser, client after client; tested every round."""
-    steady()
+    set_thread_modes()
     torch.set_num_threads(threads)
     spec, module = scene.spec, scene.world.build(torch.Generator())
     module.load_state_dict(dict(scene.world.weights))

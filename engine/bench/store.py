@@ -8,20 +8,20 @@ import tempfile
 import time
 from pathlib import Path
 
-from engine.bench import Row
+from engine.bench import BenchRow
 from engine.events import Event, Measured, Round, Spent, encode
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 
 ROUNDS, BATCH = 300, 100
 
 
-def measure() -> Row:
+def measure() -> BenchRow:
     events = said()
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
         store.submit("bench", {"rounds": ROUNDS})
-        lease = store.take(Holder.me(), 1)
+        lease = store.take(ProcessId.me(), 1)
         assert lease is not None
         start = time.perf_counter()
         for at in range(0, len(events), BATCH):
@@ -35,7 +35,7 @@ def measure() -> Row:
         peer = len(events) / (time.perf_counter() - start)
     ours = {"events/s": rate, "read back ms": 1000 * read, "events": len(events)}
     kept = rate >= 10_000 and read <= 0.05
-    return Row(
+    return BenchRow(
         "store", ours, {"events/s": peer}, rate / peer, "at least 10,000 events/s, 300 rounds read in 50 ms", kept
     )
 

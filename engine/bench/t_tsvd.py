@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.bench import Row
+from engine.bench import BenchRow
 from engine.bench.clock import Race, race
 from engine.compute.tensor_svd import spectra, t_tsvd
-from engine.compute.threads import steady
+from engine.compute.threads import set_thread_modes
 from engine.errors import refusal
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
@@ -29,8 +29,8 @@ SIDE, CONDITION = 256, 1e6
 FASTER, ERROR = 5, 1e-5
 
 
-def measure() -> Row:
-    steady()
+def measure() -> BenchRow:
+    set_thread_modes()
     if (threads := os.environ.get("OPENBLAS_NUM_THREADS")) != "1":
         raise refusal("bench t-tsvd", "both sides have one thread: OPENBLAS_NUM_THREADS must be 1", threads)
     models, hard = clients(), {"hard": ill_conditioned()}
@@ -46,7 +46,7 @@ def measure() -> Row:
     peer = {f"λ={smoothing:g} s": min(one.peer) for smoothing, one in zip(SMOOTHINGS, races, strict=True)}
     ratio = min(one.ratio for one in races)
     kept = ratio >= FASTER and max(ours["error"], ours["error there"]) < ERROR
-    return Row("t-tsvd", ours, peer, ratio, f"at least {FASTER} times, errors below {ERROR:g}", kept)
+    return BenchRow("t-tsvd", ours, peer, ratio, f"at least {FASTER} times, errors below {ERROR:g}", kept)
 
 
 def clients() -> Stacks:

@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.bench import Row
+from engine.bench import BenchRow
 from engine.bench.clock import Race
-from engine.bench.ui_server import Page, Server, bare, dashboard
+from engine.bench.ui_server import BenchServer, Page, bare, dashboard
 from engine.bench.ui_visitors import MANY, lesson, unfinished
 from engine.events import Started
 from engine.examples.files import example, examples
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 
@@ -49,7 +49,7 @@ Deeds = Iterator[Callable[[], float]]  # each one rerun, which tells its seconds
 class Times:
     """Seconds of the reruns of one kind, and the seconds of processor time that the server took for all of them."""
 
-    server: Server
+    server: BenchServer
     wall: list[float] = field(default_factory=list)
     cpu: float = 0.0
 
@@ -63,7 +63,7 @@ class Times:
         return {f"{name} {what}ms".strip(): 1000 * seconds for what, seconds in found.items()}
 
 
-def measure() -> Row:
+def measure() -> BenchRow:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         store, ids = stored(folder / "home", STORED)
@@ -73,7 +73,7 @@ def measure() -> Row:
     ours, peer = {**ours, **class_of_ours}, {**peer, **beside}
     broken = [one for one, most in PROMISES.items() if ours[one] > most]
     promise = f"{SAID}; broken: {', '.join(broken)}" if broken else SAID
-    return Row("ui", ours, peer, ratio, promise, not broken)
+    return BenchRow("ui", ours, peer, ratio, promise, not broken)
 
 
 def p95(times: Sequence[float]) -> float:
@@ -92,7 +92,7 @@ def stored(home: Path, many: int) -> tuple[Store, list[str]]:
         assert isinstance(begun, Started)
         spec = RunSpec(**{**{key: value for key, value in one.spec.items() if key != "format"}, "seed": seed})
         store.submit(spec.id, spec.canonical())
-        lease = store.take(Holder.me(), 1)
+        lease = store.take(ProcessId.me(), 1)
         assert lease and lease.run == spec.id
         store.append(lease, [replace(begun, run=spec.id, spec=spec.canonical()), *one.events[1:]])
         ids.append(spec.id)
@@ -134,7 +134,7 @@ def alone(folder: Path, ids: Sequence[str]) -> tuple[dict[str, Any], dict[str, A
 
 
 def reruns(
-    server: Server, plain: Server, deeds: Mapping[str, Deeds], others: Deeds, kinds: Mapping[str, int]
+    server: BenchServer, plain: BenchServer, deeds: Mapping[str, Deeds], others: Deeds, kinds: Mapping[str, int]
 ) -> tuple[dict[str, Times], list[float]]:
     """The times of every kind, and the MB of the server after each turn."""
     found, sizes = dict[str, Times](), list[float]()

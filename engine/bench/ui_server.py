@@ -33,7 +33,7 @@ st.plotly_chart(drawn, theme=None)
 """
 
 
-class Server:
+class BenchServer:
     """One server on a free port: the dashboard, or a peer. Its folder holds its log and the switch of the agent API."""
 
     def __init__(self, folder: Path, command: Sequence[str], port: int, **environment: str) -> None:
@@ -52,7 +52,7 @@ class Server:
             )
         os.sched_setaffinity(self._process.pid, sorted(os.sched_getaffinity(0))[:CORES])
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> BenchServer:
         return self
 
     def __exit__(self, *how: object) -> None:
@@ -93,18 +93,18 @@ class Server:
         return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def dashboard(folder: Path, home: Path, **environment: str) -> Server:
+def dashboard(folder: Path, home: Path, **environment: str) -> BenchServer:
     """LeakLens as everybody starts it."""
     port = free_port()
-    return Server(folder, ["app", "--port", str(port)], port, LEAKLENS_HOME=str(home), **environment)
+    return BenchServer(folder, ["app", "--port", str(port)], port, LEAKLENS_HOME=str(home), **environment)
 
 
-def bare(folder: Path) -> Server:
+def bare(folder: Path) -> BenchServer:
     """A page with one slider and one chart of two lines, as Streamlit runs it."""
     port, script = free_port(), folder / "page.py"
     folder.mkdir(parents=True, exist_ok=True)
     script.write_text(PEER, encoding="utf-8")
-    return Server(folder, ["streamlit", "run", str(script), "--server.port", str(port)], port)
+    return BenchServer(folder, ["streamlit", "run", str(script), "--server.port", str(port)], port)
 
 
 def free_port() -> int:

@@ -21,7 +21,7 @@ DEEDS = ("slide", "open", "slide", "ask", "slide", "open", "slide", "slide", "op
 
 
 @dataclass
-class Visitor:
+class BenchVisitor:
     """One of the class; what it did and how long each answer took."""
 
     number: int
@@ -85,9 +85,9 @@ class Visitor:
 
 def lesson(
     port: int, beside: Callable[[], float], many: int = MANY, turns: int = TURNS
-) -> tuple[list[Visitor], list[float]]:
+) -> tuple[list[BenchVisitor], list[float]]:
     """The whole class, one thread each; and, while it lasts, what `beside` tells each second."""
-    visitors, told = [Visitor(number, port) for number in range(many)], list[float]()
+    visitors, told = [BenchVisitor(number, port) for number in range(many)], list[float]()
     begin = time.perf_counter() + 0.1
     threads = [threading.Thread(target=one.visit, args=(begin, many, turns)) for one in visitors]
     for thread in threads:
@@ -100,7 +100,7 @@ def lesson(
     return visitors, told
 
 
-def unfinished(store: Store, visitors: Sequence[Visitor]) -> list[str]:
+def unfinished(store: Store, visitors: Sequence[BenchVisitor]) -> list[str]:
     """What is wrong with the runs they asked, each with its twin; the last ones are waited for."""
     seeds, last = {seed for one in visitors for seed in one.asked}, time.perf_counter() + END_S
     while True:

@@ -69,7 +69,7 @@ def run(asked: argparse.Namespace) -> int:
 
 def read_attack(asked: argparse.Namespace, store: Store) -> AttackSpec:
     """The question; a picture from a file joins the home's own."""
-    from engine.jobs.entries import Pantry
+    from engine.jobs.entries import HomeResources
     from engine.leakage.compatibility import refuse
     from engine.specs.attack import AttackSpec
 
@@ -92,7 +92,7 @@ def read_attack(asked: argparse.Namespace, store: Store) -> AttackSpec:
         client=asked.client,
         seed=asked.seed,
     )
-    refuse(spec, Pantry(store.home))
+    refuse(spec, HomeResources(store.home))
     return spec
 
 
@@ -103,7 +103,7 @@ def _picture(word: str, label: Any, store: Store) -> str:
         return word
     if not isinstance(label, int) or isinstance(label, bool) or label < 0:
         raise refusal("attack: label", "must be a whole number at least 0", label)
-    from engine.jobs.uploads import Album
+    from engine.jobs.uploads import UploadedPictures
 
     file = Path(word)
     try:
@@ -113,7 +113,7 @@ def _picture(word: str, label: Any, store: Store) -> str:
     except OSError as error:
         law = f"attack: picture: must be a number, train-N, test-N or a file, got {word} ({error.strerror or error})"
         raise BadInput(law, "Name a file that can be read") from None
-    return f"own-{Album(store.home).add(data)}-{label}"
+    return f"own-{UploadedPictures(store.home).add(data)}-{label}"
 
 
 def attack_report(run_id: str, events: Iterable[Event]) -> dict[str, Any]:

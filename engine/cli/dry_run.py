@@ -12,14 +12,14 @@ from engine.part import Problem
 from engine.results.report import epsilon_words
 
 if TYPE_CHECKING:
-    from engine.specs.sweep import Point
+    from engine.specs.sweep import SweepPoint
     from engine.training.forecast import Forecast
 
 Where = tuple[str, str, Mapping[str, Any]]  # of a line: what it begins with, whose it is, and the same for scripts
 
 
 @dataclass(frozen=True)
-class Outlook:
+class SweepForecast:
     """The same for scripts and for people, and what stops any of them."""
 
     body: Mapping[str, Any]
@@ -27,13 +27,13 @@ class Outlook:
     fatal: Problem | None
 
 
-def outlook(places: Mapping[Point, Where], view: str, threads: int | None) -> Outlook:
+def forecast_sweep(places: Mapping[SweepPoint, Where], view: str, threads: int | None) -> SweepForecast:
     """A line for each place: its ε, over several seeds the largest, and what stands in the way; nothing is run."""
     from engine.jobs.process_id import cores
     from engine.training.forecast import forecast
 
     each = min(cores(), threads or (cores() if len(places) == 1 else 1))
-    lines: dict[str, list[tuple[Point, Forecast]]] = {}
+    lines: dict[str, list[tuple[SweepPoint, Forecast]]] = {}
     for point, (words, _, _) in places.items():
         lines.setdefault(words, []).append((point, forecast(point.spec, precise=True, threads=each)))
     rows = [{**places[some[0][0]][2], **_foretold(some, view)} for some in lines.values()]
@@ -48,10 +48,10 @@ def outlook(places: Mapping[Point, Where], view: str, threads: int | None) -> Ou
         f"{len(places)} runs{lasts}; what is known already is not run again.",
     )
     fatal = next((problem for one in found for problem in one.problems if problem.fatal), None)
-    return Outlook({"view": view, "runs": len(places), "seconds": seconds, "rows": rows}, said, fatal)
+    return SweepForecast({"view": view, "runs": len(places), "seconds": seconds, "rows": rows}, said, fatal)
 
 
-def _foretold(some: Sequence[tuple[Point, Forecast]], view: str) -> dict[str, Any]:
+def _foretold(some: Sequence[tuple[SweepPoint, Forecast]], view: str) -> dict[str, Any]:
     """What the runs of one line will say of one view; the seed counts that has no finite ε, else the largest."""
     found = [one for _, one in some]
     bills = [answer for one in found for answer in one.answers if answer.view == view]

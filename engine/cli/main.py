@@ -24,7 +24,7 @@ ACCOUNT = {
 SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """Says what is wrong in one sentence."""
 
     def __init__(self, *words: Any, **more: Any) -> None:
@@ -36,12 +36,14 @@ class Parser(argparse.ArgumentParser):
         raise BadInput(f"{self.prog}: {message}", f"Ask `{self.prog} --help`")
 
 
-def parser(words: Sequence[str] = ()) -> Parser:
+def parser(words: Sequence[str] = ()) -> CommandParser:
     """The grammar; the options of `run` are described at length only where `words` ask for help: that needs torch."""
-    top = Parser(prog="python -m engine", description="What federated learning leaks, and what protection costs.")
+    top = CommandParser(
+        prog="python -m engine", description="What federated learning leaks, and what protection costs."
+    )
     top.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    shared = Parser(add_help=False)
+    shared = CommandParser(add_help=False)
     shared.add_argument("--json", action="store_true", help="answer as JSON")
     shared.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 

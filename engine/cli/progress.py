@@ -13,7 +13,7 @@ from engine.errors import LeakLensError, RunFailed
 from engine.events import Event, Measured, Pictured, Round, Spent, Step, Warned
 
 if TYPE_CHECKING:
-    from engine.jobs.status import Listed
+    from engine.jobs.status import ListedRun
     from engine.jobs.store import Store
     from engine.jobs.supervisor import Supervisor
     from engine.specs.attack import AttackSpec
@@ -75,7 +75,7 @@ def until_left(supervisor: Supervisor) -> None:
 
 def follow(store: Store, run: str, supervisor: Supervisor, submit: Callable[[], object], quiet: bool = False) -> None:
     """Until the run has ended. Where its holder is lost it is asked again; where nothing can move, that is raised."""
-    after, progress, screen = 0, Progress(), Screen(quiet)
+    after, progress, screen = 0, Progress(), ProgressScreen(quiet)
     try:
         while True:
             known = store.run(run)
@@ -104,7 +104,7 @@ def _give_up(trouble: Exception | None) -> None:
         raise RunFailed(f"{type(trouble).__name__}: {trouble}", "Ask again: it goes on from its checkpoint")
 
 
-def standing(known: Listed, progress: Progress) -> str:
+def standing(known: ListedRun, progress: Progress) -> str:
     """The line of this moment."""
     if known.status == "queued":
         return f"waiting: place {known.place} in the queue" if known.place else "waiting"
@@ -164,7 +164,7 @@ class Progress:
         return f"{(now - start) * (1 - done) / (done - before):.0f} s left"
 
 
-class Screen:
+class ProgressScreen:
     """The one moving line of a terminal, on stderr; other streams get the words alone."""
 
     def __init__(self, quiet: bool) -> None:

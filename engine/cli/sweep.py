@@ -9,20 +9,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.arguments import literal, read_values, refuse_machine
-from engine.cli.dry_run import Where, outlook
+from engine.cli.dry_run import Where, forecast_sweep
 from engine.cli.progress import at_work, say, until_left
 from engine.errors import BadInput, LeakLensError, UnknownName, refusal
 from engine.events import Event
 from engine.part import hyphened
 from engine.results.report import report
-from engine.results.summary import Bill, bill, reasons, terms
+from engine.results.summary import EpsilonTerms, epsilon_terms, reasons, shared_terms
 
 if TYPE_CHECKING:
     from engine.jobs.store import Store
     from engine.jobs.supervisor import Supervisor
-    from engine.results.summary import Result, Spot
+    from engine.results.summary import PointResult, PointSummary
     from engine.specs.run import RunSpec
-    from engine.specs.sweep import Grid, Point
+    from engine.specs.sweep import SweepGrid, SweepPoint
 
 MOST_SEEDS = 100
 USUAL = "udp-fedavg"  # where neither the command nor what it begins from names a method
@@ -58,12 +58,12 @@ def run(asked: argparse.Namespace) -> int:
         return sweep(asked, store, supervisor, todo)
 
 
-def _where(point: Point) -> Where:
+def _where(point: SweepPoint) -> Where:
     noise = "no noise" if point.noise is None else f"noise {point.noise:g}"
     return f"{point.method:<16} {noise:<11}", point.method, {"method": point.method, "noise": point.noise}
 
 
-def read(asked: argparse.Namespace) -> tuple[Point, ...]:
+def read(asked: argparse.Namespace) -> tuple[SweepPoint, ...]:
     """Every point of the question."""
     from engine.specs.sweep import points
 
@@ -92,9 +92,9 @@ def _names(asked: argparse.Namespace) -> list[str]:
     return [hyphened(word.strip()) for word in (asked.methods or "").split(",") if word.strip()]
 
 
-def read_grid(asked: argparse.Namespace, base: RunSpec) -> Grid:
+def read_grid(asked: argparse.Namespace, base: RunSpec) -> SweepGrid:
     from engine.methods import METHODS
-    from engine.specs.sweep import Grid
+    from engine.specs.sweep import SweepGrid
 
     names = _names(asked) if asked.methods is not None else [base.method.name]
     own: dict[str, dict[str, Any]] = {name: {"name": METHODS[name].name} for name in names}
@@ -113,7 +113,7 @@ def read_grid(asked: argparse.Namespace, base: RunSpec) -> Grid:
         own[method][field] = literal(value)
     refuse_seeds("sweep", asked.seeds)
     seeds = tuple(range(base.seed, base.seed + asked.seeds))
-    return Grid(tuple(own.values()), numbers("noises", asked.noises), seeds, steps)
+    return SweepGrid(tuple(own.values()), numbers("noises", asked.noises), seeds, steps)
 
 
 def refuse_seeds(who: str, seeds: object) -> None:
@@ -129,17 +129,17 @@ def numbers(name: str, text: str) -> tuple[float, ...]:
 
 
 def followed(
-    store: Store, supervisor: Supervisor, todo: Sequence[Point], options: Mapping[str, object] | None = None
-) -> Iterator[tuple[Point, Result | None]]:
+    store: Store, supervisor: Supervisor, todo: Sequence[SweepPoint], options: Mapping[str, object] | None = None
+) -> Iterator[tuple[SweepPoint, PointResult | None]]:
     """Request every point, and give each back as it ends; one that failed has no result."""
     from engine.jobs.batch import follow
-    from engine.results.summary import result
+    from engine.results.summary import point_result
 
     points = {point.id: point for point in todo}
     specs = {point.id: point.spec.canonical() for point in todo}
     for run, status in follow(store, supervisor, specs, options):
         events = told(store, run) if status == "finished" else []
-        yield points[run], result(points[run], report(events)) if events else None
+        yield points[run], point_result(points[run], report(events)) if events else None
 
 
 def told(store: Store, run: str) -> list[Event]:
@@ -149,13 +149,13 @@ def told(store: Store, run: str) -> list[Event]:
     return []
 
 
-def under_way(store: Store, todo: Sequence[Point]) -> set[str]:
+def under_way(store: Store, todo: Sequence[SweepPoint]) -> set[str]:
     """The runs that others have asked for."""
     known = store.statuses(point.id for point in todo)
     return {run for run, status in known.items() if status in ("queued", "running")}
 
 
-def stop(store: Store, supervisor: Supervisor, todo: Sequence[Point], theirs: set[str]) -> int:
+def stop(store: Store, supervisor: Supervisor, todo: Sequence[SweepPoint], theirs: set[str]) -> int:
     """Ctrl-C stops what was asked for here; asked again, it goes on from there. What others asked for stays asked."""
     standing = store.statuses(point.id for point in todo)
     stopped = 0
@@ -176,7 +176,7 @@ def stop(store: Store, supervisor: Supervisor, todo: Sequence[Point], theirs: se
     return 130
 
 
-def line(point: Point, found: Result | None, why: str = "") -> str:
+def line(point: SweepPoint, found: PointResult | None, why: str = "") -> str:
     noise = "no noise" if point.noise is None else f"noise {point.noise:g}"
     words = f"{point.method:<12} {noise:<11} step {point.step:<5g} seed {point.seed:<4}"
     if found is None:
@@ -194,16 +194,16 @@ def ending(store: Store, run: str) -> str:
     return {None: "was deleted", "finished": "measured no accuracy"}.get(status, "was cancelled")
 
 
-def body_of(results: Sequence[Result], failed: int) -> dict[str, Any]:
-    from engine.results.summary import spots
+def body_of(results: Sequence[PointResult], failed: int) -> dict[str, Any]:
+    from engine.results.summary import summaries
 
     runs = [{"id": one.point.id, "method": one.point.method, "noise": one.point.noise, "seed": one.point.seed,
              "server-step": one.point.step, "accuracy": one.accuracy} for one in results]  # fmt: skip
-    return {"spots": [_row(spot) for spot in spots(results)], "runs": runs, "failed": failed}
+    return {"spots": [_row(spot) for spot in summaries(results)], "runs": runs, "failed": failed}
 
 
-def _row(spot: Spot) -> dict[str, Any]:
-    bills = {view: bill(spot, view) for view in spot.views}
+def _row(spot: PointSummary) -> dict[str, Any]:
+    bills = {view: epsilon_terms(spot, view) for view in spot.views}
     by_view = ("epsilon", "adjacency", "delta", "accountant", "sampling", "bound")
     return {
         "method": spot.method,
@@ -219,19 +219,19 @@ def _row(spot: Spot) -> dict[str, Any]:
     }
 
 
-def table(results: Sequence[Result], view: str) -> list[str]:
+def table(results: Sequence[PointResult], view: str) -> list[str]:
     """The frontier as a person reads it, with ε of one view; what is counted per client and what per record apart."""
-    from engine.results.summary import spots
+    from engine.results.summary import summaries
 
     said: list[str] = []
-    units: dict[str | None, list[Spot]] = {}
-    known = spots(results)
+    units: dict[str | None, list[PointSummary]] = {}
+    known = summaries(results)
     first = next((spot.unit for spot in known if spot.unit), None)  # what promises nothing stands with the rest
     for spot in known:
         units.setdefault(spot.unit or first, []).append(spot)
     for found in units.values():
-        bills = [bill(spot, view) for spot in found]
-        stands = terms(bills, max(spot.seeds for spot in found))
+        bills = [epsilon_terms(spot, view) for spot in found]
+        stands = shared_terms(bills, max(spot.seeds for spot in found))
         said += ["", f"ε in the {view} view: {stands}."]
         said += [f"{'method':<16} {'noise':>6} {'step':>5}  {'accuracy':<23} ε"]
         said += [_in_words(spot, one) for spot, one in zip(found, bills, strict=True)]
@@ -241,7 +241,7 @@ def table(results: Sequence[Result], view: str) -> list[str]:
     return said
 
 
-def _in_words(spot: Spot, of: Bill) -> str:
+def _in_words(spot: PointSummary, of: EpsilonTerms) -> str:
     epsilon = "none" if of["epsilon"] is None else f"{of['epsilon']:.3g}"
     noise = "–" if spot.noise is None else f"{spot.noise:g}"
     spread = f" ± {100 * spot.spread:.1f} % ({spot.seeds} seeds)" if spot.seeds > 1 else " % (1 seed)"
@@ -250,9 +250,9 @@ def _in_words(spot: Spot, of: Bill) -> str:
     return f"{spot.method:<16} {noise:>6} {spot.step:>5g}  {accuracy:<23} {epsilon:<6}{own}".rstrip()
 
 
-def sweep(asked: argparse.Namespace, store: Store, supervisor: Supervisor, todo: Sequence[Point]) -> int:
+def sweep(asked: argparse.Namespace, store: Store, supervisor: Supervisor, todo: Sequence[SweepPoint]) -> int:
     """Follow it to its end; Ctrl-C stops all that has not ended."""
-    results: list[Result] = []
+    results: list[PointResult] = []
     failed, theirs = 0, under_way(store, todo)
     try:
         for point, found in followed(store, supervisor, todo, machine(asked)):
@@ -276,7 +276,7 @@ def machine(asked: argparse.Namespace) -> dict[str, object]:
     return {"device": asked.device, "threads": asked.threads}
 
 
-def refuse(todo: Sequence[Point]) -> None:
+def refuse(todo: Sequence[SweepPoint]) -> None:
     """What would stop any of them is said before the first begins."""
     from engine.training.plan import plan
 
@@ -291,8 +291,8 @@ def refuse(todo: Sequence[Point]) -> None:
 # --- before the first run ----------------------------------------------------------------------------------
 
 
-def dry_run(asked: argparse.Namespace, places: Mapping[Point, Where], view: str) -> int:
-    seen = outlook(places, view, asked.threads)
+def dry_run(asked: argparse.Namespace, places: Mapping[SweepPoint, Where], view: str) -> int:
+    seen = forecast_sweep(places, view, asked.threads)
     print(json.dumps(seen.body, ensure_ascii=False, allow_nan=False) if asked.json else "\n".join(seen.lines))
     if seen.fatal:
         error = BadInput(seen.fatal.reason, seen.fatal.remedy)

@@ -13,11 +13,11 @@ from engine.cli.progress import at_work
 from engine.cli.sweep import dry_run, followed, machine, refuse_seeds, stop, under_way
 from engine.errors import BadInput, refusal
 from engine.results.paper_report import answer, as_markdown, as_words
-from engine.specs.paper_tables import READINGS, SCALES, Cell, Table, cells, table, tables
+from engine.specs.paper_tables import READINGS, SCALES, PaperCell, PaperTable, cells, table, tables
 
 if TYPE_CHECKING:
-    from engine.results.summary import Result
-    from engine.specs.sweep import Point
+    from engine.results.summary import PointResult
+    from engine.specs.sweep import SweepPoint
 
 VIEWS = ("server", "aggregate", "outsider", "client")
 
@@ -44,7 +44,7 @@ def run(asked: argparse.Namespace) -> int:
         todo = {cell.point(seed): cell for seed in range(asked.seeds) for cell in wanted}
         notes = refuse(todo)
         mine.update(point.id for point in todo)
-        found: dict[Cell, list[Result]] = {cell: [] for cell in wanted}
+        found: dict[PaperCell, list[PointResult]] = {cell: [] for cell in wanted}
         theirs = under_way(store, tuple(todo))
         try:
             for point, one in followed(store, supervisor, tuple(todo), machine(asked)):
@@ -63,7 +63,7 @@ def run(asked: argparse.Namespace) -> int:
     return 1 if body["failed"] else 0
 
 
-def chosen(asked: argparse.Namespace) -> tuple[Cell, ...]:
+def chosen(asked: argparse.Namespace) -> tuple[PaperCell, ...]:
     refuse_seeds("table", asked.seeds)
     rows = [word.strip() for word in (asked.rows or "").split(",") if word.strip()]
     if asked.rows is not None and not rows:
@@ -73,13 +73,13 @@ def chosen(asked: argparse.Namespace) -> tuple[Cell, ...]:
     return cells(table(asked.name), asked.scale, asked.reading, rows)
 
 
-def _where(cell: Cell) -> Where:
+def _where(cell: PaperCell) -> Where:
     words = f"{cell.row.name:<16} noise {cell.noise:<4g} {cell.label:<12}"
     place = {"row": cell.row.name, "noise": cell.noise, "column": cell.column, "preset": cell.name}
     return words, cell.label, place
 
 
-def refuse(todo: Mapping[Point, Cell]) -> list[str]:
+def refuse(todo: Mapping[SweepPoint, PaperCell]) -> list[str]:
     """What would stop a cell is said before the first begins; back comes what a reader should know of the methods."""
     from engine.training.plan import plan
 
@@ -97,7 +97,7 @@ def refuse(todo: Mapping[Point, Cell]) -> list[str]:
     return [f"{', '.join(labels)}: {words}" for words, labels in said.items()]
 
 
-def line(cell: Cell, point: Point, found: Result | None) -> str:
+def line(cell: PaperCell, point: SweepPoint, found: PointResult | None) -> str:
     said = f"{cell.row.name:<16} noise {cell.noise:<4g} {cell.label:<12} seed {point.seed:<4}"
     if found is None:
         return f"{said} did not finish: `run --preset {cell.name} --seed {point.seed}` says why"
@@ -124,7 +124,7 @@ def list_tables(asked: argparse.Namespace) -> int:
     return 0
 
 
-def listed(one: Table) -> dict[str, Any]:
+def listed(one: PaperTable) -> dict[str, Any]:
     rows = [
         {"name": row.name, "title": row.title, "words": {scale: dict(row.settings[scale].words) for scale in SCALES}}
         for row in one.rows

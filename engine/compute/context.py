@@ -8,27 +8,29 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.events import ByClass, Event
 from engine.records import Seat, World
 from engine.seeds import Seeds
 
-Judge = Callable[[Mapping[str, Tensor]], ByClass]  # models (clients, ...) to the accuracy of each, by class
-Said = Event | Callable[[Judge], Event]  # what needs a judge meets one after the round: nothing flows back to a method
+Evaluate = Callable[[Mapping[str, Tensor]], ByClass]  # models (clients, ...) to the accuracy of each, by class
+Report = (
+    Event | Callable[[Evaluate], Event]
+)  # what needs a judge meets one after the round: nothing flows back to a method
 
 
 @dataclass
-class Desk:
+class ClientContext:
     """What `train` and `merge` may use: nothing here leaves the client but what an Upload carries."""
 
     world: World
     seat: Seat
     seeds: Seeds
-    crew: Crew
+    crew: ThreadTeam
     note: Callable[[float, dict[str, float]], None] = field(default=lambda fraction, numbers: None)
     used: Tensor | None = None  # the places of the pictures that entered; None: all of them
     phase: str = ""  # of local training in several parts: each has a chance of its own
-    say: Callable[[Said], None] = field(default=lambda said: None)  # what is worth knowing: told after the round
+    say: Callable[[Report], None] = field(default=lambda said: None)  # what is worth knowing: told after the round
 
     def rng(self, purpose: str) -> torch.Generator:
         """A generator of this seat alone."""
@@ -39,5 +41,5 @@ class Desk:
         self.note(fraction, numbers)
 
 
-def rngs(desks: Sequence[Desk], purpose: str) -> list[torch.Generator]:
+def rngs(desks: Sequence[ClientContext], purpose: str) -> list[torch.Generator]:
     return [desk.rng(purpose) for desk in desks]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.compute import noise
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.compute.sgd import PLAIN, Extra, descend, seed_dropout
 from engine.errors import RunFailed
 from engine.records import Client, Local, Weights, World
@@ -30,7 +30,7 @@ def steps_per_epoch(size: int, local: Local) -> int:
 
 
 def fit_private(
-    desk: Desk, start: Weights, client: Client, *, bound: float, multiplier: float, extra: Extra = PLAIN
+    desk: ClientContext, start: Weights, client: Client, *, bound: float, multiplier: float, extra: Extra = PLAIN
 ) -> Weights:
     """DP-SGD from `start`: each step sees every record with one chance, so an empty batch is noise alone.
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.compute.context import Desk, rngs
+from engine.compute.context import ClientContext, rngs
 from engine.records import Client, Weights, World
 
 STACK = 5  # clients in one stacked group: fixed, so that the bits do not depend on the number of threads
@@ -30,7 +30,7 @@ PLAIN = Extra()
 
 
 def fit(
-    desks: Sequence[Desk], starts: Sequence[Weights], clients: Sequence[Client], extras: Sequence[Extra] = ()
+    desks: Sequence[ClientContext], starts: Sequence[Weights], clients: Sequence[Client], extras: Sequence[Extra] = ()
 ) -> list[Weights]:
     """Train every client from its start; clients are stacked where the model can, else they share the crew."""
     extras = extras or [PLAIN] * len(clients)
@@ -44,7 +44,7 @@ def fit(
     return [trained[order.index(place)] for place in range(len(clients))]
 
 
-def fit_one(desk: Desk, start: Weights, client: Client, extra: Extra = PLAIN) -> Weights:
+def fit_one(desk: ClientContext, start: Weights, client: Client, extra: Extra = PLAIN) -> Weights:
     """One client's epochs of SGD, from `start` to the weights it ends with."""
     local = desk.world.local
     module, parameters = bench(desk.world, start)
@@ -91,7 +91,7 @@ def descend(
 
 
 def fit_stacked(
-    desks: Sequence[Desk], starts: Sequence[Weights], clients: Sequence[Client], extras: Sequence[Extra]
+    desks: Sequence[ClientContext], starts: Sequence[Weights], clients: Sequence[Client], extras: Sequence[Extra]
 ) -> list[Weights]:
     """The same epochs for a group of clients at once, ordered by size, largest first.
 
@@ -150,7 +150,7 @@ def _descend_stacked(
         parameter.sub_(slope, alpha=local.lr)
 
 
-def gradient(desk: Desk, weights: Weights, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+def gradient(desk: ClientContext, weights: Weights, x: Tensor, y: Tensor) -> dict[str, Tensor]:
     """The gradient of the mean loss over these pictures."""
     module, parameters = bench(desk.world, weights)
     seed_dropout(module, desk.rng("dropout"))

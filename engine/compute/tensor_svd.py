@@ -14,7 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.errors import RunFailed, refusal
 
 REACH = 0.1  # singular values below this share of the largest are looked for anew, on a scale of their own
@@ -22,7 +22,7 @@ RANKS = 32  # singular values of one frequency that are told
 FLOOR = 1e-6  # what is below this share of the largest is told as that: single precision knows no better
 
 
-def t_tsvd(stack: Tensor, threshold: float, crew: Crew | None = None) -> Tensor:
+def t_tsvd(stack: Tensor, threshold: float, crew: ThreadTeam | None = None) -> Tensor:
     """Lower every singular value of every frequency by the threshold, never below 0.
 
     The error is a few roundings of the stack's own type, on the scale of the largest singular value of the frequency.
@@ -43,7 +43,7 @@ def soft(matrix: Tensor, threshold: float) -> Tensor:
     return t_tsvd(matrix[None], threshold)[0]
 
 
-def spectra(stack: Tensor, crew: Crew | None = None) -> Tensor:
+def spectra(stack: Tensor, crew: ThreadTeam | None = None) -> Tensor:
     """Singular values, (K//2 + 1 frequencies, the smaller of out and rest), largest first.
 
     A threshold that reaches the largest of them all erases the layer.
@@ -87,7 +87,7 @@ def _frequencies(stack: Tensor) -> tuple[Tensor, list[Tensor]]:
     return waves, [wave.real if 2 * at % many == 0 else wave for at, wave in enumerate(waves)]
 
 
-def _each(work: Callable[[Tensor], Tensor], matrices: Sequence[Tensor], crew: Crew | None) -> list[Tensor]:
+def _each(work: Callable[[Tensor], Tensor], matrices: Sequence[Tensor], crew: ThreadTeam | None) -> list[Tensor]:
     """Each frequency by itself; a graphics card works on one after the other."""
     return crew.each(work, matrices) if crew and matrices[0].is_cpu else list(map(work, matrices))
 

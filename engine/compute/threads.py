@@ -16,13 +16,13 @@ R = TypeVar("R")
 _here = threading.local()
 
 
-class Crew:
+class ThreadTeam:
     """Threads that train clients side by side; one intra-op thread each, so that any number gives the same bits."""
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="client", initializer=steady)
-        self._clerk = ThreadPoolExecutor(1, thread_name_prefix="clerk", initializer=steady)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="client", initializer=set_thread_modes)
+        self._clerk = ThreadPoolExecutor(1, thread_name_prefix="clerk", initializer=set_thread_modes)
 
     def each(
         self, work: Callable[..., R], *columns: Sequence[object], tell: Callable[[float], None] | None = None
@@ -40,7 +40,7 @@ class Crew:
         """Begin one long work beside whoever asks; the work itself may call `each`."""
         return self._clerk.submit(work)
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> ThreadTeam:
         return self
 
     def __exit__(
@@ -50,12 +50,12 @@ class Crew:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def steady() -> None:
+def set_thread_modes() -> None:
     """Settings that hold per thread: one intra-op thread, and denormals as zero (they are fifty times slower)."""
     _settle(1, True)
 
 
-def unsteady(threads: int) -> None:
+def restore_thread_modes(threads: int) -> None:
     """As a thread of somebody else was before."""
     _settle(threads, False)
 

@@ -14,8 +14,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from engine.datasets.files import Bundle, Layout
-from engine.datasets.text_files import Lines
+from engine.datasets.files import FileLayout, NpzFile
+from engine.datasets.text_files import LabelledLines
 from engine.environment import ROOT
 from engine.errors import Damaged, MissingData
 from engine.part import Part, Problem
@@ -26,7 +26,7 @@ REFETCH = "Restore these files, or fetch them again"
 
 
 @dataclass(frozen=True)
-class Places:
+class DataFolders:
     """Where data sets are looked for on this machine."""
 
     assets: Path  # the bundled subsets
@@ -35,7 +35,7 @@ class Places:
     download: bool = False
 
     @classmethod
-    def here(cls, environ: Mapping[str, str] | None = None) -> Places:
+    def here(cls, environ: Mapping[str, str] | None = None) -> DataFolders:
         """As the environment says: LEAKLENS_DATA, LEAKLENS_HOME and LEAKLENS_DOWNLOAD."""
         environ = os.environ if environ is None else environ
         # os.path leaves the ~ of somebody unknown as it is written: nothing is found there, and the doctor shows it
@@ -49,7 +49,7 @@ class Places:
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class LoadedData:
     """A data set in memory, as its files have it."""
 
     train_x: Tensor  # (n, channels, height, width), float32 in [0, 1]; or rows of words (n, length), int64
@@ -74,7 +74,7 @@ class Data:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class DatasetFacts:
     """What a forecast needs of a data set: no input among it."""
 
     shape: tuple[int, ...]
@@ -121,33 +121,33 @@ class Dataset(Part):
         """The same set as it must be fetched; None where all of it ships."""
         return None if self.ships else self
 
-    def bundled(self, place: Path) -> Layout:
+    def bundled(self, place: Path) -> FileLayout:
         """How the file in assets/ is laid out."""
-        return Bundle(place)
+        return NpzFile(place)
 
-    def layouts(self, places: Places) -> tuple[Layout, ...]:
+    def layouts(self, places: DataFolders) -> tuple[FileLayout, ...]:
         """Where the set may lie that does not ship, best first."""
         raise NotImplementedError
 
-    def load(self, places: Places | None = None) -> Data:
+    def load(self, places: DataFolders | None = None) -> LoadedData:
         """Everything; read once per process."""
-        layout = self._layout(places or Places.here())
+        layout = self._layout(places or DataFolders.here())
         train_x, train_y, test_x, test_y = _inputs(layout, self.shape, len(self.classes))
         origin = f"{self.title}, {self.part}: {len(train_y):,} training and {len(test_y):,} test {self.noun}"
-        return Data(train_x, train_y, test_x, test_y, self.classes, *self.law, origin)
+        return LoadedData(train_x, train_y, test_x, test_y, self.classes, *self.law, origin)
 
-    def facts(self, places: Places | None = None) -> Facts:
+    def facts(self, places: DataFolders | None = None) -> DatasetFacts:
         """Shape, classes and labels; no input is decoded, and the files are read once per process."""
-        train_y, test_y = _labels(self._layout(places or Places.here()), len(self.classes))
-        return Facts(self.shape, self.classes, train_y, test_y, *self.law)
+        train_y, test_y = _labels(self._layout(places or DataFolders.here()), len(self.classes))
+        return DatasetFacts(self.shape, self.classes, train_y, test_y, *self.law)
 
-    def places(self, places: Places | None = None) -> list[tuple[str, bool]]:
+    def places(self, places: DataFolders | None = None) -> list[tuple[str, bool]]:
         """Every place that is looked at, and whether this set is there: what `doctor` shows."""
-        return [(str(layout.place), layout.found()) for layout in self._candidates(places or Places.here())]
+        return [(str(layout.place), layout.found()) for layout in self._candidates(places or DataFolders.here())]
 
     def problems(self, spec: Any) -> tuple[Problem, ...]:
         del spec
-        places = Places.here()
+        places = DataFolders.here()
         if places.download and self.torch_name and not self.ships:
             return ()
         try:
@@ -156,10 +156,10 @@ class Dataset(Part):
             return (Problem(missing.message, missing.remedy),)
         return ()
 
-    def _candidates(self, places: Places) -> tuple[Layout, ...]:
+    def _candidates(self, places: DataFolders) -> tuple[FileLayout, ...]:
         return (self.bundled(places.assets / self.bundle),) if self.ships else self.layouts(places)
 
-    def _layout(self, places: Places) -> Layout:
+    def _layout(self, places: DataFolders) -> FileLayout:
         """The first place that holds the set; a download is the last resort and must be allowed."""
         candidates = self._candidates(places)
         here = next((layout for layout in candidates if layout.found()), None)
@@ -194,7 +194,7 @@ class Dataset(Part):
         return {}
 
 
-class InPart(Dataset):
+class PartlyBundled(Dataset):
     """A set of which a part ships and the whole may be on this machine."""
 
     full: bool = Field(
@@ -209,7 +209,7 @@ class InPart(Dataset):
         return self.with_(full=True)
 
 
-class Pictures(Dataset):
+class PictureDataset(Dataset):
     """A set of labelled pictures."""
 
     centre: ClassVar[tuple[float, ...]]  # mean and deviation of a pixel per channel, over the full training split
@@ -224,7 +224,7 @@ class Pictures(Dataset):
         return (self.centre, self.spread) if self.normalise else ((0.0,) * len(self.centre), (1.0,) * len(self.spread))
 
 
-class Text(Dataset):
+class TextDataset(Dataset):
     """A set of labelled sentences: each is a row of words, told as numbers, the most frequent word first."""
 
     noun: ClassVar[str] = "sentences"
@@ -237,8 +237,8 @@ class Text(Dataset):
     def shape(self) -> tuple[int, ...]:
         return (self.length,)
 
-    def bundled(self, place: Path) -> Layout:
-        return Lines(place, self.length)
+    def bundled(self, place: Path) -> FileLayout:
+        return LabelledLines(place, self.length)
 
     def problems(self, spec: Any) -> tuple[Problem, ...]:
         found = super().problems(spec)
@@ -249,7 +249,7 @@ class Text(Dataset):
 
 
 @lru_cache(maxsize=2)
-def _inputs(layout: Layout, shape: tuple[int, ...], classes: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _inputs(layout: FileLayout, shape: tuple[int, ...], classes: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     train_x, train_y, test_x, test_y = (torch.tensor(np.ascontiguousarray(array)) for array in layout.read())
     for x, y in ((train_x, train_y), (test_x, test_y)):
         _check(y, classes, layout)
@@ -265,14 +265,14 @@ def _read(x: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=8)
-def _labels(layout: Layout, classes: int) -> tuple[Tensor, Tensor]:
+def _labels(layout: FileLayout, classes: int) -> tuple[Tensor, Tensor]:
     train_y, test_y = (torch.tensor(array).long() for array in layout.labels())
     for y in (train_y, test_y):
         _check(y, classes, layout)
     return train_y, test_y
 
 
-def _check(labels: Tensor, classes: int, layout: Layout) -> None:
+def _check(labels: Tensor, classes: int, layout: FileLayout) -> None:
     if labels.dim() != 1 or not len(labels) or int(labels.max()) >= classes:
         raise Damaged(
             f"{layout.place.name}: labels must be a row of whole numbers below {classes} ({layout.place})", REFETCH

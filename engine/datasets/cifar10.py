@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.datasets.base import DATASETS, InPart, Pictures, Places
-from engine.datasets.files import CifarBinary, CifarPython, Layout
+from engine.datasets.base import DATASETS, DataFolders, PartlyBundled, PictureDataset
+from engine.datasets.files import CifarBinary, CifarPython, FileLayout
 
 
 @DATASETS.add(
     "cifar10", title="CIFAR-10", source="Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images"
 )
-class Cifar10(Pictures, InPart):
+class Cifar10(PictureDataset, PartlyBundled):
     """Colour 32 x 32 photographs of ten kinds of animals and vehicles."""
 
     shape: ClassVar[tuple[int, ...]] = (3, 32, 32)
@@ -26,6 +26,6 @@ class Cifar10(Pictures, InPart):
         "Unpack the archive of the set, binary or python version, in a folder named in LEAKLENS_DATA"
     )
 
-    def layouts(self, places: Places) -> tuple[Layout, ...]:
+    def layouts(self, places: DataFolders) -> tuple[FileLayout, ...]:
         binary = [CifarBinary(folder / name) for folder in places.folders for name in ("cifar-10-batches-bin", "")]
         return (*binary, *(CifarPython(folder / "cifar-10-batches-py") for folder in places.folders))

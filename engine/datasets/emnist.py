@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from engine.datasets.base import DATASETS, Pictures, Places
-from engine.datasets.files import Layout, Lying
+from engine.datasets.base import DATASETS, DataFolders, PictureDataset
+from engine.datasets.files import FileLayout, TransposedIdx
 
 # letters whose small form is so like the large one that the balanced split makes one class of both
 ALIKE = frozenset("cijklmopsuvwxyz")
 
 
 @DATASETS.add("emnist", title="EMNIST", source="Cohen, Afshar, Tapson, van Schaik 2017")
-class Emnist(Pictures):
+class Emnist(PictureDataset):
     """Grey 28 x 28 pictures of handwritten letters, or of digits and letters."""
 
     shape: ClassVar[tuple[int, ...]] = (1, 28, 28)
@@ -43,7 +43,7 @@ class Emnist(Pictures):
         small = (letter for letter in string.ascii_lowercase if letter not in ALIKE)
         return (*string.digits, *string.ascii_uppercase, *small)
 
-    def layouts(self, places: Places) -> tuple[Layout, ...]:
+    def layouts(self, places: DataFolders) -> tuple[FileLayout, ...]:
         head, first = f"emnist-{self.split}", 1 if self.split == "letters" else 0
         names = (
             f"{head}-train-images-idx3-ubyte",
@@ -52,7 +52,9 @@ class Emnist(Pictures):
             f"{head}-test-labels-idx1-ubyte",
         )
         under = ("EMNIST/raw", "emnist", "gzip", "")  # as torchvision, by its name, and as the archive unpacks
-        return tuple(Lying(folder / name, names=names, first=first) for folder in places.folders for name in under)
+        return tuple(
+            TransposedIdx(folder / name, names=names, first=first) for folder in places.folders for name in under
+        )
 
     def _wanted(self) -> Mapping[str, Any]:
         return {"split": self.split}

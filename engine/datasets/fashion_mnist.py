@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.datasets.base import DATASETS, InPart, Pictures, Places
-from engine.datasets.files import Idx, Layout
+from engine.datasets.base import DATASETS, DataFolders, PartlyBundled, PictureDataset
+from engine.datasets.files import FileLayout, Idx
 
 MNIST = (5, 0, 4, 1, 9, 2, 1, 3, 1, 4)  # how MNIST's training labels begin
 
 
 @DATASETS.add("fashion-mnist", title="Fashion-MNIST", source="Xiao, Rasul, Vollgraf 2017; MIT licence")
-class FashionMnist(Pictures, InPart):
+class FashionMnist(PictureDataset, PartlyBundled):
     """Grey 28 x 28 pictures of ten kinds of clothes."""
 
     shape: ClassVar[tuple[int, ...]] = (1, 28, 28)
@@ -26,6 +26,6 @@ class FashionMnist(Pictures, InPart):
         "Install the Debian package dataset-fashion-mnist; or put its four idx files in a folder named in LEAKLENS_DATA"
     )
 
-    def layouts(self, places: Places) -> tuple[Layout, ...]:
+    def layouts(self, places: DataFolders) -> tuple[FileLayout, ...]:
         named = [folder / name for folder in places.folders for name in ("FashionMNIST/raw", "fashion-mnist", "")]
         return tuple(Idx(place, strangers=(MNIST,)) for place in (*named, places.system / "fashion-mnist"))

@@ -27,7 +27,7 @@ UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, 
 RESTORE = "Restore this file from the repository"
 
 
-class Layout(Protocol):
+class FileLayout(Protocol):
     """One place where a set may lie, and the form it would have there."""
 
     def __hash__(self) -> int: ...
@@ -45,7 +45,7 @@ class Layout(Protocol):
 
 
 @dataclass(frozen=True)
-class Bundle:
+class NpzFile:
     """One npz file: x_train, y_train, x_test and y_test, pictures with channels last."""
 
     place: Path
@@ -108,7 +108,7 @@ class Idx:
 
 
 @dataclass(frozen=True)
-class Lying(Idx):
+class TransposedIdx(Idx):
     """EMNIST's idx files: every picture lies on its side, rows for columns, and labels may begin at 1."""
 
     first: int = 0  # the smallest label

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.datasets.base import DATASETS, InPart, Pictures, Places
-from engine.datasets.files import Idx, Layout
+from engine.datasets.base import DATASETS, DataFolders, PartlyBundled, PictureDataset
+from engine.datasets.files import FileLayout, Idx
 
 FASHION = (9, 0, 0, 3, 0, 2, 7, 2, 5, 5)  # how Fashion-MNIST's training labels begin
 
 
 @DATASETS.add("mnist", title="MNIST", source="LeCun, Cortes, Burges 1998; CC BY-SA 3.0")
-class Mnist(Pictures, InPart):
+class Mnist(PictureDataset, PartlyBundled):
     """Grey 28 x 28 pictures of handwritten digits."""
 
     shape: ClassVar[tuple[int, ...]] = (1, 28, 28)
@@ -22,6 +22,6 @@ class Mnist(Pictures, InPart):
     torch_name: ClassVar[str] = "MNIST"
     obtain: ClassVar[str] = "Put the four idx files into a folder named in LEAKLENS_DATA"
 
-    def layouts(self, places: Places) -> tuple[Layout, ...]:
+    def layouts(self, places: DataFolders) -> tuple[FileLayout, ...]:
         named = [folder / name for folder in places.folders for name in ("MNIST/raw", "mnist", "")]
         return tuple(Idx(place, strangers=(FASHION,)) for place in (*named, places.system / "mnist"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.datasets.base import DATASETS, Text
+from engine.datasets.base import DATASETS, TextDataset
 
 
 @DATASETS.add("movie-reviews", title="Movie reviews", source="Pang, Lee 2005, sentence polarity")
-class MovieReviews(Text):
+class MovieReviews(TextDataset):
     """Sentences from reviews of films, negative or positive; a fifth of them is kept apart for testing."""
 
     classes: ClassVar[tuple[str, ...]] = ("negative", "positive")

@@ -6,15 +6,15 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from engine.datasets.base import DATASETS, Places, Text
-from engine.datasets.files import Layout
-from engine.datasets.text_files import Tweets
+from engine.datasets.base import DATASETS, DataFolders, TextDataset
+from engine.datasets.files import FileLayout
+from engine.datasets.text_files import TweetFile
 
 FILE = "training.1600000.processed.noemoticon.csv"
 
 
 @DATASETS.add("sentiment140", title="Sentiment140", source="Go, Bhayani, Huang 2009")
-class Sentiment140(Text):
+class Sentiment140(TextDataset):
     """Short messages from Twitter, negative or positive; a fifth of them is kept apart for testing."""
 
     classes: ClassVar[tuple[str, ...]] = ("negative", "positive")
@@ -28,6 +28,6 @@ class Sentiment140(Text):
     def part(self) -> str:
         return "full set" if self.one_in == 1 else f"one message in {self.one_in:,}"
 
-    def layouts(self, places: Places) -> tuple[Layout, ...]:
+    def layouts(self, places: DataFolders) -> tuple[FileLayout, ...]:
         named = (folder / name / FILE for folder in places.folders for name in ("sentiment140", ""))
-        return tuple(Tweets(place, self.length, self.one_in) for place in named)
+        return tuple(TweetFile(place, self.length, self.one_in) for place in named)

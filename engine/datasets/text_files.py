@@ -28,7 +28,7 @@ Labelled = tuple[Sequence[str], NDArray[np.uint8]]  # sentences, and (n,) their 
 
 
 @dataclass(frozen=True)
-class Lines:
+class LabelledLines:
     """One gzipped file in UTF-8: on every line a label, a tab and a sentence."""
 
     place: Path
@@ -45,7 +45,7 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Tweets:
+class TweetFile:
     """The training file of Sentiment140: a CSV in Latin-1 without a head."""
 
     place: Path

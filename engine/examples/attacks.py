@@ -29,7 +29,7 @@ AGAIN = f"Make it again: python3 -m engine gallery {NAME}"
 
 
 @dataclass(frozen=True)
-class StoredLeak:
+class AttackExample:
     """One finished attack, as it ships."""
 
     id: str
@@ -39,7 +39,7 @@ class StoredLeak:
     events: tuple[Event, ...]
 
 
-def leaks() -> tuple[StoredLeak, ...]:
+def leaks() -> tuple[AttackExample, ...]:
     """The grid of a first visit; empty where it cannot be read."""
     try:
         return read(TOLD)
@@ -48,7 +48,7 @@ def leaks() -> tuple[StoredLeak, ...]:
 
 
 @cache
-def read(path: Path) -> tuple[StoredLeak, ...]:
+def read(path: Path) -> tuple[AttackExample, ...]:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
         if int(body["format"]) > FORMAT:
@@ -58,11 +58,11 @@ def read(path: Path) -> tuple[StoredLeak, ...]:
         raise Damaged(f"gallery: {path.name}: cannot be read: {error}", AGAIN) from None
 
 
-def _cell(body: Mapping[str, Any], made: str) -> StoredLeak:
+def _cell(body: Mapping[str, Any], made: str) -> AttackExample:
     events = tuple(decode(one) for one in body["events"])
     if not isinstance(events[0], Started) or not isinstance(events[-1], Finished):
         raise ValueError("its events are not those of one finished attack")
-    return StoredLeak(events[0].run, made, body["spec"], float(body["seconds"]), events)
+    return AttackExample(events[0].run, made, body["spec"], float(body["seconds"]), events)
 
 
 # --- making: every attack for real -------------------------------------------------------------------------
@@ -85,11 +85,11 @@ def questions() -> list[AttackSpec]:
 
 def make(threads: int) -> list[dict[str, Any]]:
     """Run them all and write what they told; the answer of the command, a row each."""
-    from engine.leakage.pictures import leak
+    from engine.leakage.pictures import attack
 
     cells, rows = [], []
     for spec in questions():
-        told = list(leak(spec, threads=threads))
+        told = list(attack(spec, threads=threads))
         ending, judged = told[-1], next(event for event in told if isinstance(event, Judged))
         assert isinstance(ending, Finished)
         events = [_short(encode(event)) for event in told]

@@ -24,7 +24,7 @@ RESULTS = 1  # the result format of their runs: that of engine.specs.run, which 
 
 
 @dataclass(frozen=True)
-class Words:
+class PresetWords:
     """What a person reads of a preset."""
 
     title: str
@@ -34,7 +34,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Example:
+class RunExample:
     """One finished run, as it ships."""
 
     name: str
@@ -51,12 +51,12 @@ class Example:
     aside: bool = False
 
 
-def examples() -> tuple[Example, ...]:
+def examples() -> tuple[RunExample, ...]:
     """What a newcomer sees, in this order; what cannot be read is left out, and `troubles` says why."""
     return tuple(one for one in _gallery(ASSETS)[0] if not one.aside)
 
 
-def example(run: str) -> Example | None:
+def example(run: str) -> RunExample | None:
     """The example with this run's id, those that are only twins among them."""
     return next((one for one in _gallery(ASSETS)[0] if one.id == run), None)
 
@@ -72,8 +72,8 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def _gallery(assets: Path) -> tuple[tuple[Example, ...], tuple[LeakLensError, ...]]:
-    found: dict[str, Example] = {}
+def _gallery(assets: Path) -> tuple[tuple[RunExample, ...], tuple[LeakLensError, ...]]:
+    found: dict[str, RunExample] = {}
     missed: list[LeakLensError] = []
     try:
         words = _words(assets)
@@ -90,15 +90,15 @@ def _gallery(assets: Path) -> tuple[tuple[Example, ...], tuple[LeakLensError, ..
     return tuple(found.values()), tuple(missed)
 
 
-def _words(assets: Path) -> dict[str, Words]:
+def _words(assets: Path) -> dict[str, PresetWords]:
     path = assets / "presets" / "words.toml"
     try:
-        return {name: Words(**said) for name, said in tomllib.loads(path.read_text(encoding="utf-8")).items()}
+        return {name: PresetWords(**said) for name, said in tomllib.loads(path.read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, TypeError) as error:
         raise Damaged(f"gallery: {path.name}: cannot be read: {_why(error)}", "Fetch LeakLens again, whole") from None
 
 
-def _read(path: Path, name: str, words: Words) -> Example:
+def _read(path: Path, name: str, words: PresetWords) -> RunExample:
     again = f"Make it again: python3 -m engine gallery {name}"
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
@@ -111,14 +111,14 @@ def _read(path: Path, name: str, words: Words) -> Example:
         raise Damaged(f"gallery: {path.name}: {_why(error)}", again) from None
 
 
-def _example(body: Mapping[str, Any], name: str, words: Words) -> Example:
+def _example(body: Mapping[str, Any], name: str, words: PresetWords) -> RunExample:
     if int(body["spec"]["format"]) < RESULTS:
         raise ValueError("holds what an older LeakLens answered")
     events = tuple(decode(one) for one in body["events"])
     begun = events[0] if events else None
     if not isinstance(begun, Started) or begun.run != body["id"] or not isinstance(events[-1], Finished):
         raise ValueError("its events are not those of one finished run")
-    return Example(
+    return RunExample(
         name=name,
         title=words.title,
         lesson=words.lesson,

@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.errors import Damaged, HomeUnwritable, UnknownName, shown
 from engine.events import Event, Finished, Kept, Measured, Round, encode
-from engine.examples.files import ASSETS, FORMAT, Example, _gallery, _read, _why, _words, names
+from engine.examples.files import ASSETS, FORMAT, RunExample, _gallery, _read, _why, _words, names
 from engine.results.report import report
 
 DIGITS = 6  # significant ones of what was measured; an ε keeps all of them
@@ -36,7 +36,7 @@ def chosen(asked: Sequence[str]) -> tuple[str, ...]:
     return named or known
 
 
-def make(name: str, threads: int) -> Example:
+def make(name: str, threads: int) -> RunExample:
     """Run a preset, write what it told, and read it back."""
     import opacus.accountants  # noqa: F401  (a second of imports, which is not the run's)
 
@@ -82,7 +82,7 @@ def file(name: str) -> Path:
     return ASSETS / "gallery" / f"{name}.json"
 
 
-def row(made: Example) -> dict[str, Any]:
+def row(made: RunExample) -> dict[str, Any]:
     """The answer of the command for one example."""
     told = report(made.events)
     body = {"name": made.name, "id": made.id, **{key: told[key] for key in ("accuracy", "epsilon", "seconds")}}

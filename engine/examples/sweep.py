@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, LeakLensError, NewerVersion
 from engine.results.report import report
-from engine.results.summary import Result, result
-from engine.specs.sweep import Grid, points
+from engine.results.summary import PointResult, point_result
+from engine.specs.sweep import SweepGrid, points
 
 if TYPE_CHECKING:
-    from engine.specs.sweep import Point
+    from engine.specs.sweep import SweepPoint
 
 ASKED = ROOT / "assets" / "frontiers" / "asked.json"
 TOLD = ROOT / "assets" / "frontiers" / "told.json"
@@ -33,7 +33,7 @@ AGAIN = f"Make it again: python3 -m engine gallery {NAME}"
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredPoint:
     """Where a point stands that ships: a place on the frontier without its question."""
 
     method: str
@@ -45,17 +45,17 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Example:
+class SweepExample:
     """A finished frontier, as it ships."""
 
     made: str  # the day, as 2025-12-31
     seconds: float  # of all its runs, one after another
     titles: Mapping[str, str]  # of the methods
     headless: tuple[str, ...]  # those without a last layer that is shared
-    results: tuple[Result, ...]
+    results: tuple[PointResult, ...]
 
 
-def frontier() -> Example | None:
+def frontier() -> SweepExample | None:
     """What a newcomer sees; None where it cannot be read."""
     try:
         return read(TOLD)
@@ -64,25 +64,25 @@ def frontier() -> Example | None:
 
 
 @cache
-def read(path: Path) -> Example:
+def read(path: Path) -> SweepExample:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
         if int(body["format"]) > FORMAT:
             raise NewerVersion(f"gallery: {path.name}: was made by a newer LeakLens", "Update this one")
         found = tuple(_result(one, body["terms"]) for one in body["points"])
         seconds = sum(float(one["seconds"]) for one in body["points"])
-        return Example(str(body["made"]), seconds, dict(body["titles"]), tuple(body["headless"]), found)
+        return SweepExample(str(body["made"]), seconds, dict(body["titles"]), tuple(body["headless"]), found)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise Damaged(f"gallery: {path.name}: cannot be read: {error}", AGAIN) from None
 
 
-def _result(body: Mapping[str, Any], terms: Sequence[Mapping[str, Any]]) -> Result:
+def _result(body: Mapping[str, Any], terms: Sequence[Mapping[str, Any]]) -> PointResult:
     told = {**terms[body["terms"]], **{name: body[name] for name in OWN}}
     noise, method = body["noise"], str(body["method"])
-    place = Stored(
+    place = StoredPoint(
         method, None if noise is None else float(noise), float(body["step"]), body["seed"], method, str(body["id"])
     )
-    found = result(place, {**told, "guarantee": {"absent": told["absent"]}})
+    found = point_result(place, {**told, "guarantee": {"absent": told["absent"]}})
     if found is None:
         raise ValueError(f"{place.id} has no accuracy")
     return found
@@ -91,7 +91,7 @@ def _result(body: Mapping[str, Any], terms: Sequence[Mapping[str, Any]]) -> Resu
 # --- making: every point for real --------------------------------------------------------------------------
 
 
-def questions() -> tuple[Point, ...]:
+def questions() -> tuple[SweepPoint, ...]:
     """The question of the file, and what it varies."""
     from engine.specs.run import RunSpec
 
@@ -99,7 +99,7 @@ def questions() -> tuple[Point, ...]:
         asked = json.loads(ASKED.read_text(encoding="utf-8"))
         base, methods = RunSpec(**asked["run"]), tuple({"name": name} for name in asked["methods"])
         seeds = tuple(range(base.seed, base.seed + int(asked["seeds"])))
-        return points(base, Grid(methods, tuple(asked["noises"]), seeds, tuple(asked["steps"])))
+        return points(base, SweepGrid(methods, tuple(asked["noises"]), seeds, tuple(asked["steps"])))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Damaged(f"gallery: preset {ASKED.name}: {error}", "Fetch LeakLens again, whole") from None
 

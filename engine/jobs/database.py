@@ -106,7 +106,7 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        if len(self._idle) < SPARE and not isinstance(connection, Glance):
+        if len(self._idle) < SPARE and not isinstance(connection, ReadOnlyConnection):
             self._idle.append((connection, file))
         else:
             connection.close()
@@ -131,7 +131,7 @@ class Database:
             return -1
 
 
-class Glance(sqlite3.Connection):
+class ReadOnlyConnection(sqlite3.Connection):
     """A look at a store beside which nothing can be written, not even the files SQLite reads with; never kept."""
 
 
@@ -157,7 +157,7 @@ def _at_rest(home: Home, error: sqlite3.OperationalError) -> bool:
 
 def _glance(home: Home, error: sqlite3.OperationalError) -> sqlite3.Connection:
     place = f"{home.database.as_uri()}?mode=ro&immutable=1"
-    connection = sqlite3.connect(place, uri=True, isolation_level=None, factory=Glance)
+    connection = sqlite3.connect(place, uri=True, isolation_level=None, factory=ReadOnlyConnection)
     try:
         connection.row_factory = sqlite3.Row
         if _outdated(home, connection):

@@ -11,13 +11,13 @@ from engine.events import Event, Kept, Payload
 from engine.jobs import payloads
 from engine.jobs.home import PRIORS, Home
 from engine.jobs.store import Store
-from engine.jobs.uploads import Album
-from engine.leakage.pictures import leak
-from engine.leakage.target import Larder
+from engine.jobs.uploads import UploadedPictures
+from engine.leakage.pictures import attack
+from engine.leakage.target import AttackResources
 from engine.specs.attack import AttackSpec
 
 
-class Pantry(Larder):
+class HomeResources(AttackResources):
     """The home, as far as an attack may look into it."""
 
     def __init__(self, home: Home) -> None:
@@ -37,7 +37,7 @@ class Pantry(Larder):
         return [replace(event, payload=payloads.read(self._home, run, event.name)) for event in whole]
 
     def picture(self, name: str) -> bytes:
-        return Album(self._home).read(name)
+        return UploadedPictures(self._home).read(name)
 
     def prior(self, name: str) -> Payload | None:
         try:
@@ -49,7 +49,7 @@ class Pantry(Larder):
         payloads.write(self._home, PRIORS, name, payload)
 
 
-def leak_json(spec: Mapping[str, Any], resume: Kept | None = None, *, home: Home, **how: Any) -> Iterator[Event]:
+def attack_json(spec: Mapping[str, Any], resume: Kept | None = None, *, home: Home, **how: Any) -> Iterator[Event]:
     """An attack from its spec as JSON: what a worker calls. It keeps no checkpoint and always begins at the start."""
     del resume
-    return leak(AttackSpec(**spec), Pantry(home), **how)
+    return attack(AttackSpec(**spec), HomeResources(home), **how)

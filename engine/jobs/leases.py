@@ -20,8 +20,8 @@ from engine.events import Event, Kept, decode, encode
 from engine.jobs import payloads
 from engine.jobs.fair_queue import in_turn
 from engine.jobs.home import Home
-from engine.jobs.process_id import Holder
-from engine.jobs.status import held, standing
+from engine.jobs.process_id import ProcessId
+from engine.jobs.status import held, stored_run
 
 CHECKPOINTS = 2  # kept of a run: the last one, and one to fall back on
 
@@ -41,7 +41,7 @@ class Lease:
 
 
 def take(
-    connection: sqlite3.Connection, home: Home, holder: Holder, slots: int, only: Container[str] | None
+    connection: sqlite3.Connection, home: Home, holder: ProcessId, slots: int, only: Container[str] | None
 ) -> Lease | None:
     """The next run in turn, if a slot is free."""
     chosen = following(connection, slots, only)
@@ -115,7 +115,7 @@ def append(connection: sqlite3.Connection, lease: Lease, events: Sequence[Event]
 
 def outdated_checkpoints(connection: sqlite3.Connection, run: str) -> set[str]:
     """Names of checkpoints that newer ones have replaced; once the run is finished nobody goes back to any."""
-    known = standing(connection, run)
+    known = stored_run(connection, run)
     keep = 0 if known and known.status == "finished" else CHECKPOINTS
     names = [kept.name for _, kept in _checkpoints(connection, run)]
     return set(names) - set(names[:keep])

@@ -15,7 +15,7 @@ ALIVE = "?"  # a process is there, but this system does not say when it began
 
 
 @dataclass(frozen=True)
-class Holder:
+class ProcessId:
     """A process, named so that a reused number or another machine is not taken for it."""
 
     place: str
@@ -23,20 +23,20 @@ class Holder:
     start: str
 
     @classmethod
-    def me(cls) -> Holder:
+    def me(cls) -> ProcessId:
         return _of(os.getpid())
 
     def alive(self, beat: float) -> bool:
         """From elsewhere only the heartbeat is seen; here the process itself must be there too."""
         if time.time() - beat > GRACE_S:
             return False
-        return self == Holder.me() or self.place != place() or started(self.pid) == self.start
+        return self == ProcessId.me() or self.place != place() or started(self.pid) == self.start
 
 
 @cache
-def _of(pid: int) -> Holder:
+def _of(pid: int) -> ProcessId:
     """Asked many times a second; a process stays what it is."""
-    return Holder(place(), pid, started(pid))
+    return ProcessId(place(), pid, started(pid))
 
 
 @cache

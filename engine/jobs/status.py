@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 ENDINGS: Mapping[str, Status] = {"finished": "finished", "failed": "failed", "cancelled": "cancelled"}
 
 AT_ONCE = 500  # SQLite takes a thousand or more
-LET_GO: set[str] = set()  # tokens of leases that this process no longer holds, though a full disk could not be told
+RELEASED: set[str] = set()  # tokens of leases that this process no longer holds, though a full disk could not be told
 
 # Of an event that cannot be read only itself is lost: json_extract would fail the whole question.
 SELECT = """
@@ -34,7 +34,7 @@ LEFT JOIN events e ON e.run = r.id AND e.number = (SELECT MAX(number) FROM event
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedRun:
     """One run as a list shows it."""
 
     id: str
@@ -54,7 +54,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Standing:
+class StoredRun:
     """A run, and whether its lease is held by somebody alive."""
 
     row: sqlite3.Row
@@ -79,9 +79,9 @@ class Standing:
         """Somebody asked for its end after the last time somebody asked for it."""
         return (self.row["removal"] or 0) > int(self.row["attempt"])
 
-    def listed(self, place: int | None, payloads: int) -> Listed:
+    def listed(self, place: int | None, payloads: int) -> ListedRun:
         row = self.row
-        return Listed(
+        return ListedRun(
             id=row["id"],
             status=self.status,
             spec=mapping(row["spec"]) or {},
@@ -96,31 +96,31 @@ class Standing:
         )
 
 
-def standing(connection: sqlite3.Connection, run: str) -> Standing | None:
+def stored_run(connection: sqlite3.Connection, run: str) -> StoredRun | None:
     row = connection.execute(f"{SELECT} WHERE r.id = ?", (run,)).fetchone()
-    return None if row is None else Standing(row, held(row))
+    return None if row is None else StoredRun(row, held(row))
 
 
-def standings_of(connection: sqlite3.Connection, runs: Sequence[str]) -> list[Standing]:
+def stored_runs_of(connection: sqlite3.Connection, runs: Sequence[str]) -> list[StoredRun]:
     """Those of these runs that are known, many of them at a time."""
     found = []
     for start in range(0, len(runs), AT_ONCE):
         some = runs[start : start + AT_ONCE]
         places = ",".join("?" * len(some))
         found += connection.execute(f"{SELECT} WHERE r.id IN ({places})", some).fetchall()
-    return [Standing(row, held(row)) for row in found]
+    return [StoredRun(row, held(row)) for row in found]
 
 
-def standings(connection: sqlite3.Connection) -> list[Standing]:
+def stored_runs(connection: sqlite3.Connection) -> list[StoredRun]:
     """Every run that is not on its way out, the oldest question first."""
-    found = [Standing(row, held(row)) for row in connection.execute(f"{SELECT} ORDER BY r.attempt")]
+    found = [StoredRun(row, held(row)) for row in connection.execute(f"{SELECT} ORDER BY r.attempt")]
     return [one for one in found if not one.removed]
 
 
 def held(row: sqlite3.Row) -> bool:
-    if row["beat"] is None or row["token"] in LET_GO:
+    if row["beat"] is None or row["token"] in RELEASED:
         return False
-    return Holder(row["place"], row["pid"], row["start"]).alive(row["beat"])
+    return ProcessId(row["place"], row["pid"], row["start"]).alive(row["beat"])
 
 
 def mapping(text: str) -> dict[str, Any] | None:

@@ -18,8 +18,8 @@ from engine.jobs.database import Database, damaged
 from engine.jobs.fair_queue import in_turn
 from engine.jobs.home import Home, safe, size
 from engine.jobs.leases import Lease
-from engine.jobs.process_id import Holder
-from engine.jobs.status import LET_GO, Listed, Standing, Status, mapping, standing, standings, standings_of
+from engine.jobs.process_id import ProcessId
+from engine.jobs.status import RELEASED, ListedRun, Status, StoredRun, mapping, stored_run, stored_runs, stored_runs_of
 
 if TYPE_CHECKING:
     import numpy
@@ -59,7 +59,7 @@ class Store:
     def _ask(
         self, connection: sqlite3.Connection, run: str, spec: Mapping[str, Any], options: Mapping[str, Any]
     ) -> Status:
-        known = standing(connection, run)
+        known = stored_run(connection, run)
         if known and not known.removed and known.status not in AGAIN:
             return known.status
         self.home.room()
@@ -102,21 +102,21 @@ class Store:
     def statuses(self, runs: Iterable[str]) -> dict[str, Status]:
         """How several runs stand, all at the same moment; those that are unknown are left out."""
         with self._database.read() as connection:
-            return {str(one.row["id"]): one.status for one in standings_of(connection, list(runs)) if not one.removed}
+            return {str(one.row["id"]): one.status for one in stored_runs_of(connection, list(runs)) if not one.removed}
 
-    def run(self, run: str) -> Listed:
+    def run(self, run: str) -> ListedRun:
         """One run as the list shows it."""
         with self._database.read() as connection:
             found = _known(connection, run)
             if mapping(found.row["spec"]) is None or mapping(found.row["options"]) is None:
                 raise Damaged(f"run {run}: its question cannot be read", "Delete it, then ask again")
-            queue = _queue(connection, standings(connection)) if found.status == "queued" else []
+            queue = _queue(connection, stored_runs(connection)) if found.status == "queued" else []
         return found.listed(queue.index(run) + 1 if run in queue else None, size(self.home.folder(run)))
 
-    def runs(self) -> list[Listed]:
+    def runs(self) -> list[ListedRun]:
         """Every run, the newest question first."""
         with self._database.read() as connection:
-            known = standings(connection)
+            known = stored_runs(connection)
             place = {run: number for number, run in enumerate(_queue(connection, known), start=1)}
         rows = [(one, str(one.row["id"])) for one in reversed(known)]
         return [one.listed(place.get(run), size(self.home.folder(run))) for one, run in rows]
@@ -124,7 +124,7 @@ class Store:
     def queue(self) -> list[str]:
         """Runs that wait for a slot, the next one first."""
         with self._database.read() as connection:
-            return _queue(connection, standings(connection))
+            return _queue(connection, stored_runs(connection))
 
     def bodies(self, run: str, after: int = 0) -> list[tuple[int, dict[str, Any]]]:
         """Events as JSON with their numbers, those after a number only."""
@@ -170,7 +170,7 @@ class Store:
 
     # --- what a supervisor does --------------------------------------------------------------------------------
 
-    def take(self, holder: Holder, slots: int, only: Container[str] | None = None) -> Lease | None:
+    def take(self, holder: ProcessId, slots: int, only: Container[str] | None = None) -> Lease | None:
         """In one transaction: the next waiting run in turn, a slot, the lease, and the way back to its checkpoint."""
         with self._database.read() as connection:
             if leases.following(connection, slots, only) is None:  # those who wait must not hold up those who write
@@ -202,7 +202,7 @@ class Store:
 
     def let_go(self, lease: Lease) -> None:
         """Hold it no longer, even where the disk is too full to write that down: this process knows."""
-        LET_GO.add(lease.token)
+        RELEASED.add(lease.token)
 
     def release(self, lease: Lease) -> None:
         self.let_go(lease)
@@ -219,8 +219,8 @@ def _request(connection: sqlite3.Connection, run: str, kind: str) -> int:
     return int(asked.lastrowid or 0)
 
 
-def _known(connection: sqlite3.Connection, run: str) -> Standing:
-    found = standing(connection, run)
+def _known(connection: sqlite3.Connection, run: str) -> StoredRun:
+    found = stored_run(connection, run)
     return found if found and not found.removed else _unknown(run)
 
 
@@ -228,14 +228,14 @@ def _unknown(run: str) -> NoReturn:
     raise UnknownName(f"run: no {shown(run)}", "It was never asked for in this home, or it was deleted")
 
 
-def _queue(connection: sqlite3.Connection, known: Sequence[Standing]) -> list[str]:
+def _queue(connection: sqlite3.Connection, known: Sequence[StoredRun]) -> list[str]:
     waiting = [str(one.row["id"]) for one in known if one.status == "queued"]
     return in_turn(connection, waiting, [str(one.row["id"]) for one in known if one.held])
 
 
 def _forget(connection: sqlite3.Connection, run: str, removal: int) -> bool:
     """Remove the rows of a run once nobody works on it; a question asked since then begins from nothing."""
-    found = standing(connection, run)
+    found = stored_run(connection, run)
     if not _asked(connection, removal) or (found and found.held):
         return False
     connection.execute("DELETE FROM events WHERE run = ?", (run,))

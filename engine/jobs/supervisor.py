@@ -14,9 +14,9 @@ from typing import Any
 from engine.errors import Damaged, HomeError, LeakLensError, LeaseLost
 from engine.events import Cancelled, Event, Failed, Round, decode, encode
 from engine.jobs.leases import Lease
-from engine.jobs.process_id import Holder, cores
+from engine.jobs.process_id import ProcessId, cores
 from engine.jobs.store import Store
-from engine.jobs.worker_handle import Inbox, Spare, Worker
+from engine.jobs.worker_handle import Inbox, WarmWorkerSlots, WorkerHandle
 
 TICK_S = 0.05
 BEAT_S = 2.0
@@ -30,12 +30,12 @@ SPARE_S = 2.0  # a run that has just begun keeps its cores to itself before the 
 LOOK_S = 1.0  # how often it is looked whether a warm worker would get a slot
 QUEUED_S = 3.0  # so long a warm worker waits although all slots are in use
 PAUSE_S = 1.0  # after trouble with the home
-ENTRIES = {False: "engine.training.loop:run_json", True: "engine.jobs.entries:leak_json"}  # is it an attack?
+ENTRIES = {False: "engine.training.loop:run_json", True: "engine.jobs.entries:attack_json"}  # is it an attack?
 INBOX = 4096  # lines; a worker that tells more has to wait
 
 
 @dataclass
-class Task:
+class RunningJob:
     """One lease in the hands of one worker."""
 
     lease: Lease
@@ -62,9 +62,9 @@ class Supervisor:
         self.store, self.entry, self.preload, self.only = store, entry, tuple(preload), only
         self.workers = workers or cores()
         self._inbox: Inbox = Queue(INBOX)
-        self._crew: list[Worker] = []
-        self._tasks: dict[Worker, Task] = {}
-        self._spare = Spare(store.home.path, self.workers)
+        self._crew: list[WorkerHandle] = []
+        self._tasks: dict[WorkerHandle, RunningJob] = {}
+        self._spare = WarmWorkerSlots(store.home.path, self.workers)
         self._next_spare = self._next_tidy = self._next_look = self._next_try = 0.0
         self._soon = (1, 0.0)  # how many workers may be needed, and until when that is believed
         self._crowded: float | None = None  # since when all slots are in use
@@ -160,9 +160,9 @@ class Supervisor:
         self._staff()
         self._claim()
 
-    def _collect(self, wait: float) -> dict[Worker, list[bytes | None]]:
+    def _collect(self, wait: float) -> dict[WorkerHandle, list[bytes | None]]:
         """What the workers said since the last time: gathered, so that one transaction writes it."""
-        heard: dict[Worker, list[bytes | None]] = {}
+        heard: dict[WorkerHandle, list[bytes | None]] = {}
         with suppress(Empty):
             for count in range(INBOX):
                 worker, line = self._inbox.get(block=count == 0, timeout=wait)
@@ -170,7 +170,7 @@ class Supervisor:
                     heard.setdefault(worker, []).append(line)
         return heard
 
-    def _hear(self, worker: Worker, lines: Sequence[bytes | None]) -> None:
+    def _hear(self, worker: WorkerHandle, lines: Sequence[bytes | None]) -> None:
         told: list[Event] = []
         done = ""
         for line in lines:
@@ -191,7 +191,7 @@ class Supervisor:
         if done:
             worker.done(done)
 
-    def _record(self, worker: Worker, task: Task, told: list[Event]) -> None:
+    def _record(self, worker: WorkerHandle, task: RunningJob, told: list[Event]) -> None:
         self.store.append(task.lease, told)
         task.round = max([task.round, *(event.round for event in told if isinstance(event, Round))])
         if told[-1].ends:
@@ -199,7 +199,7 @@ class Supervisor:
             worker.told_its_end()
             self._next_tidy = 0.0  # it may be what a deletion waits for
 
-    def _watch(self, worker: Worker, task: Task) -> None:
+    def _watch(self, worker: WorkerHandle, task: RunningJob) -> None:
         """Cancel what nobody wants any more; show that the rest is still held."""
         now = time.monotonic()
         if task.deadline is None and now > task.next_look:
@@ -216,17 +216,17 @@ class Supervisor:
             self.store.renew(task.lease)
 
     def _claim(self) -> None:
-        holder = Holder.me()
+        holder = ProcessId.me()
         while len(self._tasks) < self.workers:
             lease = self.store.take(holder, self.workers, self.only)
             if lease is None:
                 return
             threads = lease.options.get("threads") or (cores() if lease.alone else 1)
             self._lost = None
-            self._assign(Task(lease, threads, lease.resume.round if lease.resume else 0))
+            self._assign(RunningJob(lease, threads, lease.resume.round if lease.resume else 0))
             self._next_spare = time.monotonic() + SPARE_S
 
-    def _assign(self, task: Task) -> None:
+    def _assign(self, task: RunningJob) -> None:
         # one that has told its ending is about to be free: it takes the next job from its queue
         free = [worker for worker in self._crew if worker not in self._tasks and worker.jobs < JOBS]
         worker = min(free, key=lambda worker: (worker.busy, not worker.ready)) if free else self._hire()
@@ -247,8 +247,8 @@ class Supervisor:
 
     # --- the crew ------------------------------------------------------------------------------------------------
 
-    def _hire(self) -> Worker:
-        worker = Worker(self._inbox, self.preload)
+    def _hire(self) -> WorkerHandle:
+        worker = WorkerHandle(self._inbox, self.preload)
         self._crew.append(worker)
         return worker
 
@@ -283,13 +283,13 @@ class Supervisor:
                 self._dismiss(worker)
         return len(idle)
 
-    def _dismiss(self, worker: Worker) -> None:
+    def _dismiss(self, worker: WorkerHandle) -> None:
         self._tasks.pop(worker, None)
         if worker in self._crew:
             self._crew.remove(worker)
         worker.kill()
 
-    def _lose(self, worker: Worker) -> None:
+    def _lose(self, worker: WorkerHandle) -> None:
         """A worker's last line is read: it is dead, whether we ended it or not."""
         task = self._tasks.get(worker)
         self._dismiss(worker)
@@ -301,7 +301,7 @@ class Supervisor:
             with self._holding(worker, task):
                 self._go_on(task, how, words)
 
-    def _go_on(self, task: Task, how: str, words: str) -> None:
+    def _go_on(self, task: RunningJob, how: str, words: str) -> None:
         """A fresh worker goes on from the checkpoint, unless workers die again and again at the same place."""
         if task.deadline is not None:
             self.store.append(task.lease, [Cancelled(task.round)])
@@ -317,7 +317,7 @@ class Supervisor:
         self.store.append(lease, [Failed(reason, remedy, words)])
 
     @contextmanager
-    def _holding(self, worker: Worker, task: Task) -> Iterator[None]:
+    def _holding(self, worker: WorkerHandle, task: RunningJob) -> Iterator[None]:
         """What to do with a run when the store refuses: forget what is not ours, fail what cannot be written."""
         try:
             yield

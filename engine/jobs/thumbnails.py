@@ -10,11 +10,11 @@ from typing import Any
 
 from engine.errors import refusal
 from engine.jobs.home import Home
-from engine.jobs.uploads import Album
+from engine.jobs.uploads import UploadedPictures
 
 
 @dataclass(frozen=True)
-class Thumb:
+class Thumbnail:
     """One picture by the name that an attack knows it by."""
 
     name: str  # test-7, train-7 or own-NAME-LABEL
@@ -23,7 +23,7 @@ class Thumb:
     title: str  # what it shows: the word for its label
 
 
-def thumbs(dataset: Mapping[str, Any] | str, names: Sequence[str], home: Home) -> tuple[Thumb, ...]:
+def thumbnails(dataset: Mapping[str, Any] | str, names: Sequence[str], home: Home) -> tuple[Thumbnail, ...]:
     """The pictures of these names, in their order."""
     found = _dataset(dataset)
     return tuple(_own(found, name, home) if name.startswith("own-") else _listed(found, name) for name in names)
@@ -51,7 +51,7 @@ def _named(name: str) -> tuple[str, int, str, int]:
 
 
 @lru_cache(maxsize=500)
-def _listed(dataset: Any, name: str) -> Thumb:
+def _listed(dataset: Any, name: str) -> Thumbnail:
     from engine import images
 
     split, place, _, _ = _named(name)
@@ -62,16 +62,16 @@ def _listed(dataset: Any, name: str) -> Thumb:
     return _thumb(name, images.png(x[place]), int(y[place]), data.classes)
 
 
-def _own(dataset: Any, name: str, home: Home) -> Thumb:
+def _own(dataset: Any, name: str, home: Home) -> Thumbnail:
     """Read again every time: it may have been deleted."""
     from engine import images
 
     _, _, own, label = _named(name)
     if label >= len(dataset.classes):
         raise refusal("picture", f"a label must be between 0 and {len(dataset.classes) - 1}", name)
-    seen = images.pixels(Album(home).read(own), dataset.shape)
+    seen = images.pixels(UploadedPictures(home).read(own), dataset.shape)
     return _thumb(name, images.png(seen), label, dataset.classes)
 
 
-def _thumb(name: str, png: bytes, label: int, classes: Sequence[str]) -> Thumb:
-    return Thumb(name, base64.b64encode(png).decode("ascii"), label, classes[label])
+def _thumb(name: str, png: bytes, label: int, classes: Sequence[str]) -> Thumbnail:
+    return Thumbnail(name, base64.b64encode(png).decode("ascii"), label, classes[label])

@@ -21,7 +21,7 @@ BRING = "Bring the picture again"
 
 
 @dataclass(frozen=True)
-class Album:
+class UploadedPictures:
     """The clean pictures of one home."""
 
     home: Home

@@ -45,14 +45,14 @@ class Job:
     device: str
 
 
-class Line(NamedTuple):
+class OutgoingEvent(NamedTuple):
     """One event on its way out."""
 
     text: str
     now: bool  # a checkpoint not yet told is work that a crash would lose; after an end the next run may begin
 
 
-class Wire:
+class EventWriter:
     """The way out: the first line leaves at once, the next ones are gathered for a moment."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -92,7 +92,7 @@ def main(preload: Sequence[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which cancels in good order
     faulthandler.enable()
     orders, out = private_pipes()
-    wire = Wire(out)
+    wire = EventWriter(out)
     jobs: SimpleQueue[Job] = SimpleQueue()
     cancelled: set[str] = set()
     threading.Thread(target=_listen, args=(orders, jobs, cancelled), daemon=True).start()
@@ -108,7 +108,7 @@ def main(preload: Sequence[str]) -> None:
         wire.tell(json.dumps({"done": job.token}), now=True)
 
 
-def perform(job: Job, cancelled: Container[str]) -> Iterator[Line]:
+def perform(job: Job, cancelled: Container[str]) -> Iterator[OutgoingEvent]:
     """What a run tells, as JSON, with payloads put aside; always ended by exactly one ending."""
     home, names, round = Home(Path(job.home)), dict[str, int](), 0
     tempfile.tempdir = job.home  # what a run puts aside for itself shares the home's disk, not a small /tmp
@@ -163,8 +163,8 @@ def _listen(orders: BinaryIO, jobs: SimpleQueue[Job], cancelled: set[str]) -> No
         os._exit(0)
 
 
-def _line(event: Event) -> Line:
-    return Line(json.dumps(encode(event), allow_nan=False), now=isinstance(event, Kept) or event.ends)
+def _line(event: Event) -> OutgoingEvent:
+    return OutgoingEvent(json.dumps(encode(event), allow_nan=False), now=isinstance(event, Kept) or event.ends)
 
 
 def _checkpoint(home: Home, job: Job) -> Kept | None:

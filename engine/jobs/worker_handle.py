@@ -22,10 +22,10 @@ DEATH_S = 5.0
 CLOSE_S = 5.0  # so long a worker may take to put away what a run held that has told its end
 TAIL_BYTES = 4000
 
-Inbox = Queue[tuple["Worker | None", bytes | None]]
+Inbox = Queue[tuple["WorkerHandle | None", bytes | None]]
 
 
-class Spare:
+class WarmWorkerSlots:
     """The right to keep warm workers without work: so many in all, over every supervisor of one home."""
 
     def __init__(self, home: Path, count: int) -> None:
@@ -53,7 +53,7 @@ class Spare:
             self._held.pop().close()
 
 
-class Worker:
+class WorkerHandle:
     """One process, and a thread that puts its lines into the inbox; the last thing it puts is None."""
 
     def __init__(self, inbox: Inbox, preload: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from engine.specs.run import SHELVES, RunSpec
 from engine.training.plan import Plan, plan
 
 if TYPE_CHECKING:
-    from engine.leakage.target import Larder
+    from engine.leakage.target import AttackResources
 
 PICTURE_SHAPE = (3, 32, 32)  # any shape that every model of pictures reads
 
@@ -65,7 +65,7 @@ def obstacle(spec: AttackSpec, outline: Plan, module: nn.Module) -> Problem | No
     return None
 
 
-def refuse(spec: AttackSpec, larder: Larder) -> None:
+def refuse(spec: AttackSpec, larder: AttackResources) -> None:
     """Everything that would stop the attack, said before a picture is touched."""
     outline = plan(spec.run)
     if found := obstacle(spec, outline, outline.world.build(torch.Generator())):
@@ -78,7 +78,7 @@ def refuse(spec: AttackSpec, larder: Larder) -> None:
         refuse_picture(name, spec, outline, larder)
 
 
-def refuse_picture(name: str, spec: AttackSpec, outline: Plan, larder: Larder) -> None:
+def refuse_picture(name: str, spec: AttackSpec, outline: Plan, larder: AttackResources) -> None:
     split, place, own, label = named(name)
     if own is not None:
         larder.picture(own)

@@ -23,18 +23,18 @@ from torch import Tensor
 
 from engine import images
 from engine.attacks import Attack, Prior
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
 from engine.leakage.compatibility import refuse
-from engine.leakage.processes import Order, borrowed
-from engine.leakage.target import Case, Larder, prepare
+from engine.leakage.processes import RestartOrder, borrowed_processes
+from engine.leakage.target import AttackResources, AttackTarget, prepare_target
 from engine.metrics import METRICS, Metric
 from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess
 from engine.seeds import Seeds
 from engine.specs.attack import AttackSpec
 from engine.training.loop import quiet_torch, round_s
-from engine.training.plan import Stage, stage
+from engine.training.plan import LoadedPlan, load_plan
 from engine.training.state import array
 
 DIRECT = 0.1  # what may be left open where the first layer reads the pixels themselves
@@ -42,26 +42,26 @@ HUSH = 3e-3  # by so much noise may always move what is left open: a louder one 
 WHILE_IT_FORMS = ("psnr", "ssim", "lpips")  # told for each moment
 
 
-def leak(
+def attack(
     spec: AttackSpec,
-    larder: Larder | None = None,
+    larder: AttackResources | None = None,
     *,
     threads: int = 1,
     device: str = "cpu",
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
     """Everything an attack says, from its first event to its end; asked to stop, it ends without a word."""
-    began, larder = time.monotonic(), larder or Larder()
-    with quiet_torch(device), Crew(threads) as crew:
+    began, larder = time.monotonic(), larder or AttackResources()
+    with quiet_torch(device), ThreadTeam(threads) as crew:
         refuse(spec, larder)
-        scene = stage(spec.run)
+        scene = load_plan(spec.run)
         yield Started(spec.id, spec.canonical(), {"classes": list(scene.spec.dataset.facts().classes)})
-        case = yield from prepare(spec, scene, larder, crew)
+        case = yield from prepare_target(spec, scene, larder, crew)
         plain = {"psnr": many("psnr", trivial(case.truth), case.truth)}
         yield Seen(spec.view, case.round, case.client, case.facts, tuple(map(png, case.truth)), plain)
         prior = yield from learnt(spec, scene, larder)
         paths: dict[int, list[Guess]] = {}
-        for restart, guess in hunt(spec, case, prior, crew, stop):
+        for restart, guess in search_restarts(spec, case, prior, crew, stop):
             paths.setdefault(restart, []).append(guess)
             if not stop():
                 yield pictured(spec.attack, restart, guess, case.truth)
@@ -74,7 +74,7 @@ def leak(
 # --- the attack --------------------------------------------------------------------------------------------
 
 
-def learnt(spec: AttackSpec, scene: Stage, larder: Larder) -> Generator[Event, None, Prior | None]:
+def learnt(spec: AttackSpec, scene: LoadedPlan, larder: AttackResources) -> Generator[Event, None, Prior | None]:
     """What the attack knows from public pictures: learnt once, then kept in the home."""
     if not spec.attack.learns:
         return None
@@ -92,11 +92,11 @@ def learnt(spec: AttackSpec, scene: Stage, larder: Larder) -> Generator[Event, N
     return prior
 
 
-def hunt(
-    spec: AttackSpec, case: Case, prior: Prior | None, crew: Crew, stop: Callable[[], bool]
+def search_restarts(
+    spec: AttackSpec, case: AttackTarget, prior: Prior | None, crew: ThreadTeam, stop: Callable[[], bool]
 ) -> Iterator[tuple[int, Guess]]:
     """The guesses of all restarts as they come: one at a time is worked out here, the others by hands once warm."""
-    order = Order(spec.attack, case.build, case.exposure, prior, spec.seed)
+    order = RestartOrder(spec.attack, case.build, case.exposure, prior, spec.seed)
     heard: queue.SimpleQueue[tuple[int, Guess] | None] = queue.SimpleQueue()
     seats: queue.SimpleQueue[Callable[[int], Iterator[Guess]]] = queue.SimpleQueue()
     left = threading.Event()
@@ -111,7 +111,7 @@ def hunt(
         finally:
             seats.put(seat)
 
-    with borrowed(min(crew.threads, spec.restarts) - 1) as hands:
+    with borrowed_processes(min(crew.threads, spec.restarts) - 1) as hands:
         seats.put(order.guesses)
         for hand in hands:
             hand.when_warm(partial(seats.put, partial(hand.guesses, order)))

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from engine.compute import weights
-from engine.compute.context import Desk
-from engine.compute.threads import Crew
+from engine.compute.context import ClientContext
+from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, refusal
 from engine.events import Kept
 from engine.records import Client, Exposure, Packet, Protocol, Upload, View, World
 from engine.seeds import Seeds
 from engine.specs.attack import MOST_PICTURES
-from engine.training.plan import Stage
+from engine.training.plan import LoadedPlan
 from engine.training.rounds import opening, play, seated, server_desk
 from engine.training.state import State, restored
 
@@ -36,7 +36,7 @@ class Victim:
     labels: Tensor  # (m,)
 
 
-def victim(stage: Stage, round: int, pictures: Tensor, labels: Tensor, client: int | None = None) -> Victim:
+def victim(stage: LoadedPlan, round: int, pictures: Tensor, labels: Tensor, client: int | None = None) -> Victim:
     """The victim takes the seat of `client`, by default the first of that round's cohort."""
     if not stage.world.pictures:
         raise BadInput("probe: pictures: the run learns from text", "Choose a run that learns from pictures")
@@ -55,7 +55,7 @@ def victim(stage: Stage, round: int, pictures: Tensor, labels: Tensor, client: i
     return Victim(round, _seat(stage, round, client), pictures, labels)
 
 
-def _seat(stage: Stage, round: int, client: int | None) -> int:
+def _seat(stage: LoadedPlan, round: int, client: int | None) -> int:
     """Whose seat the victim takes."""
     cohort = stage.cohort(round)
     if not cohort:
@@ -67,7 +67,7 @@ def _seat(stage: Stage, round: int, client: int | None) -> int:
     return chosen
 
 
-def before(stage: Stage, round: int, kept: Sequence[Kept], crew: Crew) -> State:
+def before(stage: LoadedPlan, round: int, kept: Sequence[Kept], crew: ThreadTeam) -> State:
     """The state before a round: the nearest one kept, and the rounds since played again."""
     states = [one for one in kept if one.kind in ("state", "checkpoint") and one.round < round]
     near = max(states, key=lambda one: one.round, default=None)
@@ -77,12 +77,14 @@ def before(stage: Stage, round: int, kept: Sequence[Kept], crew: Crew) -> State:
     return state
 
 
-def probe(stage: Stage, kept: Sequence[Kept], who: Victim, view: View, crew: Crew) -> Exposure:
+def probe(stage: LoadedPlan, kept: Sequence[Kept], who: Victim, view: View, crew: ThreadTeam) -> Exposure:
     """What this view would have seen, had the victim's pictures been all the client had; the run is not touched."""
     return expose(stage, before(stage, who.round, kept, crew), who, view, crew)
 
 
-def expose(stage: Stage, state: State, who: Victim, view: View, crew: Crew, tamper: Tamper | None = None) -> Exposure:
+def expose(
+    stage: LoadedPlan, state: State, who: Victim, view: View, crew: ThreadTeam, tamper: Tamper | None = None
+) -> Exposure:
     """The same from the state before the round; a malicious server may send the victim another model."""
     absent: Mapping[str, str] = stage.guarantee.absent
     if view in absent:
@@ -128,14 +130,14 @@ def tampered(world: World, packet: Packet, tamper: Tamper) -> tuple[World, Packe
     return replace(world, build=build, stacked=None), tamper(world.build(torch.Generator()), packet)[1]
 
 
-def fresh_chance(stage: Stage, who: Victim) -> Seeds:
+def fresh_chance(stage: LoadedPlan, who: Victim) -> Seeds:
     """The probe's own stream, one for all views: with the run's noise, exposures would differ by clean uploads."""
     text = f"{stage.spec.seed}:probe:{who.round}:{who.client}:"
     pictures = who.pictures.contiguous().numpy().tobytes() + who.labels.contiguous().numpy().tobytes()
     return Seeds(int.from_bytes(hashlib.sha256(text.encode() + pictures).digest()[:16], "big"))
 
 
-def told(stage: Stage, desks: Sequence[Desk], slot: int, view: View) -> Protocol:
+def told(stage: LoadedPlan, desks: Sequence[ClientContext], slot: int, view: View) -> Protocol:
     """The public facts of this probe: the noise of the victim's few pictures beside that of the others."""
     world, seat = desks[slot].world, desks[slot].seat
     protocol = replace(stage.method.protocol(world, seat, view), pictures=world.sizes[seat.client])
@@ -150,7 +152,7 @@ def told(stage: Stage, desks: Sequence[Desk], slot: int, view: View) -> Protocol
     return replace(protocol, std=math.sqrt(max(0.0, square)))
 
 
-def next_packet(stage: Stage, who: Victim, state: State, crew: Crew) -> tuple[int, Packet]:
+def next_packet(stage: LoadedPlan, who: Victim, state: State, crew: ThreadTeam) -> tuple[int, Packet]:
     """What the next round's send gives another participant; rounds without one are played on the side copy."""
     for later in range(who.round + 1, stage.last + 2):
         others = [
@@ -162,7 +164,7 @@ def next_packet(stage: Stage, who: Victim, state: State, crew: Crew) -> tuple[in
     raise BadInput(f"probe: view: no other client receives anything after round {who.round}", "Choose an earlier round")
 
 
-def probe_world(stage: Stage, who: Victim) -> World:
+def probe_world(stage: LoadedPlan, who: Victim) -> World:
     """Every local step uses all of the victim's pictures: nothing is drawn."""
     many = len(who.labels)
     sizes = tuple(many if client == who.client else size for client, size in enumerate(stage.world.sizes))
@@ -170,7 +172,7 @@ def probe_world(stage: Stage, who: Victim) -> World:
 
 
 def _train(
-    stage: Stage, state: State, packets: Sequence[Packet], desks: Sequence[Desk], who: Victim | None
+    stage: LoadedPlan, state: State, packets: Sequence[Packet], desks: Sequence[ClientContext], who: Victim | None
 ) -> list[Upload]:
     """The uploads of these seats; with a victim, from its pictures."""
     if not desks:

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from engine.attacks import Attack, Prior
-from engine.compute.threads import steady
+from engine.compute.threads import set_thread_modes
 from engine.errors import RunFailed
 from engine.pipes import private_pipes, serving
 from engine.records import Exposure, Guess
@@ -29,7 +29,7 @@ from engine.seeds import Seeds
 
 
 @dataclass(frozen=True)
-class Order:
+class RestartOrder:
     """All that one attack knows."""
 
     attack: Attack
@@ -45,11 +45,11 @@ class Order:
         return self.attack.reconstruct(self.exposure, self.build(torch.Generator()), self.prior, chance)
 
 
-class Hand:
+class AttackProcess:
     """One such process, as seen from the one that gives the orders."""
 
     def __init__(self) -> None:
-        self._order: Order | None = None
+        self._order: RestartOrder | None = None
         self._process = serving("engine.leakage.processes")
         self._warm: Future[None] = Future()
         threading.Thread(target=self._await, daemon=True).start()
@@ -64,7 +64,7 @@ class Hand:
             pickle.load(self._process.stdout)
             self._warm.set_result(None)
 
-    def guesses(self, order: Order, restart: int) -> Generator[Guess, None, None]:
+    def guesses(self, order: RestartOrder, restart: int) -> Generator[Guess, None, None]:
         """The same guesses as the order's own, made over there; left in the middle, the process ends."""
         news, self._order = (None if order is self._order else packed(order)), order
         over = False
@@ -103,16 +103,16 @@ class Hand:
                     pipe.close()
 
 
-_idle: list[Hand] = []  # warm, and nobody's: they wait for the next attack as long as this process lives
+_idle: list[AttackProcess] = []  # warm, and nobody's: they wait for the next attack as long as this process lives
 _lock = threading.Lock()
 
 
 @contextmanager
-def borrowed(count: int) -> Iterator[Sequence[Hand]]:
+def borrowed_processes(count: int) -> Iterator[Sequence[AttackProcess]]:
     """So many hands for a while, started where too few are warm."""
     with _lock:
         warm = [hand for hand in (_idle.pop() for _ in range(min(count, len(_idle)))) if hand.alive]
-    hands = [*warm, *(Hand() for _ in range(count - len(warm)))]
+    hands = [*warm, *(AttackProcess() for _ in range(count - len(warm)))]
     try:
         yield hands
     finally:
@@ -120,7 +120,7 @@ def borrowed(count: int) -> Iterator[Sequence[Hand]]:
             _idle.extend(hand for hand in hands if hand.alive)
 
 
-def packed(order: Order) -> bytes:
+def packed(order: RestartOrder) -> bytes:
     """Views of one memory as tensors of their own: each of them would carry the whole of it."""
     seen = order.exposure
     sent, received = ({name: tensor.clone() for name, tensor in one.items()} for one in (seen.sent, seen.received))
@@ -131,10 +131,10 @@ def main() -> None:
     """Serve orders until whoever gives them closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever gives the orders
     orders, out = private_pipes()
-    steady()
+    set_thread_modes()
     heard: SimpleQueue[tuple[bytes | None, int]] = SimpleQueue()
     threading.Thread(target=listen, args=(orders, heard), daemon=True).start()
-    order: Order | None = None
+    order: RestartOrder | None = None
     say(out, "warm")
     while True:
         news, restart = heard.get()
@@ -159,7 +159,7 @@ def listen(orders: BinaryIO, heard: SimpleQueue[tuple[bytes | None, int]]) -> No
         os._exit(0)
 
 
-def words(order: Order, restart: int) -> Iterator[Guess | BaseException | None]:
+def words(order: RestartOrder, restart: int) -> Iterator[Guess | BaseException | None]:
     """The guesses, an error where one came in between, and None at the end."""
     try:
         yield from order.guesses(restart)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from engine import images
 from engine.attacks import Attack
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
 from engine.leakage.compatibility import named, which
@@ -21,12 +21,12 @@ from engine.leakage.probe import before, expose, victim
 from engine.records import Exposure, World
 from engine.specs.attack import AttackSpec
 from engine.training.exposure import recorded_exposure, true_inputs
-from engine.training.plan import Stage
+from engine.training.plan import LoadedPlan
 from engine.training.rounds import Exchange, play
 from engine.training.state import State
 
 
-class Larder:
+class AttackResources:
     """What a home may hold for an attack; this one is empty."""
 
     def states(self, run: str) -> Sequence[Kept]:
@@ -48,7 +48,7 @@ class Larder:
 
 
 @dataclass(frozen=True)
-class Case:
+class AttackTarget:
     """One exposure, and apart from it the truth and what is said beside the pictures."""
 
     exposure: Exposure
@@ -60,20 +60,24 @@ class Case:
     client: int
 
 
-def prepare(spec: AttackSpec, scene: Stage, larder: Larder, crew: Crew) -> Generator[Event, None, Case]:
+def prepare_target(
+    spec: AttackSpec, scene: LoadedPlan, larder: AttackResources, crew: ThreadTeam
+) -> Generator[Event, None, AttackTarget]:
     """The case: with pictures a probe, without them the upload as the run recorded it."""
     round = which(spec, scene)
     kept = list(larder.states(spec.run.id)) if round > 1 else []
     if round > 1:
         yield Step("playing the rounds before")
     state = before(scene, round, kept, crew)
-    case: Case = (
+    case: AttackTarget = (
         probed(spec, scene, state, round, larder, crew) if spec.pictures else recorded(spec, scene, state, round, crew)
     )
     return case
 
 
-def probed(spec: AttackSpec, scene: Stage, state: State, round: int, larder: Larder, crew: Crew) -> Case:
+def probed(
+    spec: AttackSpec, scene: LoadedPlan, state: State, round: int, larder: AttackResources, crew: ThreadTeam
+) -> AttackTarget:
     x, y = chosen(spec, scene, larder)
     who = victim(scene, round, x, y, spec.client)
     world, bends = scene.world, spec.attack.malicious
@@ -83,7 +87,7 @@ def probed(spec: AttackSpec, scene: Stage, state: State, round: int, larder: Lar
     clean = exposure if silent is None else expose(silent, state, who, spec.view, crew, tamper)
     build = partial(bent, spec.attack, world) if bends else world.build
     facts = {**told(exposure, round, True, y), **loudness(exposure, clean)}
-    return Case(exposure, build, x, y, facts, round, who.client)
+    return AttackTarget(exposure, build, x, y, facts, round, who.client)
 
 
 def bent(attack: Attack, world: World, rng: torch.Generator) -> nn.Module:
@@ -91,7 +95,7 @@ def bent(attack: Attack, world: World, rng: torch.Generator) -> nn.Module:
     return attack.tamper(world.build(rng), {}, world)[0]
 
 
-def chosen(spec: AttackSpec, scene: Stage, larder: Larder) -> tuple[Tensor, Tensor]:
+def chosen(spec: AttackSpec, scene: LoadedPlan, larder: AttackResources) -> tuple[Tensor, Tensor]:
     """The victim's pictures in [0, 1], and their classes."""
     data, found, labels = scene.spec.dataset.load(), list[Tensor](), list[int]()
     for name in spec.pictures:
@@ -106,7 +110,7 @@ def chosen(spec: AttackSpec, scene: Stage, larder: Larder) -> tuple[Tensor, Tens
     return torch.stack(found), torch.tensor(labels)
 
 
-def recorded(spec: AttackSpec, scene: Stage, state: State, round: int, crew: Crew) -> Case:
+def recorded(spec: AttackSpec, scene: LoadedPlan, state: State, round: int, crew: ThreadTeam) -> AttackTarget:
     """The round is played again, which gives the upload bit for bit, and the seat's own pictures."""
     seen: list[Exchange] = []
     play(scene, state, round, crew, watch=partial(first, seen))
@@ -119,7 +123,7 @@ def recorded(spec: AttackSpec, scene: Stage, state: State, round: int, crew: Cre
         )
     exposure, truth = recorded_exposure(scene, seen[0], used[0]), true_inputs(scene, seen[0], used[0])
     facts = {**told(exposure, round, False, truth["labels"]), **loudness(exposure, None)}
-    return Case(exposure, scene.world.build, truth["pictures"], truth["labels"], facts, round, seats[used[0]])
+    return AttackTarget(exposure, scene.world.build, truth["pictures"], truth["labels"], facts, round, seats[used[0]])
 
 
 def first(seen: list[Exchange], exchange: Exchange) -> None:
@@ -132,7 +136,7 @@ def some(used: Tensor | None) -> bool:
     return used is None or len(used) > 0
 
 
-def quiet(scene: Stage) -> Stage | None:
+def quiet(scene: LoadedPlan) -> LoadedPlan | None:
     """The same stage without noise, to tell signal from noise: for a number beside the picture, never for an attack."""
     if not getattr(scene.method, "noise", None):
         return None

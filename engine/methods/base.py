@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.part import Part, Problem
 from engine.records import (
     VIEWS,
-    Clear,
     Client,
-    Effort,
+    ExtraWork,
     Guarantee,
     Memory,
+    NoNoise,
     Packet,
     Private,
     Protocol,
@@ -62,7 +62,7 @@ class Method(Part):
         return server
 
     @abstractmethod
-    def train(self, client: Client, packet: Packet, private: Private | None, desk: Desk) -> Trained:
+    def train(self, client: Client, packet: Packet, private: Private | None, desk: ClientContext) -> Trained:
         """What one client does: the upload is everything that leaves, the private part never does."""
 
     def train_all(
@@ -70,13 +70,15 @@ class Method(Part):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[Desk],
+        desks: Sequence[ClientContext],
     ) -> list[Trained]:
         """All clients of an exchange, side by side on the crew."""
         return desks[0].crew.each(self.train, clients, packets, privates, desks, tell=desks[0].tell)
 
     @abstractmethod
-    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+    def merge(
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+    ) -> tuple[Weights, Memory]:
         """The next server model; uploads come by client id, and there may be none."""
 
     # --- what is judged, promised and known
@@ -92,7 +94,7 @@ class Method(Part):
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         """What each view learns in this round; the ledger adds it up."""
         del world, round, cohort
-        return tuple(Release(view, Clear("nothing is clipped or noised")) for view in VIEWS)
+        return tuple(Release(view, NoNoise("nothing is clipped or noised")) for view in VIEWS)
 
     @abstractmethod
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
@@ -112,10 +114,10 @@ class Method(Part):
         del world
         return ()
 
-    def effort(self, world: World, rounds: int) -> Effort:
+    def effort(self, world: World, rounds: int) -> ExtraWork:
         """What so many rounds cost beside training and testing."""
         del world, rounds
-        return Effort()
+        return ExtraWork()
 
 
 METHODS: Shelf[Method] = Shelf("engine.methods", "method")

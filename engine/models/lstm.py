@@ -12,7 +12,7 @@ from engine.models.base import MODELS, Model
 from engine.words import ENDED, UNKNOWN
 
 
-class Reader(nn.Module):
+class LstmClassifier(nn.Module):
     """Words to vectors, vectors through an LSTM, and the sum of its states over the root of their number to classes."""
 
     def __init__(self, words: int, width: int, hidden: int, classes: int) -> None:
@@ -44,7 +44,7 @@ class Lstm(Model):
 
     def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
         del shape  # it reads sentences of any length
-        return Reader(self.words, self.width, self.hidden, classes)
+        return LstmClassifier(self.words, self.width, self.hidden, classes)
 
     def example(self, shape: tuple[int, ...], many: int, rng: torch.Generator) -> Tensor:
         return torch.randint(UNKNOWN, self.words, (many, *shape), generator=rng)

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.errors import refusal
-from engine.privacy.charges import Book
+from engine.privacy.charges import Charges
 from engine.privacy.sums import Ids
-from engine.privacy.worst_case import Accountant, Price
+from engine.privacy.worst_case import Accountant, WorstCase
 from engine.records import VIEWS, Release, View
 
 
 @dataclass(frozen=True)
-class Answer:
+class LedgerEpsilon:
     """The ε of one view with the words that must stand beside it; None means that there is no finite number."""
 
     view: View
@@ -41,7 +41,7 @@ class Ledger:
         if not 0 < delta < 1:
             raise refusal("ledger: delta", "must be above 0 and below 1", delta)
         self.clients, self.delta = clients, delta
-        self._books: dict[View, Book] = {}
+        self._books: dict[View, Charges] = {}
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -54,7 +54,7 @@ class Ledger:
         for release in releases:
             book = self._books.get(release.view)
             if book is None:
-                book = Book(release.view, self.clients, (release.unit, release.adjacency))
+                book = Charges(release.view, self.clients, (release.unit, release.adjacency))
                 self._books[release.view] = book
             for ids in (release.clients, release.observers):
                 if ids is not None and ids not in known:
@@ -72,7 +72,7 @@ class Ledger:
             raise refusal("ledger: clients", "must name each client once", str(ids))
         return None if len(ids) == self.clients else np.array(ids, dtype=np.intp)
 
-    def answer(self, view: View, precise: bool = False, quantiles: bool = False) -> Answer:
+    def answer(self, view: View, precise: bool = False, quantiles: bool = False) -> LedgerEpsilon:
         """What the worst client has paid, exactly or by Rényi; `precise` asks PRV as well.
 
         `quantiles` are over clients; in the `client` view, where observers differ, over observers,
@@ -80,12 +80,14 @@ class Ledger:
         """
         book = self._books.get(view)
         if book is None:
-            return Answer(view, 0.0, "user", "zero-out", self.delta, "none", "all", reason="nothing was released")
+            return LedgerEpsilon(
+                view, 0.0, "user", "zero-out", self.delta, "none", "all", reason="nothing was released"
+            )
         rows, laws = book.rows(), tuple(book.laws)
         said = self._words(book, rows.merged)
         if not len(rows.client):
             return said
-        price = Price(rows, laws, self.delta)
+        price = WorstCase(rows, laws, self.delta)
         row, epsilon, accountant = price.worst_of_record() if precise else price.worst()
         said = replace(said, worst=None if book.one_for_all else int(rows.client[row]))
         if not math.isfinite(epsilon):
@@ -96,17 +98,17 @@ class Ledger:
                 f"Poisson sampling would give {epsilon:.3g}, for orientation"
             )
             return replace(said, epsilon=None, accountant="none", reason=reason)
-        spread = Price(book.rows(each=True), laws, self.delta).quantiles(epsilon) if quantiles else ()
+        spread = WorstCase(book.rows(each=True), laws, self.delta).quantiles(epsilon) if quantiles else ()
         return replace(said, epsilon=epsilon, accountant=accountant, quantiles=spread)
 
-    def _words(self, book: Book, merged: bool) -> Answer:
+    def _words(self, book: Charges, merged: bool) -> LedgerEpsilon:
         """What stands beside the number; the number itself is that of no release at all."""
         unit, adjacency = book.words
         sampling = " + ".join(sorted(book.samplings - {"all"})) or "all"
         bound = " + ".join(sorted((book.bounds | ({"upper bound"} if merged else set())) - {""}))
-        return Answer(book.view, 0.0, unit, adjacency, self.delta, "exact", sampling, bound)
+        return LedgerEpsilon(book.view, 0.0, unit, adjacency, self.delta, "exact", sampling, bound)
 
-    def _reason(self, book: Book, price: Price, row: int) -> str:
+    def _reason(self, book: Charges, price: WorstCase, row: int) -> str:
         if price.clear[row] > 0:
             return "; ".join(book.whys)
         if price.exhausted[row]:
@@ -114,7 +116,7 @@ class Ledger:
             return f"the δ of its releases adds up to {spent:.3g}, which leaves nothing of δ = {self.delta:g}"
         return "no order of its Rényi curve gives a finite number"
 
-    def answers(self, precise: bool = False, quantiles: bool = False) -> tuple[Answer, ...]:
+    def answers(self, precise: bool = False, quantiles: bool = False) -> tuple[LedgerEpsilon, ...]:
         return tuple(self.answer(view, precise, quantiles) for view in self.views)
 
     def copy(self) -> Ledger:

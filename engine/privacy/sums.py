@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Sums = NDArray[np.float64]
+Amounts = NDArray[np.float64]
 Ids = NDArray[np.intp]
 
 
-class Tally:
+class Sums:
     """How much each client paid before each observer; most releases touch everybody and cost one addition."""
 
     __slots__ = ("client", "everyone", "observer", "pair", "size")
 
     def __init__(self, size: int) -> None:
         self.size, self.everyone = size, 0.0
-        self.client: Sums | None = None  # (clients,)
-        self.observer: Sums | None = None  # (observers,)
-        self.pair: Sums | None = None  # (observers, clients)
+        self.client: Amounts | None = None  # (clients,)
+        self.observer: Amounts | None = None  # (observers,)
+        self.pair: Amounts | None = None  # (observers, clients)
 
     def add(self, amount: float, clients: Ids | None, observers: Ids | None = None) -> None:
         """Charge these clients before these observers; None is everybody."""
@@ -45,7 +45,7 @@ class Tally:
     def per_observer(self) -> bool:
         return self.observer is not None or self.pair is not None
 
-    def matrix(self) -> Sums:
+    def matrix(self) -> Amounts:
         """Every pair: (observers, clients)."""
         total = np.full((self.size, self.size), self.everyone) if self.pair is None else self.pair + self.everyone
         if self.client is not None:
@@ -54,11 +54,11 @@ class Tally:
             total += self.observer[:, None]
         return total
 
-    def for_observers(self) -> Sums:
+    def for_observers(self) -> Amounts:
         """Each observer's sum, where clients do not differ: (observers,)."""
         return np.full(self.size, self.everyone) if self.observer is None else self.observer + self.everyone
 
-    def for_clients(self) -> Sums:
+    def for_clients(self) -> Amounts:
         """Each client's sum before one observer who saw at least as much as any: (clients,)."""
         total = np.full(self.size, self.everyone)
         if self.client is not None:
@@ -69,8 +69,8 @@ class Tally:
             total += self.pair.max(axis=0)
         return total
 
-    def copy(self) -> Tally:
-        twin = Tally(self.size)
+    def copy(self) -> Sums:
+        twin = Sums(self.size)
         twin.everyone = self.everyone
         twin.client = None if self.client is None else self.client.copy()
         twin.observer = None if self.observer is None else self.observer.copy()

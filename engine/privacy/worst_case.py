@@ -18,9 +18,9 @@ from engine.privacy.accountant import (
     epsilon_rdp,
     exact_epsilons,
 )
-from engine.privacy.charges import Rows
+from engine.privacy.charges import ClientCharges
 from engine.privacy.prv import PRV_LIMIT, epsilon_prv
-from engine.privacy.sums import Ids, Sums
+from engine.privacy.sums import Amounts, Ids
 from engine.records import Gaussian
 
 Accountant = Literal["exact", "rdp", "prv", "none", "composition"]
@@ -30,13 +30,13 @@ PRV_ASKED = 4  # of the rows that Rényi ranks highest, how many PRV is asked fo
 DUST = 1e-9  # sums of δ may miss the budget by rounding
 
 
-class Price:
+class WorstCase:
     """The ε of every row: exact without subsampling, Rényi otherwise, and PRV for the few that matter."""
 
-    def __init__(self, rows: Rows, laws: Sequence[Priced], delta: float) -> None:
+    def __init__(self, rows: ClientCharges, laws: Sequence[Priced], delta: float) -> None:
         self.rows, self.laws = rows, laws
         self.mu2, self.cost, lost, self.clear = rows.table[:, :4].T
-        self.counts: Sums = rows.table[:, 4:]  # (rows, laws)
+        self.counts: Amounts = rows.table[:, 4:]  # (rows, laws)
         self.left = delta - lost
         self.composed: Mask = (self.cost > 0) | (lost > 0)
         self.exact: Mask = (self.counts == 0).all(axis=1)

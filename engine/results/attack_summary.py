@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.events import Event, Failed, Judged, Pictured, Seen, Step
-from engine.specs.attack_grid import Asked
+from engine.specs.attack_grid import RequestedAttack
 
 BETTER = 3.0  # dB above the mean colour: from there on something came back
 WHOLE = 8.0  # dB above the mean colour: from there on people recognise the picture
@@ -33,7 +33,7 @@ class Fate:
 
 
 @dataclass(frozen=True)
-class Told:
+class AttackEvents:
     """Where one attack stands and everything it said."""
 
     status: str  # of the store, or `stored`
@@ -42,7 +42,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Cell:
+class AttackCell:
     """One attack against one protection."""
 
     column: str
@@ -126,10 +126,10 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def collect(asked: Asked, told: Told | None) -> Cell:
+def collect_cell(asked: RequestedAttack, told: AttackEvents | None) -> AttackCell:
     """A cell from what is known of its attack."""
     if told is None:
-        return Cell(asked.column, asked.attack, asked.id, problem=asked.problem)
+        return AttackCell(asked.column, asked.attack, asked.id, problem=asked.problem)
     seen: Seen | None = None
     judged: Judged | None = None
     problem, doing = asked.problem, ""
@@ -146,7 +146,9 @@ def collect(asked: Asked, told: Told | None) -> Cell:
         elif isinstance(event, Failed):
             problem = f"{event.reason}. {event.remedy}.".replace(". .", ".")
     path = _shown(paths, judged)
-    return Cell(asked.column, asked.attack, asked.id, told.status, problem, "" if path else doing, seen, path, judged)
+    return AttackCell(
+        asked.column, asked.attack, asked.id, told.status, problem, "" if path else doing, seen, path, judged
+    )
 
 
 def _shown(paths: Mapping[int, Sequence[Pictured]], judged: Judged | None) -> tuple[Pictured, ...]:
@@ -159,17 +161,17 @@ def _shown(paths: Mapping[int, Sequence[Pictured]], judged: Judged | None) -> tu
     return tuple(paths[best])
 
 
-def of_column(cells: Iterable[Cell], column: str) -> list[Cell]:
+def of_column(cells: Iterable[AttackCell], column: str) -> list[AttackCell]:
     return [cell for cell in cells if cell.column == column]
 
 
-def best(cells: Sequence[Cell], picture: int) -> Cell | None:
+def best(cells: Sequence[AttackCell], picture: int) -> AttackCell | None:
     """The adversary envelope: across attacks by measured PSNR, which no adversary could choose by."""
     known = [(value, cell) for cell in cells if (value := cell.psnr(picture)) is not None]
     return max(known, key=lambda pair: pair[0])[1] if known else None
 
 
-def working(cells: Sequence[Cell], control: str) -> tuple[str, ...]:
+def working(cells: Sequence[AttackCell], control: str) -> tuple[str, ...]:
     """Attacks that reach their aim where nothing is protected: only these say anything about protection."""
     return tuple(
         cell.attack
@@ -178,7 +180,7 @@ def working(cells: Sequence[Cell], control: str) -> tuple[str, ...]:
     )
 
 
-def fate(cells: Sequence[Cell], column: str, title: str) -> Fate:
+def fate(cells: Sequence[AttackCell], column: str, title: str) -> Fate:
     """What the attack that came nearest got from one protection, once all of them are done: a leak is a leak."""
     mine = [cell for cell in of_column(cells, column) if not cell.problem or cell.done]
     known = [found for cell in mine if (found := cell.best) is not None]
@@ -188,6 +190,6 @@ def fate(cells: Sequence[Cell], column: str, title: str) -> Fate:
     return Fate(title, gain, psnr)
 
 
-def fractions(cells: Sequence[Cell]) -> float:
+def fractions(cells: Sequence[AttackCell]) -> float:
     asked = [cell for cell in cells if cell.status]
     return sum(cell.share for cell in asked) / len(asked) if asked else 0.0

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.results import attack_summary
-from engine.results.attack_summary import Cell, best, of_column, working
+from engine.results.attack_summary import AttackCell, best, of_column, working
 
 LEAST = 0.001  # noise over signal at the quiet end of the series, where the clip binds
 MOST = 10.0  # and at the loud end
@@ -68,7 +68,7 @@ def levels(parameters: int, many: int = 9) -> tuple[float, ...]:
     return tuple(float(f"{share / math.sqrt(parameters):.3g}") for share in shares)
 
 
-def collect_cliff(columns: Mapping[str, float | None], cells: Sequence[Cell], titles: Mapping[str, str]) -> Cliff:
+def collect_cliff(columns: Mapping[str, float | None], cells: Sequence[AttackCell], titles: Mapping[str, str]) -> Cliff:
     """`columns`: the noise of each, None for the control. The first picture of the upload is the one that counts."""
     points = [found for key, noise in columns.items() if (found := _point(noise, of_column(cells, key), titles))]
     noisy = sorted((one for one in points if one.noise is not None), key=lambda one: one.ratio)
@@ -84,7 +84,7 @@ def collect_cliff(columns: Mapping[str, float | None], cells: Sequence[Cell], ti
     )  # fmt: skip
 
 
-def _point(noise: float | None, cells: Sequence[Cell], titles: Mapping[str, str]) -> CliffPoint | None:
+def _point(noise: float | None, cells: Sequence[AttackCell], titles: Mapping[str, str]) -> CliffPoint | None:
     done = [cell for cell in cells if cell.done]
     found = best(done, 0)
     if found is None or found.seen is None or found.judged is None:

@@ -8,14 +8,16 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any
 
 from engine.part import hyphened
-from engine.results.ranking import Standing, order
-from engine.results.summary import bill, reasons, terms
-from engine.specs.paper_tables import Cell
+from engine.results.ranking import MethodScore, paper_order
+from engine.results.summary import epsilon_terms, reasons, shared_terms
+from engine.specs.paper_tables import PaperCell
 
 if TYPE_CHECKING:
-    from engine.results.summary import Result
+    from engine.results.summary import PointResult
 
-Found = Mapping[Cell, Sequence["Result"]]  # of each cell a result for each seed that finished; cells of one table
+Found = Mapping[
+    PaperCell, Sequence["PointResult"]
+]  # of each cell a result for each seed that finished; cells of one table
 
 
 def answer(found: Found, seeds: int, view: str | None, notes: Sequence[str]) -> dict[str, Any]:
@@ -23,7 +25,7 @@ def answer(found: Found, seeds: int, view: str | None, notes: Sequence[str]) -> 
     one = next(iter(found))
     reading = one.table.readings[one.reading]
     view = view or reading.view
-    lines: dict[tuple[str, float], list[Cell]] = {}
+    lines: dict[tuple[str, float], list[PaperCell]] = {}
     for cell in found:
         lines.setdefault((cell.row.name, cell.noise), []).append(cell)
     return {
@@ -42,12 +44,12 @@ def answer(found: Found, seeds: int, view: str | None, notes: Sequence[str]) -> 
     }
 
 
-def block(line: Sequence[Cell], found: Found, view: str) -> dict[str, Any]:
+def block(line: Sequence[PaperCell], found: Found, view: str) -> dict[str, Any]:
     """One row at one noise; methods of which no run finished are left out."""
     first = line[0]
-    standing = order(
+    standing = paper_order(
         [
-            Standing(cell.label, {one.point.seed: one.accuracy for one in found[cell]}, cell.reported / 100)
+            MethodScore(cell.label, {one.point.seed: one.accuracy for one in found[cell]}, cell.reported / 100)
             for cell in line
         ]
     )
@@ -62,11 +64,11 @@ def block(line: Sequence[Cell], found: Found, view: str) -> dict[str, Any]:
     }
 
 
-def entry(cell: Cell, results: Sequence[Result], view: str) -> dict[str, Any]:
+def entry(cell: PaperCell, results: Sequence[PointResult], view: str) -> dict[str, Any]:
     """Mean and spread over the seeds, and the largest ε among them with the words that must stand beside it."""
-    from engine.results.summary import spots
+    from engine.results.summary import summaries
 
-    (spot,) = spots(results)
+    (spot,) = summaries(results)
     return {
         "column": cell.column,
         "label": cell.label,
@@ -77,7 +79,7 @@ def entry(cell: Cell, results: Sequence[Result], view: str) -> dict[str, Any]:
         "spread-personal": pstdev(spot.personals) if spot.personals else None,
         "reported": cell.reported / 100,
         "seeds": spot.seeds,
-        **bill(spot, view),
+        **epsilon_terms(spot, view),
         "runs": [one.point.id for one in results],
     }
 
@@ -106,7 +108,7 @@ def heading(body: Mapping[str, Any]) -> list[str]:
         "Accuracy of the global model after the last round, mean ± spread over the seeds.",
     ]
     if told:
-        said.append(f"ε in the {body['view']} view: {terms(told, body['seeds'])}.")
+        said.append(f"ε in the {body['view']} view: {shared_terms(told, body['seeds'])}.")
     if many := body["failed"]:
         said.append(f"{many} run{'s' * (many > 1)} did not finish.")
     return said

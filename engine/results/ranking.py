@@ -11,7 +11,7 @@ LEVEL = 0.0005  # a lead that rounds to 0.0 points
 
 
 @dataclass(frozen=True)
-class Standing:
+class MethodScore:
     """One method: its accuracy here by seed, and in the paper."""
 
     label: str
@@ -20,7 +20,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Order:
+class PaperOrder:
     """What became of the paper's order; `clearly` is what a lead is that exceeds its own spread over the seeds."""
 
     asked: int  # methods
@@ -66,7 +66,7 @@ class Order:
         return f"{100 * abs(self.lead):.1f}{spread} points {'before' if self.lead > 0 else 'behind'} {self.rival}"
 
 
-def order(standings: Sequence[Standing]) -> Order | None:
+def paper_order(standings: Sequence[MethodScore]) -> PaperOrder | None:
     """On the seeds that all have finished; None where there is nothing to compare."""
     done = [one for one in standings if one.accuracies]
     seeds = sorted(set.intersection(*(set(one.accuracies) for one in done))) if done else []
@@ -81,7 +81,7 @@ def order(standings: Sequence[Standing]) -> Order | None:
     there = sorted(done, key=lambda one: one.reported, reverse=True)
     rival = next(one for one in here if one is not there[0])
     gap, spread = lead(there[0], rival, seeds)
-    return Order(
+    return PaperOrder(
         asked=len(standings),
         methods=len(done),
         seeds=len(seeds),
@@ -99,7 +99,7 @@ def order(standings: Sequence[Standing]) -> Order | None:
     )
 
 
-def lead(one: Standing, other: Standing, seeds: Sequence[int]) -> tuple[float, float]:
+def lead(one: MethodScore, other: MethodScore, seeds: Sequence[int]) -> tuple[float, float]:
     """Mean and spread, seed by seed: both began with the same data, weights and clients."""
     leads = [one.accuracies[seed] - other.accuracies[seed] for seed in seeds]
     return fmean(leads), pstdev(leads)

@@ -9,14 +9,14 @@ from functools import cached_property
 from statistics import fmean, pstdev
 from typing import Any
 
-from engine.specs.sweep import Place
+from engine.specs.sweep import SweepPlace
 
 
 @dataclass(frozen=True)
-class Result:
+class PointResult:
     """What one point came to."""
 
-    point: Place
+    point: SweepPlace
     accuracy: float
     personal: float | None
     epsilon: Mapping[str, float | None] = field(default_factory=dict)  # by view
@@ -34,13 +34,13 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Spot:
+class PointSummary:
     """One method at one noise, over all seeds, at the server step that did best there."""
 
     method: str
     noise: float | None
     step: float
-    results: tuple[Result, ...]  # one of each seed
+    results: tuple[PointResult, ...]  # one of each seed
 
     @property
     def accuracies(self) -> tuple[float, ...]:
@@ -86,58 +86,58 @@ class Spot:
     def score(self, own: bool = False) -> float:
         return fmean(self.scores(own))
 
-    def on(self, seeds: Container[int]) -> Spot | None:
+    def on(self, seeds: Container[int]) -> PointSummary | None:
         """The same point as these seeds alone tell it."""
         some = tuple(one for one in self.results if one.point.seed in seeds)
         return replace(self, results=some) if some else None
 
-    def telling(self, view: str) -> Result:
+    def telling(self, view: str) -> PointResult:
         """The seed that decides what is said of this view: one without a finite ε, else the one with the largest."""
         return max(self.results, key=lambda one: math.inf if (value := one.epsilon.get(view)) is None else value)
 
-    def dearest(self, view: str) -> Result | None:
+    def dearest(self, view: str) -> PointResult | None:
         """The seed whose ε in this view is the largest; None where one has no finite ε."""
         one = self.telling(view)
         return None if one.epsilon.get(view) is None else one
 
 
-def result(point: Place, body: Mapping[str, Any]) -> Result | None:
+def point_result(point: SweepPlace, body: Mapping[str, Any]) -> PointResult | None:
     """From the report of its run; None where that has no accuracy."""
     if body.get("accuracy") is None:
         return None
     absent = (body.get("guarantee") or {}).get("absent") or {}
-    return Result(
+    return PointResult(
         point, body["accuracy"], body.get("accuracy-personal"), body.get("epsilon") or {}, body.get("unit"),
         {**absent, **(body.get("reason") or {})}, body.get("adjacency"), body.get("delta"),
         body.get("accountant") or {}, body.get("sampling") or {}, body.get("bound") or {},
     )  # fmt: skip
 
 
-def spots(results: Sequence[Result], own: bool = False) -> tuple[Spot, ...]:
+def summaries(results: Sequence[PointResult], own: bool = False) -> tuple[PointSummary, ...]:
     """By method and noise; of several server steps the one with the best mean, which is a choice made on test data.
 
     `own`: the best for the clients' own models, where a method has some.
     """
-    rows: dict[tuple[str, float | None, float], list[Result]] = {}
+    rows: dict[tuple[str, float | None, float], list[PointResult]] = {}
     for one in results:
         rows.setdefault((one.point.name, one.point.noise, one.point.step), []).append(one)
-    tried: dict[tuple[str, float | None], list[Spot]] = {}
+    tried: dict[tuple[str, float | None], list[PointSummary]] = {}
     for (method, noise, step), found in rows.items():
-        tried.setdefault((method, noise), []).append(Spot(method, noise, step, tuple(found)))
+        tried.setdefault((method, noise), []).append(PointSummary(method, noise, step, tuple(found)))
     return tuple(_best(steps, own) for steps in tried.values())
 
 
-def common(several: Iterable[Spot]) -> set[int]:
+def common(several: Iterable[PointSummary]) -> set[int]:
     """The seeds that all of them have."""
     held = [{one.point.seed for one in spot.results} for spot in several]
     return set.intersection(*held) if held else set()
 
 
-def _best(steps: Sequence[Spot], own: bool) -> Spot:
+def _best(steps: Sequence[PointSummary], own: bool) -> PointSummary:
     """The step with the best mean on the seeds that all of them finished; where there is none, that with most."""
     seeds = common(steps)
 
-    def rank(spot: Spot) -> tuple[int, float, int]:
+    def rank(spot: PointSummary) -> tuple[int, float, int]:
         there = spot.on(seeds) or spot
         return there.seeds, there.score(own), spot.seeds
 
@@ -146,10 +146,10 @@ def _best(steps: Sequence[Spot], own: bool) -> Spot:
 
 # --- ε of several seeds, with the terms it stands on -------------------------------------------------------
 
-Bill = Mapping[str, Any]
+EpsilonTerms = Mapping[str, Any]
 
 
-def bill(spot: Spot, view: str) -> dict[str, Any]:
+def epsilon_terms(spot: PointSummary, view: str) -> dict[str, Any]:
     """What stands beside the ε of one view; where a seed has none, why."""
     one = spot.telling(view)
     return {
@@ -164,7 +164,7 @@ def bill(spot: Spot, view: str) -> dict[str, Any]:
     }
 
 
-def terms(bills: Iterable[Bill], seeds: int) -> str:
+def shared_terms(bills: Iterable[EpsilonTerms], seeds: int) -> str:
     """What all of them stand on, said once; where they differ, everything that occurs."""
     told = [one for one in bills if one["epsilon"] is not None]
     if not told:
@@ -180,7 +180,7 @@ def each(values: Iterable[str | None]) -> str:
     return " or ".join(dict.fromkeys(filter(None, values)))
 
 
-def reasons(named: Sequence[tuple[str, Bill]], view: str) -> list[str]:
+def reasons(named: Sequence[tuple[str, EpsilonTerms]], view: str) -> list[str]:
     """Why something has no ε there, each reason once."""
     missing = ((name, one["reason"] or "it promises none") for name, one in named if one["epsilon"] is None)
     return list(dict.fromkeys(f"{name}: no ε in the {view} view: {why}" for name, why in missing))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedAttack:
     """One cell of the grid: an attack, or why there cannot be one."""
 
     column: str

@@ -17,7 +17,7 @@ from engine.errors import Damaged, UnknownName, shown
 from engine.part import hyphened
 
 if TYPE_CHECKING:
-    from engine.specs.sweep import Point
+    from engine.specs.sweep import SweepPoint
 
 SCALES = ("quick", "paper")
 READINGS = ("written", "released")
@@ -25,7 +25,7 @@ FILES = ROOT / "assets" / "presets" / "tables"
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class PaperSetting:
     """How one row is asked at one scale."""
 
     words: Mapping[str, str]  # by reading: what it stands for, and what the paper leaves open
@@ -34,17 +34,17 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class PaperRow:
     """One block of a table: a data set with its model, at every noise."""
 
     name: str
     title: str
-    settings: Mapping[str, Setting]  # by scale
+    settings: Mapping[str, PaperSetting]  # by scale
     reported: Mapping[str, tuple[float, ...]]  # by column, by noise, in %
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class PaperReading:
     """One way to understand the paper, with its methods."""
 
     words: str
@@ -54,7 +54,7 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class PaperTable:
     """A table as it was published."""
 
     name: str
@@ -62,8 +62,8 @@ class Table:
     source: str
     noises: tuple[float, ...]
     columns: Mapping[str, str]  # what the paper calls each
-    rows: tuple[Row, ...]
-    readings: Mapping[str, Reading]
+    rows: tuple[PaperRow, ...]
+    readings: Mapping[str, PaperReading]
     scales: Mapping[str, str]  # how the settings of each were chosen
 
     def columns_of(self, reading: str) -> tuple[str, ...]:
@@ -71,11 +71,11 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Cell:
+class PaperCell:
     """One method at one noise in one row: a question that a preset names."""
 
-    table: Table
-    row: Row
+    table: PaperTable
+    row: PaperRow
     place: int  # of the noise
     column: str
     scale: str
@@ -107,12 +107,12 @@ class Cell:
         method = {"name": reading.methods[self.column], "noise": self.noise, **own}
         return {"method": method, **setting.fields, **reading.fields, **told.get("question", {})}
 
-    def point(self, seed: int) -> Point:
+    def point(self, seed: int) -> SweepPoint:
         from engine.specs.run import RunSpec
-        from engine.specs.sweep import Point
+        from engine.specs.sweep import SweepPoint
 
         spec = RunSpec(**{**self.question(), "seed": seed})
-        return Point(
+        return SweepPoint(
             spec.method.name, self.noise, float(getattr(spec.method, "server_step", 1.0)), seed, spec, self.label
         )
 
@@ -124,7 +124,7 @@ def tables() -> tuple[str, ...]:
     return tuple(_known(FILES))
 
 
-def table(name: str) -> Table:
+def table(name: str) -> PaperTable:
     """By its number; `table-1` means the same."""
     known = _known(FILES)
     number = hyphened(name).removeprefix("table-")
@@ -133,14 +133,14 @@ def table(name: str) -> Table:
     return known[number]
 
 
-def cells(table: Table, scale: str, reading: str, rows: Sequence[str] = ()) -> tuple[Cell, ...]:
+def cells(table: PaperTable, scale: str, reading: str, rows: Sequence[str] = ()) -> tuple[PaperCell, ...]:
     """Row by row, noise by noise, as the table is read; some of its rows, where they are named."""
     known = [row.name for row in table.rows]
     asked = [hyphened(name) for name in rows]
     if unknown := [name for name in asked if name not in known]:
         raise UnknownName(f"table {table.name}: no row {shown(unknown[0])}", f"Known here: {', '.join(known)}")
     return tuple(
-        Cell(table, row, place, column, scale, reading)
+        PaperCell(table, row, place, column, scale, reading)
         for row in table.rows
         if not asked or row.name in asked
         for place in range(len(table.noises))
@@ -152,8 +152,8 @@ def cells(table: Table, scale: str, reading: str, rows: Sequence[str] = ()) -> t
 
 
 @cache
-def _known(folder: Path) -> dict[str, Table]:
-    found: dict[str, Table] = {}
+def _known(folder: Path) -> dict[str, PaperTable]:
+    found: dict[str, PaperTable] = {}
     for path in sorted(folder.glob("*.toml")):
         try:
             found |= {one.name: one for one in _read(tomllib.loads(path.read_text(encoding="utf-8")))}
@@ -164,7 +164,7 @@ def _known(folder: Path) -> dict[str, Table]:
 
 
 @cache
-def cells_by_name(folder: Path) -> dict[str, Cell]:
+def cells_by_name(folder: Path) -> dict[str, PaperCell]:
     found = (
         cell
         for table in _known(folder).values()
@@ -175,22 +175,22 @@ def cells_by_name(folder: Path) -> dict[str, Cell]:
     return {cell.name: cell for cell in found}
 
 
-def _read(body: Mapping[str, Any]) -> Iterator[Table]:
+def _read(body: Mapping[str, Any]) -> Iterator[PaperTable]:
     noises = tuple(float(noise) for noise in body["noises"])
     readings = {name: _reading(body, name) for name in READINGS}
     scales = {name: body["scales"][name]["words"] for name in SCALES}
     for name, told in body["tables"].items():
         rows = tuple(_row(row, body, told["columns"], len(noises)) for row in told["rows"])
-        yield Table(name, told["title"], body["source"], noises, dict(told["columns"]), rows, readings, scales)
+        yield PaperTable(name, told["title"], body["source"], noises, dict(told["columns"]), rows, readings, scales)
 
 
-def _reading(body: Mapping[str, Any], name: str) -> Reading:
+def _reading(body: Mapping[str, Any], name: str) -> PaperReading:
     told = body["readings"][name]
     methods = {column: methods[name] for column, methods in body["columns"].items() if name in methods}
-    return Reading(told["words"], told["view"], dict(told.get("question", {})), methods)
+    return PaperReading(told["words"], told["view"], dict(told.get("question", {})), methods)
 
 
-def _row(name: str, body: Mapping[str, Any], columns: Mapping[str, str], noises: int) -> Row:
+def _row(name: str, body: Mapping[str, Any], columns: Mapping[str, str], noises: int) -> PaperRow:
     told = body["rows"][name]
     settings = {scale: _setting(told[scale], body["scales"][scale]) for scale in SCALES}
     for setting in settings.values():
@@ -198,10 +198,10 @@ def _row(name: str, body: Mapping[str, Any], columns: Mapping[str, str], noises:
     reported = {column: tuple(map(float, told["reported"][column])) for column in columns}
     if wrong := [column for column, values in reported.items() if len(values) != noises]:
         raise ValueError(f"{name}: {wrong[0]}: needs {noises} reported numbers, one for each noise")
-    return Row(name, told["title"], settings, reported)
+    return PaperRow(name, told["title"], settings, reported)
 
 
-def _setting(own: Mapping[str, Any], scale: Mapping[str, Any]) -> Setting:
+def _setting(own: Mapping[str, Any], scale: Mapping[str, Any]) -> PaperSetting:
     """What all rows share at this scale, then the row's own; what holds for both readings, then what for one."""
     methods: dict[str, dict[str, dict[str, Any]]] = {reading: {} for reading in READINGS}
     for reading, held in methods.items():
@@ -211,10 +211,10 @@ def _setting(own: Mapping[str, Any], scale: Mapping[str, Any]) -> Setting:
                     if column != "words":
                         held[column] = held.get(column, {}) | fields
     words = {reading: own.get(reading, {}).get("words", own["words"]) for reading in READINGS}
-    return Setting(words, scale["question"] | own["question"], methods)
+    return PaperSetting(words, scale["question"] | own["question"], methods)
 
 
-def _refuse_slips(name: str, columns: Mapping[str, Any], noises: int, setting: Setting) -> None:
+def _refuse_slips(name: str, columns: Mapping[str, Any], noises: int, setting: PaperSetting) -> None:
     """A slip in the file would otherwise be a question that nobody meant to ask."""
     for told in setting.methods.values():
         for column, fields in told.items():

@@ -13,7 +13,7 @@ from engine.errors import refusal
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec
 
-MOST = 500  # points of one frontier
+MOST_POINTS = 500  # points of one frontier
 SHARED = (
     "clip",
     "noise-split",
@@ -21,7 +21,7 @@ SHARED = (
 )  # taken from the base question, where it says them and a method has them
 
 
-class Place(Protocol):
+class SweepPlace(Protocol):
     """Where on the frontier a run stands: all that is needed to draw what it came to."""
 
     @property
@@ -39,7 +39,7 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """One place on the frontier, and the run that finds out how well it does."""
 
     method: str
@@ -59,7 +59,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Grid:
+class SweepGrid:
     """What is varied."""
 
     methods: tuple[Mapping[str, Any], ...]  # each a name and the fields of its own
@@ -68,24 +68,24 @@ class Grid:
     steps: tuple[float, ...] = ()  # of the server; none: each method's own
 
 
-def points(base: RunSpec, grid: Grid) -> tuple[Point, ...]:
+def points(base: RunSpec, grid: SweepGrid) -> tuple[SweepPoint, ...]:
     """Every point once, the first seed of everything before the second."""
     if base.target_epsilon is not None:
         law = "must be left out where noises are compared: it would solve the noise anew at every point"
         raise refusal("sweep: target-epsilon", law, base.target_epsilon, "Name the noises instead")
-    found: dict[str, Point] = {}
+    found: dict[str, SweepPoint] = {}
     for seed, method in product(grid.seeds, grid.methods):
         for point in _of_method(base, method, grid, seed):
             found.setdefault(point.id, point)
-            if len(found) > MOST:
-                law, few = f"must be at most {MOST}", "Ask for fewer noises, seeds or steps"
+            if len(found) > MOST_POINTS:
+                law, few = f"must be at most {MOST_POINTS}", "Ask for fewer noises, seeds or steps"
                 raise refusal("sweep: points", law, _many(grid), few)
     if not found:
         raise refusal("sweep: points", "must be at least 1", 0, "Name a method, a noise and a seed")
     return tuple(found.values())
 
 
-def _many(grid: Grid) -> int:
+def _many(grid: SweepGrid) -> int:
     """How many points were asked for, without making them."""
     from engine.methods import METHODS
 
@@ -95,7 +95,7 @@ def _many(grid: Grid) -> int:
     return len(set(grid.seeds)) * sum(each)
 
 
-def _of_method(base: RunSpec, method: Mapping[str, Any], grid: Grid, seed: int) -> Iterator[Point]:
+def _of_method(base: RunSpec, method: Mapping[str, Any], grid: SweepGrid, seed: int) -> Iterator[SweepPoint]:
     from engine.methods import METHODS
     from engine.specs.run import RunSpec
 
@@ -113,7 +113,7 @@ def _of_method(base: RunSpec, method: Mapping[str, Any], grid: Grid, seed: int) 
             if step is not None and "server-step" in fields:
                 chosen["server-step"] = step
             spec = RunSpec(**{**asked, "method": chosen, "seed": seed})
-            yield Point(part.name, noise, float(getattr(spec.method, "server_step", 1.0)), seed, spec)
+            yield SweepPoint(part.name, noise, float(getattr(spec.method, "server_step", 1.0)), seed, spec)
 
 
 def _legal_split(part: Any, own: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from engine.records import Private
 LIMIT_BYTES = 200_000_000
 
 
-class Attic(MutableMapping[int, Private]):
+class ClientStore(MutableMapping[int, Private]):
     """What clients keep, by client id. The file has no name: nothing of it stays behind when the process is killed."""
 
     def __init__(self, limit: int = LIMIT_BYTES) -> None:
@@ -62,10 +62,10 @@ class Attic(MutableMapping[int, Private]):
         return len(self._near) + len(self._far)
 
 
-def attic(privates: Mapping[int, Private]) -> Attic:
+def client_store(privates: Mapping[int, Private]) -> ClientStore:
     """The same private parts, ready to grow."""
-    if isinstance(privates, Attic):
+    if isinstance(privates, ClientStore):
         return privates
-    made = Attic()
+    made = ClientStore()
     made.update(privates)
     return made

@@ -11,17 +11,17 @@ from torch.nn import functional
 
 from engine.compute import weights
 from engine.compute.sgd import scores
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.errors import RunFailed
 from engine.events import ByClass, Event, Measured
 from engine.records import Weights
-from engine.training.plan import Stage
+from engine.training.plan import LoadedPlan
 from engine.training.state import State
 
 JUDGED = 500  # test pictures on which a method has its models judged, as many of each class
 
 
-def measure(scene: Stage, state: State, crew: Crew) -> Iterator[Event]:
+def measure(scene: LoadedPlan, state: State, crew: ThreadTeam) -> Iterator[Event]:
     """Accuracy and loss on the test pictures; per class at the last round; per client where models are personal."""
     if not weights.finite(state.server):
         raise RunFailed(
@@ -44,7 +44,7 @@ def measure(scene: Stage, state: State, crew: Crew) -> Iterator[Event]:
         yield Measured(state.round, "accuracy", personal(scene, judged, right, crew), "personal")
 
 
-def personal(scene: Stage, judged: Mapping[str | int, Weights], right: Tensor, crew: Crew) -> float | None:
+def personal(scene: LoadedPlan, judged: Mapping[str | int, Weights], right: Tensor, crew: ThreadTeam) -> float | None:
     """The mean over clients of each one's accuracy on its own test pictures; the rest use the global model."""
 
     def one(client: int) -> float | None:
@@ -59,7 +59,7 @@ def personal(scene: Stage, judged: Mapping[str | int, Weights], right: Tensor, c
     return sum(found) / len(found) if found else None
 
 
-def judge(scene: Stage, crew: Crew, models: Mapping[str, Tensor]) -> ByClass:
+def judge(scene: LoadedPlan, crew: ThreadTeam, models: Mapping[str, Tensor]) -> ByClass:
     """Accuracy by class of each of these models (clients, ...), on the first test pictures of every class."""
     most, classes = max(1, JUDGED // scene.world.classes), scene.world.classes
     places = torch.cat([torch.nonzero(scene.test_labels == label).flatten()[:most] for label in range(classes)])
@@ -75,12 +75,12 @@ def judge(scene: Stage, crew: Crew, models: Mapping[str, Tensor]) -> ByClass:
     return tuple(zip(*crew.each(one, range(len(next(iter(models.values()))))), strict=True))
 
 
-def predict(scene: Stage, model: Weights, x: Tensor, crew: Crew) -> Tensor:
+def predict(scene: LoadedPlan, model: Weights, x: Tensor, crew: ThreadTeam) -> Tensor:
     """Logits, the pictures shared by the crew in parts that stay in the cache."""
     return torch.cat(crew.each(partial(scores, scene.world, model), x.split(part_size(scene))))
 
 
-def part_size(scene: Stage) -> int:
+def part_size(scene: LoadedPlan) -> int:
     return 1000 if scene.world.stacked else 100
 
 

@@ -12,12 +12,12 @@ from torch import Tensor
 from engine.errors import Damaged
 from engine.events import Kept, Payload
 from engine.records import Exposure, Local, Protocol
-from engine.training.plan import Stage
+from engine.training.plan import LoadedPlan
 from engine.training.rounds import Exchange
 from engine.training.state import array
 
 
-def recorded_exposure(stage: Stage, exchange: Exchange, slot: int = 0) -> Exposure:
+def recorded_exposure(stage: LoadedPlan, exchange: Exchange, slot: int = 0) -> Exposure:
     """The upload of one client as the server saw it."""
     seat, upload = exchange.seats[slot], exchange.uploads[slot]
     protocol = stage.method.protocol(stage.world, seat, "server")
@@ -33,7 +33,7 @@ def recorded_exposure(stage: Stage, exchange: Exchange, slot: int = 0) -> Exposu
     )
 
 
-def true_inputs(stage: Stage, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
+def true_inputs(stage: LoadedPlan, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
     """All that entered the upload, pictures as pixels in [0, 1] or rows of words: stored apart, for metrics alone."""
     client, used = stage.client(exchange.seats[slot].client), exchange.used[slot]
     x, y = (client.x, client.y) if used is None else (client.x[used], client.y[used])
@@ -41,13 +41,13 @@ def true_inputs(stage: Stage, exchange: Exchange, slot: int = 0) -> dict[str, Te
     return {**inputs, "labels": y}
 
 
-def pixels(stage: Stage, x: Tensor) -> Tensor:
+def pixels(stage: LoadedPlan, x: Tensor) -> Tensor:
     """Inputs of the model back as pixels in [0, 1]."""
     mean, std = (torch.tensor(side, device=x.device).view(-1, 1, 1) for side in (stage.world.mean, stage.world.std))
     return (x * std + mean).clamp(0, 1)
 
 
-def kept_exposure(stage: Stage, exchange: Exchange) -> Iterator[Kept]:
+def kept_exposure(stage: LoadedPlan, exchange: Exchange) -> Iterator[Kept]:
     """The exposure of the first client that put anything in, and, apart from it, the truth."""
     for slot, seat in enumerate(exchange.seats):
         used = exchange.used[slot]

@@ -17,7 +17,7 @@ from engine.compute.sgd import STACK
 from engine.errors import LeakLensError
 from engine.models import Model
 from engine.part import Problem
-from engine.privacy.ledger import Answer
+from engine.privacy.ledger import LedgerEpsilon
 from engine.records import Guarantee, Seat
 from engine.specs.run import RunSpec
 from engine.training.plan import Plan, plan
@@ -31,7 +31,7 @@ REGION = (0.1, 1.0)  # noise-to-signal: below it pictures come back, above it no
 
 
 @dataclass(frozen=True)
-class Cliff:
+class ExpectedCliff:
     """Where attacks are expected to stop working, told as noise over signal of one upload."""
 
     ratio: float | None  # of this question, where a clip bounds the signal
@@ -46,13 +46,13 @@ class Forecast:
     """Everything that is known about a question before it is run."""
 
     id: str
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[LedgerEpsilon, ...] = ()
     guarantee: Guarantee | None = None
     problems: tuple[Problem, ...] = ()
     seconds: float | None = None
     noise: float | None = None  # in force; for a target ε solved, and but for a precise forecast by Rényi alone
     delta: float | None = None
-    cliff: Cliff | None = None
+    cliff: ExpectedCliff | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -144,7 +144,7 @@ def free_memory() -> float | None:
     return int(found[1]) * 1024 if found else None
 
 
-def cliff(outline: Plan) -> Cliff:
+def cliff(outline: Plan) -> ExpectedCliff:
     """Noise over signal of one upload as the server sees it, in the first round that anybody takes part in."""
     many = weights.count(outline.world.weights)
     cohort = next((found for round in range(1, outline.spec.rounds + 1) if (found := outline.cohort(round))), (0,))
@@ -155,4 +155,4 @@ def cliff(outline: Plan) -> Cliff:
         # a whole update is at most C long; DP-SGD moves at most lr · C at each step
         signal = told.bound if told.clip == "whole-update" else told.local.lr * told.bound * told.steps
         ratio = told.std * math.sqrt(many) / signal
-    return Cliff(ratio, many, REGION[0] / math.sqrt(many), REGION[1] / math.sqrt(many))
+    return ExpectedCliff(ratio, many, REGION[0] / math.sqrt(many), REGION[1] / math.sqrt(many))

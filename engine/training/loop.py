@@ -21,15 +21,15 @@ from typing import Any
 
 import torch
 
-from engine.compute.context import Judge, Said
-from engine.compute.threads import Crew, steady, unsteady
+from engine.compute.context import Evaluate, Report
+from engine.compute.threads import ThreadTeam, restore_thread_modes, set_thread_modes
 from engine.errors import refusal
 from engine.events import Event, Finished, Kept, Round, Spent, Started, Warned
-from engine.privacy.ledger import Answer, Ledger
+from engine.privacy.ledger import Ledger, LedgerEpsilon
 from engine.specs.run import RunSpec
 from engine.training.evaluate import judge, measure
 from engine.training.exposure import kept_exposure
-from engine.training.plan import Stage, parameters, stage
+from engine.training.plan import LoadedPlan, load_plan, parameters
 from engine.training.rounds import Exchange, opening, play
 from engine.training.state import State, array, restored
 
@@ -49,8 +49,8 @@ def run(
 ) -> Iterator[Event]:
     """Everything a run says, from its first event or a checkpoint to its end; asked to stop, it leaves a checkpoint."""
     began = time.monotonic()
-    with quiet_torch(device), Crew(threads) as crew:
-        scene = stage(spec, device)
+    with quiet_torch(device), ThreadTeam(threads) as crew:
+        scene = load_plan(spec, device)
         state = opening(scene) if resume is None else restored(resume.round, resume.payload, scene.world.weights)
         ledger = scene.ledger(state.round)
         began -= float(resume.facts.get("seconds", 0.0)) if resume else 0.0
@@ -58,7 +58,7 @@ def run(
             yield from introduce(scene)
         safe, recorded, states = Checkpoints(began), recorded_rounds(scene), kept_rounds(scene)
         for round in range(state.round + 1, scene.last + 1):
-            cohort, seen, said = scene.cohort(round), list[Exchange](), list[Said]()
+            cohort, seen, said = scene.cohort(round), list[Exchange](), list[Report]()
             yield Round(round, spec.rounds, len(cohort))
             watch = partial(first, seen) if round in recorded else None
             work = partial(play, scene, state, round, crew, watch=watch, say=said.append)
@@ -90,7 +90,7 @@ def run_json(
     return run(RunSpec(**spec), resume, **how)
 
 
-def introduce(scene: Stage) -> Iterator[Event]:
+def introduce(scene: LoadedPlan) -> Iterator[Event]:
     """What was asked, what it comes to, and what the asker should know."""
     world = scene.world
     facts = {
@@ -115,7 +115,9 @@ def introduce(scene: Stage) -> Iterator[Event]:
     yield Kept("state", "state-0", 0, payload=opening(scene).payload())
 
 
-def listen(round: int, of: int, cohort: int, crew: Crew, work: Callable[..., State]) -> Generator[Event, None, State]:
+def listen(
+    round: int, of: int, cohort: int, crew: ThreadTeam, work: Callable[..., State]
+) -> Generator[Event, None, State]:
     """Let the round be played beside us, and say how far it is now and then."""
     told: queue.SimpleQueue[tuple[float, dict[str, float]] | None] = queue.SimpleQueue()
     last = time.monotonic()
@@ -128,12 +130,12 @@ def listen(round: int, of: int, cohort: int, crew: Crew, work: Callable[..., Sta
     return done.result()
 
 
-def heard(said: Said, judge: Judge) -> Event:
+def heard(said: Report, judge: Evaluate) -> Event:
     """What was said during a round; what needs a judge is let go when it has met one, with all the models it held."""
     return said if isinstance(said, Event) else said(judge)
 
 
-def spend(scene: Stage, ledger: Ledger, round: int, precise: bool = False) -> Iterator[Spent]:
+def spend(scene: LoadedPlan, ledger: Ledger, round: int, precise: bool = False) -> Iterator[Spent]:
     """What has been spent by now: every round where something is promised, else once at the end."""
     if scene.method.unit() is None and not precise:
         return
@@ -141,14 +143,14 @@ def spend(scene: Stage, ledger: Ledger, round: int, precise: bool = False) -> It
         yield spent(round, answer)
 
 
-def spent(round: int, answer: Answer) -> Spent:
+def spent(round: int, answer: LedgerEpsilon) -> Spent:
     return Spent(
         round, answer.view, answer.epsilon, answer.unit, answer.adjacency, answer.delta, answer.accountant,
         answer.sampling, answer.bound, answer.reason, answer.worst, answer.quantiles,
     )  # fmt: skip
 
 
-def out_of_budget(scene: Stage) -> Iterator[Warned]:
+def out_of_budget(scene: LoadedPlan) -> Iterator[Warned]:
     spec, last = scene.spec, scene.last
     if spec.budget is not None and last < spec.rounds:
         budget = f"the budget ε = {spec.budget:g} in the {spec.view} view"
@@ -162,14 +164,14 @@ def first(seen: list[Exchange], exchange: Exchange) -> None:
         seen.append(exchange)
 
 
-def recorded_rounds(scene: Stage) -> tuple[int, ...]:
+def recorded_rounds(scene: LoadedPlan) -> tuple[int, ...]:
     """The first and the last round with anybody in it: there the first client's upload is kept as the server saw it."""
     rounds = range(1, scene.last + 1)
     there = [round for round in rounds if scene.cohort(round)]
     return (there[0], there[-1]) if there else ()
 
 
-def kept_rounds(scene: Stage) -> frozenset[int]:
+def kept_rounds(scene: LoadedPlan) -> frozenset[int]:
     """Rounds after which the state is kept for probes: before the last one, and a few in between."""
     last = scene.last
     between = {round(last * part / (STATES + 1)) for part in range(1, STATES + 1)}
@@ -198,11 +200,11 @@ def quiet_torch(device: str) -> Iterator[None]:
     if device != "cpu" and not found_cuda(device):
         raise refusal("run: device", "must be cpu, or cuda where a GPU is found", device, "Leave --device out")
     threads = torch.get_num_threads()
-    steady()
+    set_thread_modes()
     try:
         yield
     finally:
-        unsteady(threads)
+        restore_thread_modes(threads)
 
 
 def found_cuda(device: str) -> bool:

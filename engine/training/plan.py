@@ -11,18 +11,18 @@ import torch
 from torch import Tensor, nn
 
 from engine.compute import weights
-from engine.datasets.base import Data
+from engine.datasets.base import LoadedData
 from engine.errors import BadInput, refusal
 from engine.methods import Method
 from engine.partitions import split
-from engine.privacy.ledger import Answer, Ledger
+from engine.privacy.ledger import Ledger, LedgerEpsilon
 from engine.privacy.solver import solve
 from engine.records import VIEWS, Client, Guarantee, World
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec, usual_delta
 
 SMALL = 200e6  # bytes of a data set that are dealt once for several runs
-Dealt = tuple[tuple[Client, ...], Tensor]  # each client's pictures, and those for testing
+PartitionedData = tuple[tuple[Client, ...], Tensor]  # each client's pictures, and those for testing
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Plan:
             ledger.add((method or self.method).releases(self.world, round, self.cohort(round)))
         return ledger
 
-    def answers(self, ledger: Ledger, precise: bool = False) -> tuple[Answer, ...]:
+    def answers(self, ledger: Ledger, precise: bool = False) -> tuple[LedgerEpsilon, ...]:
         """ε of every view that applies, 0 where nothing was released; quantiles where there is time for them."""
         found = [ledger.answer(view, precise, quantiles=precise) for view in VIEWS if view not in self.guarantee.absent]
         return tuple(replace(one, unit=self.method.unit() or one.unit) for one in found)
@@ -89,7 +89,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Stage(Plan):
+class LoadedPlan(Plan):
     """A plan with its pictures: each client's own, and the test pictures."""
 
     clients: tuple[Client, ...] = ()
@@ -119,7 +119,7 @@ def plan(spec: RunSpec, precise: bool = True) -> Plan:
     return draft
 
 
-def stage(spec: RunSpec, device: str = "cpu") -> Stage:
+def load_plan(spec: RunSpec, device: str = "cpu") -> LoadedPlan:
     """The plan, with every client's pictures side by side in memory."""
     outline = plan(spec)
     data = spec.dataset.load()
@@ -130,10 +130,10 @@ def stage(spec: RunSpec, device: str = "cpu") -> Stage:
     first = {name: tensor.to(device) for name, tensor in outline.world.weights.items()}
     values = {name: getattr(outline, name) for name in Plan.__dataclass_fields__}
     values |= {"world": replace(outline.world, weights=first), "test_labels": data.test_y.to(device)}
-    return Stage(**values, clients=clients, test_x=test_x)
+    return LoadedPlan(**values, clients=clients, test_x=test_x)
 
 
-def _deal(outline: Plan, data: Data, device: str) -> Dealt:
+def _deal(outline: Plan, data: LoadedData, device: str) -> PartitionedData:
     y = data.train_y[torch.cat(outline.train)].to(device)
     x = data.train_x.new_empty(len(y), *outline.world.shape)
     parts = x.split(list(outline.world.sizes))
@@ -145,23 +145,23 @@ def _deal(outline: Plan, data: Data, device: str) -> Dealt:
     return clients, data.normal_(data.test_x.clone()).to(device)
 
 
-class Last:
+class PartitionedDataCache:
     """What was dealt last, where it is small: of a sweep the next run mostly asks for the same."""
 
     def __init__(self) -> None:
-        self._held: tuple[Tensor, object, Dealt] | None = None
+        self._held: tuple[Tensor, object, PartitionedData] | None = None
 
-    def get(self, source: Tensor, question: object) -> Dealt | None:
+    def get(self, source: Tensor, question: object) -> PartitionedData | None:
         """Only from the very data that were dealt: they may have been read anew."""
         held = self._held
         return held[2] if held and held[0] is source and held[1] == question else None
 
-    def keep(self, source: Tensor, question: object, dealt: Dealt) -> Dealt:
+    def keep(self, source: Tensor, question: object, dealt: PartitionedData) -> PartitionedData:
         self._held = (source, question, dealt) if source.nbytes <= SMALL else None
         return dealt
 
 
-_last = Last()
+_last = PartitionedDataCache()
 
 
 def _world(spec: RunSpec, facts: Any, sizes: tuple[int, ...]) -> World:

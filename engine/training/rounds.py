@@ -8,11 +8,11 @@ from functools import partial
 
 from torch import Tensor
 
-from engine.compute.context import Desk, Said
-from engine.compute.threads import Crew
+from engine.compute.context import ClientContext, Report
+from engine.compute.threads import ThreadTeam
 from engine.records import Packet, Seat, Upload, Weights
-from engine.training.client_store import attic
-from engine.training.plan import Stage
+from engine.training.client_store import client_store
+from engine.training.plan import LoadedPlan
 from engine.training.state import State
 
 WAVE = 100  # clients trained together: what they need beside their uploads is let go before the next ones begin
@@ -36,17 +36,17 @@ def silent(fraction: float, numbers: dict[str, float]) -> None:
 
 
 def play(
-    stage: Stage,
+    stage: LoadedPlan,
     state: State,
     round: int,
-    crew: Crew,
+    crew: ThreadTeam,
     note: Note = silent,
     watch: Callable[[Exchange], None] | None = None,
-    say: Callable[[Said], None] = lambda said: None,
+    say: Callable[[Report], None] = lambda said: None,
 ) -> State:
     """The state after this round."""
     world, method, cohort = stage.world, stage.method, stage.cohort(round)
-    privates = attic(state.privates)  # goes along from state to state: the last one holds it
+    privates = client_store(state.privates)  # goes along from state to state: the last one holds it
     of = method.exchanges(world)
     for exchange in range(1, of + 1):
         desks = seated(stage, cohort, round, exchange, of, crew, partial(_scaled, note, exchange, of))
@@ -77,26 +77,26 @@ def _scaled(note: Note, exchange: int, of: int, fraction: float, numbers: dict[s
 
 
 def seated(
-    stage: Stage, cohort: Sequence[int], round: int, exchange: int, of: int, crew: Crew, note: Note = silent
-) -> list[Desk]:
+    stage: LoadedPlan, cohort: Sequence[int], round: int, exchange: int, of: int, crew: ThreadTeam, note: Note = silent
+) -> list[ClientContext]:
     """A desk for every client of the cohort, in the order of their ids."""
     seats = [Seat(client, slot, round, exchange, of, len(cohort)) for slot, client in enumerate(cohort)]
-    return [Desk(stage.world, seat, stage.seeds, crew, note) for seat in seats]
+    return [ClientContext(stage.world, seat, stage.seeds, crew, note) for seat in seats]
 
 
 def server_desk(
-    stage: Stage,
+    stage: LoadedPlan,
     cohort: Sequence[int],
     round: int,
     exchange: int,
     of: int,
-    crew: Crew,
+    crew: ThreadTeam,
     note: Note = silent,
-    say: Callable[[Said], None] = lambda said: None,
-) -> Desk:
-    return Desk(stage.world, Seat(-1, -1, round, exchange, of, len(cohort)), stage.seeds, crew, note, say=say)
+    say: Callable[[Report], None] = lambda said: None,
+) -> ClientContext:
+    return ClientContext(stage.world, Seat(-1, -1, round, exchange, of, len(cohort)), stage.seeds, crew, note, say=say)
 
 
-def opening(stage: Stage) -> State:
+def opening(stage: LoadedPlan) -> State:
     """The state before the first round."""
     return State(0, dict(stage.world.weights), stage.method.begin(stage.world))

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import torch
 
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.compute.sgd import STACK, scores
 from engine.compute.tensor_svd import matrices, spectra, t_tsvd
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.records import Client, Seat
 from engine.seeds import Seeds
 from engine.training.plan import Plan
@@ -23,14 +23,14 @@ TESTED = 500  # pictures
 STACKED = (3, 64, 784)  # clients, rows, columns of the tensor that is decomposed to time it
 
 
-class Pace(NamedTuple):
+class StepSeconds(NamedTuple):
     """Seconds of one client's step, and of testing 500 pictures."""
 
     step: float
     test: float
 
 
-_paces: dict[str, Pace] = {}  # measured once per process
+_paces: dict[str, StepSeconds] = {}  # measured once per process
 
 
 def seconds(outline: Plan, threads: int) -> float:
@@ -55,7 +55,7 @@ def _heads(outline: Plan) -> int:
     return int(getattr(outline.method, "head_epochs", 0))
 
 
-def timed(outline: Plan, batch: int) -> Pace:
+def timed(outline: Plan, batch: int) -> StepSeconds:
     """One epoch of one batch, and one of the last layer where clients have their own; then a test."""
     many = STACK if outline.world.stacked else 1
     method = outline.method.with_(head_epochs=1) if _heads(outline) else outline.method
@@ -68,16 +68,18 @@ def timed(outline: Plan, batch: int) -> Pace:
     ]
     x = outline.spec.model.example(world.shape, TESTED, rng)
     found = []
-    with Crew(1) as crew:
-        desks = [Desk(world, Seat(place, place, 1, 1, 1, many), outline.seeds, crew) for place in range(many)]
+    with ThreadTeam(1) as crew:
+        desks = [ClientContext(world, Seat(place, place, 1, 1, 1, many), outline.seeds, crew) for place in range(many)]
         packets = [method.send(desk.seat, world.weights, method.begin(world)) for desk in desks]
         for _ in range(TRIES):
             start = time.perf_counter()
             method.train_all(clients, packets, [None] * many, desks)
             middle = time.perf_counter()
             crew.each(scores, [world], [world.weights], [x])
-            found.append(Pace((middle - start) / many / (2 if _heads(outline) else 1), time.perf_counter() - middle))
-    return Pace(min(one.step for one in found), min(one.test for one in found))
+            found.append(
+                StepSeconds((middle - start) / many / (2 if _heads(outline) else 1), time.perf_counter() - middle)
+            )
+    return StepSeconds(min(one.step for one in found), min(one.test for one in found))
 
 
 @cache
@@ -86,7 +88,7 @@ def decomposing() -> float:
     clients, rows, columns = STACKED
     stack = torch.randn(STACKED, generator=Seeds(0).rng("pace"))
     found = []
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         for _ in range(TRIES):
             start = time.perf_counter()
             crew.each(lambda one: spectra(t_tsvd(one, 0.1)), [stack])

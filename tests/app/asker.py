@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Spent
 from engine.jobs.leases import Lease
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 
@@ -37,7 +37,7 @@ class Asker:
 
     def tell(self, run: str, *events: Event) -> None:
         if run not in self.leases:
-            lease = self.store.take(Holder.me(), 1000, {run})
+            lease = self.store.take(ProcessId.me(), 1000, {run})
             assert lease
             self.leases[run] = lease
         self.store.append(self.leases[run], events)

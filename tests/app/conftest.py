@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import services
 from engine.environment import ROOT
 from engine.errors import LeakLensError
@@ -31,7 +31,7 @@ Screen = Callable[..., AppTest]
 def kitchen_of_its_own() -> Iterator[None]:
     """What visitors share is shared by nobody here: a kitchen made in a test is closed with its workers after it."""
     yield
-    services.kitchen.clear()  # closes it, too
+    services.shared.clear()  # closes it, too
     st.cache_data.clear()
 
 
@@ -47,7 +47,7 @@ def screen() -> Screen:
 
     def screen(name: str, **held: object) -> AppTest:
         with suppress(LeakLensError):  # the page itself says what is wrong with the home
-            assert services.kitchen().ready(PATIENCE_S)
+            assert services.shared().ready(PATIENCE_S)
         page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
         for key, value in held.items():
             page.session_state[key] = value
@@ -71,7 +71,7 @@ def ask(store: Store) -> Asker:
 
 
 @pytest.fixture
-def small() -> Tradeoff:
+def small() -> TradeoffSettings:
     """Two methods at two noises with two seeds, and a reference."""
     run = {**tradeoff_settings.usual().run, "rounds": 2, "clients": 20, "sampled": 4}
     return replace(

@@ -112,10 +112,10 @@ def dashboard(home: Path) -> Iterator[None]:
         patch.setenv("LEAKLENS_HOME", str(home))
         patch.setattr(Supervisor, "start", lambda supervisor: supervisor)
         try:
-            assert services.kitchen().ready(PATIENCE_S)
+            assert services.shared().ready(PATIENCE_S)
             yield
         finally:
             for thread in set(threading.enumerate()) - before:  # the Machine screen examines this machine in one
                 thread.join(PATIENCE_S)
-            services.kitchen.clear()
+            services.shared.clear()
             st.cache_data.clear()

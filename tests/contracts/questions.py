@@ -130,7 +130,7 @@ EVENTS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Line:
+class CommandLine:
     """One command, the home it is given, and whether it takes long; {fedavg} stands for the id of that run."""
 
     words: str
@@ -139,41 +139,43 @@ class Line:
 
 
 TINY = "--rounds 1 --clients 4 --sampled 2 --epochs 1 --batch 100 --set model.hidden=8"
-LINES: dict[str, Line] = {
-    **{f"list {shelf}": Line(f"list {shelf} --json") for shelf in ("attacks", "metrics", "datasets", "models")},
-    **{f"list {shelf}": Line(f"list {shelf} --json") for shelf in ("methods", "partitions", "tables")},
-    "run --dry-run": Line(f"run --method udp-fedavg {TINY} --dry-run --json"),
-    "run --dry-run refused": Line("run --dataset cifar10 --clients 4000 --dry-run --json"),
-    "run": Line(f"run --method udp-fedavg {TINY} --json", slow=True),
-    "run failed": Line(f"run {TINY} --lr 100 --seed 1 --rounds 9 --json", slow=True),
-    "attack analytic": Line(
+LINES: dict[str, CommandLine] = {
+    **{f"list {shelf}": CommandLine(f"list {shelf} --json") for shelf in ("attacks", "metrics", "datasets", "models")},
+    **{f"list {shelf}": CommandLine(f"list {shelf} --json") for shelf in ("methods", "partitions", "tables")},
+    "run --dry-run": CommandLine(f"run --method udp-fedavg {TINY} --dry-run --json"),
+    "run --dry-run refused": CommandLine("run --dataset cifar10 --clients 4000 --dry-run --json"),
+    "run": CommandLine(f"run --method udp-fedavg {TINY} --json", slow=True),
+    "run failed": CommandLine(f"run {TINY} --lr 100 --seed 1 --rounds 9 --json", slow=True),
+    "attack analytic": CommandLine(
         "attack {fedavg} --attack analytic --picture 4 --round first --json", filled=True, slow=True
     ),
-    "attack map": Line("attack {fedavg} --attack map --set iterations=20 --picture 4 --json", filled=True, slow=True),
-    "sweep --dry-run": Line(f"sweep --methods udp-fedavg,ppsgd --noises 1 --seeds 2 {TINY} --dry-run --json"),
-    "sweep": Line(f"sweep --methods udp-fedavg,fedavg --noises 1,2 --seeds 1 {TINY} --json", slow=True),
-    "table 1 --dry-run": Line("table 1 --rows emnist --seeds 1 --dry-run --json", slow=True),
-    "epsilon": Line("epsilon --noise 1 --rate 0.1 --steps 30 --delta 1e-5 --json"),
-    "epsilon --target-epsilon": Line("epsilon --target-epsilon 2 --rate 0.1 --steps 30 --delta 1e-5 --json"),
-    "runs": Line("runs --json", filled=True),
-    "cancel": Line("cancel {fedavg} --json", filled=True),
-    "delete": Line("delete {fedavg} --json", filled=True),
-    "export": Line("export {fedavg} --out {home}/page.html --json", filled=True),
-    "doctor": Line("doctor --json", filled=True, slow=True),
+    "attack map": CommandLine(
+        "attack {fedavg} --attack map --set iterations=20 --picture 4 --json", filled=True, slow=True
+    ),
+    "sweep --dry-run": CommandLine(f"sweep --methods udp-fedavg,ppsgd --noises 1 --seeds 2 {TINY} --dry-run --json"),
+    "sweep": CommandLine(f"sweep --methods udp-fedavg,fedavg --noises 1,2 --seeds 1 {TINY} --json", slow=True),
+    "table 1 --dry-run": CommandLine("table 1 --rows emnist --seeds 1 --dry-run --json", slow=True),
+    "epsilon": CommandLine("epsilon --noise 1 --rate 0.1 --steps 30 --delta 1e-5 --json"),
+    "epsilon --target-epsilon": CommandLine("epsilon --target-epsilon 2 --rate 0.1 --steps 30 --delta 1e-5 --json"),
+    "runs": CommandLine("runs --json", filled=True),
+    "cancel": CommandLine("cancel {fedavg} --json", filled=True),
+    "delete": CommandLine("delete {fedavg} --json", filled=True),
+    "export": CommandLine("export {fedavg} --out {home}/page.html --json", filled=True),
+    "doctor": CommandLine("doctor --json", filled=True, slow=True),
 }
-REFUSED: dict[str, Line] = {
-    "a number out of range": Line("run --rounds -1 --json"),
-    "an unknown method": Line("run --method nonsense --json"),
-    "an unknown parameter": Line("run --set colour=1 --json"),
-    "an unknown option": Line("run --colour 1 --json"),
-    "an unknown preset": Line("run --preset nonsense --json"),
-    "an unknown shelf": Line("list nonsense --json"),
-    "an unknown table": Line("table 99 --json"),
-    "no seeds": Line("sweep --seeds 0 --json"),
-    "a missing number": Line("epsilon --noise 1 --json"),
-    "an unknown run": Line("delete 0123456789ab --json"),
-    "an attack on an attack": Line("attack {analytic} --json", filled=True),
-    "a page of another type": Line("export {fedavg} --out {home}/page.txt --json", filled=True),
+REFUSED: dict[str, CommandLine] = {
+    "a number out of range": CommandLine("run --rounds -1 --json"),
+    "an unknown method": CommandLine("run --method nonsense --json"),
+    "an unknown parameter": CommandLine("run --set colour=1 --json"),
+    "an unknown option": CommandLine("run --colour 1 --json"),
+    "an unknown preset": CommandLine("run --preset nonsense --json"),
+    "an unknown shelf": CommandLine("list nonsense --json"),
+    "an unknown table": CommandLine("table 99 --json"),
+    "no seeds": CommandLine("sweep --seeds 0 --json"),
+    "a missing number": CommandLine("epsilon --noise 1 --json"),
+    "an unknown run": CommandLine("delete 0123456789ab --json"),
+    "an attack on an attack": CommandLine("attack {analytic} --json", filled=True),
+    "a page of another type": CommandLine("export {fedavg} --out {home}/page.txt --json", filled=True),
 }
 
 MLP = (

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from tests.contracts import homes
 from tests.contracts.doors import AttackSpec, RunSpec, dashboard, decode, encode, grammar, tell
 from tests.contracts.goldens import add
-from tests.contracts.questions import ATTACKS, EVENTS, LINES, LINKS, REFUSED, SPECS, Line
+from tests.contracts.questions import ATTACKS, EVENTS, LINES, LINKS, REFUSED, SPECS, CommandLine
 from tests.contracts.shapes import options, shape
 from tests.contracts.visits import linked, visit
 
@@ -55,7 +55,7 @@ def commands() -> dict[str, Any]:
     return dict(action.choices)
 
 
-def answered(line: Line) -> dict[str, Any]:
+def answered(line: CommandLine) -> dict[str, Any]:
     """The exit code of a command and the shape of its JSON, on a home of its own."""
     with tempfile.TemporaryDirectory() as folder:
         home = homes.copied(Path(folder)) if line.filled else Path(folder) / "empty"

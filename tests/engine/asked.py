@@ -17,7 +17,7 @@ SMALL = "--rounds 2 --clients 40 --sampled 4 --epochs 1 --batch 100"  # of a run
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandAnswer:
     """What came back: the exit code, and what went to the two streams."""
 
     code: int
@@ -38,7 +38,7 @@ class Answer:
         return self.err.strip()
 
 
-def ask(line: str, *more: str) -> Answer:
+def ask(line: str, *more: str) -> CommandAnswer:
     """A line as a shell takes it apart, and words that no shell has seen."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -46,7 +46,7 @@ def ask(line: str, *more: str) -> Answer:
             code = main([*shlex.split(line), *more])
         except SystemExit as end:  # how argparse leaves
             code = int(end.code or 0)
-    return Answer(code, out.getvalue(), err.getvalue())
+    return CommandAnswer(code, out.getvalue(), err.getvalue())
 
 
 def _refuse(word: str) -> NoReturn:

@@ -15,14 +15,14 @@ import pytest
 import torch
 
 from engine import doctor
-from engine.datasets.base import DATASETS, Places
+from engine.datasets.base import DATASETS, DataFolders
 from engine.doctor import Finding, able, examine
-from engine.environment import ROOT, Wanted
+from engine.environment import ROOT, Requirements
 from engine.errors import Damaged
 from engine.events import Cancelled, Event, Finished, Kept, Round
 from engine.jobs import payloads
 from engine.jobs.database import MIGRATIONS
-from engine.jobs.process_id import Holder, cores
+from engine.jobs.process_id import ProcessId, cores
 from engine.jobs.store import Store
 from tests.engine.asked import ask
 
@@ -36,7 +36,7 @@ def told(*events: Event, run: str = "one", lost: tuple[str, ...] = ()) -> Store:
     """A store in which a run told these events; their payloads lie beside it, but for the lost ones."""
     store = Store()
     store.submit(run, {"rounds": 2})
-    lease = store.take(Holder.me(), 9)
+    lease = store.take(ProcessId.me(), 9)
     assert lease
     for event in events:
         if isinstance(event, Kept) and event.name not in lost:
@@ -69,7 +69,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Finding
 def test_a_sound_machine_is_found_sound(healthy: tuple[dict[str, Finding], Path]):
     findings, home = healthy
     assert list(findings) == NAMES
-    pinned = not Wanted(ROOT / "requirements.txt").lacking()
+    pinned = not Requirements(ROOT / "requirements.txt").lacking()
     assert [one.name for one in findings.values() if not one.ok] == ([] if pinned else ["packages"])
     assert able(list(findings.values()))
     assert not home.exists()
@@ -362,7 +362,7 @@ def test_a_stray_payload_does_no_harm():
 def test_nothing_is_stray_or_missing_while_a_run_runs():
     store = told(kept("state-1"))
     store.submit("two", {})
-    assert store.take(Holder.me(), 9)
+    assert store.take(ProcessId.me(), 9)
     payloads.write(store.home, "two", "state-1", ARRAYS)
     assert doctor.payloads().text == "2 files; 0 unreadable, 0 missing, 0 stray"
 
@@ -388,7 +388,7 @@ def test_a_full_set_is_found_where_it_lies(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_bundle_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Places, "here", classmethod(lambda cls: cls(tmp_path, (tmp_path,))))
+    monkeypatch.setattr(DataFolders, "here", classmethod(lambda cls: cls(tmp_path, (tmp_path,))))
     for found in (one for one in doctor.data_sets() if DATASETS[one.name].bundle):
         assert not found.ok
         assert "is not there" in found.text

@@ -8,14 +8,14 @@ from typing import Any
 import streamlit as st
 
 from app.batch import submit as batch_submit
-from app.batch.view import Shown, find
+from app.batch.view import ShownRun, find
 from app.charts.base import Track
 from app.session import run_settings, url
 from app.texts import numbers, privacy
 from engine.results.report import report
 
 
-def pinned(main: Shown) -> list[Track]:
+def pinned(main: ShownRun) -> list[Track]:
     """The pinned runs as tracks, without the one on the page; each is named by what it does otherwise."""
     found = [one for one in map(find, url.linked("pins")) if one and one.id != main.id]
     return [
@@ -24,7 +24,7 @@ def pinned(main: Shown) -> list[Track]:
     ]
 
 
-def _label(main: Shown, one: Shown) -> str:
+def _label(main: ShownRun, one: ShownRun) -> str:
     apart = differing([main.spec, one.spec])[1]
     words_of = [f"{path.rpartition('.')[2]} {value}" for path, value in apart.items() if value != "–"]
     return f"pinned: {', '.join(words_of[:2]) or one.id}"

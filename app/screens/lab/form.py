@@ -133,7 +133,7 @@ def _forecast() -> None:
     st.button("Run", type="primary", width="stretch", key="run", on_click=batch_submit.run, disabled=told.fatal)
     if told.fatal:
         return
-    twice = product.TWICE if run_settings.twin_of(spec) else ""
+    twice = product.TWICE if run_settings.baseline_of(spec) else ""
     st.caption(product.EXPECTED.format(time=numbers.duration(told.seconds), twice=twice))
     guarantee = asdict(told.guarantee) if told.guarantee else None
     bills = {one.view: asdict(one) for one in told.answers}

@@ -18,7 +18,7 @@ from engine.errors import LeakLensError
 
 def page() -> None:
     try:
-        kitchen = services.kitchen()
+        kitchen = services.shared()
     except LeakLensError as error:  # the home cannot be used: nothing can be asked
         readiness.closed(error)
         return

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from app.batch import submit as batch_submit
-from app.batch.view import ENDED, Shown, find, tracks_of
+from app.batch.view import ENDED, ShownRun, find, tracks_of
 from app.charts import accuracy, classes, epsilon, smoothing, smoothness, spectrum
 from app.charts.base import Panel, Track
 from app.screens.lab import compare
@@ -65,7 +65,7 @@ def _drawn(moving: bool) -> None:
         session.again()
 
 
-def _origin(main: Shown) -> None:
+def _origin(main: ShownRun) -> None:
     if main.example is None:
         return
     example = main.example
@@ -81,11 +81,11 @@ def _origin(main: Shown) -> None:
             key="live",
             on_click=batch_submit.live,
             args=(example.spec,),
-            disabled=not services.kitchen().ready(),
+            disabled=not services.shared().ready(),
         )
 
 
-def _cost(main: Shown, twins: Sequence[Shown]) -> None:
+def _cost(main: ShownRun, twins: Sequence[ShownRun]) -> None:
     if not twins:
         return
     mine, theirs = (accuracy.collect(one.events) for one in (main, twins[0]))
@@ -97,21 +97,21 @@ def _cost(main: Shown, twins: Sequence[Shown]) -> None:
     st.html(f'<p class="ll-said" aria-live="polite">{html.escape(said + when)}</p>')
 
 
-def _progress(main: Shown, all_of_them: Sequence[Shown]) -> bool:
+def _progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> bool:
     """Whether anything still moves: then how far it is, and the way to stop it."""
     if all(one.status in ENDED for one in all_of_them):
         _ending(main)
         return False
     with st.container(horizontal=True, vertical_alignment="center"):
         done, text = progress(main, all_of_them)
-        if trouble := services.kitchen().supervisor.trouble:
+        if trouble := services.shared().supervisor.trouble:
             text = f"{text} · {trouble}"
         st.progress(done, text)
         st.button("Cancel", key="cancel", on_click=batch_submit.cancel)
     return True
 
 
-def progress(main: Shown, all_of_them: Sequence[Shown]) -> tuple[float, str]:
+def progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> tuple[float, str]:
     """How far everything on the page is, and in words."""
     last = next((event for event in reversed(main.events) if isinstance(event, Round)), None)
     done = sum(map(_share, all_of_them)) / len(all_of_them)
@@ -125,7 +125,7 @@ def progress(main: Shown, all_of_them: Sequence[Shown]) -> tuple[float, str]:
     return done, f"round {last.round} of {last.of}{_left(main)}"
 
 
-def _left(main: Shown) -> str:
+def _left(main: ShownRun) -> str:
     began = session.recall("began", {})
     now, done = session.now(), _share(main)
     attempt = main.listed.attempt if main.listed else 0
@@ -136,14 +136,14 @@ def _left(main: Shown) -> str:
     return f" · {numbers.duration((now - start) * (1 - done) / (done - before))} left"
 
 
-def _share(one: Shown) -> float:
+def _share(one: ShownRun) -> float:
     if one.status in ENDED:
         return 1.0
     last = next((event for event in reversed(one.events) if isinstance(event, Round)), None)
     return min(1.0, (last.round - 1 + last.fraction) / max(1, last.of)) if last else 0.0
 
 
-def _ending(main: Shown) -> None:
+def _ending(main: ShownRun) -> None:
     """Words for a run that did not end well, and the way on."""
     last = main.events[-1] if main.events else None
     if main.status == "failed" and isinstance(last, Failed):
@@ -161,16 +161,16 @@ def _ending(main: Shown) -> None:
             st.button("Go on", key="go-on", on_click=batch_submit.go_on)
 
 
-def _warnings(main: Shown) -> None:
+def _warnings(main: ShownRun) -> None:
     for event in main.events:
         if isinstance(event, Warned):
             st.html(f'<p class="ll-note">{html.escape(f"{event.reason}. {event.remedy}.")}</p>')
 
 
-def _steps(main: Shown) -> None:
+def _steps(main: ShownRun) -> None:
     """The obvious next steps, one click each."""
     spec = run_settings.flat(main.spec)
-    ready = services.kitchen().ready()
+    ready = services.shared().ready()
     with st.container(horizontal=True):
         st.button(
             "Pin",
@@ -199,7 +199,7 @@ def _steps(main: Shown) -> None:
         _elsewhere(main, text=ready and not run_settings.is_about_pictures("dataset", spec["dataset"]))
 
 
-def _elsewhere(main: Shown, text: bool) -> None:
+def _elsewhere(main: ShownRun, text: bool) -> None:
     """The question in the form under several methods; what the server sees of the run that is shown."""
     if st.button(sweep_texts.FROM_LAB, key="to-tradeoff", help=sweep_texts.FROM_LAB_HELP):
         url.leave("tradeoff", links.tradeoff_link_of_run(session.settings() or main.spec))
@@ -212,7 +212,7 @@ def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:
     st.button(label, key=f"step:{label}", on_click=batch_submit.change, args=(changes,), disabled=not ready)
 
 
-def _details(main: Shown, tracks: Sequence[Track], panels: Sequence[Panel[Any]]) -> None:
+def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any]]) -> None:
     compare.table()
     with st.expander("Privacy, view by view"):
         card.privacy_block(bills(main.events), guarantee(main.events))
@@ -253,7 +253,7 @@ def guarantee(events: Sequence[Event]) -> Mapping[str, Any] | None:
     return facts(events).get("guarantee")
 
 
-def _partition(main: Shown) -> Sequence[Sequence[int]] | None:
+def _partition(main: ShownRun) -> Sequence[Sequence[int]] | None:
     if main.example:
         return main.example.partition
     try:

@@ -11,11 +11,11 @@ import streamlit as st
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.requests import choose, choose_run
-from app.screens.leak.settings import Leak
+from app.screens.leak.settings import LeakSettings
 from app.session import owners, run_settings, services, session
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
-from engine.jobs.thumbnails import Thumb, classes, thumbs
+from engine.jobs.thumbnails import Thumbnail, classes, thumbnails
 from engine.specs import attack_grid
 
 CSS = """
@@ -30,16 +30,16 @@ CSS = """
 """
 
 
-def missing(leak: Leak) -> list[str]:
+def missing(leak: LeakSettings) -> list[str]:
     """What to say of a link whose picture is not here, or is another visitor's; the default picture replaces it."""
     try:
         found = all(services.may_see_picture(name) for name in owners.own_pictures({"whose": leak.whose}))
-        thumbs(leak.run["dataset"], [leak.whose], services.store().home)
+        thumbnails(leak.run["dataset"], [leak.whose], services.store().home)
     except LeakLensError:
         found = False
     if found:
         return []
-    session.remember("leak", replace(leak, whose=leak_settings.Leak().whose))
+    session.remember("leak", replace(leak, whose=leak_settings.LeakSettings().whose))
     return [attack_texts.GONE_PICTURE]
 
 
@@ -55,7 +55,7 @@ def form() -> None:
 # --- whose picture -----------------------------------------------------------------------------------------
 
 
-def _pictures(leak: Leak) -> None:
+def _pictures(leak: LeakSettings) -> None:
     kind, _, place = leak.whose.partition("-")
     first = 0 if kind != "test" or int(place) < leak_settings.FEW else int(place) - leak_settings.FEW // 2
     names = [f"test-{first + more}" for more in range(leak_settings.FEW)]
@@ -78,18 +78,18 @@ def _pictures(leak: Leak) -> None:
             st.button(attack_texts.DELETE, key="leak-delete", on_click=leak_requests.delete, help=attack_texts.OWN_HELP)
 
 
-def _found(leak: Leak, names: Sequence[str]) -> list[Thumb]:
+def _found(leak: LeakSettings, names: Sequence[str]) -> list[Thumbnail]:
     """Those that are there: one that cannot be read leaves the others."""
-    found = list[Thumb]()
+    found = list[Thumbnail]()
     for name in names:
         try:
-            found += thumbs(leak.run["dataset"], [name], services.store().home)
+            found += thumbnails(leak.run["dataset"], [name], services.store().home)
         except LeakLensError:
             continue
     return found
 
 
-def _faces(found: Sequence[Thumb], leak: Leak) -> str:
+def _faces(found: Sequence[Thumbnail], leak: LeakSettings) -> str:
     face = ".st-key-leak-whose .st-key-whose-{name} button {{ background-image: url(data:image/png;base64,{png}); }}"
     other = ".st-key-leak-whose .st-key-whose-{name} button {{ outline: 2px dashed var(--private); }}"
     rules = [face.format(name=one.name, png=one.png) for one in found]
@@ -109,7 +109,7 @@ def _own() -> None:
         )
 
 
-def _label(leak: Leak) -> None:
+def _label(leak: LeakSettings) -> None:
     """What a picture of one's own shows, as its owner's phone would have said."""
     names = classes(leak.run["dataset"])
     now = min(int(leak.whose.rpartition("-")[2]), len(names) - 1)
@@ -122,7 +122,7 @@ def _label(leak: Leak) -> None:
 # --- what the attacker sees --------------------------------------------------------------------------------
 
 
-def _case(leak: Leak) -> None:
+def _case(leak: LeakSettings) -> None:
     if leak.whose.startswith("own-"):
         _label(leak)
     whens = tuple(dict.fromkeys((*leak_settings.WHENS, leak.when)))
@@ -156,7 +156,7 @@ def _epochs(value: int) -> None:
     choose_run(epochs=value)
 
 
-def _part(part: str, label: str, leak: Leak) -> None:
+def _part(part: str, label: str, leak: LeakSettings) -> None:
     there = [one for one in run_settings.names(part) if run_settings.is_about_pictures(part, one)]
     titles = {one: run_settings.part_class(part, one).title for one in there}
     st.selectbox(
@@ -168,7 +168,7 @@ def _part(part: str, label: str, leak: Leak) -> None:
 # --- protections and attacks -------------------------------------------------------------------------------
 
 
-def _grid(leak: Leak) -> None:
+def _grid(leak: LeakSettings) -> None:
     titles = column_titles(leak)
     st.multiselect(
         attack_texts.AGAINST, [key for key in titles if key != attack_grid.NONE],
@@ -198,7 +198,7 @@ def _against(value: Sequence[str]) -> None:
     choose(against=(attack_grid.NONE, *sorted(value, key=order.index)))
 
 
-def column_titles(leak: Leak) -> dict[str, str]:
+def column_titles(leak: LeakSettings) -> dict[str, str]:
     """What each protection on offer is called; those that make no run are left out."""
     base, found = run_settings.spec_of(leak.run), dict[str, str]()
     for key in leak_settings.offered(leak):

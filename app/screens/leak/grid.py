@@ -12,7 +12,7 @@ import streamlit as st
 from app.texts import attacks as attack_texts
 from engine.events import Pictured
 from engine.results import attack_summary
-from engine.results.attack_summary import Cell, best, moment, of_column
+from engine.results.attack_summary import AttackCell, best, moment, of_column
 
 HEAD_PX, ROW_PX = 110, 155  # of the grid, at least
 HERE = Path(__file__).parent
@@ -28,7 +28,7 @@ _drawn = st.components.v2.component(
 
 
 @dataclass(frozen=True)
-class Head:
+class ColumnHead:
     """What stands above a column."""
 
     key: str
@@ -37,23 +37,23 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class GridSheet:
     """A grid as it is to be shown."""
 
-    heads: Sequence[Head]
+    heads: Sequence[ColumnHead]
     attacks: Mapping[str, str]  # titles, in the order of the rows
-    cells: Sequence[Cell]
+    cells: Sequence[AttackCell]
     picture: int = 0  # which of the upload
     frames: bool = False  # whether the scrubber is there
     autoplay: str = ""  # a name: played once
     original: str = ""  # PNG in base64, where no attack has told it yet
     titles: Mapping[str, str] = field(default_factory=dict)
 
-    def cell(self, attack: str, column: str) -> Cell | None:
+    def cell(self, attack: str, column: str) -> AttackCell | None:
         return next((one for one in self.cells if (one.attack, one.column) == (attack, column)), None)
 
 
-def draw(sheet: Sheet) -> None:
+def draw(sheet: GridSheet) -> None:
     """In a frame as high as the grid will be: what stands below it does not jump when the browser has drawn it."""
     rows = len(sheet.attacks) + (len(sheet.attacks) > 1)
     st.html(f"<style>.st-key-leak-sheet {{ min-height: {HEAD_PX + rows * ROW_PX}px; }}</style>")
@@ -61,7 +61,7 @@ def draw(sheet: Sheet) -> None:
         _drawn(key="leak-grid", data=told(sheet))
 
 
-def told(sheet: Sheet) -> dict[str, Any]:
+def told(sheet: GridSheet) -> dict[str, Any]:
     """Everything that the browser draws, as JSON."""
     rows = [_row(sheet, attack, title) for attack, title in sheet.attacks.items()]
     if len(sheet.attacks) > 1:
@@ -78,11 +78,11 @@ def told(sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def _head(head: Head) -> dict[str, Any]:
+def _head(head: ColumnHead) -> dict[str, Any]:
     return {"title": head.title, "lines": [{"text": text, "side": side} for text, side in head.lines]}
 
 
-def _original(sheet: Sheet) -> dict[str, str]:
+def _original(sheet: GridSheet) -> dict[str, str]:
     seen = next((cell.seen for cell in sheet.cells if cell.seen and sheet.picture < len(cell.seen.originals)), None)
     plain = next((value for cell in sheet.cells if (value := cell.trivial(sheet.picture)) is not None), None)
     caption = "" if plain is None else attack_texts.TRIVIAL.format(value=attack_texts.decibel(plain))
@@ -90,12 +90,12 @@ def _original(sheet: Sheet) -> dict[str, str]:
     return {"title": attack_texts.ORIGINAL, "src": source, "alt": attack_texts.ORIGINAL_ALT, "caption": caption}
 
 
-def _row(sheet: Sheet, attack: str, title: str) -> dict[str, Any]:
+def _row(sheet: GridSheet, attack: str, title: str) -> dict[str, Any]:
     cells = [_cell(sheet, sheet.cell(attack, head.key), title, head.title) for head in sheet.heads]
     return {"title": title, "note": "", "kind": "attack", "cells": cells}
 
 
-def _best(sheet: Sheet) -> dict[str, Any]:
+def _best(sheet: GridSheet) -> dict[str, Any]:
     """The adversary envelope."""
     cells = []
     for head in sheet.heads:
@@ -106,7 +106,7 @@ def _best(sheet: Sheet) -> dict[str, Any]:
     return {"title": attack_texts.BEST, "note": attack_texts.BEST_NOTE, "kind": "best", "cells": cells}
 
 
-def _cell(sheet: Sheet, cell: Cell | None, attack: str, column: str) -> dict[str, Any]:
+def _cell(sheet: GridSheet, cell: AttackCell | None, attack: str, column: str) -> dict[str, Any]:
     if cell is None:
         alt = attack_texts.alt(attack, column, None, attack_texts.UNASKED)
         return {"src": "", "frames": [], "psnr": [], "value": "", "state": "", "tone": "", "alt": alt, "hover": ""}
@@ -128,7 +128,7 @@ def _cell(sheet: Sheet, cell: Cell | None, attack: str, column: str) -> dict[str
     }
 
 
-def _labels(sheet: Sheet, moments: int) -> list[str]:
+def _labels(sheet: GridSheet, moments: int) -> list[str]:
     """What each place of the scrubber stands for: iterations where all attacks take as many, else shares."""
     longest: Sequence[Pictured] = max((cell.path for cell in sheet.cells), key=len, default=())
     ends = {cell.path[-1].of for cell in sheet.cells if len(cell.path) > 1}

@@ -18,7 +18,7 @@ from engine.errors import LeakLensError
 
 def page() -> None:
     try:
-        kitchen = services.kitchen()
+        kitchen = services.shared()
     except LeakLensError as error:
         readiness.closed(error)
         return

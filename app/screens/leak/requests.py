@@ -8,15 +8,15 @@ from typing import Any
 
 from app.batch import submit as batch_submit
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.settings import Leak
+from app.screens.leak.settings import LeakSettings
 from app.session import limits as class_limits
 from app.session import run_settings, services, session
 from app.texts import attacks as attack_texts
 from app.texts import states
 from engine.errors import BadInput, LeakLensError
 from engine.examples import attacks
-from engine.jobs.uploads import Album
-from engine.specs.attack_grid import Asked
+from engine.jobs.uploads import UploadedPictures
+from engine.specs.attack_grid import RequestedAttack
 
 AGAIN = ("", "failed", "cancelled", "interrupted", "stored")
 OPTIONS = {"device": "cpu"}
@@ -25,9 +25,9 @@ OPTIONS = {"device": "cpu"}
 # --- the question ------------------------------------------------------------------------------------------
 
 
-def leak() -> Leak:
+def leak() -> LeakSettings:
     """The question of this visitor."""
-    found: Leak = session.recall("leak") or leak_settings.usual()
+    found: LeakSettings = session.recall("leak") or leak_settings.usual()
     return found
 
 
@@ -52,7 +52,7 @@ def fault(error: LeakLensError | str) -> None:
 # --- the attacks -------------------------------------------------------------------------------------------
 
 
-def fitted(asked: Sequence[Asked]) -> list[Asked]:
+def fitted(asked: Sequence[RequestedAttack]) -> list[RequestedAttack]:
     """The same, with what cannot work turned into the sentence that says why."""
     found = []
     for one in asked:
@@ -72,11 +72,11 @@ def attack(live: bool = False) -> None:
         submit(missing)
     except LeakLensError as error:
         fault(error)
-    services.kitchen().supervisor.wake()
+    services.shared().supervisor.wake()
     session.again()
 
 
-def submit(asked: Sequence[Asked]) -> None:
+def submit(asked: Sequence[RequestedAttack]) -> None:
     """Into the queue, in the order given."""
     for one in asked:
         assert one.spec is not None
@@ -98,7 +98,7 @@ def stored() -> dict[str, Any]:
 def within_caps(together: Sequence[str], more: int, busy: tuple[str, str]) -> None:
     """In class mode a visitor has one grid or series at a time, of a run that a visitor may ask."""
     caps = class_limits.caps()
-    if caps == class_limits.Caps():
+    if caps == class_limits.VisitorLimits():
         return
     alive = [row for row in services.store().runs() if row.status in ("queued", "running")]
     mine = [row for row in alive if row.options.get("visitor") == session.visitor() and "attack" in row.spec]
@@ -120,7 +120,7 @@ def cancel() -> None:
     session.again()
 
 
-def stopped(asked: Sequence[Asked]) -> int:
+def stopped(asked: Sequence[RequestedAttack]) -> int:
     """Cancel what still waits or runs; how many go on because they are somebody else's."""
     return batch_submit.stop([one.id for one in asked if one.id and status(one.id) in ("queued", "running")])
 
@@ -128,8 +128,8 @@ def stopped(asked: Sequence[Asked]) -> int:
 # --- pictures of one's own ---------------------------------------------------------------------------------
 
 
-def album() -> Album:
-    return Album(services.store().home)
+def album() -> UploadedPictures:
+    return UploadedPictures(services.store().home)
 
 
 def own() -> list[str]:

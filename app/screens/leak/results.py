@@ -13,29 +13,29 @@ from app.screens.leak import grid as picture_grid
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.grid import Head, Sheet
-from app.screens.leak.settings import Column
+from app.screens.leak.grid import ColumnHead, GridSheet
+from app.screens.leak.settings import GridColumn
 from app.session import messages, run_settings, services, session, url
 from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy, states
 from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
-from engine.jobs.thumbnails import thumbs
+from engine.jobs.thumbnails import thumbnails
 from engine.results import attack_summary
-from engine.results.attack_summary import Cell, Told
+from engine.results.attack_summary import AttackCell, AttackEvents
 from engine.specs import attack_grid
-from engine.specs.attack_grid import Asked
+from engine.specs.attack_grid import RequestedAttack
 from engine.training.forecast import Forecast
 
 POLL_S = 0.5
 
 
 @dataclass(frozen=True)
-class View:
+class GridView:
     """What one pass shows: the question laid out, before anything is read of its answers."""
 
-    columns: tuple[Column, ...]
-    asked: tuple[Asked, ...]
+    columns: tuple[GridColumn, ...]
+    asked: tuple[RequestedAttack, ...]
     attacks: Mapping[str, str]  # of the rows, with their titles
     left_out: tuple[str, ...]  # sentences about attacks that fit nowhere
     promises: Mapping[str, Forecast]
@@ -66,7 +66,7 @@ def panel() -> None:
         _drawn(view, moving)
 
 
-def laid_out() -> View:
+def laid_out() -> GridView:
     """Rows, columns and why some cells stay empty: known before the click."""
     leak = leak_requests.leak()
     columns, asked, rows, left = leak_settings.columns(leak), [], dict[str, str](), list[str]()
@@ -79,25 +79,25 @@ def laid_out() -> View:
         rows[attack] = run_settings.attack_title(attack)
         asked += row
     promises = {one.key: services.forecast_of(one.spec.canonical()) for one in columns}
-    face = thumbs(leak.run["dataset"], [leak.whose], services.store().home)[0].png
-    return View(columns, tuple(asked), rows, tuple(left), promises, leak.eyes, face)
+    face = thumbnails(leak.run["dataset"], [leak.whose], services.store().home)[0].png
+    return GridView(columns, tuple(asked), rows, tuple(left), promises, leak.eyes, face)
 
 
-def read(asked: Sequence[Asked]) -> list[Cell]:
+def read(asked: Sequence[RequestedAttack]) -> list[AttackCell]:
     """Every cell as it stands: from the store, else from a stored example."""
     ship = leak_requests.stored()
     found = []
     for one in asked:
-        told: Told | None = None
+        told: AttackEvents | None = None
         if one.id and (known := services.read(one.id)):
-            told = Told(known[0].status, known[1], known[0].place)
+            told = AttackEvents(known[0].status, known[1], known[0].place)
         elif one.id in ship:
-            told = Told("stored", ship[one.id].events)
-        found.append(attack_summary.collect(one, told))
+            told = AttackEvents("stored", ship[one.id].events)
+        found.append(attack_summary.collect_cell(one, told))
     return found
 
 
-def _drawn(view: View, moving: bool) -> None:
+def _drawn(view: GridView, moving: bool) -> None:
     cells = read(view.asked)
     going = any(cell.moving for cell in cells)
     _bar(cells)
@@ -116,24 +116,24 @@ def _drawn(view: View, moving: bool) -> None:
     _details(view, cells, picture)
 
 
-def _left_out(view: View) -> None:
+def _left_out(view: GridView) -> None:
     for said in view.left_out:
         st.html(f'<p class="ll-note" role="status">{html.escape(said)}</p>')
 
 
-def sheet(view: View, cells: Sequence[Cell], picture: int, frames: bool) -> Sheet:
-    heads = [Head(one.key, attack_texts.head(one.title)[0], _lines(view, one, cells)) for one in view.columns]
-    return Sheet(heads, view.attacks, cells, picture, frames, autoplay=_name(cells), original=view.original)
+def sheet(view: GridView, cells: Sequence[AttackCell], picture: int, frames: bool) -> GridSheet:
+    heads = [ColumnHead(one.key, attack_texts.head(one.title)[0], _lines(view, one, cells)) for one in view.columns]
+    return GridSheet(heads, view.attacks, cells, picture, frames, autoplay=_name(cells), original=view.original)
 
 
-def _name(cells: Sequence[Cell]) -> str:
+def _name(cells: Sequence[AttackCell]) -> str:
     """Of a stored grid, which plays itself once; empty where anything is not stored."""
     stored = all(cell.status in ("stored", "") for cell in cells) and any(cell.status for cell in cells)
     seen = next((cell.seen for cell in cells if cell.seen), None)
     return seen.originals[0][-64:] if stored and seen else ""
 
 
-def _lines(view: View, column: Column, cells: Sequence[Cell]) -> tuple[tuple[str, str], ...]:
+def _lines(view: GridView, column: GridColumn, cells: Sequence[AttackCell]) -> tuple[tuple[str, str], ...]:
     """What a protection promises in this view, and how loud its noise was."""
     answer = next((one for one in view.promises[column.key].answers if one.view == view.eyes), None)
     promise = attack_texts.epsilon(answer.epsilon if answer else None, answer is not None)
@@ -154,7 +154,7 @@ def _which() -> int:
 # --- asking and waiting ------------------------------------------------------------------------------------
 
 
-def _bar(cells: Sequence[Cell]) -> None:
+def _bar(cells: Sequence[AttackCell]) -> None:
     """How far everything is, and the buttons that begin and end it."""
     moving = [cell for cell in cells if cell.moving]
     missing = [cell for cell in cells if cell.id and cell.status in leak_requests.AGAIN[:-1]]
@@ -166,7 +166,7 @@ def _bar(cells: Sequence[Cell]) -> None:
             asked = [cell for cell in cells if cell.status]
             done = sum(not cell.moving for cell in asked)
             text = attack_texts.progress(done, len(asked), series.left("leak", cells))
-            if stuck := services.kitchen().supervisor.trouble:
+            if stuck := services.shared().supervisor.trouble:
                 text = f"{text} · {stuck}"
             st.progress(min(1.0, attack_summary.fractions(cells)), text)
             st.button(attack_texts.CANCEL, key="leak-cancel", on_click=leak_requests.cancel)
@@ -187,7 +187,7 @@ def _problem(text: str) -> None:
     st.html(f'<p class="ll-problem" role="alert">{html.escape(text)}</p>')
 
 
-def _failures(view: View, cells: Sequence[Cell]) -> None:
+def _failures(view: GridView, cells: Sequence[AttackCell]) -> None:
     """Why single cells have no picture."""
     told: dict[str, list[str]] = {}
     for cell in cells:
@@ -200,13 +200,13 @@ def _failures(view: View, cells: Sequence[Cell]) -> None:
 # --- beside the pictures -----------------------------------------------------------------------------------
 
 
-def _realistic(cells: Sequence[Cell], eyes: str) -> None:
+def _realistic(cells: Sequence[AttackCell], eyes: str) -> None:
     if seen := next((cell.seen for cell in cells if cell.seen), None):
         real = attack_texts.realistic(seen.facts, eyes)
         st.html(f'<p class="ll-why">{html.escape(real)} {html.escape(attack_texts.NO_PROOF)}</p>')
 
 
-def _terms(view: View) -> None:
+def _terms(view: GridView) -> None:
     """The words without which the ε above each column means nothing."""
     answers = [one for told in view.promises.values() for one in told.answers if one.view == view.eyes]
     if promised := next((one for one in answers if one.epsilon is not None), None):
@@ -214,7 +214,7 @@ def _terms(view: View) -> None:
         st.html(f'<p class="ll-note">{html.escape(said)}</p>')
 
 
-def _details(view: View, cells: Sequence[Cell], picture: int) -> None:
+def _details(view: GridView, cells: Sequence[AttackCell], picture: int) -> None:
     if any(cell.done for cell in cells):
         st.html(f'<h2 class="ll-title">{html.escape(attack_texts.TABLE)}</h2>{table(view, cells, picture)}')
     curves = curves_of(view, cells, picture)
@@ -231,12 +231,12 @@ def _details(view: View, cells: Sequence[Cell], picture: int) -> None:
         st.html("".join(f"<p><b>{html.escape(title)}</b>. {html.escape(text)}</p>" for title, text in _attacks(view)))
 
 
-def _attacks(view: View) -> list[tuple[str, str]]:
+def _attacks(view: GridView) -> list[tuple[str, str]]:
     parts = {name: run_settings.attack_class(name) for name in view.attacks}
     return [(title, f"{parts[name].summary()} ({parts[name].source})") for name, title in view.attacks.items()]
 
 
-def table(view: View, cells: Sequence[Cell], picture: int) -> str:
+def table(view: GridView, cells: Sequence[AttackCell], picture: int) -> str:
     """PSNR, SSIM and LPIPS of every cell, and of the mean colour."""
     heads = "".join(f'<th scope="col">{html.escape(one.title)}</th>' for one in view.columns)
     found = {(cell.attack, cell.column): cell for cell in cells}
@@ -253,7 +253,7 @@ def table(view: View, cells: Sequence[Cell], picture: int) -> str:
     return f'{attack_texts.TABLE_CSS}<div class="ll-numbers" tabindex="0">{body}</div>'
 
 
-def _numbers(cell: Cell | None, picture: int) -> str:
+def _numbers(cell: AttackCell | None, picture: int) -> str:
     if cell is None or not cell.done:
         return "–"
     told = _three({metric: cell.number(metric, picture) for metric in attack_summary.METRICS})
@@ -265,21 +265,21 @@ def _three(numbers: Mapping[str, float | None]) -> str:
     return " / ".join("–" if value is None else shapes[name].format(value) for name, value in numbers.items())
 
 
-def curves_of(view: View, cells: Sequence[Cell], picture: int) -> list[psnr.Curve]:
+def curves_of(view: GridView, cells: Sequence[AttackCell], picture: int) -> list[psnr.PsnrCurve]:
     places = {one.key: place for place, one in enumerate(view.columns)}
-    rows, found = {attack: row for row, attack in enumerate(view.attacks)}, list[psnr.Curve]()
+    rows, found = {attack: row for row, attack in enumerate(view.attacks)}, list[psnr.PsnrCurve]()
     for cell in cells:
         near = [(one.iteration, shown[1]) for one in cell.path if (shown := attack_summary.moment(one, picture))]
         known = [(iteration, value) for iteration, value in near if value is not None]
         if known:
             names = view.attacks[cell.attack], view.titles[cell.column]
             found.append(
-                psnr.Curve(*names, rows[cell.attack], places[cell.column], *map(tuple, zip(*known, strict=True)))
+                psnr.PsnrCurve(*names, rows[cell.attack], places[cell.column], *map(tuple, zip(*known, strict=True)))
             )
     return found
 
 
-def promises(view: View) -> str:
+def promises(view: GridView) -> str:
     """Each column's ε in the chosen view, with the words without which it means nothing."""
     found = []
     for one in view.columns:
@@ -312,17 +312,17 @@ def example() -> None:
     ship = leak_requests.stored()
     if not ship or url.in_address():
         return
-    asked, heads, attacks, told, titles = [], dict[str, Head](), dict[str, str](), {}, dict[str, str]()
+    asked, heads, attacks, told, titles = [], dict[str, ColumnHead](), dict[str, str](), {}, dict[str, str]()
     for run, one in ship.items():
         key, attack = leak_settings.key_of(one.spec["run"]["method"]), str(one.spec["attack"]["name"])
         title = attack_texts.NONE if key == attack_grid.NONE else attack_texts.noisy(key)
         short, name = attack_texts.head(title)
-        heads.setdefault(key, Head(key, short, ((name, ""),) if name else ()))
+        heads.setdefault(key, ColumnHead(key, short, ((name, ""),) if name else ()))
         titles[key] = title
         attacks.setdefault(attack, attack_texts.TITLES.get(attack, attack))
-        asked.append((run, Asked(key, attack, None)))
-        told[run] = Told("stored", one.events)
-    cells = [attack_summary.collect(one, told[run]) for run, one in asked]
+        asked.append((run, RequestedAttack(key, attack, None)))
+        told[run] = AttackEvents("stored", one.events)
+    cells = [attack_summary.collect_cell(one, told[run]) for run, one in asked]
     st.caption(states.STORED.format(made=next(iter(ship.values())).made))
     st.html(f'<p class="ll-said">{html.escape(attack_texts.verdict_of_cells(cells, titles, attack_grid.NONE))}</p>')
-    picture_grid.draw(Sheet(list(heads.values()), attacks, cells, frames=True, autoplay=_name(cells)))
+    picture_grid.draw(GridSheet(list(heads.values()), attacks, cells, frames=True, autoplay=_name(cells)))

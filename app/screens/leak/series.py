@@ -10,22 +10,22 @@ import streamlit as st
 
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.settings import Leak
+from app.screens.leak.settings import LeakSettings
 from app.session import messages, services, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from app.texts import states
 from engine.errors import LeakLensError
 from engine.results import attack_summary
-from engine.results.attack_summary import Cell
+from engine.results.attack_summary import AttackCell
 from engine.specs import attack_grid
-from engine.specs.attack_grid import Asked
+from engine.specs.attack_grid import RequestedAttack
 
 POLL_S = 0.5
 ASKED_BEFORE = ("queued", "running", "finished", "stored")
 
 
-def attacks(leak: Leak) -> tuple[str, ...]:
+def attacks(leak: LeakSettings) -> tuple[str, ...]:
     """The chosen attacks that fit the model, as far as the undefended run tells."""
     control = replace(leak, against=(attack_grid.NONE,), eyes="server")
     return tuple(one.attack for one in leak_requests.fitted(leak_settings.cells(control)) if one.spec)
@@ -39,7 +39,7 @@ def steady(names: Sequence[str]) -> str:
 # --- asking and stopping -----------------------------------------------------------------------------------
 
 
-def ask(name: str, asked: Sequence[Asked]) -> None:
+def ask(name: str, asked: Sequence[RequestedAttack]) -> None:
     """Submit what nobody asked before, in the order given."""
     session.remember(f"{name}-began", None)
     session.remember(f"{name}-trouble", "")
@@ -50,11 +50,11 @@ def ask(name: str, asked: Sequence[Asked]) -> None:
         leak_requests.submit(missing)
     except LeakLensError as error:
         session.remember(f"{name}-trouble", str(error))
-    services.kitchen().supervisor.wake()
+    services.shared().supervisor.wake()
     session.again()
 
 
-def stop(name: str, asked: Sequence[Asked]) -> None:
+def stop(name: str, asked: Sequence[RequestedAttack]) -> None:
     """Cancel what this series still waits for; what others watch goes on."""
     try:
         kept = leak_requests.stopped(asked)
@@ -67,7 +67,7 @@ def stop(name: str, asked: Sequence[Asked]) -> None:
 # --- following ---------------------------------------------------------------------------------------------
 
 
-def followed(draw: Callable[[], Sequence[Cell]], moving: bool) -> None:
+def followed(draw: Callable[[], Sequence[AttackCell]], moving: bool) -> None:
     """Draw; while something moves, again and again by itself, and the whole page once more at the end."""
     if not moving:
         draw()
@@ -80,7 +80,9 @@ def followed(draw: Callable[[], Sequence[Cell]], moving: bool) -> None:
     st.fragment(messages.guarded(once), run_every=POLL_S)()
 
 
-def bar(name: str, asked: Sequence[Asked], cells: Sequence[Cell], label: Callable[[int, int], str]) -> None:
+def bar(
+    name: str, asked: Sequence[RequestedAttack], cells: Sequence[AttackCell], label: Callable[[int, int], str]
+) -> None:
     """How far the series is, and the button that begins or ends it."""
     if trouble := str(session.recall(f"{name}-trouble", "")):
         problem(trouble)
@@ -94,7 +96,7 @@ def bar(name: str, asked: Sequence[Asked], cells: Sequence[Cell], label: Callabl
             there = [cell for cell in cells if cell.status]
             done = sum(not cell.moving for cell in there)
             text = attack_texts.progress(done, len(there), left(name, cells))
-            if stuck := services.kitchen().supervisor.trouble:
+            if stuck := services.shared().supervisor.trouble:
                 text = f"{text} · {stuck}"
             st.progress(min(1.0, attack_summary.fractions(cells)), text)
             st.button(attack_texts.CANCEL, key=f"{name}-cancel", on_click=stop, args=(name, tuple(asked)))
@@ -103,7 +105,7 @@ def bar(name: str, asked: Sequence[Asked], cells: Sequence[Cell], label: Callabl
             st.button(text, key=f"{name}-ask", type="primary", on_click=ask, args=(name, tuple(asked)))
 
 
-def left(name: str, cells: Sequence[Cell]) -> float | None:
+def left(name: str, cells: Sequence[AttackCell]) -> float | None:
     """Seconds until all are done, as fast as it went since the click."""
     began, now, share = session.recall(f"{name}-began"), session.now(), attack_summary.fractions(cells)
     if not began:
@@ -113,7 +115,7 @@ def left(name: str, cells: Sequence[Cell]) -> float | None:
     return float((now - start) * (1 - share) / (share - before)) if share - before > 0.03 else None
 
 
-def last(cell: Cell) -> str:
+def last(cell: AttackCell) -> str:
     """The newest guess of the first picture, as PNG; empty where there is none."""
     found = attack_summary.moment(cell.path[-1], 0) if cell.path else None
     return found[0] if found else ""
@@ -136,7 +138,7 @@ def problem(text: str) -> None:
     st.html(f'<p class="ll-problem" role="alert">{html.escape(text)}</p>')
 
 
-def failures(cells: Sequence[Cell]) -> None:
+def failures(cells: Sequence[AttackCell]) -> None:
     """Why some have no picture, each reason once."""
     for text in dict.fromkeys(cell.problem for cell in cells if cell.problem and not cell.done):
         problem(text)

@@ -15,7 +15,7 @@ from app.session.links import AGAINST
 from app.session.run_settings import attack_class, attack_names, is_about_pictures
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError, shown
-from engine.specs.attack_grid import NOISY, NONE, OF_RUN, Asked
+from engine.specs.attack_grid import NOISY, NONE, OF_RUN, RequestedAttack
 
 if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
@@ -37,7 +37,7 @@ LOST = ("target-epsilon", "budget", "view")  # of a run that are about its own m
 
 
 @dataclass(frozen=True)
-class Leak:
+class LeakSettings:
     """Everything that the screen asks."""
 
     run: Mapping[str, Any] = field(default_factory=lambda: dict(RUN))  # settings of the run, as the Lab has them
@@ -60,7 +60,7 @@ class Leak:
 
 
 @dataclass(frozen=True)
-class Column:
+class GridColumn:
     """One protection."""
 
     key: str
@@ -72,14 +72,14 @@ class Column:
 # --- columns -----------------------------------------------------------------------------------------------
 
 
-def columns(leak: Leak) -> tuple[Column, ...]:
+def columns(leak: LeakSettings) -> tuple[GridColumn, ...]:
     """The control and the protections, those that ask the same only once."""
     base = run_settings.spec_of(leak.run)
-    found: dict[str, Column] = {}
+    found: dict[str, GridColumn] = {}
     for key in (NONE, *leak.against):
         spec = run_of(base, key)
         if spec.id not in {one.spec.id for one in found.values()}:
-            found[key] = Column(key, column_title(key, spec), spec, getattr(spec.method, "noise", None))
+            found[key] = GridColumn(key, column_title(key, spec), spec, getattr(spec.method, "noise", None))
     return tuple(found.values())
 
 
@@ -88,7 +88,7 @@ def run_of(base: RunSpec, key: str) -> RunSpec:
     from engine.specs.run import RunSpec
 
     if key == NONE:
-        return run_settings.twin_of(base) or base
+        return run_settings.baseline_of(base) or base
     if key == OF_RUN:
         return base
     name, _, noise = key.partition(":")
@@ -111,7 +111,7 @@ def column_title(key: str, spec: RunSpec) -> str:
     return attack_texts.column(title, level)
 
 
-def offered(leak: Leak) -> tuple[str, ...]:
+def offered(leak: LeakSettings) -> tuple[str, ...]:
     """Columns that a visitor may choose, those of the question among them."""
     rest = [name for name in run_settings.names("method") if name not in ("fedavg", NOISY)]
     noisy = {name: "noise" in run_settings.own_fields("method", name) for name in rest}
@@ -139,20 +139,20 @@ def _known(key: str) -> str:
 # --- cells -------------------------------------------------------------------------------------------------
 
 
-def cells(leak: Leak) -> tuple[Asked, ...]:
+def cells(leak: LeakSettings) -> tuple[RequestedAttack, ...]:
     """Row by row, every attack against every protection."""
     found = []
     there = columns(leak)
     for attack in leak.attacks:
         for column in there:
             try:
-                found.append(Asked(column.key, attack, _spec(leak, attack, column.spec)))
+                found.append(RequestedAttack(column.key, attack, _spec(leak, attack, column.spec)))
             except LeakLensError as error:
-                found.append(Asked(column.key, attack, None, str(error)))
+                found.append(RequestedAttack(column.key, attack, None, str(error)))
     return tuple(found)
 
 
-def _spec(leak: Leak, attack: str, run: RunSpec) -> AttackSpec:
+def _spec(leak: LeakSettings, attack: str, run: RunSpec) -> AttackSpec:
     from engine.specs.attack import AttackSpec
 
     searches = leak.iterations is not None and "iterations" in attack_class(attack).model_fields
@@ -169,7 +169,7 @@ def cost(spec: AttackSpec) -> int:
     return int(getattr(spec.attack, "iterations", 0)) * spec.restarts
 
 
-def in_order(asked: Sequence[Asked]) -> list[Asked]:
+def in_order(asked: Sequence[RequestedAttack]) -> list[RequestedAttack]:
     """What answers at once, then the control, then the rest column by column."""
     order = list(dict.fromkeys(one.column for one in asked))
     with_spec = [(one, cost(one.spec)) for one in asked if one.spec is not None]
@@ -188,19 +188,19 @@ def default_cells() -> list[AttackSpec]:
 # --- the link ----------------------------------------------------------------------------------------------
 
 
-def usual() -> Leak:
+def usual() -> LeakSettings:
     """What a newcomer sees, with every setting of its run."""
-    return settled(Leak())
+    return settled(LeakSettings())
 
 
-def settled(leak: Leak) -> Leak:
+def settled(leak: LeakSettings) -> LeakSettings:
     """Only attacks that are there, and every field of the run."""
     there = attack_names()
     attacks = tuple(name for name in leak.attacks if name in there)
     return replace(leak, run=run_settings.settled(leak.run), attacks=attacks)
 
 
-def link(leak: Leak) -> dict[str, str]:
+def link(leak: LeakSettings) -> dict[str, str]:
     """Every setting by name."""
     own = {
         "whose": leak.whose, "many": str(leak.many), "eyes": leak.eyes, "when": leak.when,
@@ -216,7 +216,7 @@ def elsewhere(params: Mapping[str, str]) -> bool:
     return bool(params) and not set(params) & set(OWN)
 
 
-def read_link(params: Mapping[str, str]) -> tuple[Leak, list[str]]:
+def read_link(params: Mapping[str, str]) -> tuple[LeakSettings, list[str]]:
     """The question of a link; what cannot be meant is left out, each with a sentence."""
     start = usual()
     run, told = run_settings.read_link({key: value for key, value in params.items() if key not in OWN}, start.run)

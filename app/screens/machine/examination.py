@@ -72,7 +72,7 @@ def examination() -> Examination:
 
 
 @dataclass(frozen=True)
-class Line:
+class MachineLine:
     """One line of the screen; without a finding it is still being looked at."""
 
     name: str
@@ -83,12 +83,12 @@ class Line:
         return LOOKING if self.finding is None else OK if self.finding.ok else LOOK
 
 
-def groups(findings: Sequence[Finding]) -> dict[str, list[Line]]:
+def groups(findings: Sequence[Finding]) -> dict[str, list[MachineLine]]:
     """Every look in its group: those that are known, and a place for those that are not."""
     known = {one.name: one for one in findings} or {one.name: one for one in quick()}
     named = {name for names in GROUPS.values() for name in names}
-    found = {group: [Line(name, known.get(name)) for name in names] for group, names in GROUPS.items()}
-    found[REST][:0] = [Line(name, known[name]) for name in known if name not in named]
+    found = {group: [MachineLine(name, known.get(name)) for name in names] for group, names in GROUPS.items()}
+    found[REST][:0] = [MachineLine(name, known[name]) for name in known if name not in named]
     return found
 
 

@@ -10,9 +10,9 @@ import streamlit as st
 
 from app.screens.machine import examination as examinations
 from app.screens.machine import texts as machine_texts
-from app.screens.machine.examination import Examination, Line
+from app.screens.machine.examination import Examination, MachineLine
 from app.session import services
-from app.session.services import Kitchen
+from app.session.services import Services
 from app.texts import product
 from app.texts import runs as run_texts
 from engine.doctor import able
@@ -58,10 +58,10 @@ def page() -> None:
             st.code(examinations.report(examination.findings), language=None, wrap_lines=True)
 
 
-def _kitchen() -> Kitchen | None:
+def _kitchen() -> Services | None:
     """None where the store cannot be opened: then the doctor is all the more welcome."""
     try:
-        return services.kitchen()
+        return services.shared()
     except LeakLensError as error:
         _problem(str(error))
         return None
@@ -71,7 +71,7 @@ def _problem(text: str) -> None:
     st.html(f'<p class="ll-problem" role="alert">{html.escape(text)}</p>')
 
 
-def _look(examination: Examination, kitchen: Kitchen | None) -> None:
+def _look(examination: Examination, kitchen: Services | None) -> None:
     """Two threads that load the same libraries at once would get in each other's way: one after the other."""
     examination.begin((lambda: kitchen.ready(READY_S)) if kitchen else (lambda: None))
 
@@ -86,11 +86,11 @@ def _verdict(examination: Examination) -> str:
 # --- the engine --------------------------------------------------------------------------------------------
 
 
-def _moving(kitchen: Kitchen) -> bool:
+def _moving(kitchen: Services) -> bool:
     return kitchen.supervisor.working or not kitchen.supervisor.warm
 
 
-def _engine(kitchen: Kitchen, moving: bool) -> None:
+def _engine(kitchen: Services, moving: bool) -> None:
     """Drawn again while it works or warms up; once it rests, one last time with the page."""
     try:
         counts: Counter[str] = Counter(one.status for one in kitchen.store.runs())
@@ -133,7 +133,7 @@ def _doctor(examination: Examination, looking: bool) -> None:
         st.html(_table(group, lines, again=number > 0))
 
 
-def _table(group: str, lines: Sequence[Line], again: bool) -> str:
+def _table(group: str, lines: Sequence[MachineLine], again: bool) -> str:
     """The headings of the columns are seen once, and read aloud for each table."""
     heads = "".join(f'<th scope="col">{head}</th>' for head in machine_texts.HEADS)
     rows = "".join(map(_row, lines))
@@ -143,7 +143,7 @@ def _table(group: str, lines: Sequence[Line], again: bool) -> str:
     )
 
 
-def _row(line: Line) -> str:
+def _row(line: MachineLine) -> str:
     found = line.finding
     side = {"ok": "private", "look": "leaking"}.get(line.word, "faint")
     remedy = f'<p class="ll-faint">{html.escape(found.remedy)}</p>' if found and found.remedy else ""

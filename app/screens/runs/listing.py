@@ -14,7 +14,7 @@ from app.texts import attacks as attack_texts
 from app.texts import runs as run_texts
 from app.texts import states
 from engine.errors import LeakLensError, UnknownName
-from engine.jobs.status import Listed
+from engine.jobs.status import ListedRun
 
 MOVING = ("queued", "running")
 STOPPED = ("failed", "cancelled", "interrupted")  # may go on
@@ -22,7 +22,7 @@ STATUSES = (*MOVING, "finished", *STOPPED)
 
 
 @dataclass(frozen=True)
-class Result:
+class RunResult:
     """What a run has told so far, boiled down to the list's numbers."""
 
     accuracy: float | None = None
@@ -35,10 +35,10 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """One run of the list."""
 
-    listed: Listed
+    listed: ListedRun
     mine: bool
 
     @property
@@ -61,21 +61,21 @@ class Row:
 
     @cached_property
     def sentence(self) -> str:
-        return _said(_written(self.listed.spec), services.kitchen().ready())[0]
+        return _said(_written(self.listed.spec), services.shared().ready())[0]
 
     @cached_property
     def unusual(self) -> str:
-        return _said(_written(self.listed.spec), services.kitchen().ready())[1]
+        return _said(_written(self.listed.spec), services.shared().ready())[1]
 
     @cached_property
-    def result(self) -> Result:
+    def result(self) -> RunResult:
         listed = self.listed
         try:
             return _result(str(services.store().home.path), listed.id, listed.edition, listed.events)
         except UnknownName:  # deleted a moment ago
-            return Result()
+            return RunResult()
         except LeakLensError as error:  # one that cannot be read leaves the others as they are
-            return Result(failure=str(error))
+            return RunResult(failure=str(error))
 
     def matches(self, text: str) -> bool:
         """Whether every word occurs in what is said of it, or begins its name."""
@@ -83,14 +83,14 @@ class Row:
         return all(word in here or self.id.startswith(word) for word in text.lower().split())
 
 
-def read() -> list[Row]:
+def read() -> list[RunRow]:
     """Every run that this visitor may see, the newest first."""
     anybody, me = not class_limits.class_mode(), session.visitor()
     runs = [run for run in services.store().runs() if services.may_see(run)]
-    return [Row(run, anybody or owners.requested_by(run.options, me)) for run in runs]
+    return [RunRow(run, anybody or owners.requested_by(run.options, me)) for run in runs]
 
 
-def chosen(rows: Iterable[Row], statuses: Collection[str], text: str) -> list[Row]:
+def chosen(rows: Iterable[RunRow], statuses: Collection[str], text: str) -> list[RunRow]:
     """Those that a filter lets through; no state chosen means all."""
     return [one for one in rows if (not statuses or one.listed.status in statuses) and one.matches(text)]
 
@@ -148,13 +148,13 @@ def _unusual(spec: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=2000)
-def _result(home: str, run: str, edition: str, events: int) -> Result:
+def _result(home: str, run: str, edition: str, events: int) -> RunResult:
     """Read once for each state of a run: the edition and the number of events name that state."""
     del home, edition, events
     return boiled([body for _, body in services.store().bodies(run)])
 
 
-def boiled(bodies: Sequence[Mapping[str, Any]]) -> Result:
+def boiled(bodies: Sequence[Mapping[str, Any]]) -> RunResult:
     """The last word on each thing counts."""
     accuracy: float | None = None
     spent: Mapping[str, Any] = {}
@@ -169,4 +169,4 @@ def boiled(bodies: Sequence[Mapping[str, Any]]) -> Result:
             psnr, ending = sum(values) / len(values), body["state"]
     last = bodies[-1] if bodies else {}
     failure = str(LeakLensError(last["reason"], last["remedy"])) if last.get("event") == "failed" else ""
-    return Result(accuracy, spent.get("epsilon"), spent.get("unit", ""), bool(spent), failure, psnr, ending)
+    return RunResult(accuracy, spent.get("epsilon"), spent.get("unit", ""), bool(spent), failure, psnr, ending)

@@ -11,7 +11,7 @@ import streamlit as st
 from app.screens.runs import listing as run_listing
 from app.screens.runs import requests as run_requests
 from app.screens.runs import row as run_row
-from app.screens.runs.listing import Row
+from app.screens.runs.listing import RunRow
 from app.session import services, session
 from app.texts import product, states
 from app.texts import runs as run_texts
@@ -37,7 +37,7 @@ def page() -> None:
             else:
                 _examples()
         _confirm(rows)
-        if not services.kitchen().ready():
+        if not services.shared().ready():
             st.fragment(_titles, run_every=READY_S)()
     except LeakLensError as error:
         _trouble(error)
@@ -45,7 +45,7 @@ def page() -> None:
 
 def _titles() -> None:
     """A first visit is faster than the shelves: what parts are called comes a moment later."""
-    if services.kitchen().ready():
+    if services.shared().ready():
         st.rerun()
 
 
@@ -59,11 +59,11 @@ def _note(text: str, wrong: bool = False) -> None:
     st.html(f'<p class="ll-{kind}" role="{role}">{html.escape(text)}</p>')
 
 
-def _tally(rows: Sequence[Row]) -> None:
+def _tally(rows: Sequence[RunRow]) -> None:
     counts: Counter[str] = Counter(row.listed.status for row in rows)
     text = run_texts.tally(counts, services.store().used(), quota())
     st.html(f'<p class="ll-said">{html.escape(text)}</p>')
-    if counts["queued"] and (trouble := services.kitchen().supervisor.trouble):
+    if counts["queued"] and (trouble := services.shared().supervisor.trouble):
         _note(run_texts.STUCK.format(why=trouble), wrong=True)
 
 
@@ -76,7 +76,7 @@ def _said() -> None:
 # --- the list --------------------------------------------------------------------------------------------
 
 
-def _list(rows: Sequence[Row]) -> None:
+def _list(rows: Sequence[RunRow]) -> None:
     statuses, text = _filter()
     found = run_listing.chosen(rows, statuses, text)
     if not found:
@@ -118,7 +118,7 @@ def _moving(shown: Sequence[str], known: Sequence[str], said: tuple[str, bool]) 
         _note(str(error), wrong=True)
 
 
-def _pages(ended: Sequence[Row]) -> None:
+def _pages(ended: Sequence[RunRow]) -> None:
     place, pages = st.container(), -(-len(ended) // PAGE)
     if session.recall(NUMBER, 1) > pages:
         session.remember(NUMBER, pages)
@@ -145,14 +145,14 @@ def _delete_all(runs: Sequence[str]) -> None:
         st.button(label, key="delete-all", on_click=run_requests.ask_to_delete, args=(runs,))
 
 
-def _confirm(rows: Sequence[Row]) -> None:
+def _confirm(rows: Sequence[RunRow]) -> None:
     asked = run_requests.deleting()
     if found := [row for row in rows if row.id in asked and row.deletable]:
         title = run_texts.SURE if len(found) == 1 else run_texts.SURE_ALL.format(many=len(found))
         st.dialog(title, on_dismiss=run_requests.keep)(_sure)(found)
 
 
-def _sure(rows: Sequence[Row]) -> None:
+def _sure(rows: Sequence[RunRow]) -> None:
     named = "".join(f"<li>{html.escape(f'{row.sentence} (run {row.id})')}</li>" for row in rows[: run_texts.NAMED])
     more = run_texts.AND_MORE.format(many=len(rows) - run_texts.NAMED)
     st.html(f"<ul>{named}{f'<li>{more}</li>' if len(rows) > run_texts.NAMED else ''}</ul>")

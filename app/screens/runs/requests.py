@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from app.screens.runs import listing as run_listing
-from app.screens.runs.listing import Row
+from app.screens.runs.listing import RunRow
 from app.session import limits as class_limits
 from app.session import links, owners, run_settings, screens, services, session, url
 from app.texts import runs as run_texts
@@ -26,10 +26,10 @@ def say(text: str, wrong: bool = False) -> None:
     session.remember(SAID, (text, wrong, session.now()))
 
 
-def open_in_lab(row: Row) -> NoReturn:
+def open_in_lab(row: RunRow) -> NoReturn:
     """To the Lab, with this run on the page and its question in the form."""
     settings_, twin, pins = run_settings.flat(row.listed.spec), "", url.linked("pins")
-    if services.kitchen().ready():
+    if services.shared().ready():
         try:
             session.choose(run_settings.settled(settings_))
             twin = _twin(row)
@@ -41,18 +41,18 @@ def open_in_lab(row: Row) -> NoReturn:
     screens.go_to("lab", {**run_settings.link(settings_), **{key: ids[key] for key in ids if ids[key]}})
 
 
-def open_in_leak(row: Row) -> NoReturn:
+def open_in_leak(row: RunRow) -> NoReturn:
     """To the Leak screen, with this attack and its control."""
     url.leave("leak", links.leak_link_of_attack(row.listed.spec))
 
 
-def _twin(row: Row) -> str:
+def _twin(row: RunRow) -> str:
     """The same question without protection, where that was asked here."""
-    twin = run_settings.twin_of(run_settings.spec_of(run_settings.flat(row.listed.spec)))
+    twin = run_settings.baseline_of(run_settings.spec_of(run_settings.flat(row.listed.spec)))
     return twin.id if twin and services.read(twin.id) else ""
 
 
-def cancel(row: Row) -> None:
+def cancel(row: RunRow) -> None:
     def deed() -> None:
         _own(row, "cancel")
         if class_limits.class_mode() and services.others_watching(row.id):
@@ -62,7 +62,7 @@ def cancel(row: Row) -> None:
     _do(deed)
 
 
-def go_on(row: Row) -> None:
+def go_on(row: RunRow) -> None:
     """From the checkpoint where it stopped; in class mode it counts among the visitor's runs."""
 
     def deed() -> None:
@@ -77,7 +77,7 @@ def go_on(row: Row) -> None:
         if refusal := class_limits.refused(class_limits.caps(), row.listed.spec, mine, waiting):
             raise refusal
         services.store().submit(row.id, row.listed.spec, row.listed.options)
-        services.kitchen().supervisor.wake()
+        services.shared().supervisor.wake()
 
     _do(deed)
 
@@ -108,7 +108,7 @@ def deleting() -> tuple[str, ...]:
 def delete(runs: Sequence[str]) -> None:
     """All of them as they stand now, up to the first that the store refuses."""
     keep()
-    gone: list[Row] = []
+    gone: list[RunRow] = []
 
     def deed() -> None:
         for row in run_listing.read():
@@ -123,12 +123,12 @@ def delete(runs: Sequence[str]) -> None:
         say(run_texts.DELETED.format(many=run_texts.runs(len(gone)), size=run_texts.size(freed)))
 
 
-def _own(row: Row, deed: str) -> None:
+def _own(row: RunRow, deed: str) -> None:
     if not row.mine:
         raise _refused(run_texts.NOT_YOURS, row, deed)
 
 
-def _refused(words: tuple[str, str], row: Row, deed: str = "") -> BadInput:
+def _refused(words: tuple[str, str], row: RunRow, deed: str = "") -> BadInput:
     law, remedy = words
     return BadInput(law.format(run=row.id), remedy.format(deed=deed))
 

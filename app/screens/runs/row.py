@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from app.screens.runs import requests as run_requests
-from app.screens.runs.listing import STOPPED, Result, Row
+from app.screens.runs.listing import STOPPED, RunResult, RunRow
 from app.session import url
 from app.texts import attacks as attack_texts
 from app.texts import numbers, states
@@ -57,7 +57,7 @@ def heads(title: str) -> None:
     st.html(f'<div class="ll-run ll-heads" aria-hidden="true"><div>{spans}</div></div>')
 
 
-def draw(row: Row) -> None:
+def draw(row: RunRow) -> None:
     listed, result = row.listed, row.result
     of = listed.spec.get("rounds")
     word, far = run_texts.state(listed.status, listed.round, of, listed.place)
@@ -73,7 +73,7 @@ def draw(row: Row) -> None:
             _buttons(row)
 
 
-def example(title: str, notes: Sequence[str], result: Result) -> None:
+def example(title: str, notes: Sequence[str], result: RunResult) -> None:
     """A stored example, as a line of the list."""
     state_of = {"state": _cell(states.STATES["stored"], "")}
     _text(title, notes, "", {**state_of, **_numbers(result), "asked": "–", "disk": "–"})
@@ -98,7 +98,7 @@ def _bar(share: float) -> str:
     return f'<span class="ll-bar" aria-hidden="true"><span style="width:{100 * min(1.0, share):.0f}%"></span></span>'
 
 
-def _numbers(result: Result) -> dict[str, str]:
+def _numbers(result: RunResult) -> dict[str, str]:
     _, accuracy, epsilon, *_ = run_texts.HEADS[1:]
     return {
         accuracy: _cell(numbers.percent(result.accuracy), ""),
@@ -106,7 +106,7 @@ def _numbers(result: Result) -> dict[str, str]:
     }
 
 
-def _facts(row: Row) -> dict[str, str]:
+def _facts(row: RunRow) -> dict[str, str]:
     when = datetime.fromtimestamp(row.listed.submitted, UTC).isoformat(timespec="seconds")
     asked = f'<time datetime="{when}">{html.escape(run_texts.ago(row.listed.submitted))}</time>'
     return {"asked": asked, "disk": html.escape(run_texts.size(row.listed.bytes))}
@@ -115,7 +115,7 @@ def _facts(row: Row) -> dict[str, str]:
 # --- buttons ---------------------------------------------------------------------------------------------
 
 
-def _buttons(row: Row) -> None:
+def _buttons(row: RunRow) -> None:
     """The run's name stands in every label: seen by nobody, read aloud to who listens."""
     readable = bool(row.listed.spec)
     if readable and _button(run_texts.OPEN, row):
@@ -130,7 +130,7 @@ def _buttons(row: Row) -> None:
         _button(run_texts.DELETE, row, on_click=run_requests.ask_to_delete, args=([row.id],))
 
 
-def _pin(row: Row) -> None:
+def _pin(row: RunRow) -> None:
     pins = url.linked("pins")
     if row.id in pins:
         _button(run_texts.UNPIN, row, on_click=run_requests.unpin, args=(row.id,))
@@ -139,6 +139,6 @@ def _pin(row: Row) -> None:
     _button(run_texts.PIN, row, on_click=run_requests.pin, args=(row.id,), help=full, disabled=bool(full))
 
 
-def _button(word: str, row: Row, **how: object) -> bool:
+def _button(word: str, row: RunRow, **how: object) -> bool:
     key = f"{word.lower().replace(' ', '-')}:{row.id}"
     return bool(st.button(f"{word} *run {row.id}*", key=key, type="tertiary", **how))  # type: ignore[arg-type]

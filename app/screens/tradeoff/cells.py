@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.charts.tradeoff import Frontier, Line
-from app.screens.tradeoff.settings import Tradeoff
+from app.charts.tradeoff import Frontier, TradeoffLine
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import services
 from app.texts import sweep as sweep_texts
 from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.examples import sweep
-from engine.examples.sweep import Example
-from engine.results.summary import Result, Spot, result, spots
-from engine.specs.sweep import Place, Point
+from engine.examples.sweep import SweepExample
+from engine.results.summary import PointResult, PointSummary, point_result, summaries
+from engine.specs.sweep import SweepPlace, SweepPoint
 
 MOVING = ("queued", "running")
 STOPPED = ("cancelled", "interrupted")
@@ -23,12 +23,12 @@ ASK = ("", "failed", *STOPPED, DAMAGED)  # what a click asks for
 
 
 @dataclass(frozen=True)
-class Cell:
+class TradeoffCell:
     """One point: where its run stands, and what it came to."""
 
-    point: Place
+    point: SweepPlace
     status: str = ""  # as the store has it, or `damaged`; where nobody asked it, `stored` if it ships
-    result: Result | None = None
+    result: PointResult | None = None
     problem: str = ""
     shipped: bool = False  # whether the result is the stored one
 
@@ -43,18 +43,18 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class View:
+class TradeoffView:
     """What one pass shows: the points, before anything is read of what they came to."""
 
-    asked: Tradeoff
-    points: tuple[Point, ...]
+    asked: TradeoffSettings
+    points: tuple[SweepPoint, ...]
     titles: Mapping[str, str]
     headless: tuple[str, ...] = ()  # methods in which nobody shares a last layer
     live: bool = True  # whether the engine is there: the stored example needs none
     stale: bool = False  # whether the question has become one that cannot be asked
 
 
-def read(points: Sequence[Place]) -> tuple[Cell, ...]:
+def read(points: Sequence[SweepPlace]) -> tuple[TradeoffCell, ...]:
     """All of them: one look at where they stand, and each result read once.
 
     What ships is shown for as long as the store has nothing of its own.
@@ -71,60 +71,62 @@ def read(points: Sequence[Place]) -> tuple[Cell, ...]:
     return tuple(found)
 
 
-def _computed(point: Place, status: str) -> Cell:
+def _computed(point: SweepPlace, status: str) -> TradeoffCell:
     """As the store has it."""
     if status not in ("finished", "failed"):
-        return Cell(point, status)
+        return TradeoffCell(point, status)
     try:
         told = services.reported(point.id)
     except UnknownName:  # deleted between two looks
-        return Cell(point)
+        return TradeoffCell(point)
     except Damaged as error:
-        return Cell(point, DAMAGED, None, error.message)
+        return TradeoffCell(point, DAMAGED, None, error.message)
     if status == "failed":  # what it measured before is not what the question comes to
-        return Cell(point, status, None, str(LeakLensError(told.get("error") or "", told.get("remedy") or "")))
-    return Cell(point, status, result(point, told))
+        return TradeoffCell(point, status, None, str(LeakLensError(told.get("error") or "", told.get("remedy") or "")))
+    return TradeoffCell(point, status, point_result(point, told))
 
 
-def stored() -> dict[str, Result]:
+def stored() -> dict[str, PointResult]:
     """The points that ship with LeakLens, by their runs."""
     ship = sweep.frontier()
     return {one.point.id: one for one in ship.results} if ship else {}
 
 
-def of_example(ship: Example) -> tuple[Cell, ...]:
+def of_example(ship: SweepExample) -> tuple[TradeoffCell, ...]:
     """The stored frontier by itself: it needs no engine."""
-    return tuple(Cell(one.point, STORED, one, shipped=True) for one in ship.results)
+    return tuple(TradeoffCell(one.point, STORED, one, shipped=True) for one in ship.results)
 
 
 # --- what they come to -------------------------------------------------------------------------------------
 
 
 def frontiers(
-    cells: Sequence[Cell], titles: Mapping[str, str], asked: Tradeoff, headless: Container[str] = ()
+    cells: Sequence[TradeoffCell], titles: Mapping[str, str], asked: TradeoffSettings, headless: Container[str] = ()
 ) -> tuple[Frontier, ...]:
     """One picture for each unit that is protected, the client first: their noise and their ε mean other things."""
-    found = spots([cell.result for cell in cells if cell.result], asked.own)
+    found = summaries([cell.result for cell in cells if cell.result], asked.own)
     plain = _lines([spot for spot in found if spot.noise is None], titles, asked.own, headless)
     units = sorted({spot.unit or "user" for spot in found if spot.noise is not None}, key=("user", "record").index)
     lines = {unit: _lines(_protecting(found, unit), titles, asked.own, headless) for unit in units}
     return tuple(Frontier(unit, lines[unit], plain, asked.eyes, asked.own) for unit in units)
 
 
-def _protecting(found: Sequence[Spot], unit: str) -> list[Spot]:
+def _protecting(found: Sequence[PointSummary], unit: str) -> list[PointSummary]:
     return [spot for spot in found if spot.noise is not None and (spot.unit or "user") == unit]
 
 
-def _lines(found: Sequence[Spot], titles: Mapping[str, str], own: bool, headless: Container[str]) -> tuple[Line, ...]:
-    lines: dict[str, list[Spot]] = {}
+def _lines(
+    found: Sequence[PointSummary], titles: Mapping[str, str], own: bool, headless: Container[str]
+) -> tuple[TradeoffLine, ...]:
+    lines: dict[str, list[PointSummary]] = {}
     for spot in found:
         lines.setdefault(spot.method, []).append(spot)
-    drawn = list[Line]()
+    drawn = list[TradeoffLine]()
     for name, here in lines.items():
         method = here[0].results[0].point.method
         title = sweep_texts.line(titles.get(name, name), bool(here[0].personals), own, method in headless)
         version = sum(one.method == method for one in drawn)
-        drawn.append(Line(title, method, tuple(sorted(here, key=lambda spot: spot.noise or 0.0)), version))
+        drawn.append(TradeoffLine(title, method, tuple(sorted(here, key=lambda spot: spot.noise or 0.0)), version))
     return tuple(drawn)
 
 
@@ -140,12 +142,12 @@ def absent(found: Frontier) -> list[str]:
     return [f"{', '.join(who)}: {reason}." for reason, who in told.items()]
 
 
-def several_steps(cells: Sequence[Cell]) -> bool:
+def several_steps(cells: Sequence[TradeoffCell]) -> bool:
     """Whether anything is tried at more than one server step."""
     tried = {(cell.point.name, cell.point.noise, cell.point.step) for cell in cells}
     return len(tried) > len({(name, noise) for name, noise, _ in tried})
 
 
-def personal(cells: Sequence[Cell]) -> bool:
+def personal(cells: Sequence[TradeoffCell]) -> bool:
     """Whether any method here has models of the clients' own."""
     return any(cell.result and cell.result.personal is not None for cell in cells)

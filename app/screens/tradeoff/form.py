@@ -11,9 +11,9 @@ import streamlit as st
 from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff import tables as tradeoff_tables
-from app.screens.tradeoff.cells import ASK, DAMAGED, Cell
+from app.screens.tradeoff.cells import ASK, DAMAGED, TradeoffCell
 from app.screens.tradeoff.requests import choose, choose_of, choose_run
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import messages, run_settings, services, session, url
 from app.texts import sweep as sweep_texts
 from engine.errors import LeakLensError
@@ -21,7 +21,7 @@ from engine.errors import LeakLensError
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from engine.specs.sweep import Point
+    from engine.specs.sweep import SweepPoint
 
 FIELDS = ("model", "dataset", "clients", "sampled", "rounds", "methods", "noises", "steps", "of")
 
@@ -65,7 +65,7 @@ def _kind(chosen: str) -> None:
     tradeoff_tables.switch(chosen == sweep_texts.OF_PAPER)
 
 
-def _seeds(asked: Tradeoff) -> None:
+def _seeds(asked: TradeoffSettings) -> None:
     st.number_input(
         sweep_texts.SEEDS, 1, tradeoff_settings.MOST_SEEDS, help=sweep_texts.SEEDS_HELP,
         **session.tie("tradeoff-seeds", asked.seeds, lambda value: choose(seeds=value)),
@@ -80,7 +80,7 @@ def _refused() -> str:
     return ""
 
 
-def _run(asked: Tradeoff, refused: str) -> None:
+def _run(asked: TradeoffSettings, refused: str) -> None:
     """The run that is varied: what tells most of it here, the rest in the Lab."""
     with st.container(horizontal=True):
         _part("model", "Train", asked)
@@ -99,7 +99,7 @@ def _run(asked: Tradeoff, refused: str) -> None:
         url.leave("lab", tradeoff_requests.lab())
 
 
-def _part(part: str, label: str, asked: Tradeoff) -> None:
+def _part(part: str, label: str, asked: TradeoffSettings) -> None:
     titles = {name: run_settings.part_class(part, name).title for name in run_settings.names(part)}
     st.selectbox(
         label, list(titles), format_func=lambda name: titles.get(name, name),
@@ -131,7 +131,7 @@ def _under(name: str, refused: str) -> None:
 # --- settings of single methods ----------------------------------------------------------------------------
 
 
-def _of(asked: Tradeoff, titles: Mapping[str, str], refused: str) -> None:
+def _of(asked: TradeoffSettings, titles: Mapping[str, str], refused: str) -> None:
     whole = refused and tradeoff_settings.of_the_run(asked)
     if refused and (
         whole or tradeoff_settings.blamed(refused) != "of"
@@ -163,7 +163,7 @@ def _field(method: str, name: str, info: FieldInfo, value: Any) -> None:
 # --- before the click --------------------------------------------------------------------------------------
 
 
-def before(cells: Sequence[Cell]) -> None:
+def before(cells: Sequence[TradeoffCell]) -> None:
     """How much there is to do, what stands in the way, and the button."""
     try:
         points = tradeoff_requests.laid_out()
@@ -188,7 +188,7 @@ def before(cells: Sequence[Cell]) -> None:
         st.caption(sweep_texts.expected(len(points), known, seconds(missing) if missing else None))
 
 
-def _missing(points: Sequence[Point], cells: Sequence[Cell]) -> list[Point]:
+def _missing(points: Sequence[SweepPoint], cells: Sequence[TradeoffCell]) -> list[SweepPoint]:
     """What a click asks for: of records that cannot be read, those that this visitor may delete."""
     free = tradeoff_requests.deletable([cell.point.id for cell in cells if cell.status == DAMAGED])
     standing = {cell.point.id: cell.status for cell in cells}
@@ -198,20 +198,20 @@ def _missing(points: Sequence[Point], cells: Sequence[Cell]) -> list[Point]:
     ]  # fmt: skip
 
 
-def seconds(points: Sequence[Point]) -> float | None:
+def seconds(points: Sequence[SweepPoint]) -> float | None:
     """How long these would take with every core at a run of its own."""
     one = {point.method: services.forecast_of(point.spec.canonical(), threads=1).seconds for point in _first(points)}
     each = [one[point.method] for point in points]
     known = [value for value in each if value is not None]
-    return sum(known) / services.kitchen().supervisor.workers if len(known) == len(each) else None
+    return sum(known) / services.shared().supervisor.workers if len(known) == len(each) else None
 
 
-def _first(points: Sequence[Point]) -> list[Point]:
+def _first(points: Sequence[SweepPoint]) -> list[SweepPoint]:
     """One point of each method."""
     return list({point.method: point for point in reversed(points)}.values())[::-1]
 
 
-def _problems(points: Sequence[Point]) -> bool:
+def _problems(points: Sequence[SweepPoint]) -> bool:
     """Everything against the question, each once, with the methods it is about; whether any of it stops them."""
     told: dict[tuple[str, bool], list[str]] = {}
     for point in _first(points):

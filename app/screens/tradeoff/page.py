@@ -12,7 +12,7 @@ from app.screens.tradeoff import form as tradeoff_form
 from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import results as tradeoff_results
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.cells import View
+from app.screens.tradeoff.cells import TradeoffView
 from app.session import limits as class_limits
 from app.session import messages, readiness, services, session, url
 from app.texts import product
@@ -24,7 +24,7 @@ from engine.examples import sweep
 
 def page() -> None:
     try:
-        kitchen = services.kitchen()
+        kitchen = services.shared()
     except LeakLensError as error:
         readiness.closed(error)
         return
@@ -49,7 +49,7 @@ def page() -> None:
     chart_widget.listen_for_saves()
 
 
-def _points(view: View | None, left: DeltaGenerator) -> None:
+def _points(view: TradeoffView | None, left: DeltaGenerator) -> None:
     """What is known of every point on the right, and under the question on the left what a click would ask."""
     cells = tradeoff_results.read(view) if view else ()
     if view:
@@ -68,14 +68,14 @@ def _arrive() -> None:
     tradeoff_requests.arrive(found, told)
 
 
-def _view() -> View | None:
+def _view() -> TradeoffView | None:
     """What is asked; while that cannot be asked, the last that could."""
     asked = tradeoff_requests.asked()
     try:
         points = tradeoff_requests.laid_out()
-        found = View(asked, points, tradeoff_settings.titles(), tradeoff_settings.headless(points))
+        found = TradeoffView(asked, points, tradeoff_settings.titles(), tradeoff_settings.headless(points))
     except LeakLensError:
-        last: View | None = session.recall("tradeoff-view")
+        last: TradeoffView | None = session.recall("tradeoff-view")
         return replace(last, stale=True) if last else None
     session.remember("tradeoff-view", found)
     return found
@@ -84,7 +84,7 @@ def _view() -> View | None:
 def _example() -> None:
     """The stored frontier: it needs no engine."""
     if ship := sweep.frontier():
-        view = View(tradeoff_settings.Tradeoff(), (), ship.titles, ship.headless, live=False)
+        view = TradeoffView(tradeoff_settings.TradeoffSettings(), (), ship.titles, ship.headless, live=False)
         tradeoff_results.show(view, tradeoff_results.read(view))
 
 

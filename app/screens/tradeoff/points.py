@@ -16,14 +16,14 @@ from app.charts.tradeoff import Frontier
 from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff import tables as tradeoff_tables
-from app.screens.tradeoff.cells import Cell, View
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.cells import TradeoffCell, TradeoffView
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import messages, run_settings, services, session, url
 from app.texts import privacy
 from app.texts import sweep as sweep_texts
 from app.widgets import card
 from app.widgets import chart as chart_widget
-from engine.results.summary import Spot
+from engine.results.summary import PointSummary
 
 OF_RUN = (
     "run", "method", "noise", "server-step", "seed", "accuracy", "accuracy-personal", "unit", "adjacency", "delta",
@@ -32,7 +32,11 @@ BY_VIEW = ("epsilon", "accountant", "sampling", "bound", "reason")  # in the fil
 
 
 def details(
-    view: View, cells: Sequence[Cell], found: Sequence[Frontier], asked: Tradeoff, panels: Sequence[Panel[Any]]
+    view: TradeoffView,
+    cells: Sequence[TradeoffCell],
+    found: Sequence[Frontier],
+    asked: TradeoffSettings,
+    panels: Sequence[Panel[Any]],
 ) -> None:
     st.html(f'<h2 class="ll-title">{sweep_texts.TABLE}</h2>')
     rows = table(found, asked)
@@ -62,7 +66,7 @@ def details(
         chart_widget.to_take_away(panels)
 
 
-def _paper(asked: Tradeoff, cells: Sequence[Cell]) -> None:
+def _paper(asked: TradeoffSettings, cells: Sequence[TradeoffCell]) -> None:
     """On which data the paper's numbers stand beside these, and whether its order is found here."""
     if asked.table:
         messages.say("note", f"{sweep_texts.BESIDE_PAPER} {tradeoff_tables.setting(asked)}")
@@ -71,7 +75,7 @@ def _paper(asked: Tradeoff, cells: Sequence[Cell]) -> None:
         st.html(f'<h2 class="ll-title">{html.escape(sweep_texts.RANKS)}</h2>{"".join(rows)}')
 
 
-def table(found: Sequence[Frontier], asked: Tradeoff) -> list[tuple[dict[str, Any], Spot]]:
+def table(found: Sequence[Frontier], asked: TradeoffSettings) -> list[tuple[dict[str, Any], PointSummary]]:
     """A line for each point of the picture, and the point itself; ε in a column of its own for each unit."""
     rows, reported = [], tradeoff_tables.reported(asked)
     plain = {line.title: line for one in found for line in one.plain}
@@ -91,7 +95,7 @@ def table(found: Sequence[Frontier], asked: Tradeoff) -> list[tuple[dict[str, An
     return rows
 
 
-def _reported(spot: Spot, reported: Mapping[tuple[str, float | None], float], own: bool) -> float | None:
+def _reported(spot: PointSummary, reported: Mapping[tuple[str, float | None], float], own: bool) -> float | None:
     """The paper's number; beside the clients' own models it would stand beside something else."""
     return None if own and spot.personals else reported.get((spot.method, spot.noise))
 
@@ -105,14 +109,14 @@ def _columns(found: Sequence[Frontier], view: str) -> dict[str, Any]:
     return {name: column(head, format=shapes[name]) if name in shapes else head for name, head in heads.items()}
 
 
-def _row_picked(rows: Sequence[tuple[Mapping[str, Any], Spot]]) -> None:
+def _row_picked(rows: Sequence[tuple[Mapping[str, Any], PointSummary]]) -> None:
     chosen = session.recall("tradeoff-table", {}).get("selection", {}).get("rows", [])
     if chosen:
         spot = rows[chosen[0]][1]
         tradeoff_requests.pick(spot.method, spot.noise)
 
 
-def _one(view: View, cells: Sequence[Cell], found: Sequence[Frontier], asked: Tradeoff) -> None:
+def _one(view: TradeoffView, cells: Sequence[TradeoffCell], found: Sequence[Frontier], asked: TradeoffSettings) -> None:
     """The point that was chosen, in words, and the way to its runs."""
     name, noise = session.recall("tradeoff-picked", ("", None))
     lines = [line for one in found for line in (*one.lines, *one.plain)]
@@ -137,7 +141,7 @@ def _one(view: View, cells: Sequence[Cell], found: Sequence[Frontier], asked: Tr
         url.leave("lab", tradeoff_settings.of_spot(points[0].spec.canonical(), ids))
 
 
-def _promises(view: View) -> None:
+def _promises(view: TradeoffView) -> None:
     first = {(point.name, point.noise == 0): point for point in reversed(view.points)}  # no noise, no promise
     for (name, bare), point in reversed(first.items()):
         told = services.forecast_of(point.spec.canonical(), threads=1).guarantee
@@ -147,7 +151,7 @@ def _promises(view: View) -> None:
         card.promise({"status": told.status, "reason": told.reason} if told else None)
 
 
-def table_csv(cells: Sequence[Cell]) -> str:
+def table_csv(cells: Sequence[TradeoffCell]) -> str:
     """Every run, one a line, with every ε and the words it stands on."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

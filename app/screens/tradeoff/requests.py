@@ -9,12 +9,12 @@ from typing import Any
 from app.batch import submit as batch_submit
 from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
 from app.session import services, session
 from app.texts import states
 from engine.errors import LeakLensError
-from engine.specs.sweep import Point
+from engine.specs.sweep import SweepPoint
 
 FEED = "tradeoff-feed"  # points that this page will ask for as soon as the visitor may have more
 
@@ -22,19 +22,19 @@ FEED = "tradeoff-feed"  # points that this page will ask for as soon as the visi
 # --- the question ------------------------------------------------------------------------------------------
 
 
-def asked() -> Tradeoff:
+def asked() -> TradeoffSettings:
     """The question of this visitor."""
-    found: Tradeoff = session.recall("tradeoff") or tradeoff_settings.usual()
+    found: TradeoffSettings = session.recall("tradeoff") or tradeoff_settings.usual()
     return found
 
 
-def laid_out() -> tuple[Point, ...]:
+def laid_out() -> tuple[SweepPoint, ...]:
     """Every point of the question; not laid out anew where the last pass did it."""
     question, view = asked(), session.recall("tradeoff-view")
     return view.points if view and view.asked == question else tradeoff_settings.laid_out(question)
 
 
-def arrive(found: Tradeoff, told: list[str]) -> None:
+def arrive(found: TradeoffSettings, told: list[str]) -> None:
     """Another question, with what is to be said of it: what was said and asked of the old one is forgotten."""
     session.remember("tradeoff", found)
     session.remember("tradeoff-told", told)
@@ -102,7 +102,7 @@ def run(*states: str) -> None:
     session.again()
 
 
-def _may_be_asked(points: Sequence[Point]) -> None:
+def _may_be_asked(points: Sequence[SweepPoint]) -> None:
     """Everything that would stop a run is said before the first is queued; a visitor's limits, too."""
     for point in {(point.method, point.noise, point.step): point for point in points}.values():
         if fatal := next((one for one in point.spec.problems() if one.fatal), None):
@@ -120,17 +120,17 @@ def _may_be_asked(points: Sequence[Point]) -> None:
 
 def feed() -> None:
     """Into the queue with as many as this visitor may have there now; the rest waits on this page."""
-    waiting: Sequence[Point] = session.recall(FEED, ())
+    waiting: Sequence[SweepPoint] = session.recall(FEED, ())
     now = waiting[: _room(len(waiting))]
     if now:
         _submit(now)
         session.remember(FEED, tuple(waiting[len(now) :]))
 
 
-def _submit(points: Sequence[Point]) -> None:
+def _submit(points: Sequence[SweepPoint]) -> None:
     specs = {point.id: point.spec.canonical() for point in points}
     services.store().submit_all(specs, {"device": "cpu", "visitor": session.visitor()})
-    services.kitchen().supervisor.wake()
+    services.shared().supervisor.wake()
 
 
 def _room(wanted: int) -> int:
@@ -158,7 +158,7 @@ def deletable(runs: Sequence[str]) -> set[str]:
     return {row.id for row in rows if row.id in runs and row.options.get("visitor") == session.visitor()}
 
 
-def ask_at_once(points: Sequence[Point]) -> None:
+def ask_at_once(points: Sequence[SweepPoint]) -> None:
     """All of these together, for a page that asks for none of them later; refused where they are too many for now."""
     known = services.store().statuses([point.id for point in points])
     missing = [point for point in points if known.get(point.id, "") not in (*tradeoff_cells.MOVING, "finished")]
@@ -175,7 +175,7 @@ def fed() -> set[str]:
     return {point.id for point in session.recall(FEED, ())}
 
 
-def cancel(points: Sequence[Point]) -> None:
+def cancel(points: Sequence[SweepPoint]) -> None:
     """Stop what has not ended; what is somebody else's goes on, and what is known stays."""
     session.remember(FEED, ())
     try:

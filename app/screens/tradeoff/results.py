@@ -16,8 +16,8 @@ from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import points as tradeoff_points
 from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.cells import DAMAGED, STOPPED, Cell, View
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.cells import DAMAGED, STOPPED, TradeoffCell, TradeoffView
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
 from app.session import messages, services, session, url
 from app.texts import attacks as attack_texts
@@ -25,7 +25,7 @@ from app.texts import numbers, privacy, states
 from app.texts import sweep as sweep_texts
 from app.widgets import chart as chart_widget
 from engine.examples import sweep
-from engine.specs.sweep import Point
+from engine.specs.sweep import SweepPoint
 
 POLL_S = 0.5
 FORECASTS = 24  # a twentieth of a second each, the first time
@@ -36,7 +36,7 @@ CSS = """
 """
 
 
-def show(view: View, cells: Sequence[Cell]) -> None:
+def show(view: TradeoffView, cells: Sequence[TradeoffCell]) -> None:
     """The whole right side; while something still runs it draws itself again and again."""
     if any(cell.moving for cell in cells) or tradeoff_requests.fed():
         st.fragment(messages.guarded(_followed), run_every=POLL_S)(view)
@@ -44,14 +44,14 @@ def show(view: View, cells: Sequence[Cell]) -> None:
         _drawn(view, cells, False)
 
 
-def read(view: View) -> tuple[Cell, ...]:
+def read(view: TradeoffView) -> tuple[TradeoffCell, ...]:
     ship = sweep.frontier()
     if not view.live:
         return tradeoff_cells.of_example(ship) if ship else ()
     return tradeoff_cells.read(view.points)
 
 
-def _followed(view: View) -> None:
+def _followed(view: TradeoffView) -> None:
     """Ask for what may be asked by now, and draw what is known by now."""
     if problem := services.attempt(tradeoff_requests.feed):
         messages.say("problem", problem)
@@ -61,7 +61,7 @@ def _followed(view: View) -> None:
     _drawn(view, cells, True)
 
 
-def _drawn(view: View, cells: Sequence[Cell], going: bool) -> None:
+def _drawn(view: TradeoffView, cells: Sequence[TradeoffCell], going: bool) -> None:
     if view.stale:
         messages.say("note", sweep_texts.LAST_GOOD)
     if view.live:
@@ -82,7 +82,7 @@ def _drawn(view: View, cells: Sequence[Cell], going: bool) -> None:
 # --- asking and waiting ------------------------------------------------------------------------------------
 
 
-def _bar(view: View, cells: Sequence[Cell], going: bool) -> None:
+def _bar(view: TradeoffView, cells: Sequence[TradeoffCell], going: bool) -> None:
     """How far it is, and the buttons that stop it and go on."""
     waiting = tradeoff_requests.fed()
     known = sum(cell.result is not None for cell in cells)
@@ -92,7 +92,7 @@ def _bar(view: View, cells: Sequence[Cell], going: bool) -> None:
     if going:
         with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-bar"):
             text = sweep_texts.progress(done, len(cells), _left(done, len(cells)))
-            if stuck := services.kitchen().supervisor.trouble:
+            if stuck := services.shared().supervisor.trouble:
                 text = f"{text} · {stuck}"
             st.progress(done / max(1, len(cells)), text)
             st.button(sweep_texts.CANCEL, key="tradeoff-cancel", on_click=tradeoff_requests.cancel, args=(view.points,))
@@ -110,7 +110,7 @@ def _bar(view: View, cells: Sequence[Cell], going: bool) -> None:
     _failures(view, failed, going)
 
 
-def _turns(cells: Sequence[Cell]) -> None:
+def _turns(cells: Sequence[TradeoffCell]) -> None:
     """Why not everything is in the queue at once, where visitors share the machine."""
     if not tradeoff_requests.fed():
         return
@@ -130,7 +130,7 @@ def _left(known: int, many: int) -> float | None:
     return float((now - start) * (many - known) / (known - before)) if known - before > 1 else None
 
 
-def _failures(view: View, failed: Sequence[Cell], going: bool) -> None:
+def _failures(view: TradeoffView, failed: Sequence[TradeoffCell], going: bool) -> None:
     """Why single points are missing, each reason once, and the way to try them again."""
     told: dict[str, list[str]] = {}
     lost = {cell.point.id for cell in failed if cell.status == DAMAGED}
@@ -147,7 +147,7 @@ def _failures(view: View, failed: Sequence[Cell], going: bool) -> None:
         st.button(sweep_texts.RETRY, key="tradeoff-retry", on_click=tradeoff_requests.run, args=states)
 
 
-def _origin(view: View, cells: Sequence[Cell], going: bool) -> None:
+def _origin(view: TradeoffView, cells: Sequence[TradeoffCell], going: bool) -> None:
     """Where the points that nobody here has computed come from."""
     ship = sweep.frontier()
     many = sum(cell.shipped for cell in cells)
@@ -164,7 +164,7 @@ def _origin(view: View, cells: Sequence[Cell], going: bool) -> None:
 # --- the picture -------------------------------------------------------------------------------------------
 
 
-def _looked(view: View, cells: Sequence[Cell]) -> Tradeoff:
+def _looked(view: TradeoffView, cells: Sequence[TradeoffCell]) -> TradeoffSettings:
     """Whose ε and whose accuracy: both may be changed while points appear."""
     if not view.live:
         return view.asked
@@ -189,12 +189,12 @@ def _observer(view: str) -> str:
     return f"{privacy.OBSERVERS[view]}: {privacy.SEES[view]}"
 
 
-def _buys(view: View, eyes: str) -> None:
+def _buys(view: TradeoffView, eyes: str) -> None:
     """ε of every method at every noise, which needs no run; a table for each unit."""
     first = {(point.name, point.noise): point for point in reversed(view.points) if point.noise is not None}
     if not 0 < len(first) <= FORECASTS:
         return
-    units: dict[str, list[Point]] = {}
+    units: dict[str, list[SweepPoint]] = {}
     for point in reversed(first.values()):
         units.setdefault(point.spec.method.unit() or "user", []).append(point)
     for unit, points in units.items():
@@ -203,7 +203,7 @@ def _buys(view: View, eyes: str) -> None:
         _stands(unit, points, view, eyes)
 
 
-def _stands(unit: str, points: Sequence[Point], view: View, eyes: str) -> None:
+def _stands(unit: str, points: Sequence[SweepPoint], view: TradeoffView, eyes: str) -> None:
     """What the ε of that table stand on, and why some are missing."""
     found = [(point, _answer(point, eyes)) for point in points]
     finite = [(point, one) for point, one in found if one and one.epsilon is not None]
@@ -224,7 +224,7 @@ def _stands(unit: str, points: Sequence[Point], view: View, eyes: str) -> None:
         messages.why(f"{', '.join(titles)}: {sweep_texts.no_epsilon(eyes, why)}.")
 
 
-def _bill(points: Sequence[Point], view: View, eyes: str) -> str:
+def _bill(points: Sequence[SweepPoint], view: TradeoffView, eyes: str) -> str:
     at = {(point.name, point.noise): _bought(point, eyes) for point in points}
     noises = sorted({point.noise for point in points if point.noise is not None}, reverse=True)
     heads = "".join(f'<th scope="col">{html.escape(sweep_texts.noise(noise))}</th>' for noise in noises)
@@ -236,13 +236,13 @@ def _bill(points: Sequence[Point], view: View, eyes: str) -> str:
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
 
 
-def _answer(point: Point, eyes: str) -> Any:
+def _answer(point: SweepPoint, eyes: str) -> Any:
     """As the ledger tells it; None where this view does not apply."""
     told = services.forecast_of(point.spec.canonical(), threads=1)
     return next((answer for answer in told.answers if answer.view == eyes), None)
 
 
-def _bought(point: Point, eyes: str) -> str:
+def _bought(point: SweepPoint, eyes: str) -> str:
     one = _answer(point, eyes)
     if one is None or one.epsilon is None:
         return "no ε"
@@ -266,7 +266,7 @@ def _frontiers(found: Sequence[Frontier], going: bool, several_steps: bool) -> N
         messages.say("note", sweep_texts.APART)
 
 
-def _whose(view: View, found: Sequence[Frontier], own: bool) -> None:
+def _whose(view: TradeoffView, found: Sequence[Frontier], own: bool) -> None:
     """What the ε beside models of the clients' own say, and what stands for a shared model where there is none."""
     lines = [line for one in found for line in one.lines]
     if own and lines:

@@ -17,10 +17,10 @@ from app.session.links import SOLVED
 from app.texts import privacy
 from app.texts import sweep as sweep_texts
 from engine.errors import BadInput, LeakLensError, refusal, shown
-from engine.specs.sweep import Grid, Point, points
+from engine.specs.sweep import SweepGrid, SweepPoint, points
 
 if TYPE_CHECKING:
-    from engine.specs.paper_tables import Cell
+    from engine.specs.paper_tables import PaperCell
     from engine.specs.run import RunSpec
 
 RUN: Mapping[str, Any] = {"method": "udp-fedavg", "sampling": "poisson"}  # the rest is as usual
@@ -36,7 +36,7 @@ MORE = ("momentum", "weight-decay", "delta", "honest-share")  # of a run, mostly
 
 
 @dataclass(frozen=True)
-class Tradeoff:
+class TradeoffSettings:
     """Everything that the screen asks; numbers are kept as they were typed."""
 
     run: Mapping[str, Any] = field(default_factory=lambda: dict(RUN))  # settings, as the Lab has them
@@ -59,7 +59,7 @@ class Tradeoff:
 # --- points ------------------------------------------------------------------------------------------------
 
 
-def base(asked: Tradeoff) -> RunSpec:
+def base(asked: TradeoffSettings) -> RunSpec:
     """The run that everything is a variation of: what is varied has no say in whether it can be asked."""
     varied = ("method.noise", *(["method.server-step"] if asked.steps.strip(" ,;") else []))
     run = {name: value for name, value in asked.run.items() if name not in (*SOLVED, *varied)}
@@ -68,23 +68,23 @@ def base(asked: Tradeoff) -> RunSpec:
     return run_settings.spec_of(run_settings.settled(run))
 
 
-def grid(asked: Tradeoff) -> Grid:
+def grid(asked: TradeoffSettings) -> SweepGrid:
     if not asked.methods:
         raise BadInput("sweep: methods: at least one is needed", "Choose a method to compare")
     first = int(asked.run.get("seed") or 0)
     methods = [{"name": name, **asked.of.get(name, {})} for name in asked.methods]
     plain = [{"name": name} for name in references(asked)] if asked.plain else []
     seeds = tuple(range(first, first + asked.seeds))
-    return Grid((*methods, *plain), numbers("noises", asked.noises), seeds, numbers("server-steps", asked.steps))
+    return SweepGrid((*methods, *plain), numbers("noises", asked.noises), seeds, numbers("server-steps", asked.steps))
 
 
-def references(asked: Tradeoff) -> tuple[str, ...]:
+def references(asked: TradeoffSettings) -> tuple[str, ...]:
     """What does the same without protection."""
     found = (getattr(run_settings.part_class("method", name), "unprotected", "fedavg") for name in asked.methods)
     return tuple(dict.fromkeys(found))
 
 
-def of_the_run(asked: Tradeoff) -> bool:
+def of_the_run(asked: TradeoffSettings) -> bool:
     """Whether it is the run that cannot be asked, whatever is varied of it: then nothing on this screen mends it."""
     try:
         base(asked)
@@ -121,14 +121,14 @@ def may_mislead(text: str) -> bool:
     return "." not in text and bool(re.search(r"\d,\d", text))
 
 
-def laid_out(asked: Tradeoff) -> tuple[Point, ...]:
+def laid_out(asked: TradeoffSettings) -> tuple[SweepPoint, ...]:
     """Every point, or the sentence that refuses the question."""
     if asked.table:
         return tuple(cell.point(seed) for seed in range(asked.seeds) for cell in cells(asked.table))
     return points(base(asked), grid(asked))
 
 
-def cells(table: str) -> tuple[Cell, ...]:
+def cells(table: str) -> tuple[PaperCell, ...]:
     """Those of one row of a table."""
     from engine.specs import paper_tables
 
@@ -149,7 +149,7 @@ def blamed(said: str) -> str:
     return {"noise": "noises", "server-step": "steps"}.get(name, "of" if who in run_settings.names("method") else who)
 
 
-def offered(asked: Tradeoff) -> tuple[str, ...]:
+def offered(asked: TradeoffSettings) -> tuple[str, ...]:
     """Methods with a noise, the family first."""
     noisy = (name for name in run_settings.names("method") if "noise" in run_settings.own_fields("method", name))
     return tuple(dict.fromkeys((*FAMILY, *noisy, *asked.methods)))
@@ -159,19 +159,19 @@ def titles() -> dict[str, str]:
     return {name: run_settings.part_class("method", name).title for name in run_settings.names("method")}
 
 
-def headless(points: Sequence[Point]) -> tuple[str, ...]:
+def headless(points: Sequence[SweepPoint]) -> tuple[str, ...]:
     """The methods in which nobody shares a last layer."""
     return tuple(dict.fromkeys(point.method for point in points if point.spec.method.headless))
 
 
-def in_force(asked: Tradeoff, method: str) -> dict[str, Any]:
+def in_force(asked: TradeoffSettings, method: str) -> dict[str, Any]:
     """The fields of one method as the frontier asks them, but for those that are varied."""
-    one = Grid(({"name": method, **asked.of.get(method, {})},), (1.0,), (0,))
+    one = SweepGrid(({"name": method, **asked.of.get(method, {})},), (1.0,), (0,))
     (found,) = points(base(asked), one)
     return {name: value for name, value in found.spec.method.values().items() if name not in ("name", *HERE)}
 
 
-def command(asked: Tradeoff) -> str:
+def command(asked: TradeoffSettings) -> str:
     """The line that asks the same in a terminal."""
     if asked.table:
         number, row, scale, reading = asked.table.split("/")
@@ -200,18 +200,18 @@ def _listed(numbers: Sequence[float]) -> str:
 # --- the link ----------------------------------------------------------------------------------------------
 
 
-def usual() -> Tradeoff:
+def usual() -> TradeoffSettings:
     """What a newcomer sees, with every setting of its run."""
-    return settled(Tradeoff())
+    return settled(TradeoffSettings())
 
 
-def settled(asked: Tradeoff) -> Tradeoff:
+def settled(asked: TradeoffSettings) -> TradeoffSettings:
     there = run_settings.names("method")
     methods = tuple(name for name in asked.methods if name in there)
     return replace(asked, run=run_settings.settled(asked.run), methods=methods)
 
 
-def link(asked: Tradeoff) -> dict[str, str]:
+def link(asked: TradeoffSettings) -> dict[str, str]:
     """Every setting by name."""
     of = [f"{method}.{name}={json.dumps(value)}" for method, own in asked.of.items() for name, value in own.items()]
     own = {
@@ -223,7 +223,7 @@ def link(asked: Tradeoff) -> dict[str, str]:
     return {**own, **rare, **run_settings.link(run)}
 
 
-def to_run(asked: Tradeoff) -> dict[str, str]:
+def to_run(asked: TradeoffSettings) -> dict[str, str]:
     """The link to the Lab, where the rest of the run is asked: with a method that is compared here."""
     run = {name: value for name, value in asked.run.items() if name not in SOLVED}
     if asked.methods and run["method"] not in asked.methods:
@@ -245,7 +245,7 @@ def of_spot(spec: Mapping[str, Any], seeds: Sequence[str]) -> dict[str, str]:
     return {**run_settings.link(run_settings.settled(run_settings.flat(spec))), **many, "run": ",".join(most)}
 
 
-def read_link(params: Mapping[str, str], now: Tradeoff) -> tuple[Tradeoff, list[str]]:
+def read_link(params: Mapping[str, str], now: TradeoffSettings) -> tuple[TradeoffSettings, list[str]]:
     """The question of a link; what cannot be meant is left out, each with a sentence.
 
     A link from the Lab holds a run alone: what is varied of it stays as it is `now`, and its method is among them.
@@ -267,7 +267,7 @@ def read_link(params: Mapping[str, str], now: Tradeoff) -> tuple[Tradeoff, list[
 
 def _with(method: str, methods: tuple[str, ...]) -> tuple[str, ...]:
     """A method of the family is compared with the others, any other by itself; one without noise with none."""
-    if method in methods or method not in offered(Tradeoff(methods=())):
+    if method in methods or method not in offered(TradeoffSettings(methods=())):
         return methods
     return (*methods, method) if method in FAMILY else (method,)
 
@@ -300,7 +300,7 @@ def _table(text: str) -> str | None:
 
 
 def _methods(text: str, told: list[str]) -> tuple[str, ...] | None:
-    known = offered(Tradeoff(methods=()))
+    known = offered(TradeoffSettings(methods=()))
     asked = tuple(dict.fromkeys(filter(None, text.split(","))))
     told += [sweep_texts.NO_METHOD.format(name=shown(name)) for name in asked if name not in known]
     return tuple(name for name in asked if name in known) or None

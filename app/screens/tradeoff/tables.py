@@ -10,11 +10,11 @@ import streamlit as st
 from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import session
 from app.texts import sweep as sweep_texts
-from engine.results.ranking import Standing, order
-from engine.results.summary import Result
+from engine.results.ranking import MethodScore, paper_order
+from engine.results.summary import PointResult
 from engine.specs import paper_tables
 
 LEFT = "tradeoff-left"  # for each kind of question, its table and eyes when it was left
@@ -26,7 +26,7 @@ def first() -> str:
     return _named(found, found.rows[-1].name, paper_tables.SCALES[0], paper_tables.READINGS[0])
 
 
-def form(asked: Tradeoff) -> None:
+def form(asked: TradeoffSettings) -> None:
     """Which table, which row, how large, and how the paper is read."""
     number, row, scale, reading = asked.table.split("/")
     found = paper_tables.table(number)
@@ -54,7 +54,7 @@ def _other(number: str) -> str:
     return _named(found, found.rows[0].name, paper_tables.SCALES[0], paper_tables.READINGS[0])
 
 
-def _named(found: paper_tables.Table, row: str, scale: str, reading: str) -> str:
+def _named(found: paper_tables.PaperTable, row: str, scale: str, reading: str) -> str:
     return "/".join((found.name, row, scale, reading))
 
 
@@ -81,13 +81,13 @@ def _view(table: str) -> str:
     return paper_tables.table(number).readings[reading].view
 
 
-def setting(asked: Tradeoff) -> str:
+def setting(asked: TradeoffSettings) -> str:
     """What the chosen row stands for here, and on which data."""
     number, row, scale, reading = asked.table.split("/")
     return next(one for one in paper_tables.table(number).rows if one.name == row).settings[scale].words[reading]
 
 
-def reported(asked: Tradeoff) -> dict[tuple[str, float | None], float]:
+def reported(asked: TradeoffSettings) -> dict[tuple[str, float | None], float]:
     """What the paper has for each column at each noise, in %."""
     return (
         {(cell.label, cell.noise): cell.reported for cell in tradeoff_settings.cells(asked.table)}
@@ -96,20 +96,20 @@ def reported(asked: Tradeoff) -> dict[tuple[str, float | None], float]:
     )
 
 
-def ranks(asked: Tradeoff, cells: Sequence[tradeoff_cells.Cell]) -> list[tuple[float, str]]:
+def ranks(asked: TradeoffSettings, cells: Sequence[tradeoff_cells.TradeoffCell]) -> list[tuple[float, str]]:
     """What became of the paper's order at each noise, in words."""
     there = reported(asked)
-    found: dict[tuple[str, float | None], list[Result]] = {key: [] for key in there}
+    found: dict[tuple[str, float | None], list[PointResult]] = {key: [] for key in there}
     for cell in cells:
         if cell.result and (key := (cell.point.name, cell.point.noise)) in found:
             found[key].append(cell.result)
     told = []
     for noise in sorted({noise for _, noise in there if noise is not None}):
         standing = [
-            Standing(label, {one.point.seed: one.accuracy for one in results}, there[label, at] / 100)
+            MethodScore(label, {one.point.seed: one.accuracy for one in results}, there[label, at] / 100)
             for (label, at), results in found.items()
             if at == noise
         ]
-        if rank := order(standing):
+        if rank := paper_order(standing):
             told.append((noise, rank.words()))
     return told

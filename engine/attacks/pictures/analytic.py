@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.attacks.base import ATTACKS, Attack, Prior
-from engine.attacks.pictures.problem import Riddle, first_linear, in_order
+from engine.attacks.pictures.problem import InversionProblem, first_linear, in_order
 from engine.attacks.pictures.search import guess
 from engine.records import Exposure, Guess, World
 from engine.seeds import Seeds
@@ -36,7 +36,7 @@ class Analytic(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior, seeds
-        riddle = Riddle.of(exposure, module)
+        riddle = InversionProblem.of(exposure, module)
         names = first_linear(module)
         assert names is not None
         weight, bias = (riddle.goal.get(name) for name in names)
@@ -52,7 +52,7 @@ class Analytic(Attack):
         yield guess(riddle, 1, 1, found, labels, riddle.unexplained(found.clamp(0, 1), labels))
 
 
-def by_bias(weight: Tensor, bias: Tensor, riddle: Riddle) -> Tensor:
+def by_bias(weight: Tensor, bias: Tensor, riddle: InversionProblem) -> Tensor:
     """Inputs (many, inputs) from the rows of a first layer: of one picture all rows tell the same."""
     if riddle.many == 1:  # least squares over all units: a strong slope counts most, which is best under noise too
         together: Tensor = bias @ weight / bias.square().sum().clamp_min(1e-30)
@@ -71,7 +71,7 @@ def by_bias(weight: Tensor, bias: Tensor, riddle: Riddle) -> Tensor:
     return torch.cat([picked, picked[:1].expand(riddle.many - len(picked), -1)])
 
 
-def by_direction(weight: Tensor, riddle: Riddle) -> Tensor:
+def by_direction(weight: Tensor, riddle: InversionProblem) -> Tensor:
     """Without a bias every row is a multiple of the input; which one, the rest of the upload tells."""
     _, strengths, directions = torch.linalg.svd(weight, full_matrices=False)
     rows: Tensor = directions[: riddle.many]
@@ -91,13 +91,13 @@ def by_direction(weight: Tensor, riddle: Riddle) -> Tensor:
     return _finer(found, riddle) if float(strengths[0]) > 0 else found
 
 
-def _longest(direction: Tensor, riddle: Riddle) -> float:
+def _longest(direction: Tensor, riddle: InversionProblem) -> float:
     """The greatest length any picture of pixels in [0, 1] could have along this direction."""
     corner = torch.maximum(riddle.mean.abs(), (1 - riddle.mean).abs()) / riddle.scale
     return float((corner * direction.abs()).sum())
 
 
-def _finer(inputs: Tensor, riddle: Riddle) -> Tensor:
+def _finer(inputs: Tensor, riddle: InversionProblem) -> Tensor:
     """The best length near the one that was found: golden sections."""
     low, high = 1 - 1.5 / (SCALES - 1) * 6, 1 + 1.5 / (SCALES - 1) * 6
 

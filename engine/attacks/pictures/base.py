@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from engine.attacks.base import Attack
-from engine.attacks.pictures.problem import Riddle
+from engine.attacks.pictures.problem import InversionProblem
 from engine.attacks.pictures.search import newton
 from engine.records import Guess
 
@@ -34,7 +34,7 @@ class ByCurvature(Attack):
         1e-11, ge=0, le=1, title="tolerance", description="Ends once no more than this share of the upload is open."
     )
 
-    def walk(self, riddle: Riddle, start: Tensor, belief: Tensor | None = None) -> Iterator[Guess]:
+    def walk(self, riddle: InversionProblem, start: Tensor, belief: Tensor | None = None) -> Iterator[Guess]:
         return newton(
             riddle,
             start,

@@ -14,7 +14,7 @@ from torch import nn
 
 from engine.attacks.base import ATTACKS, Prior
 from engine.attacks.pictures.base import ByCurvature
-from engine.attacks.pictures.problem import Riddle
+from engine.attacks.pictures.problem import InversionProblem
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
@@ -25,7 +25,7 @@ class Dlg(ByCurvature):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        riddle, rng = Riddle.of(exposure, module), seeds.rng("start")
+        riddle, rng = InversionProblem.of(exposure, module), seeds.rng("start")
         start = torch.randn(riddle.many, *riddle.shape, generator=rng)
         belief = torch.randn(riddle.many, riddle.classes, generator=rng)
         return self.walk(riddle, start, belief)

@@ -16,7 +16,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from engine.attacks.base import ATTACKS, Attack, Prior
-from engine.attacks.pictures.problem import Riddle, moments, roughness
+from engine.attacks.pictures.problem import InversionProblem, moments, roughness
 from engine.attacks.pictures.search import cosine, guess
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
@@ -63,7 +63,7 @@ class Gias(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         assert prior is not None
-        riddle = Riddle.of(exposure, module)
+        riddle = InversionProblem.of(exposure, module)
         drawer = generator(riddle.shape, seeds.rng("generator"))
         weights = {name: prior[name].clone().requires_grad_() for name, _ in drawer.named_parameters()}
         noise = torch.randn(riddle.many, CODE, generator=seeds.rng("start"))

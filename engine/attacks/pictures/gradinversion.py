@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.attacks.base import ATTACKS, Attack, Prior
-from engine.attacks.pictures.problem import Riddle, moments, roughness
+from engine.attacks.pictures.problem import InversionProblem, moments, roughness
 from engine.attacks.pictures.search import apart, cosine, grey_noise, guess
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
@@ -51,7 +51,7 @@ class Gradinversion(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        riddle, begin, shake = Riddle.of(exposure, module), seeds.rng("start"), seeds.rng("noise")
+        riddle, begin, shake = InversionProblem.of(exposure, module), seeds.rng("start"), seeds.rng("noise")
         pool = torch.stack([grey_noise(riddle, begin) for _ in range(self.candidates)])  # (candidates, m, ...)
         adam, last, labels = torch.optim.Adam([pool], lr=self.lr), self.iterations, riddle.labels
         shown = moments(last)
@@ -65,7 +65,7 @@ class Gradinversion(Attack):
                 best = min(range(self.candidates), key=losses.__getitem__)
                 yield guess(riddle, iteration, last, pool[best], labels, losses[best])
 
-    def slopes(self, riddle: Riddle, pool: Tensor) -> tuple[list[float], Tensor]:
+    def slopes(self, riddle: InversionProblem, pool: Tensor) -> tuple[list[float], Tensor]:
         """The loss of every candidate, and what it would give to move its pixels."""
         mean, losses, slopes = pool.mean(0), [], []
         for one in pool:

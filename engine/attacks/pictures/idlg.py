@@ -13,7 +13,7 @@ from torch import nn
 
 from engine.attacks.base import ATTACKS, Prior
 from engine.attacks.pictures.base import ByCurvature
-from engine.attacks.pictures.problem import Riddle
+from engine.attacks.pictures.problem import InversionProblem
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
@@ -24,6 +24,6 @@ class Idlg(ByCurvature):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        riddle = Riddle.of(exposure, module)
+        riddle = InversionProblem.of(exposure, module)
         start = torch.randn(riddle.many, *riddle.shape, generator=seeds.rng("start"))
         return self.walk(riddle, start)

@@ -14,7 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.attacks.base import ATTACKS, Attack, Prior
-from engine.attacks.pictures.problem import Riddle, in_order
+from engine.attacks.pictures.problem import InversionProblem, in_order
 from engine.attacks.pictures.search import guess
 from engine.records import Exposure, Guess, Packet, World
 from engine.seeds import Seeds
@@ -69,7 +69,7 @@ class Imprint(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior, seeds
-        riddle = Riddle.of(exposure, module)
+        riddle = InversionProblem.of(exposure, module)
         weight, bias = riddle.goal["rows.weight"], riddle.goal["rows.bias"]
         inputs = together(weight, bias) if riddle.many == 1 else by_bins(weight, bias, riddle.many)
         pictures = inputs.view(-1, *riddle.shape) * riddle.scale + riddle.mean

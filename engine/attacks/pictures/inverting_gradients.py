@@ -12,7 +12,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.attacks.base import ATTACKS, Attack, Prior
-from engine.attacks.pictures.problem import Riddle, roughness
+from engine.attacks.pictures.problem import InversionProblem, roughness
 from engine.attacks.pictures.search import descend, grey_noise, stairs
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
@@ -31,7 +31,7 @@ class InvertingGradients(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        riddle = Riddle.of(exposure, module)
+        riddle = InversionProblem.of(exposure, module)
 
         def angle(pictures: Tensor) -> Tensor:
             return riddle.angle(pictures, riddle.labels) + self.smoothness * roughness(pictures)

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.attacks.base import ATTACKS, Attack, Prior
-from engine.attacks.pictures.problem import Riddle, roughness
+from engine.attacks.pictures.problem import InversionProblem, roughness
 from engine.attacks.pictures.search import descend, grey_noise
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
@@ -33,7 +33,7 @@ class Map(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        riddle = Riddle.of(exposure, module)
+        riddle = InversionProblem.of(exposure, module)
         pixels = riddle.many * riddle.mean.numel() * riddle.shape[-1] * riddle.shape[-2]
         numbers = sum(tensor.numel() for tensor in riddle.goal.values())
         # both sides of the log posterior, times twice the variance over the size of the upload

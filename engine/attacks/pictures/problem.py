@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from engine.records import Exposure, Protocol, Yardstick
+from engine.records import Exposure, Protocol, ResidualScale
 from engine.seeds import Seeds
 
 UNROLLED = 10  # local steps that are played through; of longer training only the direction is compared
@@ -23,7 +23,7 @@ SURE = 3.0  # standard deviations: so far may chance move what noise leaves open
 
 
 @dataclass(frozen=True)
-class Riddle:
+class InversionProblem:
     """What one adversary received, turned so that a client's own upload could stand in its place."""
 
     module: nn.Module  # this thread's own, in eval mode, holding the weights that were sent
@@ -37,7 +37,7 @@ class Riddle:
     known: Mapping[str, Tensor] = field(default_factory=dict)  # where a mask let something through
 
     @classmethod
-    def of(cls, exposure: Exposure, module: nn.Module) -> Riddle:
+    def of(cls, exposure: Exposure, module: nn.Module) -> InversionProblem:
         protocol = exposure.protocol
         module.eval()
         with torch.no_grad():
@@ -72,11 +72,11 @@ class Riddle:
         return sum(tensor.numel() for tensor in self.goal.values())
 
     @cached_property
-    def yardstick(self) -> Yardstick:
+    def yardstick(self) -> ResidualScale:
         grey = torch.full((self.many, *self.shape), 0.5)
         doubt = SURE * self.floor * math.sqrt(2 / self.count)
         direct = first_linear(self.module) is not None
-        return Yardstick(self.unexplained(grey, self.labels), self.floor, doubt, direct)
+        return ResidualScale(self.unexplained(grey, self.labels), self.floor, doubt, direct)
 
     @cached_property
     def mean(self) -> Tensor:
@@ -322,7 +322,7 @@ def last_layer(module: nn.Module) -> tuple[str, str]:
     return f"{name}.weight", f"{name}.bias"
 
 
-def in_order(pictures: Tensor, riddle: Riddle) -> Tensor:
+def in_order(pictures: Tensor, riddle: InversionProblem) -> Tensor:
     """Which class belongs to which picture: labels change places while that explains more."""
     labels = riddle.labels.clone()
     best, better = riddle.unexplained(pictures, labels), True

@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from engine.attacks.pictures.problem import Riddle, moments
+from engine.attacks.pictures.problem import InversionProblem, moments
 from engine.records import Guess
 
 PATIENCE, PROGRESS = 10, 0.01  # a walk by curvature stalls when ten rounds gain less than one part in a hundred
@@ -19,7 +19,7 @@ HEARD = 50  # looks at the upload between two guesses: whoever wants to stop is 
 Objective = Callable[[Tensor], Tensor]  # of the pictures
 
 
-def grey_noise(riddle: Riddle, rng: torch.Generator, spread: float = 0.1) -> Tensor:
+def grey_noise(riddle: InversionProblem, rng: torch.Generator, spread: float = 0.1) -> Tensor:
     """Where a descent begins: middle grey with a little noise, (m, channels, height, width)."""
     return 0.5 + spread * torch.randn(riddle.many, *riddle.shape, generator=rng)
 
@@ -35,7 +35,7 @@ def stairs(share: float) -> float:
 
 
 def descend(
-    riddle: Riddle,
+    riddle: InversionProblem,
     start: Tensor,
     objective: Objective,
     *,
@@ -62,7 +62,7 @@ def descend(
 
 
 def newton(
-    riddle: Riddle,
+    riddle: InversionProblem,
     start: Tensor,
     belief: Tensor | None = None,
     *,
@@ -77,7 +77,7 @@ def newton(
     start (m, ...) as the model reads it; belief (m, classes) holds logits of the labels that are looked for as well.
     It ends early when nothing is gained any more, or when no more is open than the tolerance or the noise.
     """
-    slope = Slope(riddle, start, belief, gain, tolerance)
+    slope = LowestPoint(riddle, start, belief, gain, tolerance)
     optimizer = torch.optim.LBFGS(
         slope.leaves,
         lr=lr,
@@ -107,10 +107,12 @@ def newton(
             return
 
 
-class Slope:
+class LowestPoint:
     """What L-BFGS asks for, again and again; remembers the lowest point it was asked about."""
 
-    def __init__(self, riddle: Riddle, start: Tensor, belief: Tensor | None, gain: float, tolerance: float) -> None:
+    def __init__(
+        self, riddle: InversionProblem, start: Tensor, belief: Tensor | None, gain: float, tolerance: float
+    ) -> None:
         begin = [start] if belief is None else [start, belief]
         self.riddle, self.gain = riddle, gain
         self.leaves = [tensor.detach().clone(memory_format=torch.contiguous_format) for tensor in begin]
@@ -145,12 +147,14 @@ class Slope:
         return guess(self.riddle, iteration, iterations, pictures, classes, self.lowest)
 
 
-def apart(riddle: Riddle, pictures: Tensor, labels: Tensor) -> Tensor:
+def apart(riddle: InversionProblem, pictures: Tensor, labels: Tensor) -> Tensor:
     """The squared distance of their upload from what was received; the angle, where only the direction counts."""
     return riddle.angle(pictures, labels) if riddle.free else riddle.distance(riddle.upload(pictures, labels))
 
 
-def guess(riddle: Riddle, iteration: int, iterations: int, pictures: Tensor, labels: Tensor, loss: float) -> Guess:
+def guess(
+    riddle: InversionProblem, iteration: int, iterations: int, pictures: Tensor, labels: Tensor, loss: float
+) -> Guess:
     """What is believed now, as pixels, with the share it leaves open."""
     seen = pictures.detach().clamp(0, 1).clone()
     return Guess(iteration, iterations, seen, labels, loss, riddle.unexplained(seen, labels), riddle.yardstick)

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from engine.compute import sgd, weights
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.methods.base import Method, Trained, clip_field, noise_field
 from engine.records import (
     Client,
@@ -37,16 +37,16 @@ class Averaging(Method):
 
     server_step: float = step_field(1.0)
 
-    def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[Desk]) -> list[Weights]:
+    def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[ClientContext]) -> list[Weights]:
         """The weights each client ends with."""
         return sgd.fit(desks, starts, clients)
 
-    def upload(self, client: Client, start: Weights, end: Weights, desk: Desk) -> Upload:
+    def upload(self, client: Client, start: Weights, end: Weights, desk: ClientContext) -> Upload:
         """What leaves the client: the plain update, unless the method protects it."""
         del desk
         return Upload(client.id, "update", weights.subtract(end, start))
 
-    def train(self, client: Client, packet: Packet, private: Private | None, desk: Desk) -> Trained:
+    def train(self, client: Client, packet: Packet, private: Private | None, desk: ClientContext) -> Trained:
         return self.train_all([client], [packet], [private], [desk])[0]
 
     def train_all(
@@ -54,7 +54,7 @@ class Averaging(Method):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[Desk],
+        desks: Sequence[ClientContext],
     ) -> list[Trained]:
         ends = self.fit(packets, clients, desks)
         uploads = desks[0].crew.each(self.upload, clients, packets, ends, desks)
@@ -64,7 +64,9 @@ class Averaging(Method):
         """The weight of each upload; what promises something divides by the constant K: |S| would tell who is there."""
         return [1.0 / (world.sampled if self.unit() else len(uploads))] * len(uploads)
 
-    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+    def merge(
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+    ) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory
         mean = weights.total([upload.tensors for upload in uploads], self.shares(uploads, desk.world))

@@ -9,7 +9,7 @@ import torch
 from pydantic import Field
 
 from engine.compute import sgd, weights
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.methods.base import Method, Trained
 from engine.part import Problem
 from engine.records import Client, Memory, Packet, Private, Protocol, Seat, Upload, View, Weights, World
@@ -52,13 +52,13 @@ class PerBatch(Method):
         remedy = "Choose a batch that divides what the clients hold, or a partition that deals evenly"
         return (Problem(f"{reason} are left out of a round", remedy, fatal=False),)
 
-    def train(self, client: Client, packet: Packet, private: Private | None, desk: Desk) -> Trained:
+    def train(self, client: Client, packet: Packet, private: Private | None, desk: ClientContext) -> Trained:
         places = self.batch(len(client.y), desk)
         desk.used = places
         slopes = sgd.gradient(desk, packet, client.x[places], client.y[places])
         return Upload(client.id, "gradient", slopes), private
 
-    def batch(self, size: int, desk: Desk) -> torch.Tensor:
+    def batch(self, size: int, desk: ClientContext) -> torch.Tensor:
         """The pictures of this exchange: the epoch's order is drawn once, and each exchange takes its batch of it."""
         length = min(size, desk.world.local.batch)
         per_epoch = (
@@ -68,7 +68,9 @@ class PerBatch(Method):
         rng = desk.seeds.rng("batches", desk.seat.round, desk.seat.client, epoch)
         return torch.randperm(size, generator=rng)[place * length : (place + 1) * length]
 
-    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+    def merge(
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+    ) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory
         mean = weights.total([upload.tensors for upload in uploads], [1 / len(uploads)] * len(uploads))

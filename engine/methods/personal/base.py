@@ -9,13 +9,13 @@ from typing import Literal
 from pydantic import Field
 
 from engine.compute import noise
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.methods.user_level.base import UserLevel
 from engine.records import (
-    Clear,
     Gaussian,
     Guarantee,
     Memory,
+    NoNoise,
     Protocol,
     Release,
     Seat,
@@ -40,7 +40,7 @@ class Personal(UserLevel):
     )
     head_lr: float = Field(0.1, gt=0, le=100, title="head step", description="Learning rate of these epochs.")
 
-    def head_desks(self, desks: Sequence[Desk]) -> list[Desk]:
+    def head_desks(self, desks: Sequence[ClientContext]) -> list[ClientContext]:
         """The same desks, for the epochs of the last layer alone."""
         local = replace(desks[0].world.local, epochs=self.head_epochs, lr=self.head_lr)
         world = replace(desks[0].world, local=local)
@@ -49,7 +49,9 @@ class Personal(UserLevel):
     def upload_std(self, cohort: int) -> float:
         return 0.0 if self.noise_split == "server" else super().upload_std(cohort)
 
-    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+    def merge(
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+    ) -> tuple[Weights, Memory]:
         merged, memory = super().merge(server, uploads, memory, desk)
         if self.noise_split != "server":
             return merged, memory
@@ -60,7 +62,7 @@ class Personal(UserLevel):
         if self.noise_split != "server":
             return super().releases(world, round, cohort)
         outside = Release("outsider", Gaussian(self.noise, world.rate), sampling=world.sampling)
-        bare = Clear("the server adds the noise itself, after it has seen every upload")
+        bare = NoNoise("the server adds the noise itself, after it has seen every upload")
         seen = (Release("server", bare, tuple(cohort)), Release("aggregate", bare, tuple(cohort))) if cohort else ()
         return (*seen, outside, replace(outside, view="client"))
 

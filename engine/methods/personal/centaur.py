@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from engine.compute import sgd, weights
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.compute.sgd import Extra
 from engine.methods.base import METHODS, Trained
 from engine.methods.personal.base import Personal
@@ -38,7 +38,7 @@ class Centaur(Personal):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[Desk],
+        desks: Sequence[ClientContext],
     ) -> list[Trained]:
         world = desks[0].world
         shared = tuple(self.common(packets[0], world))

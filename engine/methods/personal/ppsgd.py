@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.compute import sgd, weights
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.compute.sgd import Extra
 from engine.methods.base import METHODS, Trained
 from engine.methods.personal.base import Personal
@@ -24,7 +24,7 @@ class PPSGD(Personal):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[Desk],
+        desks: Sequence[ClientContext],
     ) -> list[Trained]:
         head = desks[0].world.head
         starts = [summed(packet, private) for packet, private in zip(packets, privates, strict=True)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from engine.compute import dp_sgd
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.methods.averaging.base import Noised
 from engine.records import (
     VIEWS,
@@ -31,8 +31,8 @@ class RecordLevel(Noised):
     def unit(self) -> Literal["record", "user"] | None:
         return "record"
 
-    def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[Desk]) -> list[Weights]:
-        def one(desk: Desk, start: Packet, client: Client) -> Weights:
+    def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[ClientContext]) -> list[Weights]:
+        def one(desk: ClientContext, start: Packet, client: Client) -> Weights:
             return dp_sgd.fit_private(desk, start, client, bound=self.clip, multiplier=self.noise)
 
         return desks[0].crew.each(one, desks, starts, clients, tell=desks[0].tell)

@@ -14,11 +14,11 @@ from pydantic import Field
 from torch import Tensor
 
 from engine.compute import weights
-from engine.compute.context import Desk, Judge
+from engine.compute.context import ClientContext, Evaluate
 from engine.compute.tensor_svd import matrices, roughness, soft, spectra, t_tsvd, thinned
 from engine.events import BEFORE_SMOOTHING, Smoothed, Warned
 from engine.methods.averaging.base import Noised
-from engine.records import Effort, Guarantee, Memory, Packet, Private, Release, Seat, Upload, View, Weights, World
+from engine.records import ExtraWork, Guarantee, Memory, Packet, Private, Release, Seat, Upload, View, Weights, World
 
 ORDERS = 8  # over so many orders of the clients `averaged` takes the mean
 TOLD = 20  # so many clients of a smoothing are told of
@@ -62,11 +62,11 @@ class Smoothing(Noised):
     def landmarks(self, world: World) -> tuple[int, ...]:
         return tuple(range(self.every, world.rounds + 1, self.every))
 
-    def effort(self, world: World, rounds: int) -> Effort:
+    def effort(self, world: World, rounds: int) -> ExtraWork:
         times, many = rounds // self.every, 1 if self.unsampled_clients == "mean" else world.sampled
         sides = [sorted((tensor.shape[0], tensor[0].numel())) for tensor in world.weights.values() if tensor.dim() > 1]
         each = sum(short**2 * long for short, long in sides)
-        return Effort(times * matrices(many) * each, times * 2 * min(many, TOLD))
+        return ExtraWork(times * matrices(many) * each, times * 2 * min(many, TOLD))
 
     # --- slices: what the server gives back after a smoothing
 
@@ -79,7 +79,9 @@ class Smoothing(Noised):
         mine = seat.client % max(1, many) if self.unsampled_clients == "slot" else seat.client
         return {name: memory.get(f"{mine}/{name}", tensor) for name, tensor in server.items()}
 
-    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+    def merge(
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+    ) -> tuple[Weights, Memory]:
         alone = self.unsampled_clients != "mean"
         if not self.smooths(desk.seat.round) or (alone and not uploads):
             return super().merge(server, uploads, {}, desk)[0], {}
@@ -92,7 +94,7 @@ class Smoothing(Noised):
         given = {f"{key}/{name}": tensor[place] for place, key in enumerate(keys) for name, tensor in slices.items()}
         return mean_of(slices), unsmoothed(mean_of(models)) | given
 
-    def smoothed_mean(self, mean: Weights, desk: Desk) -> dict[str, Tensor]:
+    def smoothed_mean(self, mean: Weights, desk: ClientContext) -> dict[str, Tensor]:
         """The mean of the smoothed slices is the smoothed mean: no upload has to be seen by itself."""
         threshold, many, chosen = self.threshold(desk.seat.round), desk.world.sampled, self.chosen(mean)
         alone = {name: mean[name][None] for name in chosen}
@@ -101,14 +103,18 @@ class Smoothing(Noised):
         desk.say(partial(told_of_mean, desk, threshold, alone))
         return smoothed
 
-    def models(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> dict[str, Tensor]:
+    def models(
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+    ) -> dict[str, Tensor]:
         """The noisy model of each client, (clients, ...): where it began, and the server's step along its update."""
         seats = [replace(desk.seat, client=upload.client, slot=slot) for slot, upload in enumerate(uploads)]
         starts = [self.send(seat, server, memory) for seat in seats]
         ends = [weights.add(start, one.tensors, self.server_step) for start, one in zip(starts, uploads, strict=True)]
         return {name: torch.stack([end[name] for end in ends]) for name in server}
 
-    def smoothed(self, models: Mapping[str, Tensor], uploads: Sequence[Upload], desk: Desk) -> dict[str, Tensor]:
+    def smoothed(
+        self, models: Mapping[str, Tensor], uploads: Sequence[Upload], desk: ClientContext
+    ) -> dict[str, Tensor]:
         threshold, chosen, many = self.threshold(desk.seat.round), self.chosen(models), len(uploads)
         orders = [torch.arange(many)]
         if self.client_order == "averaged":
@@ -135,7 +141,7 @@ class Smoothing(Noised):
         models: Mapping[str, Tensor],
         slices: Mapping[str, Tensor],
         threshold: float,
-        desk: Desk,
+        desk: ClientContext,
         orders: Sequence[Tensor | slice] = (slice(None),),
     ) -> None:
         """Say it where a threshold left nothing of a layer."""
@@ -200,14 +206,14 @@ def unsmoothed(mean: Weights) -> dict[str, Tensor]:
 
 
 def told_of_slices(
-    desk: Desk,
+    desk: ClientContext,
     threshold: float,
     clients: Sequence[int],
     order: Tensor | slice,
     chosen: Sequence[str],
     models: Mapping[str, Tensor],
     slices: Mapping[str, Tensor],
-    judge: Judge,
+    judge: Evaluate,
 ) -> Smoothed:
     found = {name: thinned(spectra(models[name][order], desk.crew)) for name in chosen}
     ends = [rows(models, desk.world), rows(slices, desk.world)]
@@ -217,14 +223,16 @@ def told_of_slices(
     return replace(spectrum, clients=tuple(clients[:TOLD]), rough=(rough[0], rough[1]), accuracy=(scores[0], scores[1]))
 
 
-def told_of_mean(desk: Desk, threshold: float, alone: Mapping[str, Tensor], judge: Judge) -> Smoothed:
+def told_of_mean(desk: ClientContext, threshold: float, alone: Mapping[str, Tensor], judge: Evaluate) -> Smoothed:
     """Of the sum there is frequency 0 alone, K times the mean, and no client's model to judge."""
     del judge
     found = {name: thinned(desk.world.sampled * spectra(mean)) for name, mean in alone.items()}
     return told_of_spectra(desk, threshold, found)
 
 
-def told_of_spectra(desk: Desk, threshold: float, found: Mapping[str, tuple[tuple[int, ...], Tensor]]) -> Smoothed:
+def told_of_spectra(
+    desk: ClientContext, threshold: float, found: Mapping[str, tuple[tuple[int, ...], Tensor]]
+) -> Smoothed:
     values = {name: digits(values) for name, (_, values) in found.items()}
     ranks = {name: ranks for name, (ranks, _) in found.items()}
     return Smoothed(desk.seat.round, threshold, (), values, ranks, ((), ()), ((), ()))

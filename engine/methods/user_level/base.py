@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from engine.compute import noise, weights
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.methods.averaging.base import Noised, step_field
 from engine.records import (
     Client,
@@ -44,13 +44,15 @@ class UserLevel(Noised):
         """The noise on one upload: clients are told |S|, so that together they always add the same."""
         return self.noise * self.clip / (math.sqrt(cohort) if self.noise_split == "paper" else 1.0)
 
-    def upload(self, client: Client, start: Weights, end: Weights, desk: Desk) -> Upload:
+    def upload(self, client: Client, start: Weights, end: Weights, desk: ClientContext) -> Upload:
         clipped = weights.clip(weights.subtract(end, start), self.clip)
         return Upload(
             client.id, "update", noise.gaussian_added(clipped, self.upload_std(desk.seat.cohort), desk.rng("noise"))
         )
 
-    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+    def merge(
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+    ) -> tuple[Weights, Memory]:
         if not uploads and self.noise_split == "paper":  # an empty round must look like any other
             common = self.common(server, desk.world)
             alone = noise.gaussian(common, self.noise * self.clip, desk.rng("noise"))

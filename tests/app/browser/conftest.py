@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.app.browser.pages import Lab
+from tests.app.browser.pages import LabPage
 from tests.app.browser.server import Server
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -96,10 +96,10 @@ def stranger(chromium: Browser, resting: None) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def lab(server: Server, regular: BrowserContext, resting: None) -> Iterator[Lab]:
+def lab(server: Server, regular: BrowserContext, resting: None) -> Iterator[LabPage]:
     """The Lab in a new tab, where no script may break."""
     page = regular.new_page()
-    lab = Lab(page, server.address)
+    lab = LabPage(page, server.address)
     yield lab
     page.close()
     assert lab.broken == []

@@ -28,7 +28,7 @@ ROUND = re.compile(r"round (\d+) of (\d+)")
 STOPPED = re.compile(r"(Cancelled|Interrupted) after round (\d+)")
 
 
-class Lab:
+class LabPage:
     """The Lab in one tab of a browser."""
 
     def __init__(self, page: Page, address: str) -> None:
@@ -38,13 +38,13 @@ class Lab:
 
     # --- coming and going
 
-    def visit(self, link: str = "", **settings: Any) -> Lab:
+    def visit(self, link: str = "", **settings: Any) -> LabPage:
         """Open a link, or the Lab with some settings, and wait for the form."""
         query = urlencode({name.replace("_", "-"): value for name, value in settings.items()})
         self.page.goto(link or f"{self.address}/lab?{query}".rstrip("?"))
         return self.settled()
 
-    def settled(self) -> Lab:
+    def settled(self) -> LabPage:
         """The form is there, and the pass that drew it is over."""
         expect(self.run_button).to_be_visible()
         self.page.wait_for_function(REDRAWN)

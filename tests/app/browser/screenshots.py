@@ -10,7 +10,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from engine.environment import ROOT
 from tests.app.browser.conftest import ARGUMENTS, NAMES
-from tests.app.browser.pages import Lab
+from tests.app.browser.pages import LabPage
 from tests.app.browser.server import Server
 from tests.app.browser.test_axe import SIDES
 
@@ -32,7 +32,7 @@ def main() -> None:
                 expect(page.locator(".st-key-leak-live button")).to_be_visible(timeout=60_000)
                 page.wait_for_timeout(4_000)  # until the stored pictures have played
                 page.screenshot(path=FOLDER / f"leak-{side}{suffix}.png")
-                lab = Lab(page, server.address).visit()
+                lab = LabPage(page, server.address).visit()
                 for deed in ("Run it live", "Half the noise"):
                     if deed == "Run it live" and not lab.button(deed).count():  # it is the store's own by now
                         continue

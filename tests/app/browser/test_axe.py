@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.app.browser.pages import LONG, REDRAWN, Lab
+from tests.app.browser.pages import LONG, REDRAWN, LabPage
 from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ KNOWN: tuple[Known, ...] = ()
 
 
 @dataclass(frozen=True)
-class Finding:
+class AxeFinding:
     """One element that breaks a rule."""
 
     rule: str
@@ -52,7 +52,7 @@ class Finding:
     known: int  # its place in KNOWN, or -1
 
 
-def tour(lab: Lab, server: Server) -> Iterator[str]:
+def tour(lab: LabPage, server: Server) -> Iterator[str]:
     """Every screen in one tab, each named once it is there."""
     lab.page.goto(server.address)
     expect(lab.page.get_by_role("img").first).to_be_visible()
@@ -86,37 +86,37 @@ def tour(lab: Lab, server: Server) -> Iterator[str]:
     yield "machine"
 
 
-def findings(page: Page, axe: str) -> list[Finding]:
+def findings(page: Page, axe: str) -> list[AxeFinding]:
     page.evaluate(axe)
     rows = page.evaluate(LOOK, [BAD, [(one.rule, one.within) for one in KNOWN]])
-    return [Finding(*row) for row in rows]
+    return [AxeFinding(*row) for row in rows]
 
 
 @pytest.fixture(scope="module")
-def found(regular: BrowserContext, server: Server, axe: str) -> Iterator[Mapping[tuple[str, str], list[Finding]]]:
+def found(regular: BrowserContext, server: Server, axe: str) -> Iterator[Mapping[tuple[str, str], list[AxeFinding]]]:
     """What axe finds, by side and screen."""
-    told: dict[tuple[str, str], list[Finding]] = {}
+    told: dict[tuple[str, str], list[AxeFinding]] = {}
     for side in SIDES:
         with regular.new_page() as page:
             page.emulate_media(color_scheme=side)
-            for screen in tour(Lab(page, server.address), server):
+            for screen in tour(LabPage(page, server.address), server):
                 told[side, screen] = findings(page, axe)
     yield told
 
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("screen", SCREENS)
-def test_nothing_serious(found: Mapping[tuple[str, str], list[Finding]], screen: str, side: str) -> None:
+def test_nothing_serious(found: Mapping[tuple[str, str], list[AxeFinding]], screen: str, side: str) -> None:
     new = [one for one in found[side, screen] if one.known < 0]
     assert not new, "\n" + "\n".join(f"{one.rule}: {one.target}\n    {one.words}" for one in new)
 
 
-def test_what_is_known_still_occurs(found: Mapping[tuple[str, str], list[Finding]]) -> None:
+def test_what_is_known_still_occurs(found: Mapping[tuple[str, str], list[AxeFinding]]) -> None:
     seen = {one.known for everywhere in found.values() for one in everywhere}
     gone = [known for number, known in enumerate(KNOWN) if number not in seen]
     assert not gone, f"mended: take it off the list: {gone}"
 
 
-def test_a_fault_is_found(lab: Lab, axe: str) -> None:
+def test_a_fault_is_found(lab: LabPage, axe: str) -> None:
     lab.page.set_content('<html lang="en"><title>A page</title><main><h1>A page</h1><button></button></main></html>')
     assert [(one.rule, one.known) for one in findings(lab.page, axe)] == [("button-name", -1)]

@@ -19,7 +19,7 @@ from engine.events import Event, Measured, Spent
 from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from tests.app.browser.pages import LONG, Lab
+from tests.app.browser.pages import LONG, LabPage
 from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ def told(server: Server, run_id: str) -> list[Event]:
 def test_a_first_visit(server: Server, stranger: BrowserContext, record_property) -> None:
     page, asked = stranger.new_page(), []
     page.on("request", lambda request: asked.append(request.url))
-    lab = Lab(page, server.address)
+    lab = LabPage(page, server.address)
     began = time.monotonic()
     page.goto(f"{server.address}/lab")
     expect(lab.chart().locator(".main-svg").first).to_be_visible()
@@ -57,7 +57,7 @@ def test_a_first_visit(server: Server, stranger: BrowserContext, record_property
         assert store.status(stored) in ("queued", "running", "finished")  # the same question, asked here
 
 
-def test_watch_cancel_and_go_on(lab: Lab, server: Server, record_property) -> None:
+def test_watch_cancel_and_go_on(lab: LabPage, server: Server, record_property) -> None:
     asked = lab.visit(**LONG).ask()
     first = lab.watch()
     lab.look_closely()
@@ -75,7 +75,7 @@ def test_watch_cancel_and_go_on(lab: Lab, server: Server, record_property) -> No
     assert lab.watch(stopped) > stopped  # from where it stopped
 
 
-def test_a_server_that_dies_in_the_middle(lab: Lab, server: Server) -> None:
+def test_a_server_that_dies_in_the_middle(lab: LabPage, server: Server) -> None:
     rounds = 150
     asked = lab.visit(method="fedavg", rounds=rounds, seed=3).ask()
     server.reached(asked, 1)
@@ -99,14 +99,14 @@ def test_a_server_that_dies_in_the_middle(lab: Lab, server: Server) -> None:
 class Ended:
     """A run of this server that is over, in a tab that stays open."""
 
-    lab: Lab
+    lab: LabPage
     run: str
     events: dict[str, list[Event]]  # its own, then its twin's
 
 
 @pytest.fixture(scope="module")
 def ended(server: Server, regular: BrowserContext) -> Iterator[Ended]:
-    lab = Lab(regular.new_page(), server.address).visit(method="udp-fedavg", rounds=5, lr=0.05)
+    lab = LabPage(regular.new_page(), server.address).visit(method="udp-fedavg", rounds=5, lr=0.05)
     asked = lab.ask()
     lab.finish(5)
     yield Ended(lab, asked, {one: told(server, one) for one in (asked, *lab.link("twin"))})
@@ -115,7 +115,7 @@ def ended(server: Server, regular: BrowserContext) -> Iterator[Ended]:
 
 def test_a_link_shows_the_same_to_somebody_else(ended: Ended, server: Server, stranger: BrowserContext) -> None:
     link = ended.lab.page.url
-    other = Lab(stranger.new_page(), server.address).visit(link)
+    other = LabPage(stranger.new_page(), server.address).visit(link)
     expect(other.chart()).to_be_visible()
     assert other.form() == ended.lab.form() and other.form()["lr"] == ["0.05"]
     assert other.accuracy == ended.lab.accuracy == numbers.percent(report(ended.events[ended.run])["accuracy"])
@@ -161,7 +161,7 @@ def test_a_chart_is_taken_away_as_a_picture(ended: Ended) -> None:
 # --- several runs, several tabs ---------------------------------------------------------------------------------------
 
 
-def test_pin_compare_and_go_back(lab: Lab) -> None:
+def test_pin_compare_and_go_back(lab: LabPage) -> None:
     first = lab.visit(method="fedavg", rounds=3, seed=7).ask()
     accuracy = lab.finish(3)
     lab.button("Pin").click()
@@ -179,7 +179,7 @@ def test_pin_compare_and_go_back(lab: Lab) -> None:
     assert lab.finish(3) == accuracy and lab.run_id == first
 
 
-def test_back_and_forward(lab: Lab) -> None:
+def test_back_and_forward(lab: LabPage) -> None:
     lab.visit(method="fedavg", rounds=11)
     lab.type("rounds", 12)
     lab.type("clients", 50)
@@ -193,10 +193,12 @@ def test_back_and_forward(lab: Lab) -> None:
     expect(lab.page).to_have_url(re.compile("rounds=12"))
 
 
-def test_two_tabs_of_one_person(lab: Lab, server: Server, regular: BrowserContext, stranger: BrowserContext) -> None:
+def test_two_tabs_of_one_person(
+    lab: LabPage, server: Server, regular: BrowserContext, stranger: BrowserContext
+) -> None:
     run = lab.visit(**LONG, seed=5).ask()
     with regular.new_page() as page:
-        two = Lab(page, server.address).visit(lab.page.url)
+        two = LabPage(page, server.address).visit(lab.page.url)
         two.watch()
         two.type("rounds", 7)
         expect(lab.field("rounds")).to_have_value(str(LONG["rounds"]))  # each tab has its own form
@@ -204,7 +206,7 @@ def test_two_tabs_of_one_person(lab: Lab, server: Server, regular: BrowserContex
         assert lab.stopped() and two.stopped()  # another tab of the same person is no other person
     lab.button("Go on").click()
     with stranger.new_page() as page:
-        other = Lab(page, server.address).visit(lab.page.url)
+        other = LabPage(page, server.address).visit(lab.page.url)
         other.watch(1)
         lab.button("Cancel").click()
         expect(lab.notice("Somebody else asked for 1 of these runs or watches it: it goes on.")).to_be_visible()
@@ -215,7 +217,7 @@ def test_two_tabs_of_one_person(lab: Lab, server: Server, regular: BrowserContex
 # --- bad links and bad numbers ----------------------------------------------------------------------------------------
 
 
-def test_a_link_in_which_nothing_is_right(lab: Lab) -> None:
+def test_a_link_in_which_nothing_is_right(lab: LabPage) -> None:
     lab.visit(f"{lab.address}/?rounds=abc&method=nonsense&format=99&run=deadbeef0000&wibble=1")
     for sentence in (
         "rounds = abc cannot be meant",
@@ -239,7 +241,7 @@ def test_a_link_in_which_nothing_is_right(lab: Lab) -> None:
     ("query", "sentence"),
     [("target-epsilon=3", "view: is missing"), ("seed=-1", "seed: must be a whole number")],
 )
-def test_a_run_button_that_rests_says_why(lab: Lab, query: str, sentence: str) -> None:
+def test_a_run_button_that_rests_says_why(lab: LabPage, query: str, sentence: str) -> None:
     lab.visit(f"{lab.address}/?{query}")
     expect(lab.button("Run")).to_be_disabled()
     expect(lab.notice(sentence)).to_be_visible()

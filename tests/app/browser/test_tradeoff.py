@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from app.texts import product
 from app.texts import sweep as sweep_texts
 from tests.app.browser.conftest import PATIENCE_MS
-from tests.app.browser.pages import REDRAWN, Lab
+from tests.app.browser.pages import REDRAWN, LabPage
 from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
@@ -126,7 +126,7 @@ def test_a_point_leads_to_its_runs_in_the_lab_and_back(server: Server, page: Pag
     said = page.locator(".st-key-tradeoff-one").inner_text()
     assert said.startswith("UDP-FedAvg, noise ") and "seen by an outsider" in said and "odds" in said
     button(page, "open").click()
-    lab = Lab(page, server.address).settled()
+    lab = LabPage(page, server.address).settled()
     runs = lab.link("run")
     assert len(runs) == 2
     with server.store() as store:

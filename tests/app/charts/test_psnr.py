@@ -6,13 +6,13 @@ import pytest
 
 from app import theme
 from app.charts import psnr
-from app.charts.psnr import Curve
+from app.charts.psnr import PsnrCurve
 from app.texts import attacks as attack_texts
 
 CURVES = [
-    Curve("Map", "no protection", 0, 0, (0, 10, 20), (14.0, 20.0, 31.0)),
-    Curve("Map", "noise 1", 0, 1, (0, 10, 20), (14.0, 13.0, 12.5)),
-    Curve("At once", "no protection", 1, 0, (1,), (60.0,)),
+    PsnrCurve("Map", "no protection", 0, 0, (0, 10, 20), (14.0, 20.0, 31.0)),
+    PsnrCurve("Map", "noise 1", 0, 1, (0, 10, 20), (14.0, 13.0, 12.5)),
+    PsnrCurve("At once", "no protection", 1, 0, (1,), (60.0,)),
 ]
 
 

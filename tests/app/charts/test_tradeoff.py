@@ -11,13 +11,13 @@ from app import theme
 from app.charts import tradeoff as panel
 from app.charts.tradeoff import Frontier
 from app.screens.tradeoff import cells as tradeoff_cells
-from app.screens.tradeoff.cells import Cell
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.cells import TradeoffCell
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.texts import privacy, product, states
 from app.texts import sweep as sweep_texts
-from engine.results.summary import Result
+from engine.results.summary import PointResult
 from engine.specs.run import RunSpec
-from engine.specs.sweep import Point
+from engine.specs.sweep import SweepPoint
 
 TITLES = {"udp-fedavg": "UDP-FedAvg", "fedceo": "FedCEO", "ppsgd": "PPSGD", "dp-fedavg": "DP", "fedavg": "FedAvg"}
 SPEC = RunSpec()
@@ -25,12 +25,14 @@ SPEC = RunSpec()
 
 def cell(
     method: str, noise: float | None, seed: int, accuracy: float, epsilon: float | None = 2.0, **more: Any
-) -> Cell:
+) -> TradeoffCell:
     unit = {"fedavg": None, "dp-fedavg": "record"}.get(method, "user")
     told = {"adjacency": "zero-out", "delta": 1e-5, "accountant": {"outsider": "prv"}, "why": {"outsider": "no reason"}}
     own = more.pop("personal", None)
-    point = Point(method, noise, more.pop("step", 0.1), seed, SPEC)
-    return Cell(point, "finished", Result(point, accuracy, own, {"outsider": epsilon}, unit, **{**told, **more}))
+    point = SweepPoint(method, noise, more.pop("step", 0.1), seed, SPEC)
+    return TradeoffCell(
+        point, "finished", PointResult(point, accuracy, own, {"outsider": epsilon}, unit, **{**told, **more})
+    )
 
 
 CELLS = (
@@ -42,8 +44,8 @@ CELLS = (
 )  # fmt: skip
 
 
-def frontier(cells: tuple[Cell, ...] = CELLS, **asked: Any) -> Frontier:
-    (found,) = tradeoff_cells.frontiers(cells, TITLES, Tradeoff(**asked))
+def frontier(cells: tuple[TradeoffCell, ...] = CELLS, **asked: Any) -> Frontier:
+    (found,) = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings(**asked))
     return found
 
 
@@ -124,7 +126,7 @@ def test_a_point_tells_everything_about_itself() -> None:
 
 def test_two_units_are_two_pictures_of_the_same_heights() -> None:
     cells = (*CELLS, cell("dp-fedavg", 1.0, 0, 0.35, 6.0))
-    users, records = tradeoff_cells.frontiers(cells, TITLES, Tradeoff())
+    users, records = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings())
     assert (users.unit, records.unit) == ("user", "record")
     assert [line.title for line in users.lines] == ["UDP-FedAvg", "FedCEO"]
     assert [line.title for line in records.lines] == ["DP"] and records.plain == users.plain
@@ -145,11 +147,11 @@ def test_whose_models_are_meant_is_said_of_every_line() -> None:
 
 
 def test_two_versions_of_a_method_have_its_colour_and_do_not_look_alike() -> None:
-    cells = list[Cell]()
+    cells = list[TradeoffCell]()
     for label in ("FedCEO ϑ=1", "FedCEO ϑ>1"):
         for noise in (1.0, 2.0):
-            point = Point("fedceo", noise, 0.1, 0, SPEC, label)
-            cells.append(Cell(point, "finished", Result(point, 0.5, None, {"outsider": 2.0}, "user")))
+            point = SweepPoint("fedceo", noise, 0.1, 0, SPEC, label)
+            cells.append(TradeoffCell(point, "finished", PointResult(point, 0.5, None, {"outsider": 2.0}, "user")))
     first, second = lines(panel.by_noise(frontier(tuple(cells)), (0, 100), False)).values()
     assert [first.name, second.name] == ["FedCEO ϑ=1", "FedCEO ϑ>1"] and first.line.color == second.line.color
     assert first.line.dash != second.line.dash and first.marker.symbol != second.marker.symbol
@@ -182,11 +184,11 @@ def test_the_charts_in_words() -> None:
     assert sweep_texts.NONE_SHOWN in panel.tell_epsilon(frontier(view_of_nobody()))
 
 
-def view_of_nobody() -> tuple[Cell, ...]:
+def view_of_nobody() -> tuple[TradeoffCell, ...]:
     return tuple(cell("udp-fedavg", noise, 0, 0.5, None) for noise in (1.0, 2.0))
 
 
-def verdict(cells: tuple[Cell, ...], **asked: Any) -> str:
+def verdict(cells: tuple[TradeoffCell, ...], **asked: Any) -> str:
     found = frontier(cells, **asked)
     plain = found.plain[0].spots[0] if found.plain else None
     return sweep_texts.verdict({line.title: line.spots for line in found.lines}, plain, found.view, found.own)
@@ -278,7 +280,7 @@ def test_two_accountants_of_one_promise_are_said_in_one_sentence() -> None:
 
 def test_charts_of_two_units_are_told_apart_by_ear() -> None:
     cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("dp-fedavg", 1.0, 0, 0.5))
-    told = [panel.tell_noise(one) for one in tradeoff_cells.frontiers(cells, TITLES, Tradeoff())]
+    told = [panel.tell_noise(one) for one in tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings())]
     assert ["per client" in one for one in told] == [True, False]
     assert ["per record" in one for one in told] == [False, True]
 
@@ -286,7 +288,7 @@ def test_charts_of_two_units_are_told_apart_by_ear() -> None:
 def test_where_no_last_layer_is_shared_no_model_is_called_shared() -> None:
     cells = (cell("ppsgd", 1.0, 0, 0.5, personal=0.7), cell("udp-fedavg", 1.0, 0, 0.5))
     for whose, title in (("global", "PPSGD · heads averaged"), ("personal", "PPSGD · own models")):
-        (found,) = tradeoff_cells.frontiers(cells, TITLES, Tradeoff(whose=whose), ("ppsgd",))
+        (found,) = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings(whose=whose), ("ppsgd",))
         assert found.lines[0].title == title
     assert frontier(cells).lines[0].title == "PPSGD"
 

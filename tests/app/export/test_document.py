@@ -45,7 +45,7 @@ def run() -> RunSpec:
 
 @pytest.fixture
 def twin(run: RunSpec) -> RunSpec:
-    made = run_settings.twin_of(run)
+    made = run_settings.baseline_of(run)
     assert made is not None
     return made
 
@@ -287,8 +287,8 @@ def test_decades_hold_every_value() -> None:
 
 
 def test_a_curve_runs_inside_its_frame() -> None:
-    line = chart.Line("a", ((1, 0.0), (2, 50.0), (3, 100.0)), "run")
-    drawn = parsed(chart.svg(chart.Chart("k", "t", "d", [line], chart.even("x", 1, 3), chart.even("y", 0, 100))))
+    line = chart.SvgLine("a", ((1, 0.0), (2, 50.0), (3, 100.0)), "run")
+    drawn = parsed(chart.svg(chart.SvgChart("k", "t", "d", [line], chart.even("x", 1, 3), chart.even("y", 0, 100))))
     (way,) = [one.attributes["points"] for one in drawn.all("polyline")]
     at = [tuple(map(float, pair.split(","))) for pair in str(way).split()]
     assert [x for x, _ in at] == sorted(x for x, _ in at)

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.session import limits as class_limits
-from app.session.limits import CLASS, FILE, Caps, caps, read, refused, told
+from app.session.limits import CLASS, FILE, VisitorLimits, caps, read, refused, told
 from engine.errors import BadInput
 from engine.specs.run import RunSpec
 
 TEXT = FILE.read_text(encoding="utf-8")
-CAPS = Caps(runs=4, seeds=3, rounds=100, clients=200, sampled=50, epochs=10, waiting=60)
+CAPS = VisitorLimits(runs=4, seeds=3, rounds=100, clients=200, sampled=50, epochs=10, waiting=60)
 MANY = st.integers(0, 300)
 
 
@@ -32,7 +32,7 @@ def changed(folder: Path, old: str, new: str) -> Path:
 def test_limits_hold_in_class_mode_alone(said: str, limited: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CLASS, said)
     assert class_limits.class_mode() is limited
-    assert caps() == (read(FILE) if limited else Caps())
+    assert caps() == (read(FILE) if limited else VisitorLimits())
 
 
 def test_the_file_that_ships_lets_the_usual_question_through() -> None:
@@ -126,7 +126,7 @@ def test_what_is_within_every_limit_is_let_through_and_nothing_else(
     fits = rounds <= 100 and sampled <= 50 and seeds <= 3
     room = not more or (mine + more <= 4 and waiting + more <= 60)
     assert (refused(CAPS, asked, mine, waiting, more, seeds) is None) == (fits and room)
-    assert refused(Caps(), asked, mine, waiting, more, seeds) is None
+    assert refused(VisitorLimits(), asked, mine, waiting, more, seeds) is None
 
 
 def test_a_question_that_is_known_already_costs_nothing() -> None:
@@ -135,7 +135,7 @@ def test_a_question_that_is_known_already_costs_nothing() -> None:
 
 def test_the_limits_are_told_in_words() -> None:
     assert told(CAPS).startswith("4 runs at once, 3 seeds, 100 rounds")
-    assert told(Caps()) == "none"
+    assert told(VisitorLimits()) == "none"
 
 
 def test_settings_know_neither_page_nor_torch() -> None:

@@ -15,7 +15,7 @@ from app.session import owners, services, session
 from app.texts import attacks as attack_texts
 from engine.jobs.home import Home
 from engine.jobs.store import Store
-from engine.jobs.uploads import Album
+from engine.jobs.uploads import UploadedPictures
 from engine.specs.attack_grid import NONE
 from tests.app.asker import Asker
 from tests.app.conftest import MAIN, PATIENCE_S
@@ -39,8 +39,8 @@ class Classroom:
 
     def __init__(self, store: Store, ask: Asker, patch: pytest.MonkeyPatch) -> None:
         self.store, self.patch = store, patch
-        self.photo = Album(Home.find()).add(saved(scene(40, 40), "PNG"))
-        assert Album(Home.find()).add(saved(scene(40, 40), "PNG")) == self.photo
+        self.photo = UploadedPictures(Home.find()).add(saved(scene(40, 40), "PNG"))
+        assert UploadedPictures(Home.find()).add(saved(scene(40, 40), "PNG")) == self.photo
         self.run = ask("finished", visitor="ann")
         whose = f"own-{self.photo}-3"
         self.leak = replace(leak_settings.usual(), whose=whose, against=(NONE,), attacks=("map",), iterations=3)
@@ -53,7 +53,7 @@ class Classroom:
     def visit(self, who: str, brought: bool, screen: str, **link: str) -> AppTest:
         """What one visitor sees on a screen, in a new session."""
         self.patch.setattr(session, "visitor", lambda: who)
-        assert services.kitchen().ready(PATIENCE_S)
+        assert services.shared().ready(PATIENCE_S)
         page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
         page.session_state["leak-own"] = [self.photo] if brought else []
         if screen != "leak":
@@ -102,7 +102,7 @@ def test_another_visitor_neither_reads_nor_deletes_it(classroom: Classroom) -> N
     run_requests.delete([classroom.attack, classroom.run])
     assert {run.id for run in classroom.store.runs()} == {classroom.attack, classroom.run}
     assert classroom.photo not in leak_requests.own()
-    assert Album(Home.find()).names() == (classroom.photo,)
+    assert UploadedPictures(Home.find()).names() == (classroom.photo,)
 
 
 @pytest.mark.slow

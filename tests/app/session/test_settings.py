@@ -10,6 +10,7 @@ import pytest
 
 from app.session import run_settings
 from app.session.run_settings import (
+    baseline_of,
     command,
     flat,
     link,
@@ -18,7 +19,6 @@ from app.session.run_settings import (
     script,
     settled,
     spec_of,
-    twin_of,
     with_seeds,
 )
 from engine.cli.arguments import read_spec
@@ -116,12 +116,12 @@ def test_another_method_brings_its_own_fields_and_keeps_the_shared_ones() -> Non
 
 def test_the_twin_asks_the_same_without_protection() -> None:
     spec = RunSpec(method="udp-fedavg", rounds=7, clients=50, target_epsilon=8.0, view="outsider", seed=3)
-    twin = twin_of(spec)
+    twin = baseline_of(spec)
     assert twin is not None
     assert twin.method.name == "fedavg" and twin.method.unit() is None
     assert (twin.rounds, twin.clients, twin.seed, twin.sampling) == (7, 50, 3, spec.sampling)
     assert twin.target_epsilon is None and twin.delta is None
-    assert twin_of(twin) is None
+    assert baseline_of(twin) is None
 
 
 def test_seeds_follow_each_other() -> None:

@@ -11,7 +11,7 @@ from app.session import services
 from engine.events import Event, Finished
 from engine.examples.files import examples
 from engine.jobs.leases import Lease
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from tests.app.charts.makers import ACCURACY, smoothed, told
 from tests.app.conftest import Screen
 from tests.app.reading import text
@@ -19,13 +19,13 @@ from tests.app.reading import text
 pytestmark = pytest.mark.usefixtures("resting")
 
 
-class Lab:
+class LabStub:
     """The Lab with a run that goes on for as long as a test tells it to."""
 
     def __init__(self, page: AppTest) -> None:
         self.page = page
         self.page.button(key="run").click().run()
-        lease = services.store().take(Holder.me(), 9, only={examples()[0].id})
+        lease = services.store().take(ProcessId.me(), 9, only={examples()[0].id})
         assert lease
         self._lease: Lease = lease
 
@@ -52,12 +52,12 @@ class Lab:
 
 
 @pytest.fixture
-def lab(screen: Screen) -> Lab:
-    assert services.kitchen().ready(60)
-    return Lab(screen("lab"))
+def lab(screen: Screen) -> LabStub:
+    assert services.shared().ready(60)
+    return LabStub(screen("lab"))
 
 
-def test_nobody_is_asked_where_there_is_one_answer(lab: Lab) -> None:
+def test_nobody_is_asked_where_there_is_one_answer(lab: LabStub) -> None:
     lab.hears(*told(smoothed(10)))
     assert "The smoothing after round 10 brought the last layers of the 3 clients 50 % nearer together" in text(
         lab.page
@@ -67,7 +67,7 @@ def test_nobody_is_asked_where_there_is_one_answer(lab: Lab) -> None:
     assert lab.label == "bag"
 
 
-def test_who_has_not_chosen_follows_the_run(lab: Lab) -> None:
+def test_who_has_not_chosen_follows_the_run(lab: LabStub) -> None:
     lab.hears(*told(smoothed(10), smoothed(20)))
     assert lab.slider("smoothness") == lab.slider("spectrum") == "20"
     turned = smoothed(30, accuracy=(ACCURACY[0], (ACCURACY[1][1], ACCURACY[0][1])))
@@ -76,7 +76,7 @@ def test_who_has_not_chosen_follows_the_run(lab: Lab) -> None:
     assert "The smoothing after round 30 brought" in text(lab.page)
 
 
-def test_what_was_chosen_stays_while_the_run_grows(lab: Lab) -> None:
+def test_what_was_chosen_stays_while_the_run_grows(lab: LabStub) -> None:
     lab.hears(*told(smoothed(10), smoothed(20)))
     lab.scrub("smoothness", "10")
     lab.see("shirt")
@@ -88,7 +88,7 @@ def test_what_was_chosen_stays_while_the_run_grows(lab: Lab) -> None:
     assert "Accuracy on “shirt” rose for none of 3" in text(lab.page)
 
 
-def test_at_the_end_of_the_slider_one_follows_again(lab: Lab) -> None:
+def test_at_the_end_of_the_slider_one_follows_again(lab: LabStub) -> None:
     lab.hears(*told(smoothed(10), smoothed(20)))
     lab.scrub("spectrum", "10")
     lab.scrub("spectrum", "20")
@@ -96,7 +96,7 @@ def test_at_the_end_of_the_slider_one_follows_again(lab: Lab) -> None:
     assert lab.slider("spectrum") == "30"
 
 
-def test_a_class_that_is_gone_gives_way(lab: Lab) -> None:
+def test_a_class_that_is_gone_gives_way(lab: LabStub) -> None:
     lab.page.session_state["chosen:smoothness:label"] = ("giraffe", "bag")
     lab.hears(*told(smoothed(10)))
     assert lab.label == "bag"

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from engine.bench import BENCHES, Row
+from engine.bench import BENCHES, BenchRow
 from engine.bench.clock import Race, race
 
 
@@ -18,7 +18,7 @@ def test_each_bench_is_a_module_of_its_own(name: str) -> None:
 
 
 def test_a_row_says_what_was_promised_and_whether_it_was_kept() -> None:
-    row = Row("x", {"s": 0.25}, {"s": 1.0}, 4.0, "at least 5 times", kept=False)
+    row = BenchRow("x", {"s": 0.25}, {"s": 1.0}, 4.0, "at least 5 times", kept=False)
     assert row.words() == "ours s 0.25; peer s 1; ratio 4.00; at least 5 times: NOT KEPT"
     assert json.loads(json.dumps(row.json()))["kept"] is False
 

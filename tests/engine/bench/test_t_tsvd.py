@@ -13,7 +13,7 @@ from engine.errors import BadInput
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
-    monkeypatch.setattr(bench, "steady", lambda: None)
+    monkeypatch.setattr(bench, "set_thread_modes", lambda: None)
     monkeypatch.setattr(bench, "SIDE", 12)
     monkeypatch.setattr(bench, "clients", lambda: {"w": torch.eye(4).repeat(3, 1, 1), "b": torch.ones(3, 4)})
 
@@ -45,6 +45,6 @@ def test_a_wrong_answer_keeps_no_promise(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_more_threads_are_no_fair_race(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
-    monkeypatch.setattr(bench, "steady", lambda: None)
+    monkeypatch.setattr(bench, "set_thread_modes", lambda: None)
     with pytest.raises(BadInput, match="OPENBLAS_NUM_THREADS must be 1, got 2"):
         bench.measure()

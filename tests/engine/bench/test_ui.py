@@ -17,7 +17,7 @@ import pytest
 from engine.bench import ui, ui_visitors
 from engine.bench.ui import p95, stored
 from engine.bench.ui_server import Page, dashboard
-from engine.bench.ui_visitors import FIRST_SEED, Visitor, lesson, unfinished
+from engine.bench.ui_visitors import FIRST_SEED, BenchVisitor, lesson, unfinished
 from engine.errors import RunFailed
 from engine.events import Finished, Started
 from engine.examples.files import examples
@@ -65,7 +65,7 @@ def pretended() -> Pretended:
 
 @pytest.fixture
 def port(pretended: Pretended) -> Iterator[int]:
-    class Handler(BaseHTTPRequestHandler):
+    class BenchHandler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             assert self.path == "/_stcore/agent/interact"
             body = json.dumps(pretended.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
@@ -76,7 +76,7 @@ def port(pretended: Pretended) -> Iterator[int]:
         def log_message(self, *words: object) -> None:
             del words
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BenchHandler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server.server_address[1]
@@ -168,7 +168,7 @@ def test_a_class_slides_opens_and_asks(port: int, pretended: Pretended) -> None:
 @pytest.mark.usefixtures("in_a_hurry")
 def test_without_a_slider_an_example_is_opened(port: int, pretended: Pretended) -> None:
     pretended.sliders = False
-    one = Visitor(1, port)
+    one = BenchVisitor(1, port)
     one.visit(begin=0.0, many=1, turns=2)
     assert not one.failures and pretended.asked[-1]["trigger"] == {"key": "example-a"}
 
@@ -176,7 +176,7 @@ def test_without_a_slider_an_example_is_opened(port: int, pretended: Pretended) 
 @pytest.mark.usefixtures("in_a_hurry")
 def test_a_failure_ends_the_visit_and_is_told(port: int, pretended: Pretended) -> None:
     pretended.broken = True
-    one = Visitor(0, port)
+    one = BenchVisitor(0, port)
     one.visit(begin=0.0, many=1, turns=6)
     assert len(one.failures) == 1 and "page broke" in one.failures[0] and not one.took
 
@@ -184,7 +184,7 @@ def test_a_failure_ends_the_visit_and_is_told(port: int, pretended: Pretended) -
 def test_what_runs_is_looked_at_again_as_by_a_browser(
     port: int, pretended: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page, one = Page(port), Visitor(0, port)
+    page, one = Page(port), BenchVisitor(0, port)
     page.click("run")
     monkeypatch.setattr("engine.bench.ui_visitors.time.sleep", lambda seconds: None)
     one._until(time.perf_counter() + 1000, page)
@@ -195,11 +195,11 @@ def test_what_runs_is_looked_at_again_as_by_a_browser(
 def test_runs_that_did_not_finish_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ui_visitors, "END_S", 0.0)
     store, ids = stored(tmp_path, 2)
-    assert unfinished(store, [Visitor(0, 0, asked=[1])]) == ["a run was never asked"]  # one of that seed is there
+    assert unfinished(store, [BenchVisitor(0, 0, asked=[1])]) == ["a run was never asked"]  # one of that seed is there
     waiting = RunSpec(seed=1)
     store.submit(waiting.id, waiting.canonical())
-    assert unfinished(store, [Visitor(0, 0, asked=[1])]) == [f"run {waiting.id} is queued"]
-    assert unfinished(store, [Visitor(0, 0)]) == [] and len(ids) == 2
+    assert unfinished(store, [BenchVisitor(0, 0, asked=[1])]) == [f"run {waiting.id} is queued"]
+    assert unfinished(store, [BenchVisitor(0, 0)]) == [] and len(ids) == 2
 
 
 # --- the verdict -------------------------------------------------------------------------------------------

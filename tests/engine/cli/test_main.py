@@ -19,14 +19,14 @@ from engine.cli.run import answer
 from engine.environment import ROOT
 from engine.events import Failed, Kept
 from engine.jobs import payloads
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.privacy.solver import answer_epsilon
 from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.training import loop
 from engine.training.loop import run
-from tests.engine.asked import SMALL, Answer, ask
+from tests.engine.asked import SMALL, CommandAnswer, ask
 
 QUESTION: dict[str, Any] = {"method": "udp-fedavg", "rounds": 2, "clients": 40, "sampled": 4, "epochs": 1, "batch": 100}
 SPEC = RunSpec(**QUESTION)
@@ -43,7 +43,7 @@ def computed(spec: RunSpec) -> dict[str, Any]:
     return {**report(run(spec, threads=2)), "seconds": None}
 
 
-def said(told: Answer) -> dict[str, Any]:
+def said(told: CommandAnswer) -> dict[str, Any]:
     """What `run --json` answered; time and standing aside."""
     body = {**told.json, "seconds": None}
     del body["status"]
@@ -51,7 +51,7 @@ def said(told: Answer) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CommandAnswer]:
     """A home with one run, and what the command said of it."""
     home = tmp_path_factory.mktemp("main") / "home"
     with pytest.MonkeyPatch.context() as patch:
@@ -60,7 +60,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
 
 
 @pytest.fixture
-def known(finished: tuple[Path, Answer], home: Path) -> Answer:
+def known(finished: tuple[Path, CommandAnswer], home: Path) -> CommandAnswer:
     """The same home to play with."""
     shutil.copytree(finished[0], home)
     return finished[1]
@@ -69,7 +69,7 @@ def known(finished: tuple[Path, Answer], home: Path) -> Answer:
 # --- a run -------------------------------------------------------------------------------------------------
 
 
-def test_a_run_answers_with_one_line_of_what_was_promised(finished: tuple[Path, Answer]):
+def test_a_run_answers_with_one_line_of_what_was_promised(finished: tuple[Path, CommandAnswer]):
     _, told = finished
     body = told.json
     assert told.code == 0
@@ -87,11 +87,11 @@ def test_a_run_answers_with_one_line_of_what_was_promised(finished: tuple[Path, 
     assert body["seconds"] > 0
 
 
-def test_its_numbers_are_those_of_the_loop(finished: tuple[Path, Answer]):
+def test_its_numbers_are_those_of_the_loop(finished: tuple[Path, CommandAnswer]):
     assert said(finished[1]) == computed(SPEC)
 
 
-def test_the_same_question_in_any_words_opens_the_same_run(known: Answer, tmp_path: Path):
+def test_the_same_question_in_any_words_opens_the_same_run(known: CommandAnswer, tmp_path: Path):
     file = tmp_path / "spec.json"
     file.write_text(json.dumps(QUESTION | {"method": {"name": "udp_fedavg"}}))
     for words in (f"run --method udp_fedavg {SMALL} --threads 1", f"run --spec {file}", f"run --spec {file} --seed=0"):
@@ -101,7 +101,7 @@ def test_the_same_question_in_any_words_opens_the_same_run(known: Answer, tmp_pa
     assert (row["id"], row["status"], row["attempt"]) == (SPEC.id, "finished", 1)
 
 
-def test_a_person_reads_sentences(known: Answer):
+def test_a_person_reads_sentences(known: CommandAnswer):
     told = ask(f"run --method udp-fedavg {SMALL}")
     body = known.json
     assert told.code == 0
@@ -113,7 +113,7 @@ def test_a_person_reads_sentences(known: Answer):
     assert f"guarantee: {body['guarantee']['status']}" in told.out
 
 
-def test_runs_are_listed_cancelled_and_deleted(known: Answer):
+def test_runs_are_listed_cancelled_and_deleted(known: CommandAnswer):
     assert SPEC.id in ask("runs").out
     assert ask(f"cancel {SPEC.id} --json").json == {"id": SPEC.id, "status": "finished"}
     assert ask(f"delete {SPEC.id} --json").json == {"id": SPEC.id, "status": "deleted"}
@@ -140,7 +140,7 @@ def test_a_run_that_fails_on_its_own_says_why():
 def test_where_a_run_failed_is_shown_on_demand(capsys: pytest.CaptureFixture[str]):
     store = Store()
     store.submit("bad", {})
-    lease = store.take(Holder.me(), 9)
+    lease = store.take(ProcessId.me(), 9)
     assert lease
     store.append(lease, [Failed("it broke", "Mend it", "Traceback: line 7")])
     for debug in (False, True):
@@ -166,7 +166,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Store:
     spec, store = RunSpec(**LONG), Store()
     monkeypatch.setattr(loop, "CHECKPOINT_S", 0.0)
     store.submit(spec.id, spec.canonical(), {"device": "cpu", "threads": None})
-    lease = store.take(Holder.me(), 9)
+    lease = store.take(ProcessId.me(), 9)
     assert lease
     for event in run(spec):
         if isinstance(event, Kept) and event.payload is not None:
@@ -258,7 +258,7 @@ def test_a_dry_run_reaches_every_part_and_leaves_no_trace(home: Path):
     assert not home.exists()
 
 
-def test_a_dry_run_promises_what_the_run_then_spends(finished: tuple[Path, Answer]):
+def test_a_dry_run_promises_what_the_run_then_spends(finished: tuple[Path, CommandAnswer]):
     told = ask(f"run --method udp-fedavg {SMALL} --dry-run --json")
     for key in ("id", "epsilon", "accountant", "unit", "adjacency", "delta"):
         assert told.json[key] == finished[1].json[key]

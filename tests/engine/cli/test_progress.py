@@ -18,7 +18,7 @@ from engine.cli.progress import BAR, ERASE, Progress, follow
 from engine.errors import HomeFull, RunFailed
 from engine.events import Cancelled, Event, Finished, Measured, Round, Spent, Started, Warned
 from engine.jobs.leases import Lease
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 
 SPENT = Spent(1, "outsider", 2.5, "user", "add-remove", 1e-3, "rdp", "poisson")
@@ -36,7 +36,7 @@ class Terminal(io.StringIO):
 
 
 @dataclass
-class Boss:
+class StubSupervisor:
     """A supervisor of whom only this is asked."""
 
     working: bool = False
@@ -44,16 +44,16 @@ class Boss:
 
 
 @dataclass
-class Scene:
+class FollowedRun:
     """A store with one run, and what happens at each look."""
 
     store: Store
     terminal: Terminal
-    boss: Boss = field(default_factory=Boss)
+    boss: StubSupervisor = field(default_factory=StubSupervisor)
     asked: int = 0
 
     def take(self) -> Lease:
-        lease = self.store.take(Holder.me(), 9)
+        lease = self.store.take(ProcessId.me(), 9)
         assert lease
         return lease
 
@@ -71,10 +71,10 @@ class Scene:
 
 
 @pytest.fixture
-def scene(home: Path) -> Scene:
+def scene(home: Path) -> FollowedRun:
     store = Store()
     store.submit("r", {})
-    return Scene(store, Terminal())
+    return FollowedRun(store, Terminal())
 
 
 def in_turn(monkeypatch: pytest.MonkeyPatch, *deeds: Callable[[], object]) -> None:
@@ -83,7 +83,7 @@ def in_turn(monkeypatch: pytest.MonkeyPatch, *deeds: Callable[[], object]) -> No
     monkeypatch.setattr(time, "sleep", lambda _: next(left)())
 
 
-def test_a_run_from_the_queue_to_its_end(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_from_the_queue_to_its_end(scene: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[Lease] = []
     in_turn(
         monkeypatch,
@@ -98,22 +98,22 @@ def test_a_run_from_the_queue_to_its_end(scene: Scene, monkeypatch: pytest.Monke
     assert after == ""
 
 
-def test_a_finished_run_is_not_played_again(scene: Scene) -> None:
+def test_a_finished_run_is_not_played_again(scene: FollowedRun) -> None:
     scene.tell(*TOLD, Finished(4, 1.0))
     assert scene.follow() == [""]
 
 
-def test_warnings_stand_alone_and_leave_no_bar_behind(scene: Scene) -> None:
+def test_warnings_stand_alone_and_leave_no_bar_behind(scene: FollowedRun) -> None:
     scene.tell(*TOLD, Warned("it is slow", "Wait"), Finished(4, 1.0))
     assert scene.follow() == ["it is slow. Wait.\n"]
 
 
-def test_quiet_says_nothing(scene: Scene) -> None:
+def test_quiet_says_nothing(scene: FollowedRun) -> None:
     scene.tell(*TOLD, Warned("it is slow", "Wait"), Cancelled(2))
     assert scene.follow(quiet=True) == [""]
 
 
-def test_a_line_never_wraps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_never_wraps(scene: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[Lease] = [scene.take()]
     scene.store.append(held[0], TOLD)
     monkeypatch.setattr(progress, "width", lambda: 30)
@@ -121,7 +121,7 @@ def test_a_line_never_wraps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> No
     assert all(len(line) <= 29 for line in scene.follow())
 
 
-def test_a_run_whose_holder_was_lost_is_taken_over(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_holder_was_lost_is_taken_over(scene: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.store.release(scene.take())
     in_turn(monkeypatch, lambda: scene.tell(*TOLD, Finished(4, 1.0)))
     assert scene.follow()[0] == "Run r was interrupted elsewhere: taking it over.\n"
@@ -129,7 +129,7 @@ def test_a_run_whose_holder_was_lost_is_taken_over(scene: Scene, monkeypatch: py
     assert scene.store.status("r") == "finished"
 
 
-def test_a_run_in_our_own_hands_is_waited_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_in_our_own_hands_is_waited_for(scene: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     held = scene.take()
     scene.store.release(held)
     scene.boss.working = True
@@ -146,7 +146,7 @@ def test_a_run_in_our_own_hands_is_waited_for(scene: Scene, monkeypatch: pytest.
     ],
 )
 def test_where_nothing_can_move_the_reason_is_told(
-    scene: Scene, trouble: Exception, raised: type[Exception], words: str
+    scene: FollowedRun, trouble: Exception, raised: type[Exception], words: str
 ) -> None:
     scene.boss.trouble = trouble
     with pytest.raises(raised, match=words):

@@ -12,11 +12,11 @@ import pytest
 
 from engine.cli.sweep import followed
 from engine.environment import ROOT
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.results.report import report
 from engine.specs.run import RunSpec
-from engine.specs.sweep import Grid, points
+from engine.specs.sweep import SweepGrid, points
 from engine.training.loop import run
 from tests.engine.asked import SMALL, ask
 from tests.engine.small import tiny
@@ -88,7 +88,7 @@ class Lazy:
 
     def wake(self) -> None:
         self.woken += 1
-        lease = self.store.take(Holder.me(), 1)
+        lease = self.store.take(ProcessId.me(), 1)
         assert lease
         if self.woken == 1:
             self.store.release(lease)
@@ -99,7 +99,7 @@ class Lazy:
 
 def test_a_run_whose_holder_is_gone_is_asked_for_again(home: Path) -> None:
     store = Store(home)
-    point = points(tiny(sampling="poisson"), Grid(({"name": "udp-fedavg"},), (1.0,)))[0]
+    point = points(tiny(sampling="poisson"), SweepGrid(({"name": "udp-fedavg"},), (1.0,)))[0]
     lazy = Lazy(store)
     ((told, found),) = followed(store, lazy, [point])  # type: ignore[arg-type]
     assert told == point and found and found.accuracy == report(run(point.spec))["accuracy"]

@@ -13,13 +13,13 @@ from engine.jobs.store import Store
 from engine.results.report import report
 from engine.specs.presets import cell_preset
 from engine.specs.run import RunSpec
-from engine.specs.sweep import Point
+from engine.specs.sweep import SweepPoint
 from tests.engine.asked import SMALL, ask
 
 CELL = "table-1-emnist-noise-1-fedceo-growing-quick"
 
 
-def todo(words: str) -> tuple[Point, ...]:
+def todo(words: str) -> tuple[SweepPoint, ...]:
     return read(parser().parse_args(["sweep", *words.split()]))
 
 

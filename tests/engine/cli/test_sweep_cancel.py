@@ -10,10 +10,10 @@ import pytest
 
 from engine.cli.sweep import ending, followed, line, stop, under_way
 from engine.events import Event, Failed, Finished
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.jobs.supervisor import CANCEL_S
-from engine.specs.sweep import Grid, Point, points
+from engine.specs.sweep import SweepGrid, SweepPoint, points
 from tests.engine.small import tiny
 
 
@@ -23,12 +23,12 @@ def store(home: Path) -> Store:
 
 
 @pytest.fixture
-def todo() -> tuple[Point, ...]:
-    return points(tiny(sampling="poisson"), Grid(({"name": "udp-fedavg"},), (1.0, 2.0, 3.0, 4.0)))
+def todo() -> tuple[SweepPoint, ...]:
+    return points(tiny(sampling="poisson"), SweepGrid(({"name": "udp-fedavg"},), (1.0, 2.0, 3.0, 4.0)))
 
 
 @dataclass
-class Boss:
+class SweepSupervisor:
     """A supervisor that is asked how it stands, and told to stop."""
 
     deeds: list[Callable[[], object]] = field(default_factory=list)  # one each time that it is asked
@@ -52,18 +52,18 @@ class Boss:
     def wake(self) -> None: ...
 
 
-def submit(store: Store, point: Point, **options: object) -> None:
+def submit(store: Store, point: SweepPoint, **options: object) -> None:
     store.submit(point.id, point.spec.canonical(), options)
 
 
 def tell(store: Store, *events: Event) -> None:
-    lease = store.take(Holder.me(), 9)
+    lease = store.take(ProcessId.me(), 9)
     assert lease
     store.append(lease, events)
 
 
 def test_ctrl_c_stops_what_was_asked_for_here(
-    store: Store, todo: tuple[Point, ...], capsys: pytest.CaptureFixture[str]
+    store: Store, todo: tuple[SweepPoint, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     theirs, done, mine, gone = todo
     submit(store, done)
@@ -73,7 +73,7 @@ def test_ctrl_c_stops_what_was_asked_for_here(
     assert known == {theirs.id}
     for point in (mine, gone):
         submit(store, point)
-    boss = Boss([lambda: None] * 3)
+    boss = SweepSupervisor([lambda: None] * 3)
     assert stop(store, boss, todo, known) == 130  # type: ignore[arg-type]
     standing = store.statuses(point.id for point in todo)
     assert standing == {theirs.id: "queued", done.id: "finished", mine.id: "cancelled", gone.id: "cancelled"}
@@ -82,45 +82,49 @@ def test_ctrl_c_stops_what_was_asked_for_here(
     assert said == "Cancelled 2 runs; what others asked for stays. Ask the same again and it goes on.\n"
 
 
-def test_what_others_asked_for_waits_again_after_it_was_in_our_hands(store: Store, todo: tuple[Point, ...]) -> None:
+def test_what_others_asked_for_waits_again_after_it_was_in_our_hands(
+    store: Store, todo: tuple[SweepPoint, ...]
+) -> None:
     submit(store, todo[0], visitor="somebody")
     known = under_way(store, todo)
-    lease = store.take(Holder.me(), 9)
+    lease = store.take(ProcessId.me(), 9)
     assert lease
-    stop(store, Boss(at_stop=lambda: store.release(lease)), todo, known)  # type: ignore[arg-type]
+    stop(store, SweepSupervisor(at_stop=lambda: store.release(lease)), todo, known)  # type: ignore[arg-type]
     row = store.run(todo[0].id)
     assert (row.status, row.options) == ("queued", {"visitor": "somebody"})
 
 
-def test_nobody_waits_for_ever(store: Store, todo: tuple[Point, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_for_ever(store: Store, todo: tuple[SweepPoint, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
     monkeypatch.setattr("time.sleep", waited.append)
     monkeypatch.setattr("time.monotonic", lambda: sum(waited))
-    boss = Boss([lambda: None] * 10_000)
+    boss = SweepSupervisor([lambda: None] * 10_000)
     stop(store, boss, todo, set())  # type: ignore[arg-type]
     assert boss.stopped and CANCEL_S < sum(waited) < 4 * CANCEL_S
 
 
 def test_a_run_that_is_deleted_while_it_is_looked_at_did_not_finish(
-    store: Store, todo: tuple[Point, ...], monkeypatch: pytest.MonkeyPatch
+    store: Store, todo: tuple[SweepPoint, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for point in todo[:2]:
         submit(store, point)
         tell(store, Finished(2, 1.0))
-    ends = followed(store, Boss(), todo[:2])  # type: ignore[arg-type]
+    ends = followed(store, SweepSupervisor(), todo[:2])  # type: ignore[arg-type]
     assert next(ends) == (todo[0], None)  # it measured nothing
     store.delete(todo[1].id)
     assert list(ends) == [(todo[1], None)]
     assert "was deleted" in ending(store, todo[1].id)
 
 
-def test_what_runs_are_told_of_the_machine_goes_with_them(store: Store, todo: tuple[Point, ...]) -> None:
-    boss = Boss([lambda: None, lambda: tell(store, Finished(2, 1.0))])
+def test_what_runs_are_told_of_the_machine_goes_with_them(store: Store, todo: tuple[SweepPoint, ...]) -> None:
+    boss = SweepSupervisor([lambda: None, lambda: tell(store, Finished(2, 1.0))])
     assert len(list(followed(store, boss, todo[:1], {"device": "cpu", "threads": 2}))) == 1  # type: ignore[arg-type]
     assert store.run(todo[0].id).options == {"device": "cpu", "threads": 2}
 
 
-def test_the_line_of_a_point_that_failed_names_its_run_and_the_reason(store: Store, todo: tuple[Point, ...]) -> None:
+def test_the_line_of_a_point_that_failed_names_its_run_and_the_reason(
+    store: Store, todo: tuple[SweepPoint, ...]
+) -> None:
     failed, cancelled, bare, gone = todo
     submit(store, failed)
     tell(store, Failed("the loss is no number", "Lower lr"))

@@ -12,7 +12,7 @@ from engine.jobs.store import Store
 from engine.records import VIEWS
 from engine.results.paper_report import answer, as_markdown, as_words
 from engine.results.report import report
-from engine.results.summary import Result
+from engine.results.summary import PointResult
 from engine.specs import paper_tables
 from engine.specs.presets import cell_preset
 from engine.specs.run import RunSpec
@@ -170,7 +170,7 @@ def test_a_dry_run_tells_of_every_cell_and_runs_none(home: Path) -> None:
 
 
 def test_what_did_not_finish_is_counted_and_leaves_no_line() -> None:
-    found: dict[paper_tables.Cell, list[Result]] = {
+    found: dict[paper_tables.PaperCell, list[PointResult]] = {
         cell: [] for cell in paper_tables.cells(paper_tables.table("1"), "quick", "written")
     }
     body = answer(found, 2, None, [])

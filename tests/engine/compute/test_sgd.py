@@ -10,9 +10,9 @@ import torch
 from torch.nn import functional
 
 from engine.compute import dp_sgd, noise, sgd, weights
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.compute.sgd import Extra
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.records import Client, Local, Seat, World
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
@@ -34,8 +34,10 @@ def clients(shape: tuple[int, ...] = (1, 28, 28)) -> list[Client]:
     ]
 
 
-def desks(world: World, crew: Crew) -> list[Desk]:
-    return [Desk(world, Seat(place, place, 1, 1, 1, len(SIZES)), Seeds(1), crew) for place in range(len(SIZES))]
+def desks(world: World, crew: ThreadTeam) -> list[ClientContext]:
+    return [
+        ClientContext(world, Seat(place, place, 1, 1, 1, len(SIZES)), Seeds(1), crew) for place in range(len(SIZES))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_stacked_clients_learn_what_single_ones_learn(local: Local, extra: str) 
     start = here.weights
     offset = {name: torch.full_like(tensor, 0.01) for name, tensor in start.items()}
     term = {"none": Extra(), "offset": Extra(offset=offset), "pull": Extra(pull=0.7)}[extra]
-    with Crew(2) as crew:
+    with ThreadTeam(2) as crew:
         together = sgd.fit(desks(here, crew), [start] * len(SIZES), clients(), [term] * len(SIZES))
         alone = replace(here, stacked=None)
         single = sgd.fit(desks(alone, crew), [start] * len(SIZES), clients(), [term] * len(SIZES))
@@ -61,7 +63,7 @@ def test_stacked_clients_learn_what_single_ones_learn(local: Local, extra: str) 
 
 def test_clients_keep_their_order_and_their_own_data() -> None:
     here = world()
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         ends = sgd.fit(desks(here, crew), [here.weights] * len(SIZES), clients())
         again = sgd.fit(desks(here, crew)[3:4], [here.weights], clients()[3:4])
     for name in here.weights:
@@ -73,8 +75,8 @@ def test_a_gradient_is_autograds() -> None:
     spec = RunSpec(model={"name": "mlp", "bias": True}, rounds=1)
     here = plan(spec).world
     one = clients()[1]
-    with Crew(1) as crew:
-        told = sgd.gradient(Desk(here, Seat(1, 0, 1, 1, 1, 1), Seeds(0), crew), here.weights, one.x, one.y)
+    with ThreadTeam(1) as crew:
+        told = sgd.gradient(ClientContext(here, Seat(1, 0, 1, 1, 1, 1), Seeds(0), crew), here.weights, one.x, one.y)
     module = here.build(torch.Generator())
     module.load_state_dict(dict(here.weights))
     functional.cross_entropy(module(one.x), one.y).backward()
@@ -118,8 +120,8 @@ def test_the_noise_of_a_private_step_has_the_std_it_says() -> None:
     spec = RunSpec(method="dp-fedavg", rounds=1)
     here = replace(plan(spec).world, local=Local(1, 20, 1.0), sizes=(20,))
     one = replace(clients()[1], id=0)
-    with Crew(1) as crew:
-        desk = Desk(here, Seat(0, 0, 1, 1, 1, 1), Seeds(0), crew)
+    with ThreadTeam(1) as crew:
+        desk = ClientContext(here, Seat(0, 0, 1, 1, 1, 1), Seeds(0), crew)
         noisy = dp_sgd.fit_private(desk, here.weights, one, bound=0.5, multiplier=3.0)
         plain = dp_sgd.fit_private(desk, here.weights, one, bound=0.5, multiplier=0.0)
     difference = torch.cat([(noisy[name] - plain[name]).flatten() for name in noisy])

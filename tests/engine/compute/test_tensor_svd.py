@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.bench.t_tsvd import CONDITION, ill_conditioned, slice_by_slice
 from engine.compute import tensor_svd
 from engine.compute.tensor_svd import FLOOR, RANKS, roughness, soft, spectra, t_tsvd, thinned
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, RunFailed
 from engine.seeds import Seeds
 
@@ -217,7 +217,7 @@ def test_any_number_of_threads_gives_the_same_bits(shape: tuple[int, ...], dtype
     threshold = thresholds(stack, 0.02)
     alone, values = t_tsvd(stack, threshold), spectra(stack)
     for threads in (1, 2, 4):
-        with Crew(threads) as crew:
+        with ThreadTeam(threads) as crew:
             assert all(torch.equal(t_tsvd(stack, threshold, crew), alone) for _ in range(3))
             assert torch.equal(spectra(stack, crew), values)
 

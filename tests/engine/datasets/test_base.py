@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.datasets import DATASETS, Places, base
+from engine.datasets import DATASETS, DataFolders, base
 from engine.environment import ROOT
 from engine.errors import Damaged, MissingData
 from tests.engine.picture_files import write_cifar_binary, write_idx
@@ -25,7 +25,7 @@ def whole(name):
 
 
 def places(tmp_path, download=False):
-    return Places(tmp_path / "assets", (tmp_path / "own", tmp_path / "home"), tmp_path / "system", download)
+    return DataFolders(tmp_path / "assets", (tmp_path / "own", tmp_path / "home"), tmp_path / "system", download)
 
 
 def same(data, four):
@@ -40,14 +40,14 @@ def test_the_environment_says_where(tmp_path, monkeypatch):
     monkeypatch.setenv("LEAKLENS_DATA", os.pathsep.join([str(tmp_path / "a"), " ", str(tmp_path / "b")]))
     monkeypatch.setenv("LEAKLENS_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("LEAKLENS_DOWNLOAD", raising=False)
-    here = Places.here()
+    here = DataFolders.here()
     assert here.folders == (tmp_path / "a", tmp_path / "b", tmp_path / "home" / "data")
     assert not here.download and (here.assets / "mnist.npz").is_file()
     monkeypatch.setenv("LEAKLENS_DOWNLOAD", "1")
-    assert Places.here().download
-    assert Places.here({}).folders == (ROOT / ".leaklens" / "data",)
+    assert DataFolders.here().download
+    assert DataFolders.here({}).folders == (ROOT / ".leaklens" / "data",)
     nobody = {"LEAKLENS_DATA": "~nobody-of-this-name/a", "LEAKLENS_HOME": "~nobody-of-this-name/b"}
-    assert [str(folder) for folder in Places.here(nobody).folders] == [
+    assert [str(folder) for folder in DataFolders.here(nobody).folders] == [
         "~nobody-of-this-name/a",
         "~nobody-of-this-name/b/data",
     ]
@@ -109,10 +109,10 @@ def test_a_missing_set_names_itself_the_places_and_the_remedy(name, tmp_path, mo
         assert ("LEAKLENS_DOWNLOAD=1" in caught.value.remedy) is (name != "sentiment140")  # nobody fetches that
         assert ("leave `full` off" in caught.value.remedy) is (name in BUNDLED)
     assert all(not found for _, found in part.places(places(tmp_path)))
-    monkeypatch.setattr(Places, "here", lambda: places(tmp_path))
+    monkeypatch.setattr(DataFolders, "here", lambda: places(tmp_path))
     [problem] = part.problems(None)
     assert problem.fatal and problem.reason == caught.value.message
-    monkeypatch.setattr(Places, "here", lambda: places(tmp_path, download=True))
+    monkeypatch.setattr(DataFolders, "here", lambda: places(tmp_path, download=True))
     assert part.problems(None) == (() if part.torch_name else (problem,))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.datasets import DATASETS, Places, base
+from engine.datasets import DATASETS, DataFolders, base
 from engine.errors import Damaged
 from tests.engine.picture_files import idx_bytes, write_emnist
 
@@ -19,7 +19,7 @@ def emnist(split):
 
 
 def places(tmp_path, download=False):
-    return Places(tmp_path / "assets", (tmp_path / "own", tmp_path / "home"), tmp_path / "system", download)
+    return DataFolders(tmp_path / "assets", (tmp_path / "own", tmp_path / "home"), tmp_path / "system", download)
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -10,7 +10,7 @@ import random
 import numpy as np
 import pytest
 
-from engine.datasets.files import Bundle, CifarBinary, CifarPython, Idx, idx
+from engine.datasets.files import CifarBinary, CifarPython, Idx, NpzFile, idx
 from engine.errors import Damaged
 from engine.vision import torchvision
 from tests.engine.picture_files import cifar_batches, idx_bytes, write_bundle, write_cifar_binary, write_idx
@@ -136,7 +136,7 @@ def test_a_pickle_with_a_foreign_checksum_is_never_opened(tmp_path):
 
 def test_a_bundle(tmp_path):
     truth = write_bundle(tmp_path / "set.npz")
-    layout = Bundle(tmp_path / "set.npz")
+    layout = NpzFile(tmp_path / "set.npz")
     for array, expected in zip(layout.read(), truth, strict=True):
         assert np.array_equal(array, expected)
 
@@ -152,7 +152,7 @@ def test_a_bundle_broken_anywhere_is_refused_or_still_right(tmp_path, seed):
         body[chance.randrange(len(body))] ^= 1 << chance.randrange(8)
     file.write_bytes(body)
     try:
-        read = Bundle(file).read()
+        read = NpzFile(file).read()
     except Damaged as damage:
         assert damage.message.startswith("set.npz: ") and damage.remedy
     else:
@@ -164,7 +164,7 @@ def test_a_bundle_of_objects_or_floats_is_refused(tmp_path):
     for labels in (np.array([{}], dtype=object), np.zeros(3)):
         np.savez(file, y_train=labels, y_test=labels)
         with pytest.raises(Damaged, match=r"set\.npz: y_train"):
-            Bundle(file).labels()
+            NpzFile(file).labels()
     np.save(tmp_path / "one.npy", np.zeros(3))
     with pytest.raises(Damaged):
-        Bundle(tmp_path / "one.npy").labels()
+        NpzFile(tmp_path / "one.npy").labels()

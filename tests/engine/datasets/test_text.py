@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.datasets import DATASETS, Places
+from engine.datasets import DATASETS, DataFolders
 from engine.errors import BadInput, MissingData
 from engine.methods import METHODS
 from tests.engine.text_files import TWEETS, write_tweets
@@ -15,7 +15,7 @@ PAIRS = [(0, f"so sad {number}") for number in range(100)] + [(4, f"so glad {num
 
 
 def places(tmp_path):
-    return Places(tmp_path / "assets", (tmp_path / "own", tmp_path / "home"), tmp_path / "system")
+    return DataFolders(tmp_path / "assets", (tmp_path / "own", tmp_path / "home"), tmp_path / "system")
 
 
 def tweets(**values):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.datasets.text_files import APART, Lines, Tweets, apart, numbered, vocabulary, words
+from engine.datasets.text_files import APART, LabelledLines, TweetFile, apart, numbered, vocabulary, words
 from engine.errors import Damaged
 from engine.words import ENDED, FIRST, UNKNOWN
 from tests.engine.text_files import write_lines, write_tweets
@@ -52,33 +52,33 @@ def test_rows_are_cut_and_ended_and_know_the_words_of_training_alone() -> None:
 def test_lines_are_read_whatever_signs_are_in_them(tmp_path: Path) -> None:
     odd = "a\x85b\x1cc \u2028 d\te"  # signs that end a line elsewhere
     file = write_lines(tmp_path / "set.tsv.gz", [(0, "one"), (0, odd), (1, ""), (1, "vier")])
-    train_x, train_y, _, test_y = Lines(file, 8).read()
+    train_x, train_y, _, test_y = LabelledLines(file, 8).read()
     assert train_y.tolist() == [0, 0, 1, 1] and len(test_y) == 0
     assert int((train_x[1] != ENDED).sum()) == len(words(odd)) == 5
     assert train_x[2].tolist() == [ENDED] * 8  # a sentence without a word
-    assert [labels.tolist() for labels in Lines(file, 8).labels()] == [[0, 0, 1, 1], []]
+    assert [labels.tolist() for labels in LabelledLines(file, 8).labels()] == [[0, 0, 1, 1], []]
 
 
 @pytest.mark.parametrize("body", [b"0 no tab\n", b"good\tfilm\n", b"", b"1000\tfilm\n", b"0\t\xff\n"])
 def test_lines_that_are_none_are_damage(tmp_path: Path, body: bytes) -> None:
     file = tmp_path / "set.tsv.gz"
     file.write_bytes(gzip.compress(body))
-    for ask in (Lines(file, 8).read, Lines(file, 8).labels):
+    for ask in (LabelledLines(file, 8).read, LabelledLines(file, 8).labels):
         with pytest.raises(Damaged, match=r"^set\.tsv\.gz: .*Restore this file from the repository\.$"):
             ask()
 
 
 def test_of_many_messages_a_class_keeps_one_in_so_many(tmp_path: Path) -> None:
     file = write_tweets(tmp_path, [(0, f"bad {number}") for number in range(15)] + [(4, "good")] * 7)
-    assert [len(labels) for labels in Tweets(file, 4, 1).labels()] == [15 - 3 + 7 - 1, 3 + 1]
-    train_x, train_y, _, test_y = Tweets(file, 4, 3).read()
+    assert [len(labels) for labels in TweetFile(file, 4, 1).labels()] == [15 - 3 + 7 - 1, 3 + 1]
+    train_x, train_y, _, test_y = TweetFile(file, 4, 3).read()
     assert train_y.tolist() == [0, 0, 0, 0, 1, 1, 1] and test_y.tolist() == [0]
     assert len({tuple(row) for row in train_x[:4].tolist()}) == 4
 
 
 def test_messages_are_latin_1_and_their_signs_are_written_out(tmp_path: Path) -> None:
     file = write_tweets(tmp_path, [(0, 'caf\xe9 &quot;tea&quot; &lt;3, "yes"'), *[(4, "caf\xe9")] * APART])
-    train_x, _, _, _ = Tweets(file, 12, 1).read()
+    train_x, _, _, _ = TweetFile(file, 12, 1).read()
     assert int((train_x[0] != ENDED).sum()) == len(words('café "tea" <3, "yes"'))
     assert train_x[0, 0] == train_x[1, 0]
 
@@ -90,7 +90,7 @@ def test_messages_of_another_form_are_damage(tmp_path: Path, line: str) -> None:
     file = write_tweets(tmp_path, [(0, "bad")])
     file.write_bytes(file.read_bytes() + line.encode("latin-1") + b"\n")
     with pytest.raises(Damaged, match=r"^training\.1600000.*Delete this file and fetch it again\.$"):
-        Tweets(file, 4, 1).labels()
+        TweetFile(file, 4, 1).labels()
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_messages_of_another_form_are_damage(tmp_path: Path, line: str) -> None:
 def test_too_few_messages_are_told_as_that(tmp_path: Path, text: str, one_in: int, left: str) -> None:
     file = write_tweets(tmp_path, [])
     file.write_text(text, encoding="latin-1")
-    for ask in (Tweets(file, 4, one_in).labels, Tweets(file, 4, one_in).read):
+    for ask in (TweetFile(file, 4, one_in).labels, TweetFile(file, 4, one_in).read):
         with pytest.raises(Damaged, match=r"^training\.1600000\S+: it holds too few messages: ") as caught:
             ask()
         assert left in caught.value.message and caught.value.message.count("5 of one class are needed") == 1

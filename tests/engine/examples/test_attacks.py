@@ -10,7 +10,7 @@ import pytest
 from engine.errors import Damaged, NewerVersion
 from engine.events import Judged, Pictured, Seen
 from engine.examples import attacks
-from engine.leakage.pictures import leak
+from engine.leakage.pictures import attack
 from engine.specs.attack import AttackSpec
 
 
@@ -28,7 +28,7 @@ def test_what_ships_answers_what_is_asked() -> None:
 def test_an_attack_run_today_says_what_ships() -> None:
     for place in (0, 3, 6):  # the exact ones: undefended, and under two noises
         one = attacks.leaks()[place]
-        today = next(event for event in leak(AttackSpec(**one.spec)) if isinstance(event, Judged))
+        today = next(event for event in attack(AttackSpec(**one.spec)) if isinstance(event, Judged))
         then = next(event for event in one.events if isinstance(event, Judged))
         assert today.state == then.state and today.labels == then.labels
         assert today.numbers["psnr"][0] == pytest.approx(then.numbers["psnr"][0], abs=0.5)

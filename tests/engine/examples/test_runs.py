@@ -23,7 +23,7 @@ from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, UnknownName
 from engine.events import Finished, Kept, Measured, Round, Spent, Started, Warned, decode, encode
 from engine.examples import files, runs
-from engine.examples.files import Example, example, examples, names, troubles
+from engine.examples.files import RunExample, example, examples, names, troubles
 from engine.examples.runs import compact, make
 from engine.results.report import report
 from engine.specs.run import RunSpec
@@ -40,7 +40,7 @@ def question(name: str) -> RunSpec:
     return RunSpec(**json.loads((ROOT / f"assets/presets/{name}.json").read_text(encoding="utf-8")))
 
 
-def stored(name: str) -> Example:
+def stored(name: str) -> RunExample:
     assert not troubles(), f"{troubles()}; {AGAIN}"
     found = example(question(name).id)
     assert found and found.name == name, f"{name}: no example has the id of its preset; {AGAIN} {name}"

@@ -10,7 +10,7 @@ import pytest
 from engine.errors import Damaged, NewerVersion
 from engine.examples import sweep
 from engine.results.report import report
-from engine.results.summary import result, spots
+from engine.results.summary import point_result, summaries
 from engine.training.loop import run
 from tests.engine.asked import ask
 
@@ -20,7 +20,7 @@ def test_what_ships_answers_what_is_asked() -> None:
     assert ship is not None
     assert [one.point.id for one in ship.results] == [point.id for point in sweep.questions()]
     assert set(ship.titles) == {one.point.method for one in ship.results}
-    found = spots(ship.results)
+    found = summaries(ship.results)
     assert {spot.seeds for spot in found} == {3} and len({spot.method for spot in found}) == 5
     for spot in found:
         assert (spot.unit is None) == (spot.noise is None)
@@ -34,7 +34,7 @@ def test_a_point_run_today_comes_to_what_ships() -> None:
     told = {one.point.id: one for one in ship.results}
     todo = [point for point in sweep.questions() if point.seed == 0 and point.noise in (2.0, None)]
     for point in {point.method: point for point in todo}.values():
-        today = result(point, report(run(point.spec, threads=2)))
+        today = point_result(point, report(run(point.spec, threads=2)))
         then = told[point.id]
         assert today is not None
         assert (today.accuracy, today.personal) == pytest.approx((then.accuracy, then.personal), abs=1e-5)

@@ -18,7 +18,7 @@ from engine.errors import Damaged, HomeFull, HomeUnwritable, NewerVersion
 from engine.events import Finished, Kept, Started
 from engine.jobs import database, payloads
 from engine.jobs.database import MIGRATIONS
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 
 
@@ -46,7 +46,7 @@ def test_an_older_store_is_led_up_and_keeps_everything(
     store: Store, ask: Callable[..., str], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask("one")
-    store.append(store.take(Holder.me(), 1), [Started("one", {}, {})])  # type: ignore[arg-type]
+    store.append(store.take(ProcessId.me(), 1), [Started("one", {}, {})])  # type: ignore[arg-type]
     before = store.run("one"), store.events("one")
     store.close()
     step = ("ALTER TABLE runs ADD COLUMN label TEXT NOT NULL DEFAULT 'none'", "CREATE INDEX labels ON runs (label)")
@@ -168,7 +168,7 @@ def test_many_processes_may_open_a_new_store_at_once(home: Path) -> None:
 
 def told(store: Store) -> None:
     store.submit("one", {"seed": 1})
-    lease = store.take(Holder.me(), 1)
+    lease = store.take(ProcessId.me(), 1)
     assert lease
     payloads.write(store.home, "one", "t", {"x": np.arange(3)})
     store.append(lease, [Kept("truth", "t", 1), Finished(1, 0.1)])

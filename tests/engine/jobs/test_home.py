@@ -27,7 +27,7 @@ def test_without_a_name_it_lies_in_the_project(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Path, "mkdir", lambda path, **_: made.append(path))
     assert Home.find().path == ROOT / ".leaklens"
     assert made == [ROOT / ".leaklens" / "payloads"]
-    assert (ROOT / "engine" / "runs" / "home.py").exists()
+    assert (ROOT / "engine" / "jobs" / "home.py").exists()
 
 
 def test_a_folder_given_wins(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from engine.errors import LeaseLost
 from engine.events import Cancelled, Event, Failed, Finished, Kept, Measured, Round, Started
 from engine.jobs import database, payloads, process_id
 from engine.jobs.leases import Lease
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from tests.engine.jobs.test_database import raw
 from tests.engine.jobs.test_store import GONE, ME, taken
@@ -49,7 +49,7 @@ def test_the_oldest_waiting_run_is_taken_first(store: Store) -> None:
 def test_slots_are_shared_and_those_of_the_dead_are_free(store: Store) -> None:
     for run in ("a", "b", "c", "d"):
         store.submit(run, {})
-    elsewhere = Holder("another machine", 1, "1")
+    elsewhere = ProcessId("another machine", 1, "1")
     assert store.take(elsewhere, 2)
     assert store.take(GONE, 2)
     assert taken(store).run == "c"

@@ -7,9 +7,9 @@ import sys
 import time
 from dataclasses import replace
 
-from engine.jobs.process_id import GRACE_S, Holder, cores, started
+from engine.jobs.process_id import GRACE_S, ProcessId, cores, started
 
-ME = Holder.me()
+ME = ProcessId.me()
 
 
 def test_this_process_is_alive() -> None:
@@ -23,7 +23,7 @@ def test_another_process_with_its_number_is_not_it() -> None:
 
 def test_a_process_that_ended_is_dead_even_before_its_parent_looks() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    holder = Holder(ME.place, child.pid, started(child.pid))
+    holder = ProcessId(ME.place, child.pid, started(child.pid))
     assert holder.alive(time.time())
     child.kill()
     last = time.monotonic() + 10
@@ -35,7 +35,7 @@ def test_a_process_that_ended_is_dead_even_before_its_parent_looks() -> None:
 
 
 def test_from_elsewhere_only_the_heartbeat_counts() -> None:
-    elsewhere = Holder("another machine", ME.pid, "1")
+    elsewhere = ProcessId("another machine", ME.pid, "1")
     assert elsewhere.alive(time.time() - GRACE_S + 5)
     assert not elsewhere.alive(time.time() - GRACE_S - 1)
 

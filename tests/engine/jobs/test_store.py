@@ -17,16 +17,16 @@ from engine.errors import BadInput, Damaged, HomeFull, LeaseLost, UnknownName
 from engine.events import KINDS, Cancelled, Event, Failed, Finished, Kept, Round, Started, decode, encode
 from engine.jobs import payloads
 from engine.jobs.leases import Lease
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.status import AT_ONCE
 from engine.jobs.store import Store
 from tests.engine.jobs.test_database import raw
 
-ME = Holder.me()
-GONE = Holder(ME.place, 2**22 + 1, "1")  # no such process
+ME = ProcessId.me()
+GONE = ProcessId(ME.place, 2**22 + 1, "1")  # no such process
 
 
-def taken(store: Store, holder: Holder = ME) -> Lease:
+def taken(store: Store, holder: ProcessId = ME) -> Lease:
     lease = store.take(holder, 8)
     assert lease
     return lease

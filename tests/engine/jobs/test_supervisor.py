@@ -207,7 +207,7 @@ def test_the_right_to_a_spare_is_given_back_when_nothing_is_expected_any_more(
 ) -> None:
     monkeypatch.setattr(supervisor, "SOON_S", 1.0)
     monkeypatch.setattr(supervisor, "IDLE_S", 0.0)
-    mine, others = supervise(2), worker_handle.Spare(home, 2)
+    mine, others = supervise(2), worker_handle.WarmWorkerSlots(home, 2)
     mine.expect(2)
     until(lambda: len(mine._crew) == 2 and mine.warm)
     assert others.take(2) == 0

@@ -157,7 +157,7 @@ def test_the_first_line_leaves_at_once_and_the_next_ones_together(monkeypatch: p
             written.append(bytes(data))
             return len(data)
 
-    wire = worker.Wire(Stream())
+    wire = worker.EventWriter(Stream())
     wire.tell("a")
     assert written == [b"a\n"]
     wire.tell("b")
@@ -169,7 +169,7 @@ def test_the_first_line_leaves_at_once_and_the_next_ones_together(monkeypatch: p
 
 def test_what_is_gathered_leaves_by_itself() -> None:
     stream = io.BytesIO()
-    wire = worker.Wire(stream)
+    wire = worker.EventWriter(stream)
     for word in ("a", "b", "c"):
         wire.tell(word)
     assert until(lambda: stream.getvalue() == b"a\nb\nc\n")

@@ -17,8 +17,8 @@ import engine.attacks
 from engine.errors import BadInput
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, decode, encode
 from engine.leakage.compatibility import refuse
-from engine.leakage.pictures import leak
-from engine.leakage.target import Larder
+from engine.leakage.pictures import attack
+from engine.leakage.target import AttackResources
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 
@@ -33,7 +33,7 @@ QUICK = {"name": "map", "iterations": 60}
 
 def told(run: dict[str, Any] | None = None, threads: int = 2, **asked: Any) -> list[Event]:
     spec = AttackSpec(run={**CIFAR, "method": "fedsgd", **(run or {})}, **{"pictures": ["test-0"], **asked})
-    return list(leak(spec, threads=threads))
+    return list(attack(spec, threads=threads))
 
 
 def judged(run: dict[str, Any] | None = None, **asked: Any) -> Judged:
@@ -79,7 +79,7 @@ def test_the_same_question_gives_the_same_answer_on_one_thread_and_on_two() -> N
 
 def test_asked_to_stop_it_ends_without_a_verdict() -> None:
     spec, heard = AttackSpec(run={**CIFAR, "method": "fedsgd"}, pictures=["test-0"]), list[Event]()
-    for event in leak(spec, stop=lambda: len(heard) > 4):
+    for event in attack(spec, stop=lambda: len(heard) > 4):
         heard.append(event)
     assert len(heard) < 8 and not any(isinstance(event, Judged | Finished) for event in heard)
 
@@ -237,7 +237,7 @@ def test_no_attack_can_reach_the_truth() -> None:
 def test_what_cannot_be_attacked_is_said_before_it_begins(run: Any, asked: Any, said: str) -> None:
     spec = AttackSpec(run={**CIFAR, "method": "fedsgd", **run}, **{"pictures": ["test-0"], **asked})
     with pytest.raises(BadInput, match=said):
-        refuse(spec, Larder())
+        refuse(spec, AttackResources())
 
 
 @pytest.mark.parametrize("view", ["aggregate", "outsider", "client"])

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.compute import weights
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput
 from engine.events import Kept, Measured
 from engine.leakage import probe
@@ -20,7 +20,7 @@ from engine.methods.averaging.fedavg import FedAvg
 from engine.records import VIEWS, Exposure, Guarantee, Upload, View, World
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from engine.training.plan import Stage, stage
+from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play
 from tests.engine.small import tiny, told
 
@@ -31,8 +31,8 @@ MLP = {"name": "mlp", "hidden": 8}
 
 
 @cache
-def scene(method: str = "fedavg", rounds: int = 2) -> Stage:
-    return stage(tiny(method=method, model=MLP, rounds=rounds))
+def scene(method: str = "fedavg", rounds: int = 2) -> LoadedPlan:
+    return load_plan(tiny(method=method, model=MLP, rounds=rounds))
 
 
 def pictures(many: int, start: int = 0) -> tuple[Tensor, Tensor]:
@@ -41,9 +41,9 @@ def pictures(many: int, start: int = 0) -> tuple[Tensor, Tensor]:
 
 
 def probed(
-    there: Stage, view: View, round: int = 1, many: int = 2, kept: Any = (), client: int | None = None
+    there: LoadedPlan, view: View, round: int = 1, many: int = 2, kept: Any = (), client: int | None = None
 ) -> Exposure:
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         return probe.probe(there, kept, probe.victim(there, round, *pictures(many), client), view, crew)
 
 
@@ -56,7 +56,7 @@ def close(one: Any, other: Any, rtol: float = 1e-3, atol: float = 1e-6) -> None:
 # --- what cannot be probed ---------------------------------------------------------------------------------
 
 
-def refused(there: Stage | None = None, round: int = 1, x: Any = None, y: Any = None, **place: Any) -> str:
+def refused(there: LoadedPlan | None = None, round: int = 1, x: Any = None, y: Any = None, **place: Any) -> str:
     plain_x, plain_y = pictures(1)
     with pytest.raises(BadInput) as caught:
         probe.victim(there or scene(), round, plain_x if x is None else x, plain_y if y is None else y, **place)
@@ -106,7 +106,7 @@ def test_a_client_that_was_not_there() -> None:
 
 
 def test_a_round_without_anybody() -> None:
-    there = stage(tiny(sampling="poisson", sampled=1, rounds=20, model=MLP))
+    there = load_plan(tiny(sampling="poisson", sampled=1, rounds=20, model=MLP))
     empty = next(round for round in range(1, 21) if not there.cohort(round))
     assert refused(there, round=empty) == f"probe: round {empty}: nobody took part in it. Choose another round."
 
@@ -134,7 +134,7 @@ def test_a_view_that_does_not_apply() -> None:
 def test_the_aggregate_is_the_sum_of_what_the_server_sees(method: str, slot: int) -> None:
     """The others' uploads are those of the real run; the victim's takes the place of its client's."""
     there, seen = scene(method), list[Exchange]()
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         play(there, opening(there), 1, crew, watch=seen.append)
     client = there.cohort(1)[slot]
     mine, together = (probed(there, view, client=client) for view in ("server", "aggregate"))
@@ -156,7 +156,7 @@ def test_the_victim_keeps_the_slot_of_its_client(slot: int) -> None:
     there = replace(scene(), method=ByPlace())
     client = there.cohort(1)[slot]
     seen: list[Exchange] = []
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         play(there, opening(there), 1, crew, watch=seen.append)
     tensors = [upload.tensors for upload in seen[0].uploads]
     tensors[slot] = probed(there, "server", client=client).received
@@ -183,7 +183,7 @@ def test_an_outsider_sees_the_difference_of_two_models_and_a_client_the_second(m
 def test_a_client_receives_what_the_next_round_sends() -> None:
     there = scene("udp-fedavg")
     who = probe.victim(there, 1, *pictures(2))
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         witness, packet = probe.next_packet(there, who, opening(there), crew)
         assert witness != who.client and witness in there.cohort(2)
         close(packet, there.world.weights, rtol=0, atol=0)
@@ -192,7 +192,7 @@ def test_a_client_receives_what_the_next_round_sends() -> None:
 def test_empty_rounds_in_between_are_played() -> None:
     """An empty round of udp-fedavg moves the model by its noise: whoever comes next receives that too."""
     for seed in range(40):
-        there = stage(tiny(method="udp-fedavg", sampled=1, rounds=9, seed=seed, model=MLP))
+        there = load_plan(tiny(method="udp-fedavg", sampled=1, rounds=9, seed=seed, model=MLP))
         rounds = [round for round in range(1, 8) if there.cohort(round)]
         if (
             len(rounds) > 1
@@ -201,7 +201,7 @@ def test_empty_rounds_in_between_are_played() -> None:
         ):
             break
     who = probe.victim(there, rounds[0], *pictures(2))
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         state = replace(opening(there), round=rounds[0])
         _, packet = probe.next_packet(there, who, state, crew)
         for empty in range(rounds[0] + 1, rounds[1]):
@@ -213,7 +213,7 @@ def test_empty_rounds_in_between_are_played() -> None:
 def test_a_probe_has_noise_of_its_own() -> None:
     """With the run's noise, the difference of an upload and its probe would be as short as two clipped updates."""
     there, seen = scene("udp-fedavg"), list[Exchange]()
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         play(there, opening(there), 1, crew, watch=seen.append)
     recorded, first = seen[0].uploads[0].tensors, probed(there, "server")
     noise = first.protocol.std * weights.count(recorded) ** 0.5
@@ -221,7 +221,7 @@ def test_a_probe_has_noise_of_its_own() -> None:
     again = probed(there, "server")
     close(first.received, again.received, rtol=0, atol=0)
     x, y = there.spec.dataset.load().test_x[7:8], there.spec.dataset.load().test_y[7:8]
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         other = probe.probe(there, [], probe.victim(there, 1, x, y), "server", crew)
     assert weights.norm(weights.subtract(other.received, first.received)) > noise
 
@@ -229,14 +229,16 @@ def test_a_probe_has_noise_of_its_own() -> None:
 @pytest.mark.parametrize("method", ["udp-fedavg", "dp-fedavg"])
 @pytest.mark.parametrize("view", ["server", "aggregate", "outsider"])
 def test_the_noise_told_is_the_noise_met(method: str, view: View) -> None:
-    there = stage(tiny(method={"name": method, "noise": 50.0, "clip": 0.01}, sampling="all", sampled=40, momentum=0.5))
+    there = load_plan(
+        tiny(method={"name": method, "noise": 50.0, "clip": 0.01}, sampling="all", sampled=40, momentum=0.5)
+    )
     exposure = probed(there, view)
     noise = torch.cat([tensor.flatten() for tensor in exposure.received.values()])
     assert float(noise.std()) == pytest.approx(exposure.protocol.std, rel=0.05)
 
 
 def test_nobody_else_receives_anything() -> None:
-    there = stage(tiny(clients=1, sampled=1, sampling="all", batch=5000, model=MLP))
+    there = load_plan(tiny(clients=1, sampled=1, sampling="all", batch=5000, model=MLP))
     with pytest.raises(BadInput, match=r"^probe: view: no other client receives anything after round 1. Choose"):
         probed(there, "client")
 
@@ -256,14 +258,14 @@ def test_the_server_sees_the_victims_own_gradient() -> None:
 @pytest.mark.parametrize(("method", "steps"), [("fedavg", 3), ("udp-fedavg", 3), ("dp-fedavg", 3), ("fedsgd", 1)])
 @pytest.mark.parametrize(("many", "batch"), [(1, 100), (8, 100), (8, 4)])
 def test_every_step_uses_all_of_the_victims_pictures(method: str, steps: int, many: int, batch: int) -> None:
-    there = stage(tiny(method=method, model=MLP, epochs=3, batch=batch, sampled=1, sampling="fixed"))
+    there = load_plan(tiny(method=method, model=MLP, epochs=3, batch=batch, sampled=1, sampling="fixed"))
     told_ = probed(there, "server", many=many).protocol
     assert (told_.steps, told_.batch, told_.drawing, told_.pictures) == (steps, many, "whole", many)
 
 
 def test_the_clip_and_noise_of_a_probe_are_the_runs_own() -> None:
     quiet, loud = (
-        stage(tiny(method={"name": "udp-fedavg", "noise": noise, "clip": 0.5}, model=MLP)) for noise in (0.0, 4.0)
+        load_plan(tiny(method={"name": "udp-fedavg", "noise": noise, "clip": 0.5}, model=MLP)) for noise in (0.0, 4.0)
     )
     plain, noised = probed(quiet, "server"), probed(loud, "server")
     assert weights.norm(plain.received) <= 0.5
@@ -358,9 +360,9 @@ def test_the_noise_and_nothing_else_keeps_the_picture(
     spec = RunSpec(
         dataset="cifar10", model="lenet-sigmoid", method=method, lr=lr, clients=40, sampled=6, epochs=1, rounds=1
     )
-    there, data = stage(spec), spec.dataset.load()
+    there, data = load_plan(spec), spec.dataset.load()
     picture, label = data.test_x[:1], data.test_y[:1]
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         seen = probe.probe(there, [], probe.victim(there, 1, picture, label), "server", crew)
     guess = invert(seen, spec.model.build(seen.shape, seen.classes, torch.Generator()), 450)
     trivial = psnr(picture.mean((2, 3), keepdim=True).expand_as(picture), picture)

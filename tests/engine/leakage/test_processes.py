@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 import torch
 
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.errors import LeakLensError, RunFailed
 from engine.events import Event, Pictured
 from engine.leakage import processes
-from engine.leakage.pictures import leak
+from engine.leakage.pictures import attack
 from engine.leakage.probe import Victim, before, expose
-from engine.leakage.processes import Hand, Order, borrowed
+from engine.leakage.processes import AttackProcess, RestartOrder, borrowed_processes
 from engine.records import Guess
 from engine.specs.attack import AttackSpec
-from engine.training.plan import stage
+from engine.training.plan import load_plan
 
 pytestmark = pytest.mark.slow
 
@@ -42,23 +42,23 @@ def asked(iterations: int = 30, restarts: int = 3) -> AttackSpec:
 
 
 @pytest.fixture(scope="module")
-def order() -> Order:
+def order() -> RestartOrder:
     spec = asked()
-    scene = stage(spec.run)
-    with Crew(1) as crew:
+    scene = load_plan(spec.run)
+    with ThreadTeam(1) as crew:
         victim = Victim(1, scene.cohort(1)[0], scene.test_x[:1], scene.test_labels[:1])
         exposure = expose(scene, before(scene, 1, [], crew), victim, "server", crew)
-    return Order(spec.attack, scene.world.build, exposure, None, 0)
+    return RestartOrder(spec.attack, scene.world.build, exposure, None, 0)
 
 
 @pytest.fixture(scope="module")
-def hand() -> Iterator[Hand]:
-    hand = warm(Hand())
+def hand() -> Iterator[AttackProcess]:
+    hand = warm(AttackProcess())
     yield hand
     hand.end()
 
 
-def warm(hand: Hand) -> Hand:
+def warm(hand: AttackProcess) -> AttackProcess:
     ready = threading.Event()
     hand.when_warm(ready.set)
     assert ready.wait(PATIENCE_S)
@@ -69,20 +69,20 @@ def same(one: Guess, other: Guess) -> bool:
     return one.loss == other.loss and torch.equal(one.pictures, other.pictures)
 
 
-def test_over_there_it_is_the_same_to_the_bit(hand: Hand, order: Order) -> None:
+def test_over_there_it_is_the_same_to_the_bit(hand: AttackProcess, order: RestartOrder) -> None:
     for restart in (0, 1):
         here, there = list(order.guesses(restart)), list(hand.guesses(order, restart))
         assert len(here) == len(there) > 3 and all(map(same, here, there))
     assert not same(list(order.guesses(0))[-1], list(order.guesses(1))[-1])
 
 
-def test_an_order_holds_what_an_attacker_has_and_no_truth(order: Order) -> None:
+def test_an_order_holds_what_an_attacker_has_and_no_truth(order: RestartOrder) -> None:
     assert {field.name for field in fields(order)} == {"attack", "build", "exposure", "prior", "seed"}
 
 
-def test_an_error_over_there_is_an_error_here(hand: Hand, order: Order) -> None:
+def test_an_error_over_there_is_an_error_here(hand: AttackProcess, order: RestartOrder) -> None:
     with pytest.raises(LeakLensError, match="no such thing") as raised:
-        list(hand.guesses(Order(Broken(), order.build, order.exposure, None, 0), 0))  # type: ignore[arg-type]
+        list(hand.guesses(RestartOrder(Broken(), order.build, order.exposure, None, 0), 0))  # type: ignore[arg-type]
     assert raised.value.remedy == "Look elsewhere" and hand.alive
 
 
@@ -93,8 +93,8 @@ class Broken:
         raise RunFailed("no such thing", "Look elsewhere")
 
 
-def test_left_in_the_middle_it_ends(order: Order) -> None:
-    hand = warm(Hand())
+def test_left_in_the_middle_it_ends(order: RestartOrder) -> None:
+    hand = warm(AttackProcess())
     guesses = hand.guesses(order, 0)
     next(guesses)
     assert hand.alive
@@ -102,8 +102,8 @@ def test_left_in_the_middle_it_ends(order: Order) -> None:
     assert not hand.alive
 
 
-def test_killed_it_says_so(order: Order) -> None:
-    hand = warm(Hand())
+def test_killed_it_says_so(order: RestartOrder) -> None:
+    hand = warm(AttackProcess())
     guesses = hand.guesses(order, 0)
     next(guesses)
     os.kill(hand.pid, signal.SIGKILL)
@@ -113,34 +113,34 @@ def test_killed_it_says_so(order: Order) -> None:
 
 def test_kept_warm_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_idle", [])
-    with borrowed(1) as (first,):
+    with borrowed_processes(1) as (first,):
         pass
-    with borrowed(2) as (again, other):
+    with borrowed_processes(2) as (again, other):
         assert again is first and other is not first
         other.end()
-    with borrowed(1) as (once_more,):
+    with borrowed_processes(1) as (once_more,):
         assert once_more is first
     first.end()
 
 
-def test_an_attack_uses_them_and_leaves_none_at_work(monkeypatch: pytest.MonkeyPatch, hand: Hand) -> None:
+def test_an_attack_uses_them_and_leaves_none_at_work(monkeypatch: pytest.MonkeyPatch, hand: AttackProcess) -> None:
     monkeypatch.setattr(processes, "_idle", [hand])
     heard: list[int] = []
     take = hand.guesses
 
-    def noted(order: Order, restart: int) -> Iterator[Guess]:
+    def noted(order: RestartOrder, restart: int) -> Iterator[Guess]:
         heard.append(restart)
         return take(order, restart)
 
     monkeypatch.setattr(hand, "guesses", noted)
-    frames = [event for event in leak(asked(), threads=2) if isinstance(event, Pictured)]
+    frames = [event for event in attack(asked(), threads=2) if isinstance(event, Pictured)]
     assert {frame.restart for frame in frames} == {0, 1, 2}
     assert 1 <= len(heard) <= 2 and processes._idle == [hand]
 
 
 def test_closed_in_the_middle_it_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_idle", [warm(Hand())])
-    events: Any = leak(asked(iterations=50_000), threads=2)
+    monkeypatch.setattr(processes, "_idle", [warm(AttackProcess())])
+    events: Any = attack(asked(iterations=50_000), threads=2)
     frames: list[Event] = []
     while len({frame.restart for frame in frames if isinstance(frame, Pictured)}) < 2:
         frames.append(next(events))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.compute import sgd, weights
-from engine.compute.context import Desk
+from engine.compute.context import ClientContext
 from engine.compute.sgd import Extra
 from engine.methods.averaging.base import Averaging
 from engine.methods.base import Trained
@@ -26,7 +26,7 @@ class Scaffold(Averaging):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[Desk],
+        desks: Sequence[ClientContext],
     ) -> list[Trained]:
         starts = [part(packet, "w/") for packet in packets]
         servers = [part(packet, "c/") for packet in packets]
@@ -43,7 +43,9 @@ class Scaffold(Averaging):
             trained.append((Upload(client.id, "update", tensors), weights.add(c_k, change)))
         return trained
 
-    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+    def merge(
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+    ) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory
         mean = weights.scale(weights.total([upload.tensors for upload in uploads]), 1 / len(uploads))
@@ -62,7 +64,7 @@ class PrivateHead(Averaging):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[Desk],
+        desks: Sequence[ClientContext],
     ) -> list[Trained]:
         head = desks[0].world.head
         starts = [{**packet, **(private or {})} for packet, private in zip(packets, privates, strict=True)]
@@ -72,7 +74,9 @@ class PrivateHead(Averaging):
             trained.append((Upload(client.id, "update", shared), {name: end[name] for name in head}))
         return trained
 
-    def merge(self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: Desk) -> tuple[Weights, Memory]:
+    def merge(
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+    ) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory
         mean = weights.scale(weights.total([upload.tensors for upload in uploads]), 1 / len(uploads))

@@ -9,14 +9,14 @@ from typing import Any, get_args
 import pytest
 import torch
 
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.events import Finished, Kept, Measured, Spent, decode, encode
 from engine.leakage import probe
 from engine.methods import METHODS, Method
 from engine.records import VIEWS, Gaussian, Seat, Status
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from engine.training.plan import plan, stage
+from engine.training.plan import load_plan, plan
 from engine.training.rounds import opening, play
 from tests.engine.declared import changed
 from tests.engine.methods.doubles import PrivateHead, Scaffold
@@ -123,21 +123,21 @@ def test_without_a_unit_no_epsilon_is_claimed(name: str) -> None:
 @each()
 def test_an_empty_round_is_survived(name: str) -> None:
     spec = tiny(method=name, sampling="poisson", sampled=1, rounds=20)
-    scene = stage(spec)
+    scene = load_plan(spec)
     empty = next(round for round in range(1, 21) if not scene.cohort(round))
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         after = play(scene, opening(scene), empty, crew)
     assert after.round == empty and all(torch.isfinite(tensor).all() for tensor in after.server.values())
 
 
 @each()
 def test_training_touches_neither_the_packet_nor_the_data(name: str) -> None:
-    scene = stage(tiny(method=name))
+    scene = load_plan(tiny(method=name))
     state = opening(scene)
     before = {key: tensor.clone() for key, tensor in state.server.items()}
     pictures = [scene.client(place).x.clone() for place in scene.cohort(1)]
     chance = torch.random.get_rng_state()
-    with Crew(2) as crew:
+    with ThreadTeam(2) as crew:
         play(scene, state, 1, crew)
     assert all(torch.equal(before[key], state.server[key]) for key in before)
     assert all(torch.equal(scene.client(place).x, kept) for place, kept in zip(scene.cohort(1), pictures, strict=True))
@@ -147,10 +147,10 @@ def test_training_touches_neither_the_packet_nor_the_data(name: str) -> None:
 @pytest.mark.slow
 @each()
 def test_a_probe_exists_in_every_view_that_applies(name: str) -> None:
-    scene = stage(tiny(method=name))
+    scene = load_plan(tiny(method=name))
     data = scene.spec.dataset.load()
     states = [one for one in run(scene.spec) if isinstance(one, Kept) and one.kind == "state"]
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         who = probe.victim(scene, 2, data.test_x[:2], data.test_y[:2])
         for view in VIEWS:
             if view in scene.guarantee.absent:
@@ -164,9 +164,9 @@ def test_a_probe_exists_in_every_view_that_applies(name: str) -> None:
 
 @each()
 def test_the_victims_pictures_are_what_the_upload_depends_on(name: str) -> None:
-    scene = stage(tiny(method=name))
+    scene = load_plan(tiny(method=name))
     data = scene.spec.dataset.load()
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         seen = [
             probe.probe(
                 scene, [], probe.victim(scene, 1, data.test_x[at : at + 1], data.test_y[at : at + 1]), "server", crew
@@ -207,8 +207,8 @@ def test_personal_parts_are_judged_and_never_sent() -> None:
 
 def test_scaffold_remembers_at_both_ends() -> None:
     """After one round with everybody, the server's control is the mean of the clients' controls."""
-    scene = stage(tiny(method="double-scaffold", clients=4, sampling="all", sampled=4))
-    with Crew(1) as crew:
+    scene = load_plan(tiny(method="double-scaffold", clients=4, sampling="all", sampled=4))
+    with ThreadTeam(1) as crew:
         state = play(scene, opening(scene), 1, crew)
     for name, control in state.memory.items():
         mean = torch.stack([state.privates[client][name] for client in range(4)]).mean(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.privacy.ledger import Answer, Ledger
+from engine.privacy.ledger import Ledger, LedgerEpsilon
 from engine.records import Gaussian, Release, View
 
 DELTA = 1e-5
@@ -12,14 +12,14 @@ T, N, K = 300, 100, 10
 LAWS = (Gaussian(2.0), Gaussian(5.0), Gaussian(1.2, 0.2, 3), Gaussian(0.9, 0.05, 10))
 
 
-def spent(view, laws, clients=N, delta=DELTA, precise=True, **words) -> Answer:
+def spent(view, laws, clients=N, delta=DELTA, precise=True, **words) -> LedgerEpsilon:
     ledger = Ledger(clients, delta)
     for law in laws:
         ledger.add([Release(view, law, **words)])
     return ledger.answer(view, precise=precise)
 
 
-def number(answer: Answer) -> float:
+def number(answer: LedgerEpsilon) -> float:
     assert answer.epsilon is not None
     return answer.epsilon
 

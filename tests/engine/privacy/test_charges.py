@@ -10,14 +10,14 @@ from engine.errors import BadInput
 from engine.privacy import charges
 from engine.privacy.accountant import ORDERS, epsilon_exact
 from engine.privacy.ledger import Ledger
-from engine.records import Clear, Cost, Gaussian, Laplace, Release, Renyi
+from engine.records import EpsilonDeltaPair, Gaussian, Laplace, NoNoise, Release, Renyi
 from tests.engine.privacy.ledgers import DELTA, number, schedule, spent
 
 
 def test_costs_add_up_and_use_up_delta():
     ledger = Ledger(4, DELTA)
-    ledger.add([Release("aggregate", Cost(0.5, 2e-6), clients=(0, 1))] * 3)
-    ledger.add([Release("aggregate", Cost(0.25, 1e-6), clients=(2,))])
+    ledger.add([Release("aggregate", EpsilonDeltaPair(0.5, 2e-6), clients=(0, 1))] * 3)
+    ledger.add([Release("aggregate", EpsilonDeltaPair(0.25, 1e-6), clients=(2,))])
     answer = ledger.answer("aggregate")
     assert answer.epsilon == pytest.approx(1.5) and answer.accountant == "composition"
     ledger.add([Release("aggregate", Gaussian(10.0))])
@@ -25,15 +25,17 @@ def test_costs_add_up_and_use_up_delta():
 
 
 def test_costs_beyond_delta_have_no_number():
-    assert spent("server", [Cost(0.5, DELTA / 30)] * 30).epsilon == pytest.approx(15)
-    over = spent("server", [Cost(0.5, DELTA / 30)] * 31)
+    assert spent("server", [EpsilonDeltaPair(0.5, DELTA / 30)] * 30).epsilon == pytest.approx(15)
+    over = spent("server", [EpsilonDeltaPair(0.5, DELTA / 30)] * 31)
     assert over.epsilon is None and over.accountant == "none" and "δ" in over.reason
-    assert spent("server", [Cost(0.5, DELTA), Gaussian(1.0)]).epsilon is None
+    assert spent("server", [EpsilonDeltaPair(0.5, DELTA), Gaussian(1.0)]).epsilon is None
 
 
 def test_clear_has_its_reason():
     ledger = Ledger(3, DELTA)
-    ledger.add([Release("server", Gaussian(1.0)), Release("server", Clear("the mask is sent in clear"), clients=(2,))])
+    ledger.add(
+        [Release("server", Gaussian(1.0)), Release("server", NoNoise("the mask is sent in clear"), clients=(2,))]
+    )
     answer = ledger.answer("server", precise=True, quantiles=True)
     assert answer.epsilon is None and answer.accountant == "none" and answer.quantiles == ()
     assert (answer.reason, answer.worst) == ("the mask is sent in clear", 2)
@@ -75,8 +77,8 @@ def test_two_units_in_one_view_are_refused():
         Release("server", Gaussian(1.0, 1.5)),
         Release("server", Gaussian(1.0, 0.1, -1)),
         Release("server", Laplace(-1.0)),
-        Release("server", Cost(-1.0, 0.0)),
-        Release("server", Cost(1.0, -1e-6)),
+        Release("server", EpsilonDeltaPair(-1.0, 0.0)),
+        Release("server", EpsilonDeltaPair(1.0, -1e-6)),
         Release("server", Renyi((0.5,), (1.0,))),
         Release("server", Renyi((3.0, 2.0), (1.0, 1.0))),
         Release("server", Renyi((2.0,), (-1.0,))),

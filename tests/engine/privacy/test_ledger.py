@@ -17,7 +17,7 @@ from engine.privacy import worst_case
 from engine.privacy.accountant import ORDERS, epsilon_exact
 from engine.privacy.ledger import Ledger
 from engine.privacy.prv import epsilon_prv
-from engine.records import Clear, Gaussian, Release
+from engine.records import Gaussian, NoNoise, Release
 from tests.engine.privacy.ledgers import DELTA, LAWS, N, T, number, outsider, recorded, schedule, spent
 
 steady = settings(derandomize=True, deadline=None, max_examples=20)
@@ -85,14 +85,14 @@ def test_a_client_does_not_pay_itself():
     ledger = Ledger(3, DELTA)
     ledger.add([Release("client", Gaussian(1.0), clients=(1,), observers=(1,))])
     assert ledger.answer("client").epsilon == 0
-    ledger.add([Release("client", Clear(), clients=(2,), observers=(2,))])
+    ledger.add([Release("client", NoNoise(), clients=(2,), observers=(2,))])
     assert ledger.answer("client").epsilon == 0
     ledger.add([Release("client", Gaussian(3.0), clients=(1, 2), observers=(1, 2))])
     assert ledger.answer("client").epsilon == pytest.approx(epsilon_exact(1 / 3, DELTA))
 
 
 def test_a_lone_client_has_no_observers():
-    assert spent("client", [Gaussian(1.0), Clear()], clients=1).epsilon == 0
+    assert spent("client", [Gaussian(1.0), NoNoise()], clients=1).epsilon == 0
 
 
 @steady
@@ -158,7 +158,7 @@ def test_budget_without_prv():
     ledger.add([Release("server", Gaussian(1.0))])
     exact = epsilon_exact(1.0, DELTA)
     assert ledger.exceeds("server", exact * 0.999) and not ledger.exceeds("server", exact * 1.001)
-    assert ledger.with_releases([Release("server", Clear())]).exceeds("server", 1e9)
+    assert ledger.with_releases([Release("server", NoNoise())]).exceeds("server", 1e9)
     assert ledger.exceeds("server", math.nan)
 
 

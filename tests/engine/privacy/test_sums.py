@@ -1,16 +1,16 @@
-"""Sums over pairs, however they were told."""
+"""Amounts over pairs, however they were told."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine.privacy.sums import Tally
+from engine.privacy.sums import Sums
 
 CLIENTS, OBSERVERS = np.array([0, 2]), np.array([1, 3, 4])
 
 
-def filled() -> tuple[Tally, np.ndarray]:
-    tally, plain = Tally(5), np.zeros((5, 5))  # (observers, clients)
+def filled() -> tuple[Sums, np.ndarray]:
+    tally, plain = Sums(5), np.zeros((5, 5))  # (observers, clients)
     tally.add(1.0, None)
     plain += 1
     tally.add(2.0, CLIENTS)
@@ -34,7 +34,7 @@ def test_one_observer_sees_at_least_what_any_saw():
 
 
 def test_axes_are_stored_only_when_told_apart():
-    tally = Tally(10_000)
+    tally = Sums(10_000)
     tally.add(3.0, None)
     assert not tally.per_client and not tally.per_observer
     tally.add(1.0, None, np.array([7]))

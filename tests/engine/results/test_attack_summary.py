@@ -8,23 +8,23 @@ from dataclasses import replace
 
 import pytest
 
-from app.screens.leak.grid import Head, Sheet, told
+from app.screens.leak.grid import ColumnHead, GridSheet, told
 from app.texts import attacks
 from app.texts import attacks as attack_texts
 from engine.events import Event, Failed, Pictured, Step
 from engine.results import attack_summary
-from engine.results.attack_summary import Cell, Told, collect
-from engine.specs.attack_grid import Asked
+from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
+from engine.specs.attack_grid import RequestedAttack
 from tests.app.screens.leak.makers import GREY, guess, judged, seen, whole
 
 TITLES = {"none": "no protection", "a": "UDP-FedAvg, noise 0.1", "b": "UDP-FedAvg, noise 1"}
 
 
-def cell(events: Sequence[Event], column: str = "none", attack: str = "map", status: str = "finished") -> Cell:
-    return collect(Asked(column, attack, None), Told(status, tuple(events)))
+def cell(events: Sequence[Event], column: str = "none", attack: str = "map", status: str = "finished") -> AttackCell:
+    return collect_cell(RequestedAttack(column, attack, None), AttackEvents(status, tuple(events)))
 
 
-def ended(psnr: float, column: str = "none", attack: str = "map", state: str = "converged") -> Cell:
+def ended(psnr: float, column: str = "none", attack: str = "map", state: str = "converged") -> AttackCell:
     return cell(whole("x", [psnr], state), column, attack)
 
 
@@ -32,7 +32,7 @@ def ended(psnr: float, column: str = "none", attack: str = "map", state: str = "
 
 
 def test_nobody_asked_yet() -> None:
-    found = collect(Asked("none", "map", None, "needs another model"), None)
+    found = collect_cell(RequestedAttack("none", "map", None, "needs another model"), None)
     assert (found.status, found.problem, found.path, found.done) == ("", "needs another model", (), False)
     assert found.psnr(0) is None and found.best is None and found.share == 0
 
@@ -141,13 +141,13 @@ def test_nothing_is_said_before_everything_is_known() -> None:
 # --- what the browser is told ------------------------------------------------------------------------------
 
 
-def sheet(frames: bool = True, picture: int = 0) -> Sheet:
+def sheet(frames: bool = True, picture: int = 0) -> GridSheet:
     cells = [
         ended(31.0), ended(14.0, "a"), ended(19.0, attack="other", state="not converged"),
         cell([seen(), guess(5, [20.0])], "a", "other", "running"),
     ]  # fmt: skip
-    heads = [Head("none", "no protection"), Head("a", "noise 0.1")]
-    return Sheet(heads, {"map": "Most probable", "other": "Other"}, cells, picture, frames)
+    heads = [ColumnHead("none", "no protection"), ColumnHead("a", "noise 0.1")]
+    return GridSheet(heads, {"map": "Most probable", "other": "Other"}, cells, picture, frames)
 
 
 def test_rows_are_attacks_and_the_envelope() -> None:
@@ -181,7 +181,7 @@ def test_one_scrubber_goes_through_all_moments() -> None:
 def test_attacks_of_different_length_share_the_scrubber() -> None:
     long = [seen(), *(Pictured("map", at, 90, 0, 1.0, ("x",), (0,), (20.0,)) for at in (0, 30, 60, 90)), judged([20.0])]
     cells = [ended(31.0), cell(long, attack="other")]
-    found = told(Sheet([Head("none", "no protection")], {"map": "A", "other": "B"}, cells, frames=True))
+    found = told(GridSheet([ColumnHead("none", "no protection")], {"map": "A", "other": "B"}, cells, frames=True))
     assert found["labels"] == [
         "0 % of each attack",
         "33 % of each attack",

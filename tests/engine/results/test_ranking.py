@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from engine.results.ranking import Order, Standing, lead, order
+from engine.results.ranking import MethodScore, PaperOrder, lead, paper_order
 
 
-def told(**both: tuple[float, float]) -> Order:
+def told(**both: tuple[float, float]) -> PaperOrder:
     """Every method by its accuracy here and in the paper, over one seed."""
-    found = order([Standing(label, {0: here}, there) for label, (here, there) in both.items()])
+    found = paper_order([MethodScore(label, {0: here}, there) for label, (here, there) in both.items()])
     assert found is not None
     return found
 
 
 def test_one_alone_has_no_order() -> None:
-    assert order([]) is None and order([Standing("a", {0: 0.5}, 0.5)]) is None
+    assert paper_order([]) is None and paper_order([MethodScore("a", {0: 0.5}, 0.5)]) is None
 
 
 def test_the_paper_s_order_appears_only_where_every_pair_keeps_it() -> None:
@@ -36,7 +36,7 @@ def test_a_tie_keeps_no_order() -> None:
 def test_what_the_paper_has_level_is_no_pair() -> None:
     found = told(a=(0.1, 0.5), b=(0.3, 0.6), c=(0.2, 0.6))
     assert (found.pairs, found.kept) == (2, 2)
-    assert order([Standing("a", {0: 0.1}, 0.5), Standing("b", {0: 0.2}, 0.5)]) is None
+    assert paper_order([MethodScore("a", {0: 0.1}, 0.5), MethodScore("b", {0: 0.2}, 0.5)]) is None
 
 
 def test_one_seed_makes_nothing_clear() -> None:
@@ -46,11 +46,11 @@ def test_one_seed_makes_nothing_clear() -> None:
 
 
 def test_a_lead_is_taken_seed_by_seed_on_the_seeds_that_all_finished() -> None:
-    steady = Standing("steady", {0: 0.50, 1: 0.70}, 0.6)
-    behind = Standing("behind", {0: 0.48, 1: 0.68, 2: 0.90}, 0.5)
+    steady = MethodScore("steady", {0: 0.50, 1: 0.70}, 0.6)
+    behind = MethodScore("behind", {0: 0.48, 1: 0.68, 2: 0.90}, 0.5)
     gap, spread = lead(steady, behind, (0, 1))
     assert gap == pytest.approx(0.02) and spread == pytest.approx(0, abs=1e-12)
-    found = order([steady, behind])
+    found = paper_order([steady, behind])
     assert found is not None and (found.seeds, found.first) == (2, "steady")
     assert (found.clearly_kept, found.clearly_turned) == (1, 0)
     assert found.words().startswith("The paper's order appears: 1 of 1 pairs stand as there, 1 of them by more than")
@@ -58,16 +58,16 @@ def test_a_lead_is_taken_seed_by_seed_on_the_seeds_that_all_finished() -> None:
 
 
 def test_what_is_within_its_spread_is_not_clear() -> None:
-    one, other = Standing("one", {0: 0.5, 1: 0.7}, 0.5), Standing("other", {0: 0.6, 1: 0.5}, 0.6)
-    found = order([one, other])
+    one, other = MethodScore("one", {0: 0.5, 1: 0.7}, 0.5), MethodScore("other", {0: 0.6, 1: 0.5}, 0.6)
+    found = paper_order([one, other])
     assert found is not None and (found.kept, found.clearly_kept, found.clearly_turned) == (0, 0, 0)
     assert "0 of 1 pairs stand as there, 0 of them by more than the spread; 0 stand the other way" in found.words()
-    kept = order([Standing("one", one.accuracies, 0.6), Standing("other", other.accuracies, 0.5)])
+    kept = paper_order([MethodScore("one", one.accuracies, 0.6), MethodScore("other", other.accuracies, 0.5)])
     assert kept is not None and kept.words().startswith("The paper's order appears, partly within the spread: 1 of 1")
 
 
 def test_methods_that_did_not_finish_are_counted_and_not_ranked() -> None:
-    found = order([Standing("a", {0: 0.1}, 0.5), Standing("b", {0: 0.2}, 0.6), Standing("c", {}, 0.7)])
+    found = paper_order([MethodScore("a", {0: 0.1}, 0.5), MethodScore("b", {0: 0.2}, 0.6), MethodScore("c", {}, 0.7)])
     assert found is not None and (found.asked, found.methods, found.champion) == (3, 2, "b")
     assert found.words().startswith(
         "The paper's order appears, on one seed, of the 2 of 3 methods that finished: 1 of 1"
@@ -75,4 +75,4 @@ def test_methods_that_did_not_finish_are_counted_and_not_ranked() -> None:
 
 
 def test_seeds_that_never_meet_are_not_compared() -> None:
-    assert order([Standing("a", {0: 0.5}, 0.1), Standing("b", {1: 0.2}, 0.2)]) is None
+    assert paper_order([MethodScore("a", {0: 0.5}, 0.1), MethodScore("b", {1: 0.2}, 0.2)]) is None

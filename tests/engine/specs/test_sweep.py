@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from engine.errors import BadInput
-from engine.results.summary import Result, common, result, spots
+from engine.results.summary import PointResult, common, point_result, summaries
 from engine.specs.run import RunSpec
-from engine.specs.sweep import Grid, Point, points
+from engine.specs.sweep import SweepGrid, SweepPoint, points
 from tests.engine import small
 
 
@@ -20,8 +20,8 @@ def tiny(**changes: Any) -> RunSpec:
 UDP, AVG, PPSGD = {"name": "udp-fedavg"}, {"name": "fedavg"}, {"name": "ppsgd"}
 
 
-def grid(*methods: dict[str, Any], noises: tuple[float, ...] = (0.5, 1.0), **more: Any) -> Grid:
-    return Grid(methods, noises, **more)
+def grid(*methods: dict[str, Any], noises: tuple[float, ...] = (0.5, 1.0), **more: Any) -> SweepGrid:
+    return SweepGrid(methods, noises, **more)
 
 
 def test_every_point_is_a_run_of_its_own_and_the_first_seed_comes_first() -> None:
@@ -73,13 +73,13 @@ def test_too_many_points_or_none_are_refused() -> None:
         points(tiny(), grid(UDP, noises=()))
 
 
-def told(noise: float, step: float, seed: int, accuracy: float, epsilon: float | None = 2.0) -> Result:
-    point = Point("udp-fedavg", noise, step, seed, RunSpec())
-    return Result(point, accuracy, None, {"outsider": epsilon, "server": 9.0 + seed}, "user")
+def told(noise: float, step: float, seed: int, accuracy: float, epsilon: float | None = 2.0) -> PointResult:
+    point = SweepPoint("udp-fedavg", noise, step, seed, RunSpec())
+    return PointResult(point, accuracy, None, {"outsider": epsilon, "server": 9.0 + seed}, "user")
 
 
 def test_each_noise_keeps_the_step_that_did_best_over_all_seeds() -> None:
-    (low, high) = spots(
+    (low, high) = summaries(
         [
             told(0.5, 0.1, 0, 0.6), told(0.5, 0.1, 1, 0.7), told(0.5, 1.0, 0, 0.9), told(0.5, 1.0, 1, 0.2),
             told(1.0, 0.1, 0, 0.3), told(1.0, 1.0, 0, 0.4, None), told(1.0, 1.0, 1, 0.2),
@@ -94,24 +94,26 @@ def test_each_noise_keeps_the_step_that_did_best_over_all_seeds() -> None:
 def test_steps_are_compared_on_the_seeds_that_all_of_them_have() -> None:
     slow = [told(1.0, 0.1, seed, accuracy) for seed, accuracy in enumerate((0.4, 0.4, 0.9))]
     quick = [told(1.0, 1.0, seed, 0.6) for seed in (0, 1)]  # its third run did not end
-    (best,) = spots([*slow, *quick])
+    (best,) = summaries([*slow, *quick])
     assert (best.step, best.seeds) == (1.0, 2) and best.score() == pytest.approx(0.6)
-    (most,) = spots([*slow[1:], told(1.0, 1.0, 0, 0.6)])  # no seed in common: more seeds count
+    (most,) = summaries([*slow[1:], told(1.0, 1.0, 0, 0.6)])  # no seed in common: more seeds count
     assert (most.step, most.seeds) == (0.1, 2)
 
 
 def test_some_seeds_of_a_spot() -> None:
-    (one,) = spots([told(1.0, 0.1, 0, 0.4), told(1.0, 0.1, 1, 0.6)])
-    (other,) = spots([told(2.0, 0.1, 1, 0.4), told(2.0, 0.1, 2, 0.6)])
+    (one,) = summaries([told(1.0, 0.1, 0, 0.4), told(1.0, 0.1, 1, 0.6)])
+    (other,) = summaries([told(2.0, 0.1, 1, 0.4), told(2.0, 0.1, 2, 0.6)])
     assert common([one, other]) == {1} and common([]) == set()
     part = one.on({1})
     assert part and (part.seeds, part.score(), part.epsilon["server"]) == (1, 0.6, 10.0) and one.on({5}) is None
 
 
 def test_a_run_that_measured_nothing_is_no_result() -> None:
-    point = Point("fedavg", None, 1.0, 0, RunSpec())
-    assert result(point, {"accuracy": None}) is None
-    found = result(point, {"accuracy": 0.5, "accuracy-personal": 0.6, "epsilon": {}, "reason": {"server": "because"}})
+    point = SweepPoint("fedavg", None, 1.0, 0, RunSpec())
+    assert point_result(point, {"accuracy": None}) is None
+    found = point_result(
+        point, {"accuracy": 0.5, "accuracy-personal": 0.6, "epsilon": {}, "reason": {"server": "because"}}
+    )
     assert found is not None and (found.accuracy, found.personal, found.why) == (0.5, 0.6, {"server": "because"})
 
 
@@ -127,13 +129,13 @@ def test_too_many_points_are_counted_and_not_made() -> None:
 
 
 def test_a_result_keeps_the_words_of_its_epsilon() -> None:
-    point = Point("fedceo", 1.0, 0.1, 0, RunSpec())
+    point = SweepPoint("fedceo", 1.0, 0.1, 0, RunSpec())
     body = {
         "accuracy": 0.5, "accuracy-personal": None, "epsilon": {"server": 9.0}, "unit": "user", "delta": 1e-5,
         "adjacency": "zero-out", "accountant": {"server": "exact"}, "sampling": {"server": "all"},
         "bound": {"server": "upper bound"}, "reason": {}, "guarantee": {"absent": {"aggregate": "it sees each"}},
     }  # fmt: skip
-    found = result(point, body)
+    found = point_result(point, body)
     assert found is not None and found.point.id == RunSpec().id and found.score(own=True) == 0.5
     assert (found.adjacency, found.delta, found.accountant["server"]) == ("zero-out", 1e-5, "exact")
     assert (found.sampling["server"], found.bound["server"]) == ("all", "upper bound")
@@ -141,17 +143,17 @@ def test_a_result_keeps_the_words_of_its_epsilon() -> None:
 
 
 def test_the_best_step_for_the_shared_model_need_not_be_that_for_the_clients_own() -> None:
-    def told(step: float, shared: float, own: float) -> Result:
-        return Result(Point("ppsgd", 1.0, step, 0, RunSpec()), shared, own, {"outsider": 2.0}, "user")
+    def told(step: float, shared: float, own: float) -> PointResult:
+        return PointResult(SweepPoint("ppsgd", 1.0, step, 0, RunSpec()), shared, own, {"outsider": 2.0}, "user")
 
     found = [told(0.1, 0.7, 0.5), told(1.0, 0.4, 0.8)]
-    (shared,), (own,) = spots(found), spots(found, own=True)
+    (shared,), (own,) = summaries(found), summaries(found, own=True)
     assert (shared.step, shared.scores()) == (0.1, (0.7,))
     assert (own.step, own.scores(own=True), own.scores()) == (1.0, (0.8,), (0.4,))
 
 
 def test_the_epsilon_of_a_spot_is_that_of_its_dearest_seed() -> None:
     found = [told(1.0, 0.1, 0, 0.6, 3.0), told(1.0, 0.1, 1, 0.7, 2.0), told(2.0, 0.1, 0, 0.6, None)]
-    known, unknown = spots(found)
+    known, unknown = summaries(found)
     assert known.dearest("outsider") is found[0] and known.dearest("server") is found[1]
     assert known.seeds == 2 and unknown.dearest("outsider") is None and known.dearest("client") is None

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.seeds import Seeds
-from engine.training.client_store import Attic, attic
+from engine.training.client_store import ClientStore, client_store
 
 
 def private(client: int, turn: int = 0) -> dict[str, torch.Tensor]:
@@ -16,7 +16,7 @@ def private(client: int, turn: int = 0) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("limit", [0, 150, 10_000])  # nothing near, two clients near, all near
 def test_what_goes_in_comes_out(limit: int) -> None:
-    held = Attic(limit)
+    held = ClientStore(limit)
     for turn in (0, 1):
         for client in (5, 2, 9, 0):
             held[client] = private(client, turn)
@@ -29,7 +29,7 @@ def test_what_goes_in_comes_out(limit: int) -> None:
 
 
 def test_another_layout_stays_near() -> None:
-    held = Attic(0)
+    held = ClientStore(0)
     held[0] = private(0)
     held[1] = {"other": torch.arange(3)}
     held[2] = {"head.weight": torch.ones(2, 2)}
@@ -38,14 +38,14 @@ def test_another_layout_stays_near() -> None:
 
 
 def test_a_client_may_change_its_layout() -> None:
-    held = Attic(0)
+    held = ClientStore(0)
     held[0] = private(0)
     held[0] = {"other": torch.arange(3)}
     assert list(held) == [0] and held[0]["other"].tolist() == [0, 1, 2]
 
 
 def test_nothing_is_removed_and_an_attic_is_kept() -> None:
-    held = attic({3: private(3)})
-    assert attic(held) is held and list(held) == [3]
+    held = client_store({3: private(3)})
+    assert client_store(held) is held and list(held) == [3]
     with pytest.raises(TypeError, match="never removed"):
         del held[3]

@@ -12,13 +12,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.errors import Damaged
 from engine.events import Kept
 from engine.records import Exposure, Local, Protocol
 from engine.training.exposure import pack, recorded_exposure, true_inputs, unpack
 from engine.training.loop import run
-from engine.training.plan import Stage, stage
+from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play
 from tests.engine.small import tiny
 
@@ -27,9 +27,9 @@ MLP = {"name": "mlp", "hidden": 8}
 
 
 @cache
-def seen(method: str) -> tuple[Stage, Exchange]:
-    scene, found = stage(tiny(method=method, model=MLP)), list[Exchange]()
-    with Crew(2) as crew:
+def seen(method: str) -> tuple[LoadedPlan, Exchange]:
+    scene, found = load_plan(tiny(method=method, model=MLP)), list[Exchange]()
+    with ThreadTeam(2) as crew:
         play(scene, opening(scene), 1, crew, watch=found.append)
     return scene, found[0]
 
@@ -126,13 +126,13 @@ def test_a_run_keeps_the_first_client_of_its_first_and_last_round_and_the_truth_
     spec = tiny(method="udp-fedavg", model=MLP, rounds=3)
     kept = [one for one in run(spec) if isinstance(one, Kept)]
     exposures, truths = ([one for one in kept if one.kind == kind] for kind in ("exposure", "truth"))
-    scene = stage(spec)
+    scene = load_plan(spec)
     assert [(one.round, one.facts["client"]) for one in exposures] == [(1, scene.cohort(1)[0]), (3, scene.cohort(3)[0])]
     assert [(one.round, one.facts["client"]) for one in truths] == [
         (one.round, one.facts["client"]) for one in exposures
     ]
     found: list[Exchange] = []
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         play(scene, opening(scene), 1, crew, watch=found.append)
     payload = exposures[0].payload
     assert payload is not None and set(truths[0].payload or ()) == {"pictures", "labels"}

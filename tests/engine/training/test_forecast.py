@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from engine.events import Finished, Spent, Started, Warned
 from engine.methods import METHODS
-from engine.privacy.ledger import Answer
+from engine.privacy.ledger import LedgerEpsilon
 from engine.records import VIEWS
 from engine.specs.run import RunSpec
 from engine.training.forecast import forecast, free_memory, memory
@@ -34,7 +34,7 @@ def few(**asked: Any) -> RunSpec:
     return tiny(clients=12, batch=400, model={"name": "mlp", "hidden": 4}, **many, **asked)
 
 
-def words(said: Answer | Spent) -> tuple[Any, ...]:
+def words(said: LedgerEpsilon | Spent) -> tuple[Any, ...]:
     return (
         said.view,
         said.unit,
@@ -48,7 +48,7 @@ def words(said: Answer | Spent) -> tuple[Any, ...]:
     )
 
 
-def same(forecasted: tuple[Answer, ...], spent: list[Spent]) -> None:
+def same(forecasted: tuple[LedgerEpsilon, ...], spent: list[Spent]) -> None:
     assert [words(one) for one in forecasted] == [words(one) for one in spent]
     for one, other in zip(forecasted, spent, strict=True):
         assert (one.epsilon is None) == (other.epsilon is None)

@@ -13,7 +13,7 @@ from engine.events import Event, Finished, Kept, Measured, Round, Spent, Started
 from engine.training import loop
 from engine.training.forecast import forecast
 from engine.training.loop import run
-from engine.training.plan import stage
+from engine.training.plan import load_plan
 from tests.engine.small import accuracies, tiny, told
 
 
@@ -49,11 +49,11 @@ def test_the_start_says_what_is_in_force() -> None:
     assert isinstance(started, Started) and started.run == spec.id and started.spec == spec.canonical()
     facts = started.facts
     assert (facts["noise"], facts["unit"], facts["sampling"], facts["delta"]) == (2.5, "user", "poisson", 1e-5)
-    assert facts["parameters"] == sum(tensor.numel() for tensor in stage(spec).world.weights.values())
+    assert facts["parameters"] == sum(tensor.numel() for tensor in load_plan(spec).world.weights.values())
 
 
 def test_the_partition_is_kept_as_counts() -> None:
-    scene = stage(tiny(partition="shards"))
+    scene = load_plan(tiny(partition="shards"))
     (one,) = kept(list(run(scene.spec)), "partition")
     assert one.payload is not None and one.payload["train"].shape == (40, 10)
     assert one.payload["train"].sum() == 12_000 and one.payload["test"].sum() == 2_000
@@ -68,7 +68,7 @@ def test_states_for_probes_surround_the_run() -> None:
 
 
 def test_the_first_and_the_last_upload_are_recorded_with_their_truth() -> None:
-    scene = stage(tiny(method="fedsgd", rounds=3))
+    scene = load_plan(tiny(method="fedsgd", rounds=3))
     events = list(run(scene.spec))
     exposures, truths = kept(events, "exposure"), kept(events, "truth")
     assert [one.round for one in exposures] == [one.round for one in truths] == [1, 3]
@@ -83,7 +83,7 @@ def test_the_first_and_the_last_upload_are_recorded_with_their_truth() -> None:
 def test_empty_rounds_at_the_ends_move_the_record_inward() -> None:
     for seed in range(50):
         spec = tiny(method="udp-fedavg", rounds=6, sampled=1, seed=seed)
-        scene = stage(spec)
+        scene = load_plan(spec)
         there = [round for round in range(1, 7) if scene.cohort(round)]
         if there and there[0] > 1 and there[-1] < 6:
             break
@@ -132,14 +132,14 @@ def test_a_budget_stops_before_it_breaks() -> None:
     assert isinstance(end, Finished) and 0 < end.rounds < 30 and warned.round == end.rounds + 1
     spent = [one.epsilon for one in events if isinstance(one, Spent) and one.view == "outsider"]
     assert all(value is not None and value <= 3.0 for value in [spent[-1]])
-    longer = stage(tiny(method="udp-fedavg", rounds=30)).ledger(end.rounds + 1)
+    longer = load_plan(tiny(method="udp-fedavg", rounds=30)).ledger(end.rounds + 1)
     assert longer.exceeds("outsider", 3.0)
 
 
 def test_forecast_and_run_stop_at_the_same_round() -> None:
     spec = tiny(method="udp-fedavg", rounds=30, budget=10.0, view="aggregate")
     told_before, events = forecast(spec, precise=True), list(run(spec))
-    end, last = events[-1], stage(spec).last
+    end, last = events[-1], load_plan(spec).last
     assert isinstance(end, Finished) and end.rounds == last < 30
     spent = {one.view: one.epsilon for one in events if isinstance(one, Spent)}
     assert {one.view: one.epsilon for one in told_before.answers} == spent

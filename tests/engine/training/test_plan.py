@@ -14,7 +14,7 @@ from engine.methods import METHODS
 from engine.models import MODELS, Model
 from engine.part import Problem
 from engine.privacy.ledger import Ledger
-from engine.training.plan import plan, stage
+from engine.training.plan import load_plan, plan
 from tests.engine.small import tiny
 
 
@@ -37,7 +37,7 @@ def test_the_world_is_what_was_asked() -> None:
 
 @pytest.mark.parametrize("partition", ["iid", "dirichlet"])
 def test_every_picture_goes_to_one_client_and_nothing_is_changed_on_the_way(partition: str) -> None:
-    scene = stage(tiny(partition=partition))
+    scene = load_plan(tiny(partition=partition))
     data = scene.spec.dataset.load()
     assert torch.equal(torch.cat(scene.train).sort().values, torch.arange(len(data.train_y)))
     assert torch.equal(torch.cat(scene.test).sort().values, torch.arange(len(data.test_y)))
@@ -55,7 +55,7 @@ def test_every_picture_goes_to_one_client_and_nothing_is_changed_on_the_way(part
 
 def test_a_plan_is_a_stage_without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = tiny(method="udp-fedavg", partition="dirichlet")
-    whole = stage(spec)
+    whole = load_plan(spec)
     monkeypatch.setattr(type(spec.dataset), "load", None)  # reading a picture would fail
     outline = plan(spec)
     assert outline.world.sizes == whole.world.sizes and outline.delta == whole.delta
@@ -179,16 +179,16 @@ def test_the_ledger_of_a_plan_is_the_sum_of_its_rounds() -> None:
 
 
 def test_the_same_data_dealt_the_same_way_are_dealt_once() -> None:
-    one, other = (stage(tiny(method=method)) for method in ("fedavg", {"name": "udp-fedavg", "noise": 3.0}))
+    one, other = (load_plan(tiny(method=method)) for method in ("fedavg", {"name": "udp-fedavg", "noise": 3.0}))
     assert one.clients is other.clients and one.test_x is other.test_x
     for change in ({"seed": 4}, {"clients": 41}, {"partition": "shards"}, {"dataset": {"name": "mnist"}},
                    {"dataset": {"name": "fashion-mnist", "normalise": False}}):  # fmt: skip
-        assert stage(tiny(**change)).clients is not one.clients
-    again = stage(tiny())  # what was dealt in between is forgotten, and comes out the same
+        assert load_plan(tiny(**change)).clients is not one.clients
+    again = load_plan(tiny())  # what was dealt in between is forgotten, and comes out the same
     assert again.clients is not one.clients
     assert all(torch.equal(mine.x, its.x) for mine, its in zip(again.clients, one.clients, strict=True))
 
 
 def test_what_is_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.training.plan.SMALL", 0)
-    assert stage(tiny(seed=77)).clients is not stage(tiny(seed=77)).clients
+    assert load_plan(tiny(seed=77)).clients is not load_plan(tiny(seed=77)).clients

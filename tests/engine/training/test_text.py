@@ -11,16 +11,16 @@ import torch
 from engine.errors import BadInput
 from engine.events import Event, Kept, Started, Warned
 from engine.jobs.home import Home
-from engine.jobs.thumbnails import classes, thumbs
+from engine.jobs.thumbnails import classes, thumbnails
 from engine.leakage.compatibility import obstacle, of_pictures, problem, refuse
 from engine.leakage.probe import victim
-from engine.leakage.target import Larder
+from engine.leakage.target import AttackResources
 from engine.methods import METHODS
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from engine.training.forecast import activations, forecast, memory
 from engine.training.loop import run
-from engine.training.plan import plan, stage
+from engine.training.plan import load_plan, plan
 from tests.engine.small import accuracies, tiny, told
 
 SMALL: dict[str, Any] = {"name": "lstm", "words": 60, "width": 4, "hidden": 4}
@@ -48,7 +48,7 @@ def test_every_method_learns_from_text_and_the_bits_do_not_depend_on_threads(met
 
 @pytest.mark.parametrize("method", ["fedavg", "udp-fedavg", "dp-fedavg"])
 def test_what_is_recorded_of_text_is_rows_of_words(method: str) -> None:
-    scene = stage(few(method=method))
+    scene = load_plan(few(method=method))
     kept = [one for one in events(method, 1) if isinstance(one, Kept) and one.kind == "truth"]
     assert len(kept) == 2
     for one in kept:
@@ -59,7 +59,7 @@ def test_what_is_recorded_of_text_is_rows_of_words(method: str) -> None:
 
 
 def test_words_stay_whole_numbers_on_their_way() -> None:
-    scene = stage(few())
+    scene = load_plan(few())
     data = scene.spec.dataset.load()
     assert scene.world.shape == (12,) and not scene.world.pictures and scene.world.mean == scene.world.std == ()
     assert scene.test_x.dtype == torch.int64 and torch.equal(scene.test_x, data.test_x)
@@ -111,18 +111,18 @@ def test_an_attack_says_before_it_begins_that_it_needs_pictures(pictures: tuple[
     assert found.reason == "looks for pictures, and movie-reviews holds sentences"
     assert found.remedy == "Choose a run that learns from pictures"
     with pytest.raises(BadInput, match=r"^attack: map: looks for pictures"):
-        refuse(spec, Larder())
+        refuse(spec, AttackResources())
 
 
 def test_a_probe_with_text_is_refused() -> None:
-    scene = stage(few())
+    scene = load_plan(few())
     with pytest.raises(BadInput, match="the run learns from text"):
         victim(scene, 1, scene.test_x[:1], scene.test_labels[:1])
 
 
 def test_a_sentence_has_no_thumb_and_a_delta_counts_sentences() -> None:
     with pytest.raises(BadInput, match="must be 1 or 3 channels"):
-        thumbs("movie-reviews", ["test-0"], Home.find())
+        thumbnails("movie-reviews", ["test-0"], Home.find())
     assert classes("movie-reviews") == ("negative", "positive")
     with pytest.raises(BadInput, match=r"for 6824 sentences, got 0\.1"):
         plan(few(method="dp-fedavg", delta=0.1))

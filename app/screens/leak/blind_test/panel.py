@@ -18,12 +18,12 @@ from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.blind_test import texts as blind_test_texts
-from app.screens.leak.settings import FEW, Leak
+from app.screens.leak.settings import FEW, LeakSettings
 from app.session import services, session
 from app.texts import attack_series as series_texts
-from engine.jobs.thumbnails import Thumb, thumbs
-from engine.results.attack_summary import Cell
-from engine.specs.attack_grid import NONE, Asked
+from engine.jobs.thumbnails import Thumbnail, thumbnails
+from engine.results.attack_summary import AttackCell
+from engine.specs.attack_grid import NONE, RequestedAttack
 
 SET = 8  # rebuilt pictures at a time: half of them without protection
 CHOICES = 6
@@ -38,13 +38,13 @@ CSS = """
 
 
 @dataclass(frozen=True)
-class Question:
+class BlindQuestion:
     """One rebuilt picture, and those its original hides among."""
 
     name: str  # of the original
     protected: bool
     title: str  # of the protection
-    asked: Asked
+    asked: RequestedAttack
     choices: tuple[str, ...]  # names in the order shown
 
     @property
@@ -53,10 +53,10 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answer:
+class BlindAnswer:
     """What a visitor chose."""
 
-    question: Question
+    question: BlindQuestion
     chosen: int
     psnr: float
 
@@ -66,16 +66,16 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Sitting:
+class BlindTestState:
     """Everything that one visitor has answered about one grid."""
 
     of: str  # the settings it belongs to
     set: int = 0  # each set has pictures of its own
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[BlindAnswer, ...] = ()
 
 
 @dataclass(frozen=True)
-class Score:
+class BlindScore:
     """Hits among answers, beside how near the pictures came."""
 
     right: int
@@ -110,10 +110,10 @@ def luck(right: int, asked: int, choices: int) -> float:
     return sum(math.comb(asked, hits) * share**hits * (1 - share) ** (asked - hits) for hits in range(right, asked + 1))
 
 
-def score(answers: Sequence[Answer], protected: bool) -> Score:
+def score(answers: Sequence[BlindAnswer], protected: bool) -> BlindScore:
     mine = [one for one in answers if one.question.protected == protected]
     near = sum(one.psnr for one in mine) / len(mine) if mine else None
-    return Score(sum(one.right for one in mine), len(mine), near)
+    return BlindScore(sum(one.right for one in mine), len(mine), near)
 
 
 def hidden(of: str, number: int, most: int, shown: Sequence[str]) -> list[str]:
@@ -136,7 +136,7 @@ def choices(name: str, labels: Sequence[int], of: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def questions(leak: Leak, number: int) -> list[Question]:
+def questions(leak: LeakSettings, number: int) -> list[BlindQuestion]:
     """One set: half without protection, half under the other columns in turn, in an order that tells nothing."""
     attacks = series.attacks(leak)
     if not attacks:
@@ -149,18 +149,18 @@ def questions(leak: Leak, number: int) -> list[Question]:
         column = there[0] if place % 2 else guarded[(number * SET + place) // 2 % len(guarded)]
         asked = _cell(replace(leak, whose=name, attacks=(series.steady(attacks),)), column.key)
         found.append(
-            Question(name, column.spec.method.unit() is not None, column.title, asked, choices(name, labels, of))
+            BlindQuestion(name, column.spec.method.unit() is not None, column.title, asked, choices(name, labels, of))
         )
     random.Random(f"{of}/{number}").shuffle(found)
     return [one for one in found if one.asked.spec]
 
 
-def _cell(leak: Leak, key: str) -> Asked:
+def _cell(leak: LeakSettings, key: str) -> RequestedAttack:
     cells = leak_requests.fitted(leak_settings.cells(replace(leak, against=(key,))))
     return next(one for one in cells if one.column == key)
 
 
-def signature(leak: Leak) -> str:
+def signature(leak: LeakSettings) -> str:
     """The settings that a score belongs to: all but whose picture stands above."""
     return json.dumps({**leak_settings.link(leak), "whose": ""}, sort_keys=True)
 
@@ -177,14 +177,14 @@ def public(dataset: str) -> tuple[int, ...]:
 # --- the page ----------------------------------------------------------------------------------------------
 
 
-def sitting(leak: Leak) -> Sitting:
+def sitting(leak: LeakSettings) -> BlindTestState:
     """As the visitor left it; other settings begin a new one."""
-    found: Sitting | None = session.recall("test-sitting")
+    found: BlindTestState | None = session.recall("test-sitting")
     of = signature(leak)
-    return found if found and found.of == of else Sitting(of)
+    return found if found and found.of == of else BlindTestState(of)
 
 
-def panel(leak: Leak) -> None:
+def panel(leak: LeakSettings) -> None:
     series.title(blind_test_texts.TEST)
     now = sitting(leak)
     found = questions(leak, now.set)
@@ -196,7 +196,7 @@ def panel(leak: Leak) -> None:
     series.followed(lambda: _drawn(leak, found), moving)
 
 
-def _drawn(leak: Leak, found: Sequence[Question]) -> Sequence[Cell]:
+def _drawn(leak: LeakSettings, found: Sequence[BlindQuestion]) -> Sequence[AttackCell]:
     asked, now = [one.asked for one in found], sitting(leak)
     cells = leak_results.read(asked)
     series.bar("test", asked, cells, blind_test_texts.prepare)
@@ -217,11 +217,11 @@ def _drawn(leak: Leak, found: Sequence[Question]) -> Sequence[Cell]:
     return cells
 
 
-def _question(one: Question, cell: Cell, number: int, dataset: Any) -> None:
+def _question(one: BlindQuestion, cell: AttackCell, number: int, dataset: Any) -> None:
     shown = series.last(cell)
     alt = blind_test_texts.REBUILT
     st.html(f'{CSS}<div class="ll-test"><img class="ll-rebuilt" alt="{alt}" src="data:image/png;base64,{shown}"></div>')
-    faces = thumbs(dataset, list(one.choices), services.store().home)
+    faces = thumbnails(dataset, list(one.choices), services.store().home)
     psnr = cell.psnr(0)
     assert psnr is not None
     for place, (column, face) in enumerate(zip(st.columns(CHOICES, gap="small"), faces, strict=False)):
@@ -231,24 +231,24 @@ def _question(one: Question, cell: Cell, number: int, dataset: Any) -> None:
             st.html(f'<div class="ll-test"><img class="ll-choice" alt="{alt}" src="{source}"></div>')
             st.button(
                 blind_test_texts.CHOOSE.format(number=place + 1), key=f"test-choose-{number}-{place}",
-                on_click=_choose, args=(Answer(one, place, psnr),),
+                on_click=_choose, args=(BlindAnswer(one, place, psnr),),
             )  # fmt: skip
 
 
-def _choose(answer: Answer) -> None:
+def _choose(answer: BlindAnswer) -> None:
     now = sitting(leak_requests.leak())
     if answer.question.name not in {one.question.name for one in now.answers}:
         session.remember("test-sitting", replace(now, answers=(*now.answers, answer)))
     session.again()
 
 
-def _told(last: Answer, dataset: Any) -> None:
+def _told(last: BlindAnswer, dataset: Any) -> None:
     """Whether the last answer was right, beside the two pictures."""
     question = last.question
     told = blind_test_texts.answered(last.right, last.chosen + 1, question.truth + 1, question.title, last.psnr)
     cell = leak_results.read([question.asked])[0]
     pair: list[tuple[str, str]] = [(series.last(cell), blind_test_texts.REBUILT)]
-    original: Thumb = thumbs(dataset, [question.name], services.store().home)[0]
+    original: Thumbnail = thumbnails(dataset, [question.name], services.store().home)[0]
     pair.append((original.png, blind_test_texts.ORIGINAL.format(title=original.title)))
     pictures = "".join(
         f'<img alt="{html.escape(alt, quote=True)}" src="data:image/png;base64,{png}">' for png, alt in pair if png
@@ -257,8 +257,8 @@ def _told(last: Answer, dataset: Any) -> None:
     st.html(f'{CSS}<div class="ll-test ll-pair">{pictures}{said}</div>')
 
 
-def _score(answers: Sequence[Answer]) -> None:
-    found: Mapping[str, Score] = {
+def _score(answers: Sequence[BlindAnswer]) -> None:
+    found: Mapping[str, BlindScore] = {
         blind_test_texts.OPEN: score(answers, False),
         blind_test_texts.DEFENDED: score(answers, True),
     }
@@ -266,7 +266,7 @@ def _score(answers: Sequence[Answer]) -> None:
     st.html(blind_test_texts.table({name: blind_test_texts.boxes(one, CHOICES) for name, one in found.items()}))
 
 
-def _next(now: Sitting, whole: bool) -> None:
+def _next(now: BlindTestState, whole: bool) -> None:
     """On with other pictures, or from the beginning: with other pictures, too, since these are known by now."""
     if not now.answers:
         return
@@ -276,9 +276,9 @@ def _next(now: Sitting, whole: bool) -> None:
                 blind_test_texts.PREPARE_MORE.format(many=SET), key="test-more", type="primary",
                 on_click=_turn, args=(replace(now, set=now.set + 1),),
             )  # fmt: skip
-        st.button(blind_test_texts.AGAIN, key="test-again", on_click=_turn, args=(Sitting(now.of, now.set + 1),))
+        st.button(blind_test_texts.AGAIN, key="test-again", on_click=_turn, args=(BlindTestState(now.of, now.set + 1),))
 
 
-def _turn(then: Sitting) -> None:
+def _turn(then: BlindTestState) -> None:
     session.remember("test-sitting", then)
     session.again()

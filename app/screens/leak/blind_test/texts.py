@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from app.texts import attacks as attack_texts
 
 if TYPE_CHECKING:
-    from app.screens.leak.blind_test.panel import Score
+    from app.screens.leak.blind_test.panel import BlindScore
 
 
 TEST = "Which picture was it made from?"
@@ -63,7 +63,7 @@ def answered(right: bool, chosen: int, truth: int, column: str, psnr: float) -> 
     return f"{said} Rebuilt with {column}, {attack_texts.decibel(psnr)}."
 
 
-def boxes(one: Score, choices: int) -> tuple[str, ...]:
+def boxes(one: BlindScore, choices: int) -> tuple[str, ...]:
     """One row of the score."""
     chance = f"{100 / choices:.0f} %"
     if not one.asked:
@@ -84,7 +84,7 @@ def table(rows: Mapping[str, Sequence[str]]) -> str:
     return f'{attack_texts.TABLE_CSS}<div class="ll-numbers" tabindex="0">{body}</div>'
 
 
-def score(scores: Mapping[str, Score], choices: int) -> str:
+def score(scores: Mapping[str, BlindScore], choices: int) -> str:
     """What the score says, once there is one."""
     told = []
     for name, one in scores.items():

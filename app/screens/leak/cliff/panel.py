@@ -9,39 +9,39 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.charts import cliff
-from app.charts.cliff import Above
+from app.charts.cliff import TopAxis
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.settings import Leak
+from app.screens.leak.settings import LeakSettings
 from app.session import run_settings, services, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from app.texts import privacy
-from app.texts.attack_series import Answer
+from app.texts.attack_series import ShownEpsilon
 from app.widgets import chart as chart_widget
 from engine.results import attack_summary
-from engine.results.attack_summary import Cell
+from engine.results.attack_summary import AttackCell
 from engine.results.cliff import collect_cliff, levels
-from engine.specs.attack_grid import NOISY, NONE, Asked
+from engine.specs.attack_grid import NOISY, NONE, RequestedAttack
 
 if TYPE_CHECKING:
     from engine.training.forecast import Forecast
 
 
 @dataclass(frozen=True)
-class Plan:
+class CliffPlan:
     """The series, and what is known of it before any of it is run."""
 
     noises: Mapping[str, float | None]  # by column; None: the control
     promises: Mapping[str, Forecast]
-    asked: tuple[Asked, ...]  # those that can be asked, the control first
+    asked: tuple[RequestedAttack, ...]  # those that can be asked, the control first
     titles: Mapping[str, str]  # of the attacks
     before: Forecast  # of the run without noise: parameters and the region
 
 
-def plan(leak: Leak) -> Plan | None:
+def plan(leak: LeakSettings) -> CliffPlan | None:
     """None where no attack fits, or where there is no such run."""
     base = run_settings.spec_of(leak.run)
     before = services.forecast_of(leak_settings.run_of(base, NONE).canonical())
@@ -52,7 +52,7 @@ def plan(leak: Leak) -> Plan | None:
     wide = replace(leak, against=(NONE, *keys), attacks=attacks)
     columns = leak_settings.columns(wide)
     asked = [one for one in leak_requests.fitted(leak_settings.cells(wide)) if one.spec]
-    return Plan(
+    return CliffPlan(
         {one.key: None if one.key == NONE else one.noise for one in columns},
         {one.key: services.forecast_of(one.spec.canonical()) for one in columns},
         tuple(sorted(asked, key=lambda one: list(wide.against).index(one.column))),
@@ -61,7 +61,7 @@ def plan(leak: Leak) -> Plan | None:
     )
 
 
-def panel(leak: Leak) -> None:
+def panel(leak: LeakSettings) -> None:
     series.title(series_texts.CLIFF)
     found = plan(leak)
     if found is None or found.before.cliff is None:
@@ -77,7 +77,7 @@ def panel(leak: Leak) -> None:
     series.followed(lambda: _drawn(found, view), moving)
 
 
-def _drawn(asked: Plan, view: str) -> Sequence[Cell]:
+def _drawn(asked: CliffPlan, view: str) -> Sequence[AttackCell]:
     cells = leak_results.read(asked.asked)
     series.bar("cliff", asked.asked, cells, series_texts.measure)
     assert asked.before.cliff is not None
@@ -100,7 +100,7 @@ def _drawn(asked: Plan, view: str) -> Sequence[Cell]:
     return cells
 
 
-def top(asked: Plan, cells: Sequence[Cell], view: str) -> Above:
+def top(asked: CliffPlan, cells: Sequence[AttackCell], view: str) -> TopAxis:
     """ε where its noise stands: as measured, until then as loud as where the clip binds."""
     assert asked.before.cliff is not None
     answers = {asked.noises[key]: answer(told, view) for key, told in asked.promises.items()}
@@ -110,20 +110,20 @@ def top(asked: Plan, cells: Sequence[Cell], view: str) -> Above:
     for key, noise in asked.noises.items():
         if noise is not None and (one := answers[noise]):
             ticks.append((ratio(attack_summary.of_column(cells, key)) or noise * scale, series_texts.bare(one.epsilon)))
-    return Above(series_texts.axis(known, view), tuple(ticks), lambda noise: series_texts.epsilon(answers[noise]))
+    return TopAxis(series_texts.axis(known, view), tuple(ticks), lambda noise: series_texts.epsilon(answers[noise]))
 
 
-def answer(told: Forecast, view: str) -> Answer | None:
+def answer(told: Forecast, view: str) -> ShownEpsilon | None:
     return next((one for one in told.answers if one.view == view), None)
 
 
-def ratio(cells: Sequence[Cell]) -> float | None:
+def ratio(cells: Sequence[AttackCell]) -> float | None:
     """Noise over signal of this upload, once somebody has seen it."""
     seen = next((cell.seen for cell in cells if cell.seen), None)
     return attack_summary.finite(seen.facts.get("noise-to-signal")) if seen else None
 
 
-def stretch(noises: Mapping[str, float | None], cells: Sequence[Cell]) -> float | None:
+def stretch(noises: Mapping[str, float | None], cells: Sequence[AttackCell]) -> float | None:
     """How loud noise 1 would be beside this upload: the same for all noises, known from the first that is measured."""
     for key, noise in noises.items():
         if noise and (seen := ratio(attack_summary.of_column(cells, key))):

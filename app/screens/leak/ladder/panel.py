@@ -13,14 +13,14 @@ from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.settings import Column, Leak
+from app.screens.leak.settings import GridColumn, LeakSettings
 from app.session import run_settings, services
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
-from app.texts.attack_series import Answer
+from app.texts.attack_series import ShownEpsilon
 from engine.results import attack_summary
-from engine.results.attack_summary import Cell
-from engine.specs.attack_grid import NONE, Asked
+from engine.results.attack_summary import AttackCell
+from engine.specs.attack_grid import NONE, RequestedAttack
 
 if TYPE_CHECKING:
     from engine.training.forecast import Forecast
@@ -42,31 +42,31 @@ CSS = """
 
 
 @dataclass(frozen=True)
-class Rung:
+class LadderCell:
     """One adversary against one protection."""
 
     view: str
-    cell: Cell
+    cell: AttackCell
     absent: str  # why there is no such adversary here
     promise: str  # ε of this view with its words
 
 
 @dataclass(frozen=True)
-class Row:
+class LadderRow:
     """One protection, seen from all four places."""
 
-    column: Column
-    asked: tuple[Asked, ...]
+    column: GridColumn
+    asked: tuple[RequestedAttack, ...]
     promise: Forecast
 
 
-def loudest(columns: Sequence[Column]) -> str:
+def loudest(columns: Sequence[GridColumn]) -> str:
     """The protection with the most noise; the last where none has any."""
     others = [one for one in columns if one.key != NONE]
     return max(others, key=lambda one: one.noise or 0.0).key if any(one.noise for one in others) else others[-1].key
 
 
-def rows(leak: Leak, key: str, attack: str) -> list[Row]:
+def rows(leak: LeakSettings, key: str, attack: str) -> list[LadderRow]:
     """The control, and the protection that was chosen."""
     columns = [one for one in leak_settings.columns(leak) if one.key in (NONE, key)]
     found = []
@@ -75,11 +75,13 @@ def rows(leak: Leak, key: str, attack: str) -> list[Row]:
         asked = [
             one for view in VIEWS for one in leak_settings.cells(replace(narrow, eyes=view)) if one.column == column.key
         ]
-        found.append(Row(column, tuple(leak_requests.fitted(asked)), services.forecast_of(column.spec.canonical())))
+        found.append(
+            LadderRow(column, tuple(leak_requests.fitted(asked)), services.forecast_of(column.spec.canonical()))
+        )
     return found
 
 
-def panel(leak: Leak) -> None:
+def panel(leak: LeakSettings) -> None:
     series.title(series_texts.LADDER)
     attacks, columns = series.attacks(leak), leak_settings.columns(leak)
     if not attacks:
@@ -97,7 +99,7 @@ def panel(leak: Leak) -> None:
     series.followed(lambda: _drawn(found, asked), moving)
 
 
-def _protection(columns: Sequence[Column]) -> str:
+def _protection(columns: Sequence[GridColumn]) -> str:
     titles = {one.key: one.title for one in columns if one.key != NONE}
     if not titles:
         st.caption(series_texts.ONLY_CONTROL)
@@ -110,7 +112,7 @@ def _protection(columns: Sequence[Column]) -> str:
     return str(chosen)
 
 
-def _drawn(found: Sequence[Row], asked: Sequence[Asked]) -> Sequence[Cell]:
+def _drawn(found: Sequence[LadderRow], asked: Sequence[RequestedAttack]) -> Sequence[AttackCell]:
     cells = leak_results.read(asked)
     series.bar("ladder", asked, cells, series_texts.ladder)
     parts = [CSS, _heads()]
@@ -127,11 +129,11 @@ def _drawn(found: Sequence[Row], asked: Sequence[Asked]) -> Sequence[Cell]:
     return cells
 
 
-def rungs(row: Row, cells: Sequence[Cell]) -> list[Rung]:
+def rungs(row: LadderRow, cells: Sequence[AttackCell]) -> list[LadderCell]:
     absent: Mapping[str, str] = row.promise.guarantee.absent if row.promise.guarantee else {}
-    answers: dict[str, Answer] = {one.view: one for one in row.promise.answers}
+    answers: dict[str, ShownEpsilon] = {one.view: one for one in row.promise.answers}
     return [
-        Rung(view, cell, absent.get(view, ""), series_texts.epsilon(answers.get(view)))
+        LadderCell(view, cell, absent.get(view, ""), series_texts.epsilon(answers.get(view)))
         for view, cell in zip(VIEWS, cells, strict=True)
     ]
 
@@ -146,7 +148,7 @@ def _heads() -> str:
     return f'<div class="ll-rungs">{"".join(heads)}</div>'
 
 
-def _figure(one: Rung, column: str) -> str:
+def _figure(one: LadderCell, column: str) -> str:
     if one.absent or (one.cell.problem and not one.cell.id):
         why = html.escape(one.absent or one.cell.problem)
         return f'<figure><div class="ll-blank">{series_texts.NOT_HERE}</div><figcaption>{why}</figcaption></figure>'

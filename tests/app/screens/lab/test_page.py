@@ -15,8 +15,8 @@ from app.session import run_settings, services, session
 from app.texts import numbers, privacy, product, states
 from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Warned
-from engine.examples.files import Example, example, examples
-from engine.jobs.process_id import Holder
+from engine.examples.files import RunExample, example, examples
+from engine.jobs.process_id import ProcessId
 from engine.jobs.supervisor import Supervisor
 from engine.results.report import report
 from engine.specs.run import RunSpec
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.usefixtures("resting")
 
 
 @pytest.fixture
-def first() -> Example:
+def first() -> RunExample:
     return examples()[0]
 
 
 @pytest.fixture
 def lab(screen: Screen) -> AppTest:
     """The Lab at a first visit, with its shelves loaded."""
-    assert services.kitchen().ready(60)
+    assert services.shared().ready(60)
     return screen("lab")
 
 
@@ -46,7 +46,7 @@ def clicked(page: AppTest, key: str) -> AppTest:
 
 def tell(run: str, events: Sequence[Event]) -> None:
     """What a worker would have told of a waiting run."""
-    lease = services.store().take(Holder.me(), 9, only={run})
+    lease = services.store().take(ProcessId.me(), 9, only={run})
     assert lease and lease.run == run
     services.store().append(lease, events)
 
@@ -58,7 +58,7 @@ def spec_in(page: AppTest) -> RunSpec:
 # --- a first visit -----------------------------------------------------------------------------------------
 
 
-def test_a_first_visit_shows_a_finished_example(lab: AppTest, first: Example) -> None:
+def test_a_first_visit_shows_a_finished_example(lab: AppTest, first: RunExample) -> None:
     told, body = text(lab), report(first.events)
     assert first.title in told and f"run on {first.made}" in told
     assert numbers.percent(body["accuracy"]) in told
@@ -71,9 +71,9 @@ def test_a_first_visit_shows_a_finished_example(lab: AppTest, first: Example) ->
 
 
 def test_before_the_shelves_are_loaded_the_example_is_there(
-    screen: Screen, first: Example, monkeypatch: pytest.MonkeyPatch
+    screen: Screen, first: RunExample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services.Kitchen, "ready", lambda kitchen, wait=0.0: wait > 0)
+    monkeypatch.setattr(services.Services, "ready", lambda kitchen, wait=0.0: wait > 0)
     page = screen("lab")
     assert product.GETTING_READY in text(page) and first.title in text(page)
     assert len(page.get("plotly_chart")) == 3
@@ -91,7 +91,7 @@ def test_every_example_opens_with_its_own_question(lab: AppTest) -> None:
 # --- asking and watching -----------------------------------------------------------------------------------
 
 
-def test_run_asks_the_question_and_its_twin(lab: AppTest, first: Example) -> None:
+def test_run_asks_the_question_and_its_twin(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
     assert [(row.id, row.status) for row in reversed(services.store().runs())] == [
         (first.id, "queued"),
@@ -101,7 +101,7 @@ def test_run_asks_the_question_and_its_twin(lab: AppTest, first: Example) -> Non
     assert lab.button(key="cancel")
 
 
-def test_what_is_shown_is_what_the_store_holds(lab: AppTest, first: Example) -> None:
+def test_what_is_shown_is_what_the_store_holds(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
     half = [event for event in first.events if getattr(event, "round", 0) <= 15 and not event.ends]
     tell(first.id, half)
@@ -110,7 +110,7 @@ def test_what_is_shown_is_what_the_store_holds(lab: AppTest, first: Example) -> 
     assert numbers.percent(body["accuracy"]) in text(lab)
     assert "round 15 of 30" in lab.get("progress")[0].text
     store = services.store()
-    lease = store.take(Holder.me(), 9, only={first.twin})
+    lease = store.take(ProcessId.me(), 9, only={first.twin})
     assert lease
     other = example(first.twin)
     assert other
@@ -119,7 +119,7 @@ def test_what_is_shown_is_what_the_store_holds(lab: AppTest, first: Example) -> 
     assert "So far, after round 15" in text(lab)
 
 
-def test_a_finished_run_shows_its_result_and_the_next_steps(lab: AppTest, first: Example) -> None:
+def test_a_finished_run_shows_its_result_and_the_next_steps(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
     tell(first.id, first.events)
     other = example(first.twin)
@@ -140,7 +140,7 @@ def test_a_finished_run_shows_its_result_and_the_next_steps(lab: AppTest, first:
     assert services.store().status(spec_in(lab).id) == "queued"
 
 
-def test_cancel_stops_the_run_and_its_twin(lab: AppTest, first: Example) -> None:
+def test_cancel_stops_the_run_and_its_twin(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
     clicked(lab, "cancel")
     assert {row.status for row in services.store().runs()} == {"cancelled"}
@@ -149,9 +149,9 @@ def test_cancel_stops_the_run_and_its_twin(lab: AppTest, first: Example) -> None
     assert {row.status for row in services.store().runs()} == {"queued"}
 
 
-def test_what_others_watch_is_not_cancelled(lab: AppTest, first: Example) -> None:
+def test_what_others_watch_is_not_cancelled(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
-    services.kitchen().watchers[first.id]["another tab"] = session.now()
+    services.shared().watchers[first.id]["another tab"] = session.now()
     clicked(lab, "cancel")
     assert services.store().status(first.id) == "queued"
     assert services.store().status(first.twin) == "cancelled"
@@ -169,7 +169,7 @@ def test_what_others_watch_is_not_cancelled(lab: AppTest, first: Example) -> Non
         ((Measured(1, "accuracy", 0.5), Cancelled(1)), "Cancelled after round 1"),
     ],
 )
-def test_every_ending_is_told(lab: AppTest, first: Example, ending: Sequence[Event], said: str) -> None:
+def test_every_ending_is_told(lab: AppTest, first: RunExample, ending: Sequence[Event], said: str) -> None:
     clicked(lab, "run")
     tell(first.id, ending)
     services.store().cancel(first.twin)
@@ -178,7 +178,7 @@ def test_every_ending_is_told(lab: AppTest, first: Example, ending: Sequence[Eve
     assert lab.button(key="go-on")
 
 
-def test_several_seeds_become_a_band(lab: AppTest, first: Example) -> None:
+def test_several_seeds_become_a_band(lab: AppTest, first: RunExample) -> None:
     lab.number_input(key="seeds").set_value(3).run()
     clicked(lab, "run")
     assert len(lab.session_state["ids"]["run"]) == 3
@@ -190,7 +190,7 @@ def test_several_seeds_become_a_band(lab: AppTest, first: Example) -> None:
     assert "3 seeds, worst to best" in [trace.get("name") for trace in figure["data"]]
 
 
-def test_pinned_runs_are_told_by_their_differences(lab: AppTest, first: Example) -> None:
+def test_pinned_runs_are_told_by_their_differences(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "pin")
     clicked(lab, "example-half-noise")
     table = lab.dataframe[0].value
@@ -254,14 +254,14 @@ def test_all_parameters_of_a_part_come_from_its_declaration(lab: AppTest) -> Non
 
 
 def linked(params: dict[str, Any]) -> AppTest:
-    assert services.kitchen().ready(60)
+    assert services.shared().ready(60)
     page = AppTest.from_file(str(MAIN), default_timeout=60)
     for name, value in params.items():
         page.query_params[name] = value
     return page.run()
 
 
-def test_a_link_brings_its_question_and_its_runs(lab: AppTest, first: Example) -> None:
+def test_a_link_brings_its_question_and_its_runs(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "example-half-noise")
     shown = examples()[2]
     params = {**run_settings.link(lab.session_state["settings"]), "run": shown.id, "pins": first.id}
@@ -294,7 +294,7 @@ def test_nonsense_in_a_link_is_a_sentence(params: dict[str, str], said: str) -> 
     assert page.selectbox(key="w:method").value == "udp-fedavg"
 
 
-def test_a_visit_to_another_screen_loses_nothing(lab: AppTest, first: Example) -> None:
+def test_a_visit_to_another_screen_loses_nothing(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "pin")
     lab.number_input(key="w:rounds").set_value(25).run()
     open_screen(lab, "machine").run()
@@ -336,9 +336,9 @@ def test_trouble_of_the_engine_is_told_while_one_waits(lab: AppTest, monkeypatch
 
 
 def test_a_broken_installation_is_told_and_the_example_stays(
-    lab: AppTest, first: Example, monkeypatch: pytest.MonkeyPatch
+    lab: AppTest, first: RunExample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services.kitchen(), "trouble", ImportError("no torch"))
+    monkeypatch.setattr(services.shared(), "trouble", ImportError("no torch"))
     lab.run()
     assert not lab.exception
     assert "could not be loaded (no torch)" in text(lab) and numbers.percent(report(first.events)["accuracy"]) in text(
@@ -347,7 +347,7 @@ def test_a_broken_installation_is_told_and_the_example_stays(
 
 
 def test_a_class_has_limits_and_takes_what_was_asked_before(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_limits, "caps", lambda: class_limits.Caps(runs=2, rounds=50))
+    monkeypatch.setattr(class_limits, "caps", lambda: class_limits.VisitorLimits(runs=2, rounds=50))
     clicked(lab, "run")
     lab.number_input(key="w:rounds").set_value(51).run()
     clicked(lab, "run")

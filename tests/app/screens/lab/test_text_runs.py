@@ -11,7 +11,7 @@ from app.screens.leak import settings as leak_settings
 from app.session import run_settings, services
 from app.texts import attacks as attack_texts
 from app.texts import product
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.specs.run import RunSpec
 from engine.training.loop import run
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
@@ -26,7 +26,7 @@ SMALL = {
 
 
 def visit(link: dict[str, str], page: str = "leak") -> AppTest:
-    assert services.kitchen().ready(PATIENCE_S)
+    assert services.shared().ready(PATIENCE_S)
     found = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     for name, value in link.items():
         found.query_params[name] = value
@@ -57,7 +57,7 @@ def test_a_run_on_text_is_shown_and_not_offered_to_attackers(screen: Screen) -> 
     spec = RunSpec(**SMALL)
     store = services.store()
     store.submit(spec.id, spec.canonical(), {})
-    lease = store.take(Holder.me(), 9, only={spec.id})
+    lease = store.take(ProcessId.me(), 9, only={spec.id})
     assert lease
     store.append(lease, [event for event in run(spec) if not getattr(event, "payload", None)])
     store.release(lease)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from streamlit.testing.v1 import AppTest
 
-from app.screens.leak.settings import Leak
+from app.screens.leak.settings import LeakSettings
 from app.session import services
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from tests.app.conftest import PATIENCE_S
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -43,9 +43,9 @@ def whole(run: str, psnr: Sequence[float], state: str = "converged") -> list[Eve
     ]  # fmt: skip
 
 
-def visit(leak: Leak, panel: str = "cliff") -> AppTest:
+def visit(leak: LeakSettings, panel: str = "cliff") -> AppTest:
     """One of the panels below the grid, by itself."""
-    assert services.kitchen().ready(PATIENCE_S)
+    assert services.shared().ready(PATIENCE_S)
     page = AppTest.from_string("from app.screens.leak import further\nfurther.panels()", default_timeout=PATIENCE_S)
     page.session_state["leak"] = leak
     page.session_state["leak-panel"] = panel
@@ -56,6 +56,6 @@ def visit(leak: Leak, panel: str = "cliff") -> AppTest:
 
 def tell(run: str, told: Sequence[Event]) -> None:
     """Into the store, as if a worker had said it."""
-    lease = services.store().take(Holder.me(), 99, only={run})
+    lease = services.store().take(ProcessId.me(), 99, only={run})
     assert lease and lease.run == run
     services.store().append(lease, told)

@@ -14,20 +14,20 @@ from streamlit.testing.v1 import AppTest
 
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
-from app.screens.leak.settings import Leak
+from app.screens.leak.settings import LeakSettings
 from app.session import links, services, session
 from app.texts import attacks as attack_texts
 from app.texts import privacy, product, states
 from engine.events import Event, Failed, Finished, Started
 from engine.examples import attacks, files
-from engine.examples.attacks import StoredLeak
+from engine.examples.attacks import AttackExample
 from engine.jobs.home import Home
-from engine.jobs.process_id import Holder
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
-from engine.jobs.uploads import Album
-from engine.leakage.pictures import leak as leak_events
+from engine.jobs.uploads import UploadedPictures
+from engine.leakage.pictures import attack as leak_events
 from engine.specs.attack import AttackSpec
-from engine.specs.attack_grid import NONE, Asked
+from engine.specs.attack_grid import NONE, RequestedAttack
 from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import lines, press, text
@@ -38,14 +38,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 
 @pytest.fixture
-def small() -> Leak:
+def small() -> LeakSettings:
     """Two attacks against two protections, each over after a moment."""
     usual = leak_settings.usual()
     return replace(usual, against=(NONE, "udp-fedavg:0.1"), attacks=("map", "inverting-gradients"), iterations=3)
 
 
-def visit(leak: Leak | None = None, **params: str) -> AppTest:
-    assert services.kitchen().ready(PATIENCE_S)
+def visit(leak: LeakSettings | None = None, **params: str) -> AppTest:
+    assert services.shared().ready(PATIENCE_S)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     for name, value in {**(leak_settings.link(leak) if leak else {}), **params}.items():
         page.query_params[name] = value
@@ -54,7 +54,7 @@ def visit(leak: Leak | None = None, **params: str) -> AppTest:
     return page
 
 
-def asked(leak: Leak) -> list[Asked]:
+def asked(leak: LeakSettings) -> list[RequestedAttack]:
     return leak_settings.in_order(leak_settings.cells(leak))
 
 
@@ -78,7 +78,7 @@ def link(page: AppTest) -> dict[str, str]:
 
 
 def tell(run: str, events: Sequence[Event]) -> None:
-    lease = services.store().take(Holder.me(), 99, only={run})
+    lease = services.store().take(ProcessId.me(), 99, only={run})
     assert lease and lease.run == run
     services.store().append(lease, events)
 
@@ -118,7 +118,7 @@ def ships(monkeypatch: pytest.MonkeyPatch) -> dict[str, AttackSpec]:
     """A grid that ships as an example: it comes back undefended, and does not under noise."""
     specs = {spec.id: spec for spec in leak_settings.default_cells()}
     told = [
-        StoredLeak(spec.id, "2026-01-02", spec.canonical(), 1.5, tuple(whole(spec.id, [reached(spec)])))
+        AttackExample(spec.id, "2026-01-02", spec.canonical(), 1.5, tuple(whole(spec.id, [reached(spec)])))
         for spec in specs.values()
     ]
     monkeypatch.setattr(attacks, "leaks", lambda: told)
@@ -141,8 +141,8 @@ def test_a_stored_grid_is_there_at_once(ships: Mapping[str, AttackSpec]) -> None
 def test_before_the_shelves_are_loaded_the_stored_grid_is_there(
     ships: Mapping[str, AttackSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    services.kitchen().ready(PATIENCE_S)
-    monkeypatch.setattr(services.Kitchen, "ready", lambda kitchen, wait=0.0: wait > 0)
+    services.shared().ready(PATIENCE_S)
+    monkeypatch.setattr(services.Services, "ready", lambda kitchen, wait=0.0: wait > 0)
     page = visit()
     assert product.GETTING_READY in text(page) and "With no protection the picture comes back" in text(page)
     assert values(page)[attack_texts.BEST] == ["30.0 dB", *["14.0 dB"] * (len(links.AGAINST) - 1)]
@@ -151,7 +151,7 @@ def test_before_the_shelves_are_loaded_the_stored_grid_is_there(
 # --- asking and watching -----------------------------------------------------------------------------------
 
 
-def test_attack_asks_every_cell_once_the_control_first(small: Leak) -> None:
+def test_attack_asks_every_cell_once_the_control_first(small: LeakSettings) -> None:
     page = clicked(visit(small), "leak-attack")
     order = [row.id for row in reversed(services.store().runs())]
     assert order == [one.id for one in asked(small)]
@@ -162,7 +162,7 @@ def test_attack_asks_every_cell_once_the_control_first(small: Leak) -> None:
     assert {state for row in cell_states(page)[:-1] for state in row} == {attack_texts.STOPPED}
 
 
-def test_a_wider_grid_asks_only_what_is_missing(small: Leak) -> None:
+def test_a_wider_grid_asks_only_what_is_missing(small: LeakSettings) -> None:
     for one in asked(small)[:3]:
         assert one.spec
         services.store().submit(one.id, one.spec.canonical(), {})
@@ -173,7 +173,7 @@ def test_a_wider_grid_asks_only_what_is_missing(small: Leak) -> None:
     assert [row.id for row in services.store().runs() if row.status == "queued"] == [asked(small)[3].id]
 
 
-def test_pictures_are_shown_while_they_form(small: Leak) -> None:
+def test_pictures_are_shown_while_they_form(small: LeakSettings) -> None:
     page = clicked(visit(small), "leak-attack")
     first = asked(small)[0]
     half = whole(first.id, [29.0])[:4]
@@ -185,7 +185,7 @@ def test_pictures_are_shown_while_they_form(small: Leak) -> None:
     assert "With no protection" not in text(page)
 
 
-def test_a_finished_grid_says_what_happened(small: Leak) -> None:
+def test_a_finished_grid_says_what_happened(small: LeakSettings) -> None:
     page = clicked(visit(small), "leak-attack")
     for one in asked(small):
         good = one.column == NONE
@@ -202,7 +202,7 @@ def test_a_finished_grid_says_what_happened(small: Leak) -> None:
     assert not [one for one in page.button if one.key in ("leak-attack", "leak-cancel")]
 
 
-def test_real_events_fit(small: Leak) -> None:
+def test_real_events_fit(small: LeakSettings) -> None:
     """What the engine really tells of one attack, shown as it is."""
     page = clicked(visit(small), "leak-attack")
     first = asked(small)[0]
@@ -215,7 +215,7 @@ def test_real_events_fit(small: Leak) -> None:
     assert grid(page)["rows"][0]["cells"][0]["src"]
 
 
-def test_a_failed_attack_says_why_and_may_be_asked_again(small: Leak) -> None:
+def test_a_failed_attack_says_why_and_may_be_asked_again(small: LeakSettings) -> None:
     page = clicked(visit(small), "leak-attack")
     tell(asked(small)[0].id, [Failed("the worker <b>stopped</b>", "Ask again")])
     for one in asked(small)[1:]:
@@ -227,7 +227,7 @@ def test_a_failed_attack_says_why_and_may_be_asked_again(small: Leak) -> None:
     assert services.store().status(asked(small)[0].id) == "queued"
 
 
-def test_what_others_watch_goes_on(small: Leak, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_watch_goes_on(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     page = clicked(visit(small), "leak-attack")
     monkeypatch.setattr(services, "others_watching", lambda run: 1)
     clicked(page, "leak-cancel")
@@ -236,7 +236,7 @@ def test_what_others_watch_goes_on(small: Leak, monkeypatch: pytest.MonkeyPatch)
     } and "Somebody else asked for 4 of these attacks" in text(page)
 
 
-def test_several_pictures_are_chosen_from(small: Leak) -> None:
+def test_several_pictures_are_chosen_from(small: LeakSettings) -> None:
     two = replace(small, many=2, attacks=("map",))
     page = clicked(visit(two), "leak-attack")
     for one in asked(two):
@@ -264,13 +264,13 @@ def test_a_link_with_nonsense_shows_the_nearest_question() -> None:
     assert link(page)["whose"] == "test-0" and link(page)["eyes"] == "server"
 
 
-def test_no_attack_is_a_sentence(small: Leak) -> None:
+def test_no_attack_is_a_sentence(small: LeakSettings) -> None:
     run = {**small.run, "model": "lenet-sigmoid"}
     page = visit(leak_settings.settled(replace(small, run=run, attacks=("analytic",))))
     assert attack_texts.NOTHING in text(page) and not page.get("bidi_component")
 
 
-def test_a_visitor_of_a_class_has_one_grid_at_a_time(small: Leak, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_visitor_of_a_class_has_one_grid_at_a_time(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
     clicked(visit(small), "leak-attack")
@@ -281,7 +281,7 @@ def test_a_visitor_of_a_class_has_one_grid_at_a_time(small: Leak, monkeypatch: p
 # --- the controls ------------------------------------------------------------------------------------------
 
 
-def test_every_control_is_in_the_link(small: Leak) -> None:
+def test_every_control_is_in_the_link(small: LeakSettings) -> None:
     page = visit(small)
     clicked(page, "whose-test-3")
     page.selectbox(key="leak-eyes").select("aggregate").run()
@@ -295,7 +295,7 @@ def test_every_control_is_in_the_link(small: Leak) -> None:
     assert told == page.session_state["leak"]
 
 
-def test_each_protection_says_what_it_promises(small: Leak) -> None:
+def test_each_protection_says_what_it_promises(small: LeakSettings) -> None:
     page = visit(small)
     spec = leak_settings.columns(small)[1].spec
     answer = next(one for one in services.forecast_of(spec.canonical()).answers if one.view == "server")
@@ -306,8 +306,8 @@ def test_each_protection_says_what_it_promises(small: Leak) -> None:
 # --- pictures of one's own ---------------------------------------------------------------------------------
 
 
-def test_a_picture_of_ones_own_is_attacked_and_deleted(small: Leak) -> None:
-    album = Album(Home.find())
+def test_a_picture_of_ones_own_is_attacked_and_deleted(small: LeakSettings) -> None:
+    album = UploadedPictures(Home.find())
     name = album.add(saved(scene(40, 40), "PNG"))
     mine = replace(small, whose=f"own-{name}-0", attacks=("map",))
     page = clicked(visit(mine), "leak-attack")
@@ -323,11 +323,11 @@ def test_what_is_no_picture_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyP
     said: dict[str, Any] = {}
     monkeypatch.setattr(session, "remember", said.__setitem__)
     monkeypatch.setattr(session, "recall", lambda name, usual=None: said.get(name, usual))
-    services.kitchen()
+    services.shared()
     leak_requests.bring(SimpleNamespace(getvalue=lambda: b"MZ this is a program"))
-    assert "got a program" in said["leak-trouble"] and Album(Home.find()).names() == ()
+    assert "got a program" in said["leak-trouble"] and UploadedPictures(Home.find()).names() == ()
     leak_requests.bring(SimpleNamespace(getvalue=lambda: saved(scene(40, 40), "JPEG")))
-    (name,) = Album(Home.find()).names()
+    (name,) = UploadedPictures(Home.find()).names()
     assert said["leak"].whose == f"own-{name}-0" and said["leak-trouble"] == ""
 
 
@@ -347,12 +347,12 @@ def test_the_lab_leads_to_what_the_server_sees(screen: Screen) -> None:
     assert spec.id in {one.spec.id for one in leak_settings.columns(page.session_state["leak"])}
 
 
-def test_attacks_stand_among_the_runs_and_open_here(screen: Screen, small: Leak, home: Path) -> None:
+def test_attacks_stand_among_the_runs_and_open_here(screen: Screen, small: LeakSettings, home: Path) -> None:
     del home
     store, spec = Store(), asked(small)[2].spec
     assert spec
     store.submit(spec.id, spec.canonical(), {"device": "cpu"})
-    lease = store.take(Holder.me(), 9, only={spec.id})
+    lease = store.take(ProcessId.me(), 9, only={spec.id})
     assert lease
     store.append(lease, [seen(), judged([14.25]), Finished(0, 1.0)])
     store.close()

@@ -19,7 +19,7 @@ from app.session import limits as class_limits
 from engine import doctor
 from engine.doctor import Finding
 from engine.errors import HomeFull
-from engine.jobs.process_id import Holder, cores
+from engine.jobs.process_id import ProcessId, cores
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
 from tests.app.conftest import PATIENCE_S, Screen
@@ -195,7 +195,7 @@ def busy(home: Path) -> None:
     store = Store()
     for run in ("one", "two", "three"):
         store.submit(run, {"rounds": 1})
-    assert store.take(Holder.me(), 10)
+    assert store.take(ProcessId.me(), 10)
     store.close()
 
 

@@ -46,7 +46,7 @@ def test_a_finished_run_is_opened_pinned_or_deleted(ask: Asker, screen: Screen) 
 
 def test_open_shows_the_run_in_the_lab_with_its_question(store: Store, ask: Asker, screen: Screen) -> None:
     run = ask("finished", lr=0.25, method={"name": "udp-fedavg", "noise": 0.7, "server-step": 1.0})
-    twin = run_settings.twin_of(RunSpec(**store.run(run).spec))
+    twin = run_settings.baseline_of(RunSpec(**store.run(run).spec))
     assert twin
     store.submit(twin.id, twin.canonical())
     page = screen("runs", ids={"pins": ("abc",)})
@@ -157,7 +157,7 @@ def test_in_a_class_going_on_keeps_to_the_caps(
     store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     visit(monkeypatch)
-    monkeypatch.setattr(class_limits, "caps", lambda: class_limits.Caps(runs=1))
+    monkeypatch.setattr(class_limits, "caps", lambda: class_limits.VisitorLimits(runs=1))
     ask("running", 1, "me")
     run = ask("failed", 2, "me")
     page = press(screen("runs"), "go-on", run)
@@ -170,6 +170,6 @@ def test_in_a_class_what_another_watches_goes_on(
     visit(monkeypatch)
     run = ask("running", visitor="me")
     page = screen("runs")
-    services.kitchen().watchers[run] = {"you": session.now() + 60}
+    services.shared().watchers[run] = {"you": session.now() + 60}
     press(page, "cancel", run)
     assert store.status(run) == "running" and run_texts.WATCHED[0].format(run=run) in text(page)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from streamlit.testing.v1 import AppTest
 
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import services
 from engine.events import Event, Failed, Finished, Measured, Spent, Started
-from engine.jobs.process_id import Holder
-from engine.specs.sweep import Point
+from engine.jobs.process_id import ProcessId
+from engine.specs.sweep import SweepPoint
 from tests.app.conftest import MAIN, PATIENCE_S
 from tests.app.reading import open_screen, press
 
 
-def visit(asked: Tradeoff | None = None, **params: str) -> AppTest:
-    assert services.kitchen().ready(PATIENCE_S)
+def visit(asked: TradeoffSettings | None = None, **params: str) -> AppTest:
+    assert services.shared().ready(PATIENCE_S)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     for name, value in {**(tradeoff_settings.link(asked) if asked else {}), **params}.items():
         page.query_params[name] = value
@@ -35,7 +35,7 @@ def keys(page: AppTest) -> set[str]:
     return {str(one.key) for one in page.button}
 
 
-def standing(asked: Tradeoff) -> list[str]:
+def standing(asked: TradeoffSettings) -> list[str]:
     return list(services.standings([one.id for one in tradeoff_settings.laid_out(asked)]).values())
 
 
@@ -52,7 +52,7 @@ def captions(page: AppTest) -> str:
     return "\n".join(str(one.value) for one in page.caption)
 
 
-def come_to(point: Point, accuracy: float, personal: float | None = None, epsilon: float = 3.0) -> None:
+def come_to(point: SweepPoint, accuracy: float, personal: float | None = None, epsilon: float = 3.0) -> None:
     """Let a run end as if it had been computed."""
     unit = point.spec.method.unit()
     absent = {"aggregate": "the server sees each"} if point.method == "fedceo" else {}
@@ -65,19 +65,19 @@ def come_to(point: Point, accuracy: float, personal: float | None = None, epsilo
     tell(point, [*told, Finished(2, 1.0)])
 
 
-def breaks(point: Point, reason: str = "it broke", remedy: str = "Ask again") -> None:
+def breaks(point: SweepPoint, reason: str = "it broke", remedy: str = "Ask again") -> None:
     """Let a run fail after it has measured and spent a round, as most do."""
     told: list[Event] = [Started(point.id, point.spec.canonical(), {"unit": point.spec.method.unit(), "delta": 1e-5})]
     told += [Measured(1, "accuracy", 0.123), Spent(1, "outsider", 1.0, "user", "zero-out", 1e-5, "prv", "poisson")]
     tell(point, [*told, Failed(reason, remedy)])
 
 
-def tell(point: Point, told: list[Event]) -> None:
-    lease = services.store().take(Holder.me(), 999, only={point.id})
+def tell(point: SweepPoint, told: list[Event]) -> None:
+    lease = services.store().take(ProcessId.me(), 999, only={point.id})
     assert lease
     services.store().append(lease, told)
 
 
-def tradeoff_of(page: AppTest) -> Tradeoff:
-    found: Tradeoff = page.session_state["tradeoff"]
+def tradeoff_of(page: AppTest) -> TradeoffSettings:
+    found: TradeoffSettings = page.session_state["tradeoff"]
     return found

@@ -12,7 +12,7 @@ from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import points as tradeoff_points
 from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
 from app.session import services, session
 from app.texts import numbers, product, states
@@ -54,8 +54,8 @@ def test_a_first_visit_sees_a_finished_frontier() -> None:
 
 
 def test_it_is_there_before_the_shelves_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    services.kitchen()
-    monkeypatch.setattr(services.Kitchen, "ready", lambda kitchen, wait=0.0: False)
+    services.shared()
+    monkeypatch.setattr(services.Services, "ready", lambda kitchen, wait=0.0: False)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     open_screen(page, "tradeoff")
     page.run()
@@ -81,7 +81,7 @@ def test_of_a_question_that_is_partly_stored_only_the_rest_is_asked() -> None:
 # --- asking ------------------------------------------------------------------------------------------------
 
 
-def test_before_the_click_stands_what_it_costs_and_what_it_buys(small: Tradeoff) -> None:
+def test_before_the_click_stands_what_it_costs_and_what_it_buys(small: TradeoffSettings) -> None:
     page = visit(small)
     assert "10 runs. Expected time here: " in captions(page)
     assert sweep_texts.WAITING in text(page) and "known before anything runs" in text(page)
@@ -90,7 +90,7 @@ def test_before_the_click_stands_what_it_costs_and_what_it_buys(small: Tradeoff)
     assert f"ε {numbers.epsilon(answer.epsilon)}" in text(page)
 
 
-def test_a_click_asks_for_every_point_the_first_seed_first(small: Tradeoff) -> None:
+def test_a_click_asks_for_every_point_the_first_seed_first(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     rows = services.store().runs()[::-1]
     assert [row.id for row in rows] == [one.id for one in tradeoff_settings.laid_out(small)]
@@ -98,7 +98,7 @@ def test_a_click_asks_for_every_point_the_first_seed_first(small: Tradeoff) -> N
     assert page.button(key="tradeoff-run").disabled and "tradeoff-cancel" in keys(page)
 
 
-def test_points_appear_as_they_end_and_what_is_known_stays_after_a_cancel(small: Tradeoff) -> None:
+def test_points_appear_as_they_end_and_what_is_known_stays_after_a_cancel(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     points = tradeoff_settings.laid_out(small)
     come_to(points[0], 0.61)
@@ -113,7 +113,7 @@ def test_points_appear_as_they_end_and_what_is_known_stays_after_a_cancel(small:
     assert {row.attempt for row in services.store().runs()} == {1, 2}
 
 
-def test_a_link_brings_everything_back(small: Tradeoff) -> None:
+def test_a_link_brings_everything_back(small: TradeoffSettings) -> None:
     for point in tradeoff_settings.laid_out(small)[:5]:
         services.store().submit(point.id, point.spec.canonical())
         come_to(point, 0.5 if point.noise else 0.9)
@@ -124,7 +124,7 @@ def test_a_link_brings_everything_back(small: Tradeoff) -> None:
     assert "FedAvg: no noise 90.0 %" in charts(page)[0]
 
 
-def test_what_others_watch_goes_on(small: Tradeoff, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_watch_goes_on(small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     page = clicked(visit(small), "tradeoff-run")
     first = tradeoff_settings.laid_out(small)[0].id
     monkeypatch.setattr(services, "others_watching", lambda run: int(run == first))
@@ -133,7 +133,7 @@ def test_what_others_watch_goes_on(small: Tradeoff, monkeypatch: pytest.MonkeyPa
     assert "Somebody else asked for 1 of these runs or watches it: it goes on." in text(page)
 
 
-def test_a_failure_has_its_reason_and_a_way_to_try_again(small: Tradeoff) -> None:
+def test_a_failure_has_its_reason_and_a_way_to_try_again(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     points = tradeoff_settings.laid_out(small)
     for point in points[1:]:
@@ -146,7 +146,7 @@ def test_a_failure_has_its_reason_and_a_way_to_try_again(small: Tradeoff) -> Non
     assert standing(small) == ["queued", *["finished"] * 9]
 
 
-def test_results_are_read_once(small: Tradeoff, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_read_once(small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     for point in tradeoff_settings.laid_out(small):
         services.store().submit(point.id, point.spec.canonical())
         come_to(point, 0.5)
@@ -162,7 +162,9 @@ def test_results_are_read_once(small: Tradeoff, monkeypatch: pytest.MonkeyPatch)
     assert not page.exception and read == []
 
 
-def test_one_pass_looks_once_at_where_everything_stands(small: Tradeoff, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_pass_looks_once_at_where_everything_stands(
+    small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page, looks, look = visit(small), list[int](), services.standings
 
     def counted(runs: list[str]) -> dict[str, str]:
@@ -177,7 +179,7 @@ def test_one_pass_looks_once_at_where_everything_stands(small: Tradeoff, monkeyp
 # --- what cannot be asked ----------------------------------------------------------------------------------
 
 
-def test_a_bad_number_stands_under_its_field_and_nothing_typed_is_lost(small: Tradeoff) -> None:
+def test_a_bad_number_stands_under_its_field_and_nothing_typed_is_lost(small: TradeoffSettings) -> None:
     page = visit(small)
     page.text_input(key="tradeoff-noises").set_value("0.5, loud").run()
     assert not page.exception
@@ -189,13 +191,13 @@ def test_a_bad_number_stands_under_its_field_and_nothing_typed_is_lost(small: Tr
     assert "Start 6 runs" in [one.label for one in page.button]
 
 
-def test_too_many_points_are_refused_with_the_remedy(small: Tradeoff) -> None:
+def test_too_many_points_are_refused_with_the_remedy(small: TradeoffSettings) -> None:
     page = visit(replace(small, noises=", ".join(map(str, range(1, 60))), seeds=10))
     assert "sweep: points: must be at most 500, got 1190. Ask for fewer noises, seeds or steps." in text(page)
     assert all(one.disabled for one in page.button if one.label.startswith("Start"))
 
 
-def test_what_would_stop_a_run_is_said_before_the_click(small: Tradeoff) -> None:
+def test_what_would_stop_a_run_is_said_before_the_click(small: TradeoffSettings) -> None:
     page = visit(replace(small, run={**small.run, "dataset": "movie-reviews"}))
     assert "mlp: needs pictures" in text(page) and page.button(key="tradeoff-run").disabled
 
@@ -204,14 +206,14 @@ def test_what_would_stop_a_run_is_said_before_the_click(small: Tradeoff) -> None
 
 
 @pytest.fixture
-def known(small: Tradeoff) -> Tradeoff:
+def known(small: TradeoffSettings) -> TradeoffSettings:
     for place, point in enumerate(tradeoff_settings.laid_out(small)):
         services.store().submit(point.id, point.spec.canonical())
         come_to(point, 0.5 + place / 100, 0.8 if point.method == "ppsgd" else None)
     return small
 
 
-def test_a_view_without_an_epsilon_says_why(known: Tradeoff) -> None:
+def test_a_view_without_an_epsilon_says_why(known: TradeoffSettings) -> None:
     page = visit(known)
     assert len(charts(page)) == 2
     page.selectbox(key="tradeoff-eyes").select("server").run()
@@ -219,7 +221,7 @@ def test_a_view_without_an_epsilon_says_why(known: Tradeoff) -> None:
     assert "UDP-FedAvg, PPSGD: no ε seen by the server, because every upload is seen." in text(page)
 
 
-def test_whose_models_count_is_a_choice(known: Tradeoff) -> None:
+def test_whose_models_count_is_a_choice(known: TradeoffSettings) -> None:
     page = visit(known)
     page.segmented_control(key="tradeoff-whose").set_value("personal").run()
     assert not page.exception and link(page)["whose"] == "personal"
@@ -227,7 +229,7 @@ def test_whose_models_count_is_a_choice(known: Tradeoff) -> None:
     assert "UDP-FedAvg · shared model" in charts(page)[0]
 
 
-def test_beside_own_models_stands_what_no_epsilon_covers(known: Tradeoff) -> None:
+def test_beside_own_models_stands_what_no_epsilon_covers(known: TradeoffSettings) -> None:
     page = visit(known)
     said = sweep_texts.own_models(["FedAvg"])
     assert "“no protection” is the shared model of FedAvg" in said and html.escape(said) not in text(page)
@@ -235,7 +237,7 @@ def test_beside_own_models_stands_what_no_epsilon_covers(known: Tradeoff) -> Non
     assert html.escape(said) in text(page)
 
 
-def test_where_nobody_shares_a_last_layer_it_is_said(small: Tradeoff) -> None:
+def test_where_nobody_shares_a_last_layer_it_is_said(small: TradeoffSettings) -> None:
     asked = replace(small, methods=("udp-fedavg", "centaur"))
     for point in tradeoff_settings.laid_out(asked):
         services.store().submit(point.id, point.spec.canonical())
@@ -247,7 +249,7 @@ def test_where_nobody_shares_a_last_layer_it_is_said(small: Tradeoff) -> None:
     assert "CENTAUR · own models" in charts(page)[0] and "nobody shares a last layer" not in text(page)
 
 
-def test_a_chosen_point_leads_to_its_runs_in_the_lab(known: Tradeoff) -> None:
+def test_a_chosen_point_leads_to_its_runs_in_the_lab(known: TradeoffSettings) -> None:
     page = visit(known)
     assert sweep_texts.CHOOSE in captions(page)
     page.session_state["tradeoff-picked"] = ("ppsgd", 2.0)
@@ -259,7 +261,7 @@ def test_a_chosen_point_leads_to_its_runs_in_the_lab(known: Tradeoff) -> None:
     assert product.PROMISE in text(page) and page.session_state["settings"]["method"] == "ppsgd"
 
 
-def test_the_table_and_the_file_hold_every_number(known: Tradeoff) -> None:
+def test_the_table_and_the_file_hold_every_number(known: TradeoffSettings) -> None:
     page = visit(known)
     (table,) = page.dataframe
     assert len(table.value) == 5 and set(table.value["seeds"]) == {2}
@@ -271,7 +273,7 @@ def test_the_table_and_the_file_hold_every_number(known: Tradeoff) -> None:
     )
 
 
-def test_single_fields_of_methods_can_be_set(small: Tradeoff) -> None:
+def test_single_fields_of_methods_can_be_set(small: TradeoffSettings) -> None:
     page = visit(small)
     page.number_input(key="tradeoff-of-ppsgd-head-epochs").set_value(3).run()
     assert not page.exception and link(page)["of"] == "ppsgd.head-epochs=3"
@@ -296,7 +298,7 @@ def test_the_lab_leads_here(screen: Screen) -> None:
     assert asked == {(base.dataset, base.rounds, base.clients)}
 
 
-def test_the_rest_of_the_question_is_asked_in_the_lab(small: Tradeoff) -> None:
+def test_the_rest_of_the_question_is_asked_in_the_lab(small: TradeoffSettings) -> None:
     page = visit(small)
     page.number_input(key="tradeoff-rounds").set_value(7).run()
     clicked(page, "tradeoff-lab")
@@ -308,13 +310,13 @@ def test_the_rest_of_the_question_is_asked_in_the_lab(small: Tradeoff) -> None:
 
 
 @pytest.fixture
-def shared(monkeypatch: pytest.MonkeyPatch) -> class_limits.Caps:
+def shared(monkeypatch: pytest.MonkeyPatch) -> class_limits.VisitorLimits:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
     return class_limits.caps()
 
 
-def test_a_visitor_of_a_class_asks_a_few_at_a_time(small: Tradeoff, shared: class_limits.Caps) -> None:
+def test_a_visitor_of_a_class_asks_a_few_at_a_time(small: TradeoffSettings, shared: class_limits.VisitorLimits) -> None:
     assert shared.runs is not None
     page = clicked(visit(small), "tradeoff-run")
     points = tradeoff_settings.laid_out(small)
@@ -330,7 +332,7 @@ def test_a_visitor_of_a_class_asks_a_few_at_a_time(small: Tradeoff, shared: clas
 
 
 def test_a_visitor_of_a_class_waits_where_the_queue_is_full(
-    small: Tradeoff, shared: class_limits.Caps, monkeypatch: pytest.MonkeyPatch
+    small: TradeoffSettings, shared: class_limits.VisitorLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in range(3):
         spec = RunSpec(rounds=1, seed=seed)
@@ -340,7 +342,7 @@ def test_a_visitor_of_a_class_waits_where_the_queue_is_full(
     assert len(services.store().runs()) == 3 and sweep_texts.PAUSED.format(waiting=3) in text(page)
 
 
-def test_a_class_limits_the_run_as_in_the_lab(small: Tradeoff, shared: class_limits.Caps) -> None:
+def test_a_class_limits_the_run_as_in_the_lab(small: TradeoffSettings, shared: class_limits.VisitorLimits) -> None:
     assert shared.rounds is not None and shared.seeds is not None
     page = clicked(visit(replace(small, run={**small.run, "rounds": shared.rounds + 1})), "tradeoff-run")
     assert f"class mode: rounds must be at most {shared.rounds}" in text(page) and services.store().runs() == []
@@ -348,7 +350,7 @@ def test_a_class_limits_the_run_as_in_the_lab(small: Tradeoff, shared: class_lim
     assert f"class mode: seeds must be at most {shared.seeds}" in text(page) and services.store().runs() == []
 
 
-def test_what_runs_can_be_stopped_while_the_next_question_is_typed(small: Tradeoff) -> None:
+def test_what_runs_can_be_stopped_while_the_next_question_is_typed(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     page.text_input(key="tradeoff-noises").set_value("loud").run()
     assert sweep_texts.LAST_GOOD in text(page)

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
 from app.session import links, services, session
 from app.texts import sweep as sweep_texts
@@ -34,7 +34,7 @@ def in_lab(page: AppTest) -> AppTest:
 # --- there and back ----------------------------------------------------------------------------------------
 
 
-def test_what_was_changed_in_the_lab_comes_back(small: Tradeoff) -> None:
+def test_what_was_changed_in_the_lab_comes_back(small: TradeoffSettings) -> None:
     page = in_lab(visit(small))
     page.number_input(key="w:epochs").set_value(3).run()
     clicked(page, "to-tradeoff")
@@ -59,14 +59,14 @@ def test_what_is_typed_when_the_lab_is_left_keeps_no_link_from_the_leak_screen(s
     assert "run" in page.session_state["leak"].against
 
 
-def test_what_is_typed_when_the_trade_off_is_left_comes_along(small: Tradeoff) -> None:
+def test_what_is_typed_when_the_trade_off_is_left_comes_along(small: TradeoffSettings) -> None:
     page = visit(small)
     page.number_input(key="tradeoff-rounds").set_value(7)
     clicked(page, "tradeoff-lab")
     assert page.session_state["settings"]["rounds"] == 7
 
 
-def test_the_lab_is_given_a_method_that_is_compared(small: Tradeoff) -> None:
+def test_the_lab_is_given_a_method_that_is_compared(small: TradeoffSettings) -> None:
     mine = replace(small, methods=("fedceo", "ppsgd"), of={"fedceo": {"every": 3}})
     page = in_lab(visit(mine))
     settings = page.session_state["settings"]
@@ -77,7 +77,7 @@ def test_the_lab_is_given_a_method_that_is_compared(small: Tradeoff) -> None:
     assert found.methods == mine.methods and tradeoff_settings.in_force(found, "fedceo")["every"] == 3
 
 
-def test_the_method_of_a_run_from_the_lab_is_compared_too(small: Tradeoff) -> None:
+def test_the_method_of_a_run_from_the_lab_is_compared_too(small: TradeoffSettings) -> None:
     mine = replace(small, methods=("ppsgd",))
     spec = RunSpec(method="fedceo", rounds=3, sampling="poisson")
     assert tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), mine)[0].methods == (
@@ -128,7 +128,7 @@ def test_what_was_stopped_on_this_machine_and_ships_is_run_live_as_well() -> Non
     assert {services.store().status(run) for run in opened_in_lab(page)} == {"queued"}
 
 
-def test_a_run_of_this_machine_is_opened_as_it_is(small: Tradeoff) -> None:
+def test_a_run_of_this_machine_is_opened_as_it_is(small: TradeoffSettings) -> None:
     points = tradeoff_settings.laid_out(small)
     services.store().submit_all({point.id: point.spec.canonical() for point in points})
     for point in points:
@@ -142,7 +142,7 @@ def test_a_run_of_this_machine_is_opened_as_it_is(small: Tradeoff) -> None:
 # --- a paper's table ---------------------------------------------------------------------------------------
 
 
-def test_each_kind_of_question_is_found_as_it_was_left(small: Tradeoff) -> None:
+def test_each_kind_of_question_is_found_as_it_was_left(small: TradeoffSettings) -> None:
     page = visit(replace(small, table="1/cifar10/paper/written", eyes="client"))
     kind = "tradeoff-kind"
     page.segmented_control(key=kind).set_value(sweep_texts.OF_OWN).run()
@@ -151,7 +151,7 @@ def test_each_kind_of_question_is_found_as_it_was_left(small: Tradeoff) -> None:
     assert (tradeoff_of(page).table, tradeoff_of(page).eyes) == ("1/cifar10/paper/written", "client")
 
 
-def test_only_another_reading_has_other_eyes(small: Tradeoff) -> None:
+def test_only_another_reading_has_other_eyes(small: TradeoffSettings) -> None:
     page = visit(replace(small, table="1/cifar10/quick/written", eyes="client"))
     page.selectbox(key="tradeoff-paper-row").select("emnist").run()
     assert tradeoff_of(page).eyes == "client"

@@ -12,13 +12,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
 from app.session import run_settings, services, session
 from app.texts import sweep as sweep_texts
 from engine.errors import HomeUnwritable, LeakLensError
 from engine.jobs.store import Store
-from engine.specs.sweep import Point
+from engine.specs.sweep import SweepPoint
 from tests.app.asker import Asker
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import open_screen, text
@@ -28,11 +28,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 TABLE = "1/cifar10/quick/written"
 
 
-def submit(points: tuple[Point, ...]) -> None:
+def submit(points: tuple[SweepPoint, ...]) -> None:
     services.store().submit_all({point.id: point.spec.canonical() for point in points})
 
 
-def ended(asked: Tradeoff, **more: float) -> tuple[Point, ...]:
+def ended(asked: TradeoffSettings, **more: float) -> tuple[SweepPoint, ...]:
     """Every point, ended as if it had been computed."""
     points = tradeoff_settings.laid_out(asked)
     submit(points)
@@ -48,7 +48,7 @@ def noises() -> set[float]:
 # --- clicks ------------------------------------------------------------------------------------------------
 
 
-def test_what_was_typed_last_is_what_a_click_asks(small: Tradeoff) -> None:
+def test_what_was_typed_last_is_what_a_click_asks(small: TradeoffSettings) -> None:
     page = visit(replace(small, plain=False))
     page.text_input(key="tradeoff-noises").set_value("7")
     clicked(page, "tradeoff-run")  # both reach the server at once
@@ -67,7 +67,9 @@ def test_a_stored_frontier_run_live_and_stopped_is_still_there_for_everybody() -
     assert "153 of 153 runs are known" in text(page) and "tradeoff-go-on" in keys(page)
 
 
-def test_another_tab_of_the_same_visitor_is_nobody_else(small: Tradeoff, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_tab_of_the_same_visitor_is_nobody_else(
+    small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session, "visitor", lambda: "me")
     one, other = visit(small), visit(small)
     clicked(one, "tradeoff-run")
@@ -78,7 +80,7 @@ def test_another_tab_of_the_same_visitor_is_nobody_else(small: Tradeoff, monkeyp
 
 @pytest.mark.parametrize("name", ["tradeoff", "lab"])
 def test_in_a_class_only_who_asked_for_a_run_stops_it(
-    small: Tradeoff, name: str, screen: Screen, ask: Asker, monkeypatch: pytest.MonkeyPatch
+    small: TradeoffSettings, name: str, screen: Screen, ask: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
@@ -94,7 +96,7 @@ def test_in_a_class_only_who_asked_for_a_run_stops_it(
     assert "Somebody else asked for 1 of these runs or watches it: it goes on." in text(page)
 
 
-def test_another_question_forgets_when_the_last_one_began(small: Tradeoff) -> None:
+def test_another_question_forgets_when_the_last_one_began(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     assert page.session_state["tradeoff-began"]
     page.number_input(key="tradeoff-seeds").set_value(1).run()
@@ -103,7 +105,7 @@ def test_another_question_forgets_when_the_last_one_began(small: Tradeoff) -> No
 
 
 def test_a_link_brings_a_question_without_what_was_said_of_another(
-    small: Tradeoff, monkeypatch: pytest.MonkeyPatch
+    small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     page = clicked(visit(replace(small, seeds=(class_limits.caps().seeds or 0) + 1)), "tradeoff-run")
@@ -115,7 +117,7 @@ def test_a_link_brings_a_question_without_what_was_said_of_another(
     assert tradeoff_of(page) == small and "must be at most" not in text(page)
 
 
-def test_the_chosen_view_is_in_the_address_while_runs_go(small: Tradeoff) -> None:
+def test_the_chosen_view_is_in_the_address_while_runs_go(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     page.selectbox(key="tradeoff-eyes").select("server").run()
     assert link(page)["eyes"] == "server"
@@ -131,7 +133,7 @@ def damage(home: Path, run: str) -> None:
     database.close()
 
 
-def test_a_record_that_cannot_be_read_costs_its_own_point_alone(small: Tradeoff, home: Path) -> None:
+def test_a_record_that_cannot_be_read_costs_its_own_point_alone(small: TradeoffSettings, home: Path) -> None:
     lost = ended(small)[0].id
     damage(home, lost)
     page = visit(small)
@@ -144,7 +146,7 @@ def test_a_record_that_cannot_be_read_costs_its_own_point_alone(small: Tradeoff,
 
 
 def test_a_record_of_another_visitor_is_that_visitors_to_delete(
-    small: Tradeoff, home: Path, monkeypatch: pytest.MonkeyPatch
+    small: TradeoffSettings, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
@@ -155,7 +157,7 @@ def test_a_record_of_another_visitor_is_that_visitors_to_delete(
     assert button.disabled and button.label == sweep_texts.NOTHING_TO_ASK
 
 
-def test_a_failure_without_a_remedy_ends_with_one_point(small: Tradeoff) -> None:
+def test_a_failure_without_a_remedy_ends_with_one_point(small: TradeoffSettings) -> None:
     points = tradeoff_settings.laid_out(small)
     submit(points[:1])
     breaks(points[0], "it said . and stopped", "")
@@ -189,7 +191,7 @@ def test_where_it_breaks_while_runs_go_a_click_says_so_too(
     assert "the disk is gone" in text(page)
 
 
-def test_the_lab_says_so_too(small: Tradeoff, home: Path) -> None:
+def test_the_lab_says_so_too(small: TradeoffSettings, home: Path) -> None:
     first = ended(small)[0]
     damage(home, first.id)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
@@ -199,7 +201,7 @@ def test_the_lab_says_so_too(small: Tradeoff, home: Path) -> None:
 
 
 def test_a_run_that_was_deleted_between_two_looks_is_asked_again(
-    small: Tradeoff, monkeypatch: pytest.MonkeyPatch
+    small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = ended(small)[0]
     look = services.standings
@@ -232,7 +234,7 @@ def test_a_setting_of_the_run_is_mended_in_the_lab() -> None:
     assert page.session_state["settings"]["method.clip"] == -1.0  # where its field is
 
 
-def test_a_comma_for_a_point_is_told(small: Tradeoff) -> None:
+def test_a_comma_for_a_point_is_told(small: TradeoffSettings) -> None:
     said = [str(one.value) for one in visit(replace(small, noises="0,5")).caption]
     assert "Read as 0 and 5. A decimal has a point: 0.5." in said
     assert not any("Read as" in str(one.value) for one in visit(small).caption)
@@ -241,7 +243,7 @@ def test_a_comma_for_a_point_is_told(small: Tradeoff) -> None:
 # --- sentences ---------------------------------------------------------------------------------------------
 
 
-def test_how_the_picture_is_to_be_read_is_said_in_every_view(small: Tradeoff) -> None:
+def test_how_the_picture_is_to_be_read_is_said_in_every_view(small: TradeoffSettings) -> None:
     asked = replace(small, steps="0.1, 1")
     ended(asked)
     page = visit(asked)
@@ -250,7 +252,7 @@ def test_how_the_picture_is_to_be_read_is_said_in_every_view(small: Tradeoff) ->
         assert "a choice made on test data" in text(page) and "Each point is the mean" in text(page)
 
 
-def test_methods_of_a_table_that_failed_are_counted_in_its_order(small: Tradeoff) -> None:
+def test_methods_of_a_table_that_failed_are_counted_in_its_order(small: TradeoffSettings) -> None:
     points = [(cell, cell.point(0)) for cell in tradeoff_settings.cells(TABLE)]
     submit(tuple(point for _, point in points))
     for cell, point in points:
@@ -262,7 +264,7 @@ def test_methods_of_a_table_that_failed_are_counted_in_its_order(small: Tradeoff
     assert "appears, on one seed, of the 3 of 5 methods that finished: 3 of 3 pairs" in said
 
 
-def test_beside_own_models_stands_no_number_of_the_paper(small: Tradeoff) -> None:
+def test_beside_own_models_stands_no_number_of_the_paper(small: TradeoffSettings) -> None:
     points = [(cell, cell.point(0)) for cell in tradeoff_settings.cells(TABLE)]
     submit(tuple(point for _, point in points))
     for cell, point in points:
@@ -273,7 +275,7 @@ def test_beside_own_models_stands_no_number_of_the_paper(small: Tradeoff) -> Non
     assert "ours, by global accuracy" in text(page)
 
 
-def test_what_noise_buys_is_compared_on_the_seeds_that_all_have(small: Tradeoff) -> None:
+def test_what_noise_buys_is_compared_on_the_seeds_that_all_have(small: TradeoffSettings) -> None:
     asked = replace(small, seeds=2, noises="1", plain=False)
     points = tradeoff_settings.laid_out(asked)
     submit(points)
@@ -287,14 +289,14 @@ def test_what_noise_buys_is_compared_on_the_seeds_that_all_have(small: Tradeoff)
     assert "ε 4 for UDP-FedAvg; ε 9 for PPSGD" in text(page)
 
 
-def test_where_nothing_is_learnt_no_price_differs(small: Tradeoff) -> None:
+def test_where_nothing_is_learnt_no_price_differs(small: TradeoffSettings) -> None:
     asked = replace(small, noises="1", plain=False)
     ended(asked, epsilon=0.0)
     said = text(visit(asked))
     assert "does not buy them the same" not in said and "ε = 0 seen by an outsider, for nothing is learnt" in said
 
 
-def test_one_bad_noise_speaks_for_itself_alone(small: Tradeoff) -> None:
+def test_one_bad_noise_speaks_for_itself_alone(small: TradeoffSettings) -> None:
     page = visit(replace(small, noises="0, 1", methods=("udp-fedavg",)))
     for point in tradeoff_settings.laid_out(tradeoff_of(page)):
         submit((point,))
@@ -304,7 +306,7 @@ def test_one_bad_noise_speaks_for_itself_alone(small: Tradeoff) -> None:
     assert "UDP-FedAvg at noise 0" in said and ">UDP-FedAvg<" in said  # each with its own promise
 
 
-def test_before_the_click_an_epsilon_has_all_its_words(small: Tradeoff) -> None:
+def test_before_the_click_an_epsilon_has_all_its_words(small: TradeoffSettings) -> None:
     said = text(visit(replace(small, plain=False)))
     assert "ε per client, seen by an outsider, zero-out, δ = 1e-5, poisson sampling, " in said
     assert sweep_texts.NOTHING_SAID in said  # noise 0.5 says nothing, and not by colour alone

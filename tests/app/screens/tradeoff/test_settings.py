@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import links, run_settings
 from app.texts import sweep as sweep_texts
 from engine.cli.arguments import read_spec
@@ -22,11 +22,11 @@ from engine.specs.run import RunSpec
 from engine.specs.sweep import points
 
 
-def asked(**changes: Any) -> Tradeoff:
+def asked(**changes: Any) -> TradeoffSettings:
     return tradeoff_settings.settled(replace(tradeoff_settings.usual(), **changes))
 
 
-def refused(question: Tradeoff) -> str:
+def refused(question: TradeoffSettings) -> str:
     with pytest.raises(BadInput) as told:
         tradeoff_settings.laid_out(question)
     return str(told.value)

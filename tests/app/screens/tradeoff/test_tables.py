@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff.settings import Tradeoff
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import services
 from app.texts import sweep as sweep_texts
 from tests.app.reading import text
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 TABLE = "1/cifar10/quick/written"
 
 
-def test_a_table_of_a_paper_is_asked_as_it_is(small: Tradeoff) -> None:
+def test_a_table_of_a_paper_is_asked_as_it_is(small: TradeoffSettings) -> None:
     page = visit(replace(small, table=TABLE))
     cells = tradeoff_settings.cells(TABLE)
     assert f"{2 * len(cells)} runs. Expected time here: " in captions(page)
@@ -40,7 +40,7 @@ def test_a_table_of_a_paper_is_asked_as_it_is(small: Tradeoff) -> None:
     assert (link(page)["table"], link(page)["eyes"]) == ("1/cifar10/quick/released", "server")
 
 
-def test_from_a_question_of_ones_own_to_a_table_and_back(small: Tradeoff) -> None:
+def test_from_a_question_of_ones_own_to_a_table_and_back(small: TradeoffSettings) -> None:
     page = visit(small)
     page.segmented_control(key="tradeoff-kind").set_value(sweep_texts.OF_PAPER).run()
     assert not page.exception and link(page)["table"].startswith("1/")

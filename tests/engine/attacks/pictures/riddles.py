@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from engine.attacks import ATTACKS, Attack, Prior
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.leakage.probe import expose, victim
 from engine.records import Exposure, Guess, View
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.training.plan import Stage, stage
+from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import opening
 
 QUICK = {"iterations": 2, "bends": 2, "epochs": 1}
@@ -28,7 +28,7 @@ Case = tuple[str, int, View]  # method, pictures, who looks
 
 
 @dataclass(frozen=True)
-class Scene:
+class InversionScene:
     """An exposure, the truth behind it, and what builds the model that was sent."""
 
     exposure: Exposure
@@ -36,7 +36,7 @@ class Scene:
     prior: Prior | None
     x: Tensor
     y: Tensor
-    bare: Stage
+    bare: LoadedPlan
 
     def module(self) -> nn.Module:
         built = self.bare.world.build(torch.Generator())
@@ -46,15 +46,15 @@ class Scene:
         return self.attack.reconstruct(self.exposure, module or self.module(), self.prior, Seeds(seed))
 
 
-def bare(method: Any, model: Any = "lenet-sigmoid", dataset: str = "fashion-mnist") -> Stage:
+def bare(method: Any, model: Any = "lenet-sigmoid", dataset: str = "fashion-mnist") -> LoadedPlan:
     """A stage before its first round, built once."""
     return _bare(json.dumps([method, model, dataset]))
 
 
 @cache
-def _bare(asked: str) -> Stage:
+def _bare(asked: str) -> LoadedPlan:
     method, model, dataset = json.loads(asked)
-    return stage(
+    return load_plan(
         RunSpec(method=method, model=model, dataset=dataset, clients=40, sampled=3, rounds=2, batch=100, seed=3)
     )
 
@@ -65,21 +65,21 @@ def quick(name: str, **fields: Any) -> Attack:
     return ATTACKS.make({"name": name, **few, **fields})
 
 
-def fitting(attack: Attack, method: str) -> Stage:
+def fitting(attack: Attack, method: str) -> LoadedPlan:
     """A stage with the first small model that this attack can work on."""
     scenes = (bare(method, model) for model in SMALL)
     return next(one for one in scenes if not attack.misfit(one.world, one.world.build(torch.Generator())))
 
 
-def scene(attack: Attack, case: Case = ("fedsgd", 1, "server"), there: Stage | None = None) -> Scene:
+def scene(attack: Attack, case: Case = ("fedsgd", 1, "server"), there: LoadedPlan | None = None) -> InversionScene:
     method, many, view = case
     there = there or fitting(attack, method)
     data = there.spec.dataset.load()
     x, y = data.test_x[:many], data.test_y[:many]
     tamper = partial(attack.tamper, world=there.world) if attack.malicious else None
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         exposure = expose(there, opening(there), victim(there, 1, x, y), view, crew, tamper)
-    return Scene(exposure, attack, learnt(attack, data.test_x[-8:]), x, y, there)
+    return InversionScene(exposure, attack, learnt(attack, data.test_x[-8:]), x, y, there)
 
 
 def learnt(attack: Attack, public: Tensor) -> Prior | None:

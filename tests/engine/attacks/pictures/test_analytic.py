@@ -5,21 +5,21 @@ from __future__ import annotations
 import torch
 
 from engine.attacks.pictures.analytic import by_bias, by_direction
-from engine.attacks.pictures.problem import Riddle, in_order
-from engine.compute.threads import Crew
+from engine.attacks.pictures.problem import InversionProblem, in_order
+from engine.compute.threads import ThreadTeam
 from engine.leakage.probe import probe, victim
 from engine.specs.run import RunSpec
-from engine.training.plan import stage
+from engine.training.plan import load_plan
 
 
-def riddle(places: tuple[int, ...], bias: bool) -> tuple[Riddle, torch.Tensor, torch.Tensor]:
+def riddle(places: tuple[int, ...], bias: bool) -> tuple[InversionProblem, torch.Tensor, torch.Tensor]:
     spec = RunSpec(method="fedsgd", model={"name": "mlp", "bias": bias, "hidden": 32}, clients=10, sampled=5, rounds=1)
-    scene = stage(spec)
+    scene = load_plan(spec)
     data = spec.dataset.load()
     x, y = data.test_x[list(places)], data.test_y[list(places)]
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         exposure = probe(scene, [], victim(scene, 1, x, y), "server", crew)
-    return Riddle.of(exposure, scene.world.build(torch.Generator())), x, y
+    return InversionProblem.of(exposure, scene.world.build(torch.Generator())), x, y
 
 
 def test_each_row_over_its_bias_is_the_input() -> None:

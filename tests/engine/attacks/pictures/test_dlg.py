@@ -9,12 +9,14 @@ import pytest
 
 from engine.attacks import ATTACKS
 from engine.records import Guess
-from tests.engine.attacks.pictures.riddles import UNIFORM, Scene, bare, psnr, scene
+from tests.engine.attacks.pictures.riddles import UNIFORM, InversionScene, bare, psnr, scene
 
 pytestmark = pytest.mark.slow
 
 
-def attacked(model: Any, dataset: str = "fashion-mnist", seed: int = 0, **fields: Any) -> tuple[Scene, list[Guess]]:
+def attacked(
+    model: Any, dataset: str = "fashion-mnist", seed: int = 0, **fields: Any
+) -> tuple[InversionScene, list[Guess]]:
     there = scene(ATTACKS.make({"name": "dlg", **fields}), there=bare("fedsgd", model, dataset))
     return there, list(there.guesses(seed))
 

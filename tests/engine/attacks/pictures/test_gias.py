@@ -10,8 +10,8 @@ import torch
 
 from engine.attacks.pictures.gias import CODE, Gias, generator
 from engine.events import Event, Judged, Payload, Step
-from engine.leakage.pictures import leak
-from engine.leakage.target import Larder
+from engine.leakage.pictures import attack
+from engine.leakage.target import AttackResources
 from engine.seeds import Seeds
 from engine.specs.attack import AttackSpec
 
@@ -21,7 +21,7 @@ RUN: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Shelf(Larder):
+class StubShelf(AttackResources):
     """Keeps what was learnt."""
 
     def __init__(self) -> None:
@@ -34,9 +34,9 @@ class Shelf(Larder):
         self.kept[name] = payload
 
 
-def told(larder: Larder, **fields: Any) -> list[Event]:
+def told(larder: AttackResources, **fields: Any) -> list[Event]:
     asked = {"name": "gias", "epochs": 2, "iterations": 10, "bends": 20, **fields}
-    return list(leak(AttackSpec(run=RUN, attack=asked, pictures=["test-0"]), larder))
+    return list(attack(AttackSpec(run=RUN, attack=asked, pictures=["test-0"]), larder))
 
 
 def learning(events: list[Event]) -> int:
@@ -45,7 +45,7 @@ def learning(events: list[Event]) -> int:
 
 @pytest.mark.slow
 def test_it_learns_once_and_remembers() -> None:
-    shelf = Shelf()
+    shelf = StubShelf()
     first, again = told(shelf), told(shelf)
     assert learning(first) >= 1 and learning(again) == 0
     ours, theirs = (next(event for event in events if isinstance(event, Judged)) for events in (first, again))
@@ -80,5 +80,5 @@ def test_it_brings_a_picture_back() -> None:
     spec = AttackSpec(
         run=RUN, attack={"name": "gias", "epochs": 10, "iterations": 100, "bends": 300}, pictures=["test-0"]
     )
-    judged = next(event for event in leak(spec) if isinstance(event, Judged))
+    judged = next(event for event in attack(spec) if isinstance(event, Judged))
     assert judged.numbers["psnr"][0] > judged.trivial["psnr"][0] + 6

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.attacks import ATTACKS
-from engine.attacks.pictures.problem import Riddle
+from engine.attacks.pictures.problem import InversionProblem
 from tests.engine.attacks.pictures.riddles import UNIFORM, bare, psnr, scene
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ def test_a_picture_comes_back() -> None:
 
 def test_its_labels_are_read_before_it_looks() -> None:
     there = scene(ATTACKS.make({"name": "idlg", "iterations": 1}), ("fedsgd", 3, "server"))
-    read = Riddle.of(there.exposure, there.module()).labels
+    read = InversionProblem.of(there.exposure, there.module()).labels
     assert read.tolist() == sorted(there.y.tolist())
     assert all(torch.equal(guess.labels, read) for guess in there.guesses())
 

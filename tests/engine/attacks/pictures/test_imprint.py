@@ -9,10 +9,10 @@ import torch
 
 from engine.attacks.pictures.imprint import Imprint, by_bins
 from engine.events import Judged, Seen
-from engine.leakage.pictures import leak
+from engine.leakage.pictures import attack
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from engine.training.plan import stage
+from engine.training.plan import load_plan
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ RUN: dict[str, Any] = {
 
 def attacked(method: Any, pictures: list[str], **fields: Any) -> tuple[Seen, Judged]:
     spec = AttackSpec(run={**RUN, "method": method}, attack={"name": "imprint", **fields}, pictures=pictures)
-    events = list(leak(spec))
+    events = list(attack(spec))
     seen, judged = (next(event for event in events if isinstance(event, kind)) for kind in (Seen, Judged))
     assert isinstance(seen, Seen) and isinstance(judged, Judged)
     return seen, judged
@@ -43,7 +43,7 @@ def test_one_picture_converges_and_three_in_two_bins_do_not() -> None:
 
 
 def test_the_model_says_almost_what_it_said_before() -> None:
-    world = stage(RunSpec(**RUN)).world
+    world = load_plan(RunSpec(**RUN)).world
     plain = world.build(torch.Generator())
     plain.load_state_dict(dict(world.weights))
     bent, packet = Imprint().tamper(world.build(torch.Generator()), world.weights, world)

@@ -8,29 +8,31 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.attacks.pictures.problem import Riddle, moments, roughness
-from engine.compute.threads import Crew
+from engine.attacks.pictures.problem import InversionProblem, moments, roughness
+from engine.compute.threads import ThreadTeam
 from engine.leakage.probe import probe, victim
 from engine.records import Exposure
 from engine.specs.run import RunSpec
-from engine.training.plan import Stage, stage
+from engine.training.plan import LoadedPlan, load_plan
 
 SMALL: dict[str, Any] = {"dataset": "fashion-mnist", "clients": 6, "sampled": 3, "epochs": 1, "rounds": 2}
 MLP = {"name": "mlp", "hidden": 12, "bias": True}
 BARE = {"name": "mlp", "hidden": 12}
 
 
-def exposed(places: tuple[int, ...] = (0,), view: Any = "server", **asked: Any) -> tuple[Riddle, Tensor, Tensor]:
-    scene = stage(RunSpec(**{**SMALL, "model": MLP, "method": "fedsgd", **asked}))
+def exposed(
+    places: tuple[int, ...] = (0,), view: Any = "server", **asked: Any
+) -> tuple[InversionProblem, Tensor, Tensor]:
+    scene = load_plan(RunSpec(**{**SMALL, "model": MLP, "method": "fedsgd", **asked}))
     data = scene.spec.dataset.load()
     x, y = data.test_x[list(places)], data.test_y[list(places)]
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         exposure = probe(scene, [], victim(scene, 1, x, y), view, crew)
     return riddle_of(exposure, scene), x, y
 
 
-def riddle_of(exposure: Exposure, scene: Stage) -> Riddle:
-    return Riddle.of(exposure, scene.world.build(torch.Generator()))
+def riddle_of(exposure: Exposure, scene: LoadedPlan) -> InversionProblem:
+    return InversionProblem.of(exposure, scene.world.build(torch.Generator()))
 
 
 QUIET = {"noise": 0.0}

@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.attacks.pictures.problem import Riddle
-from engine.attacks.pictures.search import PATIENCE, Slope, newton
+from engine.attacks.pictures.problem import InversionProblem
+from engine.attacks.pictures.search import PATIENCE, LowestPoint, newton
 from engine.records import Exposure, Guess, Local, Protocol
 
 
-def riddle(std: float = 0.0) -> Riddle:
+def riddle(std: float = 0.0) -> InversionProblem:
     """Two by two pixels, and a linear model of them."""
     module = nn.Sequential(nn.Flatten(), nn.Linear(4, 3))
     rng = torch.Generator().manual_seed(5)
@@ -24,12 +24,14 @@ def riddle(std: float = 0.0) -> Riddle:
     protocol = Protocol("gradient", Local(epochs=1, batch=1, lr=0.1), 1, 1, "whole", std=std, pictures=1)
     shell = Exposure("server", sent, sent, protocol, (1, 2, 2), 3)
     truth = torch.tensor([[[[0.1, 0.9], [0.4, 0.6]]]])
-    received = Riddle.of(shell, module).upload(truth, torch.tensor([2]), graph=False)
+    received = InversionProblem.of(shell, module).upload(truth, torch.tensor([2]), graph=False)
     shaken = {name: tensor + std * torch.randn(tensor.shape, generator=rng) for name, tensor in received.items()}
-    return Riddle.of(Exposure("server", sent, shaken, protocol, (1, 2, 2), 3), module)
+    return InversionProblem.of(Exposure("server", sent, shaken, protocol, (1, 2, 2), 3), module)
 
 
-def walked(there: Riddle, start: Tensor | None = None, belief: Tensor | None = None, **fields: Any) -> list[Guess]:
+def walked(
+    there: InversionProblem, start: Tensor | None = None, belief: Tensor | None = None, **fields: Any
+) -> list[Guess]:
     rules = {"iterations": 60, "lr": 1.0, "gain": 1e5, "search": True, "tolerance": 1e-11}
     begin = torch.zeros(1, 1, 2, 2) if start is None else start
     return list(newton(there, begin, belief, **{**rules, **fields}))
@@ -37,14 +39,14 @@ def walked(there: Riddle, start: Tensor | None = None, belief: Tensor | None = N
 
 def answering(monkeypatch: pytest.MonkeyPatch, change: Callable[[Tensor, int], Tensor]) -> None:
     """Bend what the riddle answers: `change` is told the distance and how often it was asked for before."""
-    real, asked = Riddle.distance, count()
+    real, asked = InversionProblem.distance, count()
 
-    def distance(self: Riddle, sent: Mapping[str, Tensor]) -> Tensor:
+    def distance(self: InversionProblem, sent: Mapping[str, Tensor]) -> Tensor:
         if not next(iter(sent.values())).requires_grad:  # the yardstick is not bent
             return real(self, sent)
         return change(real(self, sent), next(asked))
 
-    monkeypatch.setattr(Riddle, "distance", distance)
+    monkeypatch.setattr(InversionProblem, "distance", distance)
 
 
 def test_it_ends_at_its_tolerance() -> None:
@@ -68,7 +70,7 @@ def test_any_layout_of_the_start_will_do() -> None:
 
 def test_noise_is_not_explained() -> None:
     there = riddle(std=0.1)
-    slope = Slope(there, torch.zeros(1, 1, 2, 2), None, 1.0, 1e-11)
+    slope = LowestPoint(there, torch.zeros(1, 1, 2, 2), None, 1.0, 1e-11)
     assert slope.enough == there.floor > 0
     slope()
     assert slope.lowest > slope.enough

@@ -9,27 +9,27 @@ import pytest
 import torch
 
 from engine.compute import sgd, weights
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.methods import METHODS, Method
-from engine.records import VIEWS, Clear, Seat, Upload
-from engine.training.plan import Stage, stage
+from engine.records import VIEWS, NoNoise, Seat, Upload
+from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
 from tests.engine.small import tiny
 
 
-def scene(**asked: Any) -> Stage:
-    return stage(tiny(model={"name": "mlp", "hidden": 8}, partition={"name": "dirichlet", "alpha": 0.5}, **asked))
+def scene(**asked: Any) -> LoadedPlan:
+    return load_plan(tiny(model={"name": "mlp", "hidden": 8}, partition={"name": "dirichlet", "alpha": 0.5}, **asked))
 
 
-def merged(method: Method, there: Stage, uploads: list[Upload]) -> dict[str, torch.Tensor]:
-    with Crew(1) as crew:
+def merged(method: Method, there: LoadedPlan, uploads: list[Upload]) -> dict[str, torch.Tensor]:
+    with ThreadTeam(1) as crew:
         desk = server_desk(there, [upload.client for upload in uploads], 1, 1, 1, crew)
         server, memory = method.merge(there.world.weights, uploads, {}, desk)
     assert memory == {}
     return weights.subtract(server, there.world.weights)
 
 
-def uploads(there: Stage, clients: tuple[int, ...]) -> list[Upload]:
+def uploads(there: LoadedPlan, clients: tuple[int, ...]) -> list[Upload]:
     """Client k sends k + 1 everywhere."""
     return [
         Upload(k, "update", {n: torch.full_like(t, k + 1.0) for n, t in there.world.weights.items()}) for k in clients
@@ -55,7 +55,7 @@ def test_without_uploads_nothing_changes() -> None:
 
 def test_a_round_is_the_mean_of_what_each_client_learns_alone() -> None:
     there, seen = scene(method={"name": "fedavg", "weighting": "size"}), list[Exchange]()
-    with Crew(2) as crew:
+    with ThreadTeam(2) as crew:
         state = play(there, opening(there), 1, crew, watch=seen.append)
         cohort, alone = there.cohort(1), replace(there, world=replace(there.world, stacked=None))
         ends = [end_of(alone, client, crew) for client in cohort]
@@ -66,7 +66,7 @@ def test_a_round_is_the_mean_of_what_each_client_learns_alone() -> None:
         torch.testing.assert_close(tensor, mean[name], rtol=1e-4, atol=1e-5)
 
 
-def end_of(there: Stage, client: int, crew: Crew) -> dict[str, torch.Tensor]:
+def end_of(there: LoadedPlan, client: int, crew: ThreadTeam) -> dict[str, torch.Tensor]:
     from engine.training.rounds import seated
 
     cohort = there.cohort(1)
@@ -78,7 +78,7 @@ def test_it_promises_nothing_and_says_so() -> None:
     there, method = scene(), METHODS.make("fedavg")
     assert method.unit() is None and method.guarantee(there.world).status == "none"
     releases = method.releases(there.world, 1, (0, 3))
-    assert [one.view for one in releases] == list(VIEWS) and all(isinstance(one.law, Clear) for one in releases)
+    assert [one.view for one in releases] == list(VIEWS) and all(isinstance(one.law, NoNoise) for one in releases)
 
 
 @pytest.mark.parametrize(("view", "uploads"), [("server", 1), ("aggregate", 6), ("outsider", 5), ("client", 5)])

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from engine.compute import weights
-from engine.compute.context import Desk
-from engine.compute.threads import Crew
+from engine.compute.context import ClientContext
+from engine.compute.threads import ThreadTeam
 from engine.methods.per_batch.fedsgd import FedSGD
 from engine.records import Local, Seat, World
 from engine.seeds import Seeds
-from engine.training.plan import plan, stage
+from engine.training.plan import load_plan, plan
 from engine.training.rounds import Exchange, opening, play
 from tests.engine.small import tiny
 
@@ -37,7 +37,10 @@ def world(sizes: tuple[int, ...], epochs: int, batch: int) -> World:
 def drawn(method: FedSGD, here: World, client: int, round: int = 1) -> list[torch.Tensor]:
     """The places of the pictures of every exchange of a round."""
     of = method.exchanges(here)
-    desks = [Desk(here, Seat(client, 0, round, exchange, of, 1), Seeds(5), None) for exchange in range(1, of + 1)]  # type: ignore[arg-type]
+    desks = [
+        ClientContext(here, Seat(client, 0, round, exchange, of, 1), Seeds(5), None)  # type: ignore[arg-type]
+        for exchange in range(1, of + 1)
+    ]
     return [method.batch(here.sizes[client], desk) for desk in desks]
 
 
@@ -87,8 +90,8 @@ def test_one_batch_a_round(size: int, batch: int) -> None:
     ("asked", "exchanges"), [({}, 3), ({"epochs": 2}, 6), ({"batch": 280}, 1), ({"batch": 5000}, 1)]
 )
 def test_a_round_exchanges_once_for_every_batch(asked: dict[str, Any], exchanges: int) -> None:
-    there, seen = stage(tiny(method="fedsgd", model=MLP, sampled=2, **asked)), list[Exchange]()
-    with Crew(1) as crew:
+    there, seen = load_plan(tiny(method="fedsgd", model=MLP, sampled=2, **asked)), list[Exchange]()
+    with ThreadTeam(1) as crew:
         play(there, opening(there), 1, crew, watch=seen.append)
     assert len(seen) == exchanges
     assert [seat.exchange for one in seen for seat in one.seats] == [
@@ -98,8 +101,8 @@ def test_a_round_exchanges_once_for_every_batch(asked: dict[str, Any], exchanges
 
 def test_each_exchange_is_a_step_against_the_mean_gradient() -> None:
     method = {"name": "fedsgd", "server-step": 0.5}
-    there, seen = stage(tiny(method=method, model=MLP, sampled=3, lr=0.2)), list[Exchange]()
-    with Crew(2) as crew:
+    there, seen = load_plan(tiny(method=method, model=MLP, sampled=3, lr=0.2)), list[Exchange]()
+    with ThreadTeam(2) as crew:
         state = play(there, opening(there), 1, crew, watch=seen.append)
     module = there.world.build(torch.Generator())
     for one in seen:

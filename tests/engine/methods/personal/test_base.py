@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from engine.compute import weights
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.events import Kept, Measured, Warned
 from engine.methods.personal.centaur import Centaur
 from engine.methods.personal.ppsgd import PPSGD
-from engine.records import VIEWS, Clear, Gaussian, Seat
+from engine.records import VIEWS, Gaussian, NoNoise, Seat
 from engine.training.loop import run
-from engine.training.plan import Stage, plan, stage
+from engine.training.plan import LoadedPlan, load_plan, plan
 from engine.training.rounds import Exchange, opening, play
 from engine.training.state import State
 from tests.engine.small import accuracies, tiny
@@ -26,9 +26,9 @@ BOTH = ["ppsgd", "centaur"]
 SHARDS: dict[str, Any] = {"partition": {"name": "shards"}, "clients": 20, "sampled": 20, "sampling": "all"}
 
 
-def played(there: Stage, many: int = 1) -> tuple[State, list[Exchange]]:
+def played(there: LoadedPlan, many: int = 1) -> tuple[State, list[Exchange]]:
     state, seen = opening(there), list[Exchange]()
-    with Crew(2) as crew:
+    with ThreadTeam(2) as crew:
         for round in range(1, many + 1):
             state = play(there, state, round, crew, watch=seen.append)
     return state, seen
@@ -43,7 +43,7 @@ def asked(name: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("split", ["server", "paper", "full-local"])
 def test_the_head_never_leaves_a_client_of_centaur(split: str) -> None:
-    there = stage(tiny(method=asked("centaur", **{"noise-split": split, "head-epochs": 1}), rounds=3))
+    there = load_plan(tiny(method=asked("centaur", **{"noise-split": split, "head-epochs": 1}), rounds=3))
     state, seen = played(there, 3)
     for exchange in seen:
         assert all(set(upload.tensors) == {"hidden.weight"} and not upload.public for upload in exchange.uploads)
@@ -53,7 +53,7 @@ def test_the_head_never_leaves_a_client_of_centaur(split: str) -> None:
 
 
 def test_a_client_of_centaur_goes_on_from_its_own_head() -> None:
-    there = stage(tiny(method=asked("centaur", **{"head-epochs": 2}), clients=4, sampled=4, sampling="all"))
+    there = load_plan(tiny(method=asked("centaur", **{"head-epochs": 2}), clients=4, sampled=4, sampling="all"))
     first, _ = played(there, 1)
     second, _ = played(there, 2)
     for client in range(4):
@@ -64,14 +64,14 @@ def test_a_client_of_centaur_goes_on_from_its_own_head() -> None:
 def test_ppsgd_without_head_epochs_is_udp_fedavg_with_noise_at_the_server() -> None:
     quiet: dict[str, Any] = {"noise": 0.0, "clip": 0.3}
     ours, peer = (
-        played(stage(tiny(method=method)), 2)[0]
+        played(load_plan(tiny(method=method)), 2)[0]
         for method in (asked("ppsgd", **quiet, **{"head-epochs": 0}), asked("udp-fedavg", **quiet))
     )
     assert all(torch.allclose(ours.server[name], peer.server[name], atol=1e-6) for name in peer.server)
 
 
 def test_what_ppsgd_keeps_is_what_its_head_epochs_moved() -> None:
-    there = stage(
+    there = load_plan(
         tiny(method=asked("ppsgd", noise=0.0, clip=1e3, **{"head-epochs": 1}), clients=3, sampled=3, sampling="all")
     )
     state, seen = played(there)
@@ -110,7 +110,7 @@ def test_where_clients_differ_their_own_models_are_better(name: str) -> None:
 def test_centaur_says_what_its_global_accuracy_is() -> None:
     events = list(run(tiny(method=asked("centaur", **{"head-epochs": 1}))))
     assert any(isinstance(event, Warned) and "no last layer is shared" in event.reason for event in events)
-    there = stage(tiny(method="centaur"))
+    there = load_plan(tiny(method="centaur"))
     heads = {2: {HEAD: torch.full_like(there.world.weights[HEAD], 2.0)}, 5: {HEAD: torch.zeros(10, 64)}}
     judged = there.method.judged(there.world.weights, {}, heads)
     assert bool((judged["global"][HEAD] == 1).all()) and set(judged) == {"global", 2, 5}
@@ -123,7 +123,7 @@ def test_centaur_says_what_its_global_accuracy_is() -> None:
 @pytest.mark.parametrize("name", BOTH)
 def test_the_server_adds_the_noise_it_declares(name: str) -> None:
     def end(noise: float) -> Any:
-        there = stage(tiny(method=asked(name, noise=noise, clip=0.5, **{"head-epochs": 1})))
+        there = load_plan(tiny(method=asked(name, noise=noise, clip=0.5, **{"head-epochs": 1})))
         return there, played(there)
 
     (_, (quiet, calm)), (there, (loud, seen)) = end(0.0), end(4.0)
@@ -142,7 +142,7 @@ def test_what_the_noise_at_the_server_promises(part: Any) -> None:
     world = plan(tiny(clients=50, sampled=5, sampling="poisson")).world
     found = {one.view: one for one in part(noise=1.5).releases(world, 1, (3, 8))}
     assert set(found) == set(VIEWS)
-    assert isinstance(found["server"].law, Clear) and isinstance(found["aggregate"].law, Clear)
+    assert isinstance(found["server"].law, NoNoise) and isinstance(found["aggregate"].law, NoNoise)
     assert found["outsider"].law == found["client"].law == Gaussian(1.5, 0.1)
     assert {one.view for one in part().releases(world, 1, ())} == {"outsider", "client"}
     assert part().guarantee(world).status == "formal-other-view"
@@ -155,10 +155,10 @@ def test_what_the_noise_at_the_server_promises(part: Any) -> None:
 @pytest.mark.parametrize("split", ["server", "paper", "full-local"])
 @pytest.mark.parametrize("name", BOTH)
 def test_an_empty_round_draws_noise_where_any_other_would(name: str, split: str) -> None:
-    there = stage(tiny(method=asked(name, **{"noise-split": split})))
+    there = load_plan(tiny(method=asked(name, **{"noise-split": split})))
     from engine.training.rounds import server_desk
 
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         after, _ = there.method.merge(there.world.weights, [], {}, server_desk(there, (), 1, 1, 1, crew))
     moved = {key for key in after if not torch.equal(after[key], there.world.weights[key])}
     shared = {"hidden.weight"} if name == "centaur" else {"hidden.weight", HEAD}

@@ -10,26 +10,26 @@ import torch
 from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 
 from engine.compute import weights
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.leakage import probe
 from engine.methods import METHODS
 from engine.methods.record_level.dp_fedavg import DPFedAvg
 from engine.privacy.accountant import ORDERS
 from engine.records import VIEWS, Gaussian, Seat, Upload
-from engine.training.plan import Stage, plan, stage
+from engine.training.plan import LoadedPlan, load_plan, plan
 from engine.training.rounds import Exchange, opening, play, server_desk
 from tests.engine.small import tiny
 
 
-def scene(**asked: Any) -> Stage:
+def scene(**asked: Any) -> LoadedPlan:
     asked = {"noise": 1.0, "clip": 1.0, **asked}
     method = {"name": "dp-fedavg", **{key: asked.pop(key) for key in ("noise", "clip")}}
-    return stage(tiny(method=method, model={"name": "mlp", "hidden": 8}, **asked))
+    return load_plan(tiny(method=method, model={"name": "mlp", "hidden": 8}, **asked))
 
 
-def first_uploads(there: Stage) -> Exchange:
+def first_uploads(there: LoadedPlan) -> Exchange:
     seen: list[Exchange] = []
-    with Crew(2) as crew:
+    with ThreadTeam(2) as crew:
         play(there, opening(there), 1, crew, watch=seen.append)
     return seen[0]
 
@@ -99,7 +99,7 @@ def test_no_picture_counts_for_more_than_the_clip(epochs: int) -> None:
     """Alone in its batch, with a gradient longer than C, a picture moves the model by lr · C at every step."""
     there = scene(noise=0.0, clip=0.01, lr=0.5, epochs=epochs)
     data = there.spec.dataset.load()
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         who = probe.victim(there, 1, data.test_x[:1], data.test_y[:1])
         received = probe.probe(there, [], who, "server", crew).received
     most = epochs * 0.5 * 0.01  # reached where the steps point the same way
@@ -127,7 +127,7 @@ def test_the_mean_divides_by_the_constant_k(cohort: int) -> None:
     there, method = scene(), DPFedAvg(server_step=0.5)
     ones = {name: torch.ones_like(tensor) for name, tensor in there.world.weights.items()}
     uploads = [Upload(client, "update", ones) for client in range(cohort)]
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         server, _ = method.merge(there.world.weights, uploads, {}, server_desk(there, range(cohort), 1, 1, 1, crew))
     for name, tensor in weights.subtract(server, there.world.weights).items():
         torch.testing.assert_close(tensor, torch.full_like(tensor, 0.5 * cohort / 6), msg=name)

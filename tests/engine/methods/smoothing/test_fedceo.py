@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.compute.tensor_svd import soft, t_tsvd
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.events import BEFORE_SMOOTHING as BEFORE
 from engine.events import Kept, Measured, Warned
 from engine.leakage import probe
@@ -20,7 +20,7 @@ from engine.privacy.prv import epsilon_prv
 from engine.records import VIEWS, Exposure, Gaussian, Seat, Weights
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from engine.training.plan import Stage, plan, stage
+from engine.training.plan import LoadedPlan, load_plan, plan
 from engine.training.rounds import Exchange, opening, play
 from engine.training.state import State
 from tests.engine.small import accuracies, tiny, told
@@ -35,9 +35,9 @@ def asked(mode: str = "slot", **fields: Any) -> dict[str, Any]:
     return {"name": "fedceo", "every": 2, "unsampled-clients": mode, **fields}
 
 
-def rounds(there: Stage, many: int, threads: int = 2) -> tuple[list[State], list[Exchange]]:
+def rounds(there: LoadedPlan, many: int, threads: int = 2) -> tuple[list[State], list[Exchange]]:
     states, seen = [opening(there)], list[Exchange]()
-    with Crew(threads) as crew:
+    with ThreadTeam(threads) as crew:
         for round in range(1, many + 1):
             states.append(play(there, states[-1], round, crew, watch=seen.append))
     return states, seen
@@ -55,20 +55,20 @@ def test_with_the_mean_and_hardly_any_threshold_it_is_udp_fedavg(sampling: str) 
     sampled = 4 if sampling == "poisson" else 8
     where: dict[str, Any] = {"sampling": sampling, "rounds": 4, "clients": 8, "sampled": sampled}
     ceo, udp = (
-        rounds(stage(tiny(method=method, **where)), 4)[0][-1]
+        rounds(load_plan(tiny(method=method, **where)), 4)[0][-1]
         for method in (asked("mean", smoothing=1e6), {"name": "udp-fedavg"})
     )
     assert close(ceo.server, udp.server)
 
 
 def test_between_two_smoothings_it_is_udp_fedavg() -> None:
-    ceo, udp = (rounds(stage(tiny(method=method)), 1)[0][-1] for method in (asked(), "udp-fedavg"))
+    ceo, udp = (rounds(load_plan(tiny(method=method)), 1)[0][-1] for method in (asked(), "udp-fedavg"))
     assert all(torch.equal(ceo.server[name], udp.server[name]) for name in udp.server) and ceo.memory == {}
 
 
 @pytest.mark.parametrize("name", ["hidden.weight", "head.weight"])
 def test_every_other_round_the_noisy_models_are_smoothed_as_one_tensor(name: str) -> None:
-    there = stage(tiny(method=asked(smoothing=2.0, growth=1.5, noise=3.0), rounds=4))
+    there = load_plan(tiny(method=asked(smoothing=2.0, growth=1.5, noise=3.0), rounds=4))
     states, seen = rounds(there, 4)
     for round, threshold in ((2, 1.5 / 4), (4, 1.5**2 / 4)):
         exchange, memory = seen[round - 1], states[round].memory
@@ -87,7 +87,7 @@ def test_every_other_round_the_noisy_models_are_smoothed_as_one_tensor(name: str
 def test_the_mean_of_the_slices_is_the_smoothed_mean() -> None:
     everybody: dict[str, Any] = {"clients": 6, "sampled": 6, "sampling": "all"}
     slot, mean = (
-        rounds(stage(tiny(method=asked(mode, smoothing=1.0, noise=3.0), **everybody)), 2)[0][-1]
+        rounds(load_plan(tiny(method=asked(mode, smoothing=1.0, noise=3.0), **everybody)), 2)[0][-1]
         for mode in ("slot", "mean")
     )
     assert close(slot.server, mean.server)
@@ -96,7 +96,7 @@ def test_the_mean_of_the_slices_is_the_smoothed_mean() -> None:
 
 
 def test_who_starts_from_which_slice() -> None:
-    there = stage(tiny(method=asked("slot", noise=3.0), rounds=4))
+    there = load_plan(tiny(method=asked("slot", noise=3.0), rounds=4))
     states, seen = rounds(there, 3)
     held, seats, many = states[2].memory, seen[2].seats, len(seen[1].uploads)
     slices = {int(name.partition("/")[0]) for name in held if name[0].isdigit()}
@@ -115,7 +115,7 @@ def test_who_starts_from_which_slice() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_who_else_is_there_changes_nobodys_start(mode: str) -> None:
     """Else Poisson sampling hides less than its number says, and the ε of an outsider is none."""
-    there = stage(tiny(method=asked(mode, noise=3.0), rounds=4))
+    there = load_plan(tiny(method=asked(mode, noise=3.0), rounds=4))
     state = rounds(there, 2)[0][-1]
 
     def starts(cohort: tuple[int, ...]) -> dict[int, Weights]:
@@ -138,7 +138,7 @@ def test_a_start_that_moves_with_who_is_there_would_cost_more_than_poisson_says(
 
 
 def test_own_slices_are_kept_by_client() -> None:
-    there = stage(tiny(method=asked("own"), rounds=3))
+    there = load_plan(tiny(method=asked("own"), rounds=3))
     states, seen = rounds(there, 2)
     assert {name.partition("/")[0] for name in states[2].memory} == {str(seat.client) for seat in seen[1].seats} | {
         BEFORE
@@ -146,14 +146,14 @@ def test_own_slices_are_kept_by_client() -> None:
 
 
 def test_only_the_last_layers_where_that_is_asked() -> None:
-    there = stage(tiny(method=asked(layers=1, smoothing=0.01, noise=0.5)))
+    there = load_plan(tiny(method=asked(layers=1, smoothing=0.01, noise=0.5)))
     last = rounds(there, 2)[0][-1]
     assert not last.server["head.weight"].any() and last.server["hidden.weight"].any()
 
 
 def test_the_mean_over_orders_does_not_depend_on_who_is_first_and_keeps_the_mean() -> None:
     by_id, averaged = (
-        rounds(stage(tiny(method=asked(smoothing=2.0, noise=3.0, **{"client-order": order}))), 2)[0][-1]
+        rounds(load_plan(tiny(method=asked(smoothing=2.0, noise=3.0, **{"client-order": order}))), 2)[0][-1]
         for order in ("id", "averaged")
     )
     assert close(by_id.server, averaged.server)
@@ -175,13 +175,13 @@ def test_the_same_bits_for_any_crew_and_from_any_state(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("view", VIEWS)
 def test_it_can_be_probed_while_it_smooths(mode: str, view: Any) -> None:
-    there = stage(tiny(method=asked(mode), rounds=3))
+    there = load_plan(tiny(method=asked(mode), rounds=3))
     states, _ = rounds(there, 1)
     pictures, labels = there.test_x[:1] * 0.2 + 0.4, there.test_labels[:1]
     if view in there.guarantee.absent:
         assert view == "aggregate" and mode != "mean"
         return
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         who = probe.victim(there, 2, pictures.clamp(0, 1), labels)
         exposure = probe.expose(there, states[1], who, view, crew)
     assert exposure.received and all(bool(torch.isfinite(one).all()) for one in exposure.received.values())
@@ -192,9 +192,9 @@ def test_it_can_be_probed_while_it_smooths(mode: str, view: Any) -> None:
 def test_the_attacker_is_told_the_noise_that_the_view_meets(mode: str, view: Any, split: str) -> None:
     def exposed(noise: float) -> Exposure:
         method = asked(mode, noise=noise, smoothing=1e6, every=1, **{"noise-split": split})
-        there = stage(tiny(method=method, rounds=3, clients=20, sampled=4, sampling="poisson"))
+        there = load_plan(tiny(method=method, rounds=3, clients=20, sampled=4, sampling="poisson"))
         assert len(there.cohort(1)) not in (0, 1, there.world.sampled)
-        with Crew(1) as crew:
+        with ThreadTeam(1) as crew:
             who = probe.victim(there, 1, there.test_x[:1] * 0.2 + 0.4, there.test_labels[:1])
             return probe.expose(there, opening(there), who, view, crew)
 
@@ -209,7 +209,7 @@ def test_the_attacker_is_told_the_noise_that_the_view_meets(mode: str, view: Any
 @pytest.mark.parametrize("mode", MODES)
 def test_where_nothing_is_removed_nothing_changed(mode: str) -> None:
     spec = tiny(method=asked(mode, noise=0.5, smoothing=1e6), rounds=4, clients=12, sampled=4, sampling="poisson")
-    states, seen = rounds(stage(spec), 4)
+    states, seen = rounds(load_plan(spec), 4)
     assert len({len(exchange.uploads) for exchange in seen} | {4}) > 1  # not always as many as expected
     for state in (states[2], states[4]):
         before = {name.removeprefix(f"{BEFORE}/"): one for name, one in state.memory.items() if name.startswith(BEFORE)}

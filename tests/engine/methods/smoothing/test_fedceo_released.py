@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.events import Smoothed, Started
 from engine.methods import METHODS
 from engine.methods.smoothing.fedceo_released import FedCEOReleased
 from engine.records import VIEWS, Seat
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from engine.training.plan import plan, stage
+from engine.training.plan import load_plan, plan
 from engine.training.rounds import opening, play
 from engine.training.state import State
 from tests.engine.small import tiny
@@ -27,9 +27,9 @@ def released(mode: str = "own", **fields: Any) -> dict[str, Any]:
 
 
 def last(spec: RunSpec) -> State:
-    there = stage(spec)
+    there = load_plan(spec)
     state = opening(there)
-    with Crew(2) as crew:
+    with ThreadTeam(2) as crew:
         for round in range(1, spec.rounds + 1):
             state = play(there, state, round, crew)
     return state
@@ -76,7 +76,7 @@ def test_it_costs_what_dp_fedavg_costs(mode: str) -> None:
 @pytest.mark.slow
 def test_it_smooths_and_gives_every_client_its_own_slice() -> None:
     spec = tiny(method=released(smoothing=0.5), rounds=2, sampled=4)
-    state, cohort = last(spec), stage(spec).cohort(2)
+    state, cohort = last(spec), load_plan(spec).cohort(2)
     assert {name.partition("/")[0] for name in state.memory if name[0].isdigit()} == {str(client) for client in cohort}
     [event] = [one for one in run(spec) if isinstance(one, Smoothed)]
     assert event.clients == cohort and event.threshold == 1.0

@@ -13,17 +13,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.compute.context import Judge, Said
+from engine.compute.context import Evaluate, Report
 from engine.compute.sgd import scores
 from engine.compute.tensor_svd import FLOOR, soft, spectra, t_tsvd, thinned
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.events import ByClass, Event, Kept, Smoothed, decode, encode
 from engine.methods.smoothing import base
 from engine.methods.smoothing.base import told_of_slices
 from engine.training import evaluate
 from engine.training.evaluate import judge
 from engine.training.loop import heard, run
-from engine.training.plan import Stage, stage
+from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
 from tests.engine.small import tiny, told
 
@@ -36,10 +36,10 @@ def ceo(mode: str = "slot", **fields: Any) -> dict[str, Any]:
     return {"name": "fedceo", "every": 2, "unsampled-clients": mode, "smoothing": 2.0, **fields}
 
 
-def smoothing(spec_of: dict[str, Any]) -> tuple[Stage, Smoothed, Stacks, Stacks]:
+def smoothing(spec_of: dict[str, Any]) -> tuple[LoadedPlan, Smoothed, Stacks, Stacks]:
     """The stage, what the second round says, and the models of its clients before and after."""
-    there, said, seen = stage(tiny(**spec_of)), list[Said](), list[Exchange]()
-    with Crew(2) as crew:
+    there, said, seen = load_plan(tiny(**spec_of)), list[Report](), list[Exchange]()
+    with ThreadTeam(2) as crew:
         state = play(there, opening(there), 1, crew)
         play(there, state, 2, crew, watch=seen.append, say=said.append)
         found = [heard(one, lambda models: judge(there, crew, models)) for one in said]
@@ -114,11 +114,11 @@ def test_the_accuracy_is_that_of_each_model_on_the_first_pictures_of_each_class(
 
 
 def test_a_class_without_test_pictures_has_no_accuracy() -> None:
-    there = stage(tiny())
+    there = load_plan(tiny())
     bare = replace(
         there, test_x=there.test_x[there.test_labels != 3], test_labels=there.test_labels[there.test_labels != 3]
     )
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         found = judge(bare, crew, {name: torch.stack([one, one]) for name, one in there.world.weights.items()})
     assert found[3] == (None, None) and len(found) == 10 and all(None not in row for row in found[:3] + found[4:])
 
@@ -165,8 +165,8 @@ def test_of_the_sum_alone_frequency_0_is_told() -> None:
 
 def test_averaged_over_orders_the_spectra_are_those_of_one_of_them() -> None:
     spec = tiny(method=ceo("own", noise=3.0, **{"client-order": "averaged"}), sampling="fixed", sampled=6)
-    there, said, seen = stage(spec), list[Said](), list[Exchange]()
-    with Crew(2) as crew:
+    there, said, seen = load_plan(spec), list[Report](), list[Exchange]()
+    with ThreadTeam(2) as crew:
         play(there, play(there, opening(there), 1, crew), 2, crew, watch=seen.append, say=said.append)
         found = [heard(one, lambda models: ()) for one in said]
     [event] = [one for one in found if isinstance(one, Smoothed)]
@@ -183,10 +183,10 @@ def test_averaged_over_orders_the_spectra_are_those_of_one_of_them() -> None:
 
 def test_of_the_sum_a_round_to_which_nobody_came_is_smoothed_too() -> None:
     """Left out, it would tell an outsider that nobody came."""
-    there = stage(tiny(method=ceo("mean", noise=3.0)))
+    there = load_plan(tiny(method=ceo("mean", noise=3.0)))
     empty, server = {**opening(there).server}, opening(there).server
-    with Crew(1) as crew:
-        said = list[Said]()
+    with ThreadTeam(1) as crew:
+        said = list[Report]()
         desk = replace(server_desk(there, (), 2, 1, 1, crew), say=said.append)
         merged, memory = there.method.merge(server, (), {}, desk)
     bare = {name.partition("/")[2]: tensor for name, tensor in memory.items()}
@@ -197,9 +197,9 @@ def test_of_the_sum_a_round_to_which_nobody_came_is_smoothed_too() -> None:
 
 
 def test_where_rows_are_no_classes_no_roughness_is_told() -> None:
-    there = stage(tiny())
+    there = load_plan(tiny())
     stacks = {name: torch.stack([one, one + 1]) for name, one in there.world.weights.items()}
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         desk = server_desk(there, (1, 2), 2, 1, 1, crew)
         other = replace(desk, world=replace(there.world, classes=11))
         rough = told_of_slices(other, 0.5, (1, 2), slice(None), list(stacks), stacks, stacks, lambda models: ()).rough
@@ -222,9 +222,9 @@ def test_only_what_is_smoothed_has_a_spectrum_and_all_survives_json(fields: dict
 def test_a_run_is_the_same_whether_anybody_listens_or_not(mode: str) -> None:
     spec = tiny(method=ceo(mode, noise=2.0), rounds=4)
     kept = [one for one in run(spec) if isinstance(one, Kept) and one.kind == "state"]
-    there = stage(spec)
+    there = load_plan(spec)
     state = opening(there)
-    with Crew(2) as crew:
+    with ThreadTeam(2) as crew:
         for round in range(1, 5):
             state = play(there, state, round, crew)
             heard_of = [one.payload for one in kept if one.round == round]
@@ -248,7 +248,7 @@ def test_the_models_are_let_go_as_soon_as_they_are_told_of(monkeypatch: pytest.M
     held: list[weakref.ref[Tensor]] = []
 
     def listening(desk: Any, threshold: float, clients: Any, order: Any, chosen: Any, models: Mapping[str, Tensor],
-                  slices: Any, judge: Judge) -> Event:  # fmt: skip
+                  slices: Any, judge: Evaluate) -> Event:  # fmt: skip
         held.extend(weakref.ref(tensor) for tensor in models.values())
         return told_of_slices(desk, threshold, clients, order, chosen, models, slices, judge)
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from engine.compute import weights
-from engine.compute.threads import Crew
+from engine.compute.threads import ThreadTeam
 from engine.methods.user_level.udp_fedavg import UDPFedAvg
 from engine.records import VIEWS, Gaussian, Release, Seat, Upload
 from engine.specs.run import RunSpec
-from engine.training.plan import Plan, Stage, plan, stage
+from engine.training.plan import LoadedPlan, Plan, load_plan, plan
 from engine.training.rounds import Exchange, opening, play, server_desk
 from tests.engine.small import tiny
 
@@ -22,14 +22,14 @@ SPLITS = ["paper", "full-local"]
 SIGMAS = (1.0, 1.5, 2.0)
 
 
-def scene(noise: float = 1.0, clip: float = 1.0, split: str = "paper", step: float = 0.1, **asked: Any) -> Stage:
+def scene(noise: float = 1.0, clip: float = 1.0, split: str = "paper", step: float = 0.1, **asked: Any) -> LoadedPlan:
     method = {"name": "udp-fedavg", "noise": noise, "clip": clip, "noise-split": split, "server-step": step}
-    return stage(tiny(method=method, **asked))
+    return load_plan(tiny(method=method, **asked))
 
 
-def played(there: Stage, round: int = 1) -> Exchange:
+def played(there: LoadedPlan, round: int = 1) -> Exchange:
     seen: list[Exchange] = []
-    with Crew(2) as crew:
+    with ThreadTeam(2) as crew:
         play(there, opening(there), round, crew, watch=seen.append)
     return seen[0]
 
@@ -43,7 +43,7 @@ def flat(tensors: Any) -> Tensor:
 
 @pytest.mark.parametrize("bound", [1e-3, 0.3, 50.0])
 def test_before_the_noise_no_upload_is_longer_than_the_clip(bound: float) -> None:
-    plain, clipped = played(stage(tiny(method="fedavg", sampling="poisson"))), played(scene(noise=0.0, clip=bound))
+    plain, clipped = played(load_plan(tiny(method="fedavg", sampling="poisson"))), played(scene(noise=0.0, clip=bound))
     for free, upload in zip(plain.uploads, clipped.uploads, strict=True):
         length = weights.norm(free.tensors)
         assert weights.norm(upload.tensors) <= bound
@@ -81,7 +81,7 @@ def test_the_mean_divides_by_the_constant_k(cohort: int) -> None:
     there, method = scene(), UDPFedAvg(server_step=0.5)
     ones = {name: torch.ones_like(tensor) for name, tensor in there.world.weights.items()}
     uploads = [Upload(client, "update", ones) for client in range(cohort)]
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         server, _ = method.merge(there.world.weights, uploads, {}, server_desk(there, range(cohort), 1, 1, 1, crew))
     for tensor in weights.subtract(server, there.world.weights).values():
         torch.testing.assert_close(tensor, torch.full_like(tensor, 0.5 * cohort / 6))
@@ -92,7 +92,7 @@ def test_an_empty_round_looks_like_any_other_where_noise_is_shared(split: str) -
     there = scene(noise=2.0, clip=3.0, split=split, step=0.5, sampled=2, rounds=60)
     empty = [round for round in range(1, 61) if not there.cohort(round)][:2]
     moved = []
-    with Crew(1) as crew:
+    with ThreadTeam(1) as crew:
         for round in empty:
             after = play(there, opening(there), round, crew)
             moved.append(flat(weights.subtract(after.server, there.world.weights)))

@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.blind_test import panel as blind_test
 from app.screens.leak.blind_test import texts as blind_test_texts
-from app.screens.leak.blind_test.panel import Answer, Question, Score, Sitting
-from app.screens.leak.settings import FEW, Leak
-from engine.specs.attack_grid import NONE, Asked
+from app.screens.leak.blind_test.panel import BlindAnswer, BlindQuestion, BlindScore, BlindTestState
+from app.screens.leak.settings import FEW, LeakSettings
+from engine.specs.attack_grid import NONE, RequestedAttack
 from tests.app.reading import press, text
 from tests.app.screens.leak.makers import tell, visit, whole
 
@@ -23,13 +23,13 @@ LABELS = [place % 10 for place in range(200)]
 
 
 @pytest.fixture
-def small() -> Leak:
+def small() -> LeakSettings:
     return replace(leak_settings.usual(), against=(NONE, "udp-fedavg:0.1", "udp-fedavg:1"), iterations=3)
 
 
-def answer(right: bool, protected: bool, psnr: float) -> Answer:
-    question = Question("test-1", protected, "a", Asked("a", "map", None), ("test-2", "test-1"))
-    return Answer(question, 1 if right else 0, psnr)
+def answer(right: bool, protected: bool, psnr: float) -> BlindAnswer:
+    question = BlindQuestion("test-1", protected, "a", RequestedAttack("a", "map", None), ("test-2", "test-1"))
+    return BlindAnswer(question, 1 if right else 0, psnr)
 
 
 # --- the score ---------------------------------------------------------------------------------------------
@@ -52,19 +52,21 @@ def test_wilsons_interval(right: int, asked: int, low: float, high: float) -> No
 
 def test_protected_and_open_pictures_are_counted_apart() -> None:
     told = [answer(True, False, 30.0), answer(False, False, 20.0), answer(False, True, 14.0)]
-    assert blind_test.score(told, False) == Score(1, 2, 25.0)
-    assert blind_test.score(told, True) == Score(0, 1, 14.0)
-    assert blind_test.score([], True) == Score(0, 0, None)
+    assert blind_test.score(told, False) == BlindScore(1, 2, 25.0)
+    assert blind_test.score(told, True) == BlindScore(0, 1, 14.0)
+    assert blind_test.score([], True) == BlindScore(0, 0, None)
 
 
 def test_luck_is_not_called_skill() -> None:
     assert blind_test.luck(1, 1, 6) == pytest.approx(1 / 6) and blind_test.luck(2, 2, 6) == pytest.approx(1 / 36)
     assert blind_test.luck(0, 5, 6) == pytest.approx(1) and blind_test.luck(1, 2, 6) == pytest.approx(11 / 36)
-    said = blind_test_texts.score({"a": Score(3, 3, 30.0), "b": Score(1, 1, 14.0), "c": Score(0, 0, None)}, 6)
+    said = blind_test_texts.score(
+        {"a": BlindScore(3, 3, 30.0), "b": BlindScore(1, 1, 14.0), "c": BlindScore(0, 0, None)}, 6
+    )
     assert said.startswith("A you were right 3 of 3 times, more often than chance (1 in 6)")
     assert "b you were right 1 of 1 times, not surely more often" in said and "c you" not in said
-    assert blind_test_texts.boxes(Score(0, 0, None), 6) == ("–", "–", "17 %", "–")
-    assert blind_test_texts.boxes(Score(5, 10, 25.0), 6) == ("5 of 10, 50 %", "24 to 76 %", "17 %", "25.0 dB")
+    assert blind_test_texts.boxes(BlindScore(0, 0, None), 6) == ("–", "–", "17 %", "–")
+    assert blind_test_texts.boxes(BlindScore(5, 10, 25.0), 6) == ("5 of 10, 50 %", "24 to 76 %", "17 %", "25.0 dB")
 
 
 # --- the questions -----------------------------------------------------------------------------------------
@@ -94,7 +96,7 @@ def test_nothing_on_the_page_is_asked_and_sets_do_not_repeat() -> None:
     assert "test-50" not in names and all(FEW <= int(name[5:]) < 100 for name in names)
 
 
-def test_half_of_a_set_is_open_and_none_is_from_the_second_half(small: Leak) -> None:
+def test_half_of_a_set_is_open_and_none_is_from_the_second_half(small: LeakSettings) -> None:
     found = blind_test.questions(small, 0)
     assert Counter(one.protected for one in found) == {True: 4, False: 4}
     assert Counter(one.asked.column for one in found) == {NONE: 4, "udp-fedavg:0.1": 2, "udp-fedavg:1": 2}
@@ -112,7 +114,7 @@ def test_half_of_a_set_is_open_and_none_is_from_the_second_half(small: Leak) -> 
 # --- the panel ---------------------------------------------------------------------------------------------
 
 
-def ready(leak: Leak) -> tuple[AppTest, list[Question]]:
+def ready(leak: LeakSettings) -> tuple[AppTest, list[BlindQuestion]]:
     page = press(visit(leak, "test"), "test-ask")
     found = blind_test.questions(leak, 0)
     for one in found:
@@ -122,7 +124,7 @@ def ready(leak: Leak) -> tuple[AppTest, list[Question]]:
     return page, found
 
 
-def test_every_answer_is_told_and_counted(small: Leak) -> None:
+def test_every_answer_is_told_and_counted(small: LeakSettings) -> None:
     page, found = ready(small)
     for number, one in enumerate(found):
         wrong = (one.truth + 1) % blind_test.CHOICES
@@ -133,13 +135,13 @@ def test_every_answer_is_told_and_counted(small: Leak) -> None:
     assert "<td>0 of 4, 0 %</td><td>0 to 49 %</td><td>17 %</td><td>14.0 dB</td>" in text(page)
     assert not [one for one in page.button if str(one.key).startswith("test-choose")]
     press(page, "test-more")
-    sitting: Sitting = page.session_state["test-sitting"]
+    sitting: BlindTestState = page.session_state["test-sitting"]
     assert (sitting.set, len(sitting.answers)) == (1, 8) and page.button(key="test-ask")
     press(page, "test-again")
     assert page.session_state["test-sitting"].answers == () and page.session_state["test-sitting"].set == 2
 
 
-def test_the_page_does_not_give_the_answer_away(small: Leak) -> None:
+def test_the_page_does_not_give_the_answer_away(small: LeakSettings) -> None:
     page, found = ready(small)
     assert found[0].name not in text(page) and found[0].title not in text(page)
     alts = [blind_test_texts.CHOICE.format(number=number, of=6) for number in range(1, 7)]
@@ -149,7 +151,7 @@ def test_the_page_does_not_give_the_answer_away(small: Leak) -> None:
     assert labels == [blind_test_texts.CHOOSE.format(number=number) for number in range(1, 7)]
 
 
-def test_other_settings_begin_another_score(small: Leak) -> None:
+def test_other_settings_begin_another_score(small: LeakSettings) -> None:
     page, found = ready(small)
     press(page, f"test-choose-0-{found[0].truth}")
     assert len(page.session_state["test-sitting"].answers) == 1
@@ -158,7 +160,7 @@ def test_other_settings_begin_another_score(small: Leak) -> None:
     assert "Right" not in text(page) and page.button(key="test-ask")
 
 
-def test_questions_come_as_soon_as_a_picture_is_rebuilt(small: Leak) -> None:
+def test_questions_come_as_soon_as_a_picture_is_rebuilt(small: LeakSettings) -> None:
     page = press(visit(small, "test"), "test-ask")
     assert blind_test_texts.WAIT in text(page)
     last = blind_test.questions(small, 0)[-1]

@@ -11,19 +11,19 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.charts import cliff
-from app.charts.cliff import Above
+from app.charts.cliff import TopAxis
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.blind_test import texts as blind_test_texts
 from app.screens.leak.cliff import panel as cliff_panel
-from app.screens.leak.settings import Leak
+from app.screens.leak.settings import LeakSettings
 from app.session import run_settings, services, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from engine.events import Event, Seen
-from engine.results.attack_summary import Cell, Told
-from engine.results.attack_summary import collect as collected
+from engine.results.attack_summary import AttackCell, AttackEvents
+from engine.results.attack_summary import collect_cell as collected
 from engine.results.cliff import LEAST, MOST, Cliff, collect_cliff, levels
-from engine.specs.attack_grid import NONE, Asked
+from engine.specs.attack_grid import NONE, RequestedAttack
 from engine.training.forecast import REGION
 from tests.app.reading import press, text
 from tests.app.screens.leak.makers import GREY, judged, seen, tell, visit, whole
@@ -39,8 +39,10 @@ def events(psnr: float, ratio: float, state: str = "converged", **facts: float |
             for one in told]  # fmt: skip
 
 
-def cell(key: str, told: Sequence[Event], attack: str = "map") -> Cell:
-    return replace(collected(Asked(key, attack, None), Told("finished", tuple(told))), id=f"{key}-{attack}")
+def cell(key: str, told: Sequence[Event], attack: str = "map") -> AttackCell:
+    return replace(
+        collected(RequestedAttack(key, attack, None), AttackEvents("finished", tuple(told))), id=f"{key}-{attack}"
+    )
 
 
 def measured(*heights: float, ratios: Sequence[float] = (0.0, 0.03, 0.3, 3.0), control: str = "converged") -> Cliff:
@@ -127,7 +129,7 @@ def test_a_clip_that_does_not_bind_is_told() -> None:
 
 
 def drawn(found: Cliff, dark: bool = False) -> dict:
-    above = Above("ε of the server", ((0.03, "8·10⁶"), (3.0, "900")), lambda noise: f"ε at {noise}")
+    above = TopAxis("ε of the server", ((0.03, "8·10⁶"), (3.0, "900")), lambda noise: f"ε at {noise}")
     body: dict = cliff.draw(found, above, REGION, dark).to_plotly_json()
     return body
 
@@ -174,7 +176,7 @@ def test_the_chart_in_words() -> None:
 
 
 @pytest.fixture
-def small() -> Leak:
+def small() -> LeakSettings:
     usual = leak_settings.usual()
     run = run_settings.settled({**usual.run, "model": "lenet-sigmoid"})
     return replace(usual, run=run, attacks=("analytic", "map"), iterations=3)
@@ -184,7 +186,7 @@ def figure(page: AppTest) -> str:
     return str(page.get("plotly_chart")[0].proto.spec)
 
 
-def test_a_click_asks_the_series_and_points_appear(small: Leak) -> None:
+def test_a_click_asks_the_series_and_points_appear(small: LeakSettings) -> None:
     page = visit(small)
     assert "We expect the picture to disappear" in text(page) and "15,826" in text(page)
     assert page.button(key="cliff-ask").label == "Measure the cliff (10 attacks)"  # analytic does not fit this model
@@ -204,7 +206,7 @@ def test_a_click_asks_the_series_and_points_appear(small: Leak) -> None:
     assert page.button(key="cliff-ask").label == "Measure the rest (9 attacks)"
 
 
-def test_a_measured_series_says_what_happened(small: Leak) -> None:
+def test_a_measured_series_says_what_happened(small: LeakSettings) -> None:
     plan = cliff_panel.plan(small)
     assert plan and plan.before.cliff
     page = press(visit(small), "cliff-ask")
@@ -217,7 +219,7 @@ def test_a_measured_series_says_what_happened(small: Leak) -> None:
     assert not [one for one in page.button if str(one.key).startswith("cliff-")]
 
 
-def test_epsilon_on_top_has_its_view_unit_and_delta(small: Leak) -> None:
+def test_epsilon_on_top_has_its_view_unit_and_delta(small: LeakSettings) -> None:
     page = visit(small)
     assert "per client, seen by the server, \\u03b4 = 1e-5" in figure(page) or "δ = 1e-5" in figure(page)
     before = figure(page)
@@ -225,7 +227,7 @@ def test_epsilon_on_top_has_its_view_unit_and_delta(small: Leak) -> None:
     assert "seen by an outsider" in figure(page) and figure(page) != before
 
 
-def test_what_others_watch_goes_on(small: Leak, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_watch_goes_on(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     page = press(visit(small), "cliff-ask")
     monkeypatch.setattr(services, "others_watching", lambda run: 1)
     press(page, "cliff-cancel")
@@ -233,7 +235,7 @@ def test_what_others_watch_goes_on(small: Leak, monkeypatch: pytest.MonkeyPatch)
     assert "Somebody else asked for 10 of these attacks" in text(page)
 
 
-def test_in_class_a_visitor_has_one_series_at_a_time(small: Leak, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_class_a_visitor_has_one_series_at_a_time(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
     press(visit(small), "cliff-ask")
@@ -241,11 +243,11 @@ def test_in_class_a_visitor_has_one_series_at_a_time(small: Leak, monkeypatch: p
     assert series_texts.BUSY[0] in text(page) and len(services.store().runs()) == 10
 
 
-def test_no_attack_is_a_sentence(small: Leak) -> None:
+def test_no_attack_is_a_sentence(small: LeakSettings) -> None:
     assert series_texts.NO_ATTACK in text(visit(replace(small, attacks=("analytic",))))
 
 
-def test_one_panel_at_a_time(small: Leak) -> None:
+def test_one_panel_at_a_time(small: LeakSettings) -> None:
     page = visit(small)
     for name, title in (("ladder", series_texts.LADDER), ("test", blind_test_texts.TEST)):
         page.segmented_control(key="leak-more").set_value(name).run()
