@@ -169,7 +169,7 @@ class Guess:
     labels: Tensor  # (m,)
     loss: float  # the attack's own objective: what it chooses by
     unexplained: float  # share of what was received that these pictures leave open
-    yardstick: ResidualScale
+    residual_scale: ResidualScale
 
 
 # --- privacy -----------------------------------------------------------------------------------------------

@@ -16,14 +16,14 @@ from engine.compute.sgd import PLAIN, descend
 from engine.compute.threads import set_thread_modes
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.training.plan import plan
+from engine.training.plan import make_plan
 
 BATCH = 64
 
 
 def measure() -> BenchRow:
     set_thread_modes()
-    world = plan(RunSpec(dataset="cifar10", model="lenet5", clients=1, sampled=1)).world
+    world = make_plan(RunSpec(dataset="cifar10", model="lenet5", clients=1, sampled=1)).world
     rng = Seeds(0).rng("bench")
     x = torch.rand(BATCH, *world.shape, generator=rng)
     y = torch.randint(0, world.classes, (BATCH,), generator=rng)

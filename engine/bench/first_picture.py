@@ -46,11 +46,11 @@ def measure() -> BenchRow:
 
 def alone() -> float:
     """Seconds of the reading itself."""
-    scene = load_plan(RUN.with_(model=CASES["analytic"]))
-    data = scene.spec.dataset.load()
-    with ThreadTeam(1) as crew:
-        exposure = probe(scene, [], victim(scene, 1, data.test_x[:1], data.test_y[:1]), "server", crew)
-    attack, module, times = Analytic(), scene.world.build(torch.Generator()), []
+    plan = load_plan(RUN.with_(model=CASES["analytic"]))
+    data = plan.spec.dataset.load()
+    with ThreadTeam(1) as team:
+        exposure = probe(plan, [], victim(plan, 1, data.test_x[:1], data.test_y[:1]), "server", team)
+    attack, module, times = Analytic(), plan.world.build(torch.Generator()), []
     for _ in range(20):
         start = time.perf_counter()
         list(attack.reconstruct(exposure, module, None, Seeds(0)))

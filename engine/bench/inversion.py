@@ -32,18 +32,18 @@ PROMISE = "at least as many iterations/s as breaching"
 
 def measure() -> BenchRow:
     set_thread_modes()
-    scene = load_plan(QUESTION)
-    data = scene.spec.dataset.load()
-    with ThreadTeam(1) as crew:
-        exposure = probe(scene, [], victim(scene, 1, data.test_x[:1], data.test_y[:1]), "server", crew)
+    plan = load_plan(QUESTION)
+    data = plan.spec.dataset.load()
+    with ThreadTeam(1) as team:
+        exposure = probe(plan, [], victim(plan, 1, data.test_x[:1], data.test_y[:1]), "server", team)
     attack = InvertingGradients(iterations=ITERATIONS)
-    module = scene.world.build(torch.Generator())
+    module = plan.world.build(torch.Generator())
 
     def ours() -> None:
         for _ in attack.reconstruct(exposure, module, None, Seeds(0)):
             pass
 
-    peer = breaching(scene, exposure)
+    peer = breaching(plan, exposure)
     found = race(ours, peer or ours, turns=5)
     told = {"iterations/s": ITERATIONS / min(found.ours)}
     if peer is None:
@@ -53,7 +53,7 @@ def measure() -> BenchRow:
     )
 
 
-def breaching(scene: LoadedPlan, exposure: Exposure) -> Callable[[], object] | None:
+def breaching(plan: LoadedPlan, exposure: Exposure) -> Callable[[], object] | None:
     """The same attack, target, labels and number of iterations; None where the package is not there."""
     torchvision()
     try:
@@ -67,7 +67,7 @@ def breaching(scene: LoadedPlan, exposure: Exposure) -> Callable[[], object] | N
         return None
     wanted.optim.max_iterations, wanted.optim.callback = ITERATIONS, 1_000_000
     wanted.regularization.total_variation.scale = 0.01
-    module = scene.world.build(torch.Generator())
+    module = plan.world.build(torch.Generator())
     setup = {"device": torch.device("cpu"), "dtype": torch.float}
     attacker = package.attacks.prepare_attack(module, nn.CrossEntropyLoss(), wanted, setup)
     told = SimpleNamespace(

@@ -23,9 +23,9 @@ TURNS = 7
 
 def measure() -> BenchRow:
     spec = RunSpec()  # 12,000 pictures, 100 clients, 10 a round, 30 rounds, 2 epochs, batch 32
-    scene = load_plan(spec)
+    plan = load_plan(spec)
     stacked, plain = accuracy(run(spec, threads=2)), accuracy(unstacked(spec))
-    found = race(lambda: list(run(spec, threads=2)), lambda: module_loop(scene, threads=1), TURNS)
+    found = race(lambda: list(run(spec, threads=2)), lambda: module_loop(plan, threads=1), TURNS)
     ours = {"s": min(found.ours), "accuracy": stacked, "accuracy unstacked": plain}
     kept = found.ratio >= 2 and abs(stacked - plain) <= 0.002
     return BenchRow(
@@ -33,27 +33,27 @@ def measure() -> BenchRow:
     )
 
 
-def module_loop(scene: LoadedPlan, threads: int) -> float:
+def module_loop(plan: LoadedPlan, threads: int) -> float:
     """What most code of this field does: one module, torch's optimiser, client after client; tested every round."""
     set_thread_modes()
     torch.set_num_threads(threads)
-    spec, module = scene.spec, scene.world.build(torch.Generator())
-    module.load_state_dict(dict(scene.world.weights))
+    spec, module = plan.spec, plan.world.build(torch.Generator())
+    module.load_state_dict(dict(plan.world.weights))
     rng, right = Seeds(0).rng("bench"), torch.empty(0)
     server = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     for round in range(1, spec.rounds + 1):
-        cohort = scene.cohort(round)
+        cohort = plan.cohort(round)
         total = {name: torch.zeros_like(tensor) for name, tensor in server.items()}
         for place in cohort:
             module.load_state_dict(server)
-            _train(module, scene.client(place).x, scene.client(place).y, spec, rng)
+            _train(module, plan.client(place).x, plan.client(place).y, spec, rng)
             for name, tensor in module.state_dict().items():
                 total[name] += tensor / len(cohort)
         server = total
         module.load_state_dict(server)
         module.eval()
         with torch.no_grad():
-            right = module(scene.test_x).argmax(1) == scene.test_labels
+            right = module(plan.test_x).argmax(1) == plan.test_labels
     return float(right.float().mean())
 
 

@@ -19,7 +19,7 @@ from engine.compute.threads import set_thread_modes
 from engine.errors import refusal
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.training.plan import plan
+from engine.training.plan import make_plan
 
 Stacks = Mapping[str, Tensor]
 Arrays = dict[str, NDArray[Any]]
@@ -50,7 +50,7 @@ def measure() -> BenchRow:
 
 
 def clients() -> Stacks:
-    world, rng = plan(RunSpec(dataset="cifar10", model="lenet5", clients=CLIENTS, sampled=CLIENTS)).world, Seeds(0)
+    world, rng = make_plan(RunSpec(dataset="cifar10", model="lenet5", clients=CLIENTS, sampled=CLIENTS)).world, Seeds(0)
     return {
         name: tensor + NOISE * torch.randn((CLIENTS, *tensor.shape), generator=rng.rng("bench", place))
         for place, (name, tensor) in enumerate(world.weights.items())

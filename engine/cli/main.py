@@ -119,10 +119,10 @@ def promise(part: Any) -> str | None:
     if not hasattr(part, "guarantee"):
         return None
     from engine.specs.run import RunSpec
-    from engine.training.plan import plan
+    from engine.training.plan import make_plan
 
     with contextlib.suppress(LeakLensError):
-        return str(plan(RunSpec(method=part.name)).guarantee.status)
+        return str(make_plan(RunSpec(method=part.name)).guarantee.status)
     return None
 
 

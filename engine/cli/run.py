@@ -36,9 +36,9 @@ def is_finished(store: Store, run_id: str) -> bool:
 
 def _refuse(spec: Any) -> None:
     """Everything that would stop the run is said before it is queued."""
-    from engine.training.plan import plan
+    from engine.training.plan import make_plan
 
-    plan(spec)
+    make_plan(spec)
 
 
 def dry_run(asked: argparse.Namespace, threads: int) -> int:

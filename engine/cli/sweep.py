@@ -278,14 +278,14 @@ def machine(asked: argparse.Namespace) -> dict[str, object]:
 
 def refuse(todo: Sequence[SweepPoint]) -> None:
     """What would stop any of them is said before the first begins."""
-    from engine.training.plan import plan
+    from engine.training.plan import make_plan
 
     for point in {(point.method, point.noise, point.step): point for point in todo}.values():
         fatal = next((one for one in point.spec.problems() if one.fatal), None)
         if fatal:
             raise BadInput(fatal.reason, fatal.remedy)
     for point in {point.method: point for point in todo}.values():
-        plan(point.spec)
+        make_plan(point.spec)
 
 
 # --- before the first run ----------------------------------------------------------------------------------

@@ -81,17 +81,17 @@ def _where(cell: PaperCell) -> Where:
 
 def refuse(todo: Mapping[SweepPoint, PaperCell]) -> list[str]:
     """What would stop a cell is said before the first begins; back comes what a reader should know of the methods."""
-    from engine.training.plan import plan
+    from engine.training.plan import make_plan
 
     said: dict[str, dict[str, None]] = {}  # what is told, and of which columns
     for point, cell in {(cell.row.name, cell.column): (point, cell) for point, cell in todo.items()}.values():
         try:
-            outline = plan(point.spec)
+            plan = make_plan(point.spec)
         except BadInput as bad:
             remedy = f"{bad.remedy}; or name other rows with --rows" if bad.remedy else "Name other rows with --rows"
             raise BadInput(f"table {cell.table.name}: {cell.row.name}: {bad.message}", remedy) from None
-        promise = outline.guarantee
-        remarks = (one.reason for one in outline.method.remarks(outline.world))
+        promise = plan.guarantee
+        remarks = (one.reason for one in plan.method.remarks(plan.world))
         for words in (f"{promise.status}: {promise.reason}", *remarks):
             said.setdefault(words, {})[cell.label] = None
     return [f"{', '.join(labels)}: {words}" for words, labels in said.items()]

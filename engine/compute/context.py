@@ -1,4 +1,4 @@
-"""Where a client or the server works: its seat, its own chance, a way to show progress, and the crew of threads."""
+"""Where a client or the server works: its seat, its own chance, a way to show progress, and the team of threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ClientContext:
     world: World
     seat: Seat
     seeds: Seeds
-    crew: ThreadTeam
+    team: ThreadTeam
     note: Callable[[float, dict[str, float]], None] = field(default=lambda fraction, numbers: None)
     used: Tensor | None = None  # the places of the pictures that entered; None: all of them
     phase: str = ""  # of local training in several parts: each has a chance of its own
@@ -41,5 +41,5 @@ class ClientContext:
         self.note(fraction, numbers)
 
 
-def rngs(desks: Sequence[ClientContext], purpose: str) -> list[torch.Generator]:
-    return [desk.rng(purpose) for desk in desks]
+def rngs(contexts: Sequence[ClientContext], purpose: str) -> list[torch.Generator]:
+    return [context.rng(purpose) for context in contexts]

@@ -30,19 +30,19 @@ def steps_per_epoch(size: int, local: Local) -> int:
 
 
 def fit_private(
-    desk: ClientContext, start: Weights, client: Client, *, bound: float, multiplier: float, extra: Extra = PLAIN
+    context: ClientContext, start: Weights, client: Client, *, bound: float, multiplier: float, extra: Extra = PLAIN
 ) -> Weights:
     """DP-SGD from `start`: each step sees every record with one chance, so an empty batch is noise alone.
 
     `extra` is added after the noise: it touches no data, so it costs nothing.
     """
-    local, size = desk.world.local, len(client.y)
+    local, size = context.world.local, len(client.y)
     rate = batch_rate(size, local)
-    ghost, parameters = ghost_bench(desk.world, start, bound)
+    ghost, parameters = ghost_bench(context.world, start, bound)
     names: list[str] = _here.names
     start = {name: start[name] for name in names}
-    seed_dropout(ghost, desk.rng("dropout"))
-    drawing, noising = desk.rng("batches"), desk.rng("noise")
+    seed_dropout(ghost, context.rng("dropout"))
+    drawing, noising = context.rng("batches"), context.rng("noise")
     seen, momenta = torch.zeros(size, dtype=torch.bool), None
     for _ in range(local.epochs * steps_per_epoch(size, local)):
         drawn = torch.rand(size, generator=drawing, dtype=torch.float64) < rate
@@ -50,8 +50,8 @@ def fit_private(
         sums = clipped_sum(ghost, parameters, client.x[drawn], client.y[drawn])
         noised = noise.gaussian_added(dict(zip(names, sums, strict=True)), multiplier * bound, noising)
         slopes = [tensor / (rate * size) for tensor in noised.values()]
-        momenta = descend(parameters, slopes, momenta, desk.world, start, extra)
-    desk.used = torch.nonzero(seen).flatten()
+        momenta = descend(parameters, slopes, momenta, context.world, start, extra)
+    context.used = torch.nonzero(seen).flatten()
     return {
         name: p.detach().clone(memory_format=torch.contiguous_format) for name, p in zip(names, parameters, strict=True)
     }

@@ -30,35 +30,38 @@ PLAIN = Extra()
 
 
 def fit(
-    desks: Sequence[ClientContext], starts: Sequence[Weights], clients: Sequence[Client], extras: Sequence[Extra] = ()
+    contexts: Sequence[ClientContext],
+    starts: Sequence[Weights],
+    clients: Sequence[Client],
+    extras: Sequence[Extra] = (),
 ) -> list[Weights]:
-    """Train every client from its start; clients are stacked where the model can, else they share the crew."""
+    """Train every client from its start; clients are stacked where the model can, else they share the team."""
     extras = extras or [PLAIN] * len(clients)
-    world, crew = desks[0].world, desks[0].crew
+    world, team = contexts[0].world, contexts[0].team
     if world.stacked is None:
-        return crew.each(fit_one, desks, starts, clients, extras, tell=desks[0].tell)
+        return team.each(fit_one, contexts, starts, clients, extras, tell=contexts[0].tell)
     order = sorted(range(len(clients)), key=lambda place: (-len(clients[place].y), clients[place].id))
     groups = [order[at : at + STACK] for at in range(0, len(order), STACK)]
-    rows = [[[column[place] for place in group] for group in groups] for column in (desks, starts, clients, extras)]
-    trained = [weights for group in crew.each(fit_stacked, *rows, tell=desks[0].tell) for weights in group]
+    rows = [[[column[place] for place in group] for group in groups] for column in (contexts, starts, clients, extras)]
+    trained = [weights for group in team.each(fit_stacked, *rows, tell=contexts[0].tell) for weights in group]
     return [trained[order.index(place)] for place in range(len(clients))]
 
 
-def fit_one(desk: ClientContext, start: Weights, client: Client, extra: Extra = PLAIN) -> Weights:
+def fit_one(context: ClientContext, start: Weights, client: Client, extra: Extra = PLAIN) -> Weights:
     """One client's epochs of SGD, from `start` to the weights it ends with."""
-    local = desk.world.local
-    module, parameters = bench(desk.world, start)
+    local = context.world.local
+    module, parameters = bench(context.world, start)
     if extra.only:
         start = {name: start[name] for name, _ in module.named_parameters() if name in extra.only}
         parameters = [module.get_parameter(name) for name in start]
-    seed_dropout(module, desk.rng("dropout"))
-    shuffle, momenta = desk.rng("batches"), None
+    seed_dropout(module, context.rng("dropout"))
+    shuffle, momenta = context.rng("batches"), None
     for _ in range(local.epochs):
         order = torch.randperm(len(client.y), generator=shuffle)
         for places in order.split(local.batch):
             loss = functional.cross_entropy(module(image_layout(client.x[places])), client.y[places])
             slopes = list(torch.autograd.grad(loss, parameters))
-            momenta = descend(parameters, slopes, momenta, desk.world, start, extra)
+            momenta = descend(parameters, slopes, momenta, context.world, start, extra)
     return {
         name: tensor.detach().clone(memory_format=torch.contiguous_format) for name, tensor in module.named_parameters()
     }
@@ -91,18 +94,18 @@ def descend(
 
 
 def fit_stacked(
-    desks: Sequence[ClientContext], starts: Sequence[Weights], clients: Sequence[Client], extras: Sequence[Extra]
+    contexts: Sequence[ClientContext], starts: Sequence[Weights], clients: Sequence[Client], extras: Sequence[Extra]
 ) -> list[Weights]:
     """The same epochs for a group of clients at once, ordered by size, largest first.
 
     A client with fewer pictures leaves each epoch earlier: the active ones are always the first rows.
     """
-    world, local = desks[0].world, desks[0].world.local
+    world, local = contexts[0].world, contexts[0].world.local
     assert world.stacked is not None
     sizes = [len(client.y) for client in clients]
     stack = {name: torch.stack([start[name] for start in starts]) for name in starts[0]}  # (clients, ...)
     anchor = {name: tensor.clone() for name, tensor in stack.items()} if any(extra.pull for extra in extras) else stack
-    shuffles, dropouts = rngs(desks, "batches"), rngs(desks, "dropout")
+    shuffles, dropouts = rngs(contexts, "batches"), rngs(contexts, "dropout")
     room = torch.empty if sizes[0] == sizes[-1] else torch.zeros  # padding must not hold what is no number
     x = room(len(clients), sizes[0], *clients[0].x.shape[1:], device=clients[0].x.device)
     y = clients[0].y.new_zeros(len(clients), sizes[0])
@@ -150,10 +153,10 @@ def _descend_stacked(
         parameter.sub_(slope, alpha=local.lr)
 
 
-def gradient(desk: ClientContext, weights: Weights, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+def gradient(context: ClientContext, weights: Weights, x: Tensor, y: Tensor) -> dict[str, Tensor]:
     """The gradient of the mean loss over these pictures."""
-    module, parameters = bench(desk.world, weights)
-    seed_dropout(module, desk.rng("dropout"))
+    module, parameters = bench(context.world, weights)
+    seed_dropout(module, context.rng("dropout"))
     slopes = torch.autograd.grad(functional.cross_entropy(module(image_layout(x)), y), parameters)
     names = [name for name, _ in module.named_parameters()]
     return {name: slope.contiguous() for name, slope in zip(names, slopes, strict=True)}

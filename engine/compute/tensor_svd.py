@@ -22,7 +22,7 @@ RANKS = 32  # singular values of one frequency that are told
 FLOOR = 1e-6  # what is below this share of the largest is told as that: single precision knows no better
 
 
-def t_tsvd(stack: Tensor, threshold: float, crew: ThreadTeam | None = None) -> Tensor:
+def t_tsvd(stack: Tensor, threshold: float, team: ThreadTeam | None = None) -> Tensor:
     """Lower every singular value of every frequency by the threshold, never below 0.
 
     The error is a few roundings of the stack's own type, on the scale of the largest singular value of the frequency.
@@ -32,7 +32,7 @@ def t_tsvd(stack: Tensor, threshold: float, crew: ThreadTeam | None = None) -> T
     if threshold == 0:
         return stack.clone()
     waves, matrices = _frequencies(stack)
-    for wave, lowered in zip(waves, _each(partial(_lowered, threshold=threshold), matrices, crew), strict=True):
+    for wave, lowered in zip(waves, _each(partial(_lowered, threshold=threshold), matrices, team), strict=True):
         wave.copy_(lowered)
     smoothed: Tensor = torch.fft.irfft(waves, n=len(stack), dim=0)
     return smoothed.view_as(stack)
@@ -43,12 +43,12 @@ def soft(matrix: Tensor, threshold: float) -> Tensor:
     return t_tsvd(matrix[None], threshold)[0]
 
 
-def spectra(stack: Tensor, crew: ThreadTeam | None = None) -> Tensor:
+def spectra(stack: Tensor, team: ThreadTeam | None = None) -> Tensor:
     """Singular values, (K//2 + 1 frequencies, the smaller of out and rest), largest first.
 
     A threshold that reaches the largest of them all erases the layer.
     """
-    return torch.stack(_each(torch.linalg.svdvals, _frequencies(stack)[1], crew))
+    return torch.stack(_each(torch.linalg.svdvals, _frequencies(stack)[1], team))
 
 
 def matrices(clients: int) -> float:
@@ -87,9 +87,9 @@ def _frequencies(stack: Tensor) -> tuple[Tensor, list[Tensor]]:
     return waves, [wave.real if 2 * at % many == 0 else wave for at, wave in enumerate(waves)]
 
 
-def _each(work: Callable[[Tensor], Tensor], matrices: Sequence[Tensor], crew: ThreadTeam | None) -> list[Tensor]:
+def _each(work: Callable[[Tensor], Tensor], matrices: Sequence[Tensor], team: ThreadTeam | None) -> list[Tensor]:
     """Each frequency by itself; a graphics card works on one after the other."""
-    return crew.each(work, matrices) if crew and matrices[0].is_cpu else list(map(work, matrices))
+    return team.each(work, matrices) if team and matrices[0].is_cpu else list(map(work, matrices))
 
 
 def _lowered(matrix: Tensor, threshold: float) -> Tensor:

@@ -13,7 +13,7 @@ from engine.errors import BadInput, LeakLensError, refusal
 from engine.part import Problem
 from engine.specs.attack import PICTURE, AttackSpec
 from engine.specs.run import SHELVES, RunSpec
-from engine.training.plan import Plan, plan
+from engine.training.plan import Plan, make_plan
 
 if TYPE_CHECKING:
     from engine.leakage.target import AttackResources
@@ -24,11 +24,11 @@ PICTURE_SHAPE = (3, 32, 32)  # any shape that every model of pictures reads
 def problem(spec: AttackSpec) -> Problem | None:
     """The first reason why this attack cannot work; nothing is trained to find it."""
     try:
-        outline, module = _outline(json.dumps(spec.run.canonical(), sort_keys=True))
+        plan, module = _outline(json.dumps(spec.run.canonical(), sort_keys=True))
     except LeakLensError as error:
         return Problem(error.message, error.remedy)
     fatal = next((one for one in spec.run.problems() if one.fatal), None)
-    return fatal or obstacle(spec, outline, module)
+    return fatal or obstacle(spec, plan, module)
 
 
 def of_pictures(part: str, name: str) -> bool:
@@ -39,25 +39,25 @@ def of_pictures(part: str, name: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _outline(question: str) -> tuple[Plan, nn.Module]:
-    outline = plan(RunSpec(**json.loads(question)), False)
-    return outline, outline.world.build(torch.Generator())
+    plan = make_plan(RunSpec(**json.loads(question)), False)
+    return plan, plan.world.build(torch.Generator())
 
 
-def obstacle(spec: AttackSpec, outline: Plan, module: nn.Module) -> Problem | None:
+def obstacle(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | None:
     """The first reason why such an attack cannot work, whatever this home holds."""
     attack = spec.attack
-    if not outline.world.pictures:
-        law = f"looks for pictures, and {outline.spec.dataset.name} holds {outline.spec.dataset.noun}"
+    if not plan.world.pictures:
+        law = f"looks for pictures, and {plan.spec.dataset.name} holds {plan.spec.dataset.noun}"
         return Problem(law, "Choose a run that learns from pictures")
-    if absent := outline.guarantee.absent.get(spec.view):
+    if absent := plan.guarantee.absent.get(spec.view):
         return Problem(f"is not possible in this view: {absent}", "Choose another view")
     if attack.malicious and spec.view != "server":
         return Problem("works only for the server, who sends a model that it changed", "Choose the view of the server")
     if attack.malicious and not spec.pictures:
         return Problem("changes the model that is sent, and no run records that", "Choose a picture")
-    if reason := attack.misfit(outline.world, module):
+    if reason := attack.misfit(plan.world, module):
         return Problem(reason, "Choose another attack or another model")
-    most = len(outline.test_labels) // 2
+    most = len(plan.test_labels) // 2
     late = [name for name in spec.pictures if name.startswith("test-") and int(name.removeprefix("test-")) >= most]
     if attack.learns and late:
         law = f"learns from the second half of the test pictures, got {late[0]}"
@@ -65,27 +65,27 @@ def obstacle(spec: AttackSpec, outline: Plan, module: nn.Module) -> Problem | No
     return None
 
 
-def refuse(spec: AttackSpec, larder: AttackResources) -> None:
+def refuse(spec: AttackSpec, resources: AttackResources) -> None:
     """Everything that would stop the attack, said before a picture is touched."""
-    outline = plan(spec.run)
-    if found := obstacle(spec, outline, outline.world.build(torch.Generator())):
+    plan = make_plan(spec.run)
+    if found := obstacle(spec, plan, plan.world.build(torch.Generator())):
         raise BadInput(f"attack: {spec.attack.name}: {found.reason}", found.remedy)
-    cohort = outline.cohort(which(spec, outline))
+    cohort = plan.cohort(which(spec, plan))
     if spec.client is not None and spec.client not in cohort:
         known = ", ".join(map(str, cohort[:20])) or "nobody"
         raise refusal("attack: client", f"must be one that took part in that round ({known})", spec.client)
     for name in spec.pictures:
-        refuse_picture(name, spec, outline, larder)
+        refuse_picture(name, spec, plan, resources)
 
 
-def refuse_picture(name: str, spec: AttackSpec, outline: Plan, larder: AttackResources) -> None:
+def refuse_picture(name: str, spec: AttackSpec, plan: Plan, resources: AttackResources) -> None:
     split, place, own, label = named(name)
     if own is not None:
-        larder.picture(own)
-        if int(label) >= outline.world.classes:
-            raise refusal("attack: pictures", f"must have a label between 0 and {outline.world.classes - 1}", name)
+        resources.picture(own)
+        if int(label) >= plan.world.classes:
+            raise refusal("attack: pictures", f"must have a label between 0 and {plan.world.classes - 1}", name)
         return
-    count = len(outline.labels if split == "train" else outline.test_labels)
+    count = len(plan.labels if split == "train" else plan.test_labels)
     if int(place) >= count:
         raise refusal("attack: pictures", f"must be {split}-0 to {split}-{count - 1}", name)
 
@@ -98,13 +98,13 @@ def named(picture: str) -> tuple[str, str, str | None, str]:
     return split, place, own, label
 
 
-def which(spec: AttackSpec, scene: Plan) -> int:
+def which(spec: AttackSpec, plan: Plan) -> int:
     """The round as a number; first and last mean rounds in which somebody took part."""
-    there = [round for round in range(1, scene.last + 1) if scene.cohort(round)]
+    there = [round for round in range(1, plan.last + 1) if plan.cohort(round)]
     if not there:
         raise BadInput("attack: round: nobody took part in this run", "Ask for more rounds or clients")
     if isinstance(spec.round, int):
-        if not 1 <= spec.round <= scene.last:
-            raise refusal("attack: round", f"must be between 1 and {scene.last}", spec.round)
+        if not 1 <= spec.round <= plan.last:
+            raise refusal("attack: round", f"must be between 1 and {plan.last}", spec.round)
         return spec.round
     return there[0] if spec.round == "first" else there[-1]

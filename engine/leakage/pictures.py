@@ -1,6 +1,6 @@
 """An attack from beginning to end: what an adversary had in hand, its guesses as they form, and how near they came.
 
-stage      the run's data and first weights                                      (stage.py)
+plan      the run's data and first weights                                      (plan.py)
 expose     one upload, recorded or probed, as one view saw it                    (breach.py)
 hunt       restarts of the attack side by side: they see the exposure alone      (attacks/)
 judge      the guess chosen by the attack's own objective, beside the truth      (metrics/)
@@ -44,56 +44,56 @@ WHILE_IT_FORMS = ("psnr", "ssim", "lpips")  # told for each moment
 
 def attack(
     spec: AttackSpec,
-    larder: AttackResources | None = None,
+    resources: AttackResources | None = None,
     *,
     threads: int = 1,
     device: str = "cpu",
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
     """Everything an attack says, from its first event to its end; asked to stop, it ends without a word."""
-    began, larder = time.monotonic(), larder or AttackResources()
-    with quiet_torch(device), ThreadTeam(threads) as crew:
-        refuse(spec, larder)
-        scene = load_plan(spec.run)
-        yield Started(spec.id, spec.canonical(), {"classes": list(scene.spec.dataset.facts().classes)})
-        case = yield from prepare_target(spec, scene, larder, crew)
+    began, resources = time.monotonic(), resources or AttackResources()
+    with quiet_torch(device), ThreadTeam(threads) as team:
+        refuse(spec, resources)
+        plan = load_plan(spec.run)
+        yield Started(spec.id, spec.canonical(), {"classes": list(plan.spec.dataset.facts().classes)})
+        case = yield from prepare_target(spec, plan, resources, team)
         plain = {"psnr": many("psnr", trivial(case.truth), case.truth)}
         yield Seen(spec.view, case.round, case.client, case.facts, tuple(map(png, case.truth)), plain)
-        prior = yield from learnt(spec, scene, larder)
+        prior = yield from learnt(spec, plan, resources)
         paths: dict[int, list[Guess]] = {}
-        for restart, guess in search_restarts(spec, case, prior, crew, stop):
+        for restart, guess in search_restarts(spec, case, prior, team, stop):
             paths.setdefault(restart, []).append(guess)
             if not stop():
                 yield pictured(spec.attack, restart, guess, case.truth)
         if stop():
             return
-        yield judge(spec.attack, paths, case.truth, scene.world.std)
+        yield judge(spec.attack, paths, case.truth, plan.world.std)
         yield Finished(0, round_s(time.monotonic() - began))
 
 
 # --- the attack --------------------------------------------------------------------------------------------
 
 
-def learnt(spec: AttackSpec, scene: LoadedPlan, larder: AttackResources) -> Generator[Event, None, Prior | None]:
+def learnt(spec: AttackSpec, plan: LoadedPlan, resources: AttackResources) -> Generator[Event, None, Prior | None]:
     """What the attack knows from public pictures: learnt once, then kept in the home."""
     if not spec.attack.learns:
         return None
     asked = {name: value for name, value in spec.attack.values().items() if name in spec.attack.learns}
-    text = f"{spec.attack.name}:{sorted(asked.items())}:{scene.spec.dataset.values()}:{scene.spec.dataset.name}"
+    text = f"{spec.attack.name}:{sorted(asked.items())}:{plan.spec.dataset.values()}:{plan.spec.dataset.name}"
     name = f"{spec.attack.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    if (kept := larder.prior(name)) is not None:
+    if (kept := resources.prior(name)) is not None:
         return {key: torch.from_numpy(values) for key, values in kept.items()}
-    data = scene.spec.dataset.load()
+    data = plan.spec.dataset.load()
     prior: Prior = {}
     for fraction, known in spec.attack.learn(data.test_x[len(data.test_y) // 2 :], Seeds(0)):
         prior = known
         yield Step("learning from public pictures", fraction)
-    larder.keep_prior(name, {key: array(tensor) for key, tensor in prior.items()})
+    resources.keep_prior(name, {key: array(tensor) for key, tensor in prior.items()})
     return prior
 
 
 def search_restarts(
-    spec: AttackSpec, case: AttackTarget, prior: Prior | None, crew: ThreadTeam, stop: Callable[[], bool]
+    spec: AttackSpec, case: AttackTarget, prior: Prior | None, team: ThreadTeam, stop: Callable[[], bool]
 ) -> Iterator[tuple[int, Guess]]:
     """The guesses of all restarts as they come: one at a time is worked out here, the others by hands once warm."""
     order = RestartOrder(spec.attack, case.build, case.exposure, prior, spec.seed)
@@ -111,11 +111,11 @@ def search_restarts(
         finally:
             seats.put(seat)
 
-    with borrowed_processes(min(crew.threads, spec.restarts) - 1) as hands:
+    with borrowed_processes(min(team.threads, spec.restarts) - 1) as hands:
         seats.put(order.guesses)
         for hand in hands:
             hand.when_warm(partial(seats.put, partial(hand.guesses, order)))
-        done = crew.begin(lambda: crew.each(one, range(spec.restarts)))
+        done = team.begin(lambda: team.each(one, range(spec.restarts)))
         done.add_done_callback(lambda _: heard.put(None))
         try:
             while (item := heard.get()) is not None:
@@ -165,7 +165,7 @@ def judge(attack: Attack, paths: Mapping[int, Sequence[Guess]], truth: Tensor, s
         trivial={gauge.name: over(gauge, [trivial(met)], met) for gauge in gauges},
         curves={name: tuple(mean(many(name, moment, met)) for moment in path) for name in WHILE_IT_FORMS},
         restarts=tuple(row(attack, paths[restart], truth) for restart in ends),
-        floor=end.yardstick.floor,
+        floor=end.residual_scale.floor,
     )
 
 
@@ -176,7 +176,7 @@ def row(attack: Attack, path: Sequence[Guess], truth: Tensor) -> dict[str, float
     psnr = mean(many("psnr", shown, truth[list(places)]))
     return {
         "loss": end.loss,
-        "left": end.yardstick.left(end.unexplained),
+        "left": end.residual_scale.left(end.unexplained),
         "state": state_of(path, attack.leaves)[0],
         "psnr": psnr,
     }
@@ -189,15 +189,18 @@ def state_of(path: Sequence[Guess], tolerance: float) -> tuple[str, str]:
         return "diverged", "its numbers left every bound"
     if last.unexplained > 1.05 * max(1.0, first.unexplained):
         return "diverged", "it ended further from the upload than it began"
-    if last.yardstick.drowned:
+    if last.residual_scale.drowned:
         return "not converged", "noise drowns the pictures: plain grey explains the upload as well as any"
-    left, allowed = last.yardstick.left(last.unexplained), max(tolerance, DIRECT if last.yardstick.direct else 0)
+    left, allowed = (
+        last.residual_scale.left(last.unexplained),
+        max(tolerance, DIRECT if last.residual_scale.direct else 0),
+    )
     if left > allowed:
         return (
             "not converged",
             f"it leaves {min(left, 9.99):.0%} of what tells these pictures from plain grey unexplained",
         )
-    if last.yardstick.chance > max(allowed, HUSH):
+    if last.residual_scale.chance > max(allowed, HUSH):
         return "not converged", "the noise is too loud to tell whether it found the pictures"
     return "converged", ""
 

@@ -61,30 +61,30 @@ class AttackTarget:
 
 
 def prepare_target(
-    spec: AttackSpec, scene: LoadedPlan, larder: AttackResources, crew: ThreadTeam
+    spec: AttackSpec, plan: LoadedPlan, resources: AttackResources, team: ThreadTeam
 ) -> Generator[Event, None, AttackTarget]:
     """The case: with pictures a probe, without them the upload as the run recorded it."""
-    round = which(spec, scene)
-    kept = list(larder.states(spec.run.id)) if round > 1 else []
+    round = which(spec, plan)
+    kept = list(resources.states(spec.run.id)) if round > 1 else []
     if round > 1:
         yield Step("playing the rounds before")
-    state = before(scene, round, kept, crew)
+    state = before(plan, round, kept, team)
     case: AttackTarget = (
-        probed(spec, scene, state, round, larder, crew) if spec.pictures else recorded(spec, scene, state, round, crew)
+        probed(spec, plan, state, round, resources, team) if spec.pictures else recorded(spec, plan, state, round, team)
     )
     return case
 
 
 def probed(
-    spec: AttackSpec, scene: LoadedPlan, state: State, round: int, larder: AttackResources, crew: ThreadTeam
+    spec: AttackSpec, plan: LoadedPlan, state: State, round: int, resources: AttackResources, team: ThreadTeam
 ) -> AttackTarget:
-    x, y = chosen(spec, scene, larder)
-    who = victim(scene, round, x, y, spec.client)
-    world, bends = scene.world, spec.attack.malicious
+    x, y = chosen(spec, plan, resources)
+    who = victim(plan, round, x, y, spec.client)
+    world, bends = plan.world, spec.attack.malicious
     tamper = partial(spec.attack.tamper, world=world) if bends else None
-    exposure = expose(scene, state, who, spec.view, crew, tamper)
-    silent = quiet(scene)
-    clean = exposure if silent is None else expose(silent, state, who, spec.view, crew, tamper)
+    exposure = expose(plan, state, who, spec.view, team, tamper)
+    silent = quiet(plan)
+    clean = exposure if silent is None else expose(silent, state, who, spec.view, team, tamper)
     build = partial(bent, spec.attack, world) if bends else world.build
     facts = {**told(exposure, round, True, y), **loudness(exposure, clean)}
     return AttackTarget(exposure, build, x, y, facts, round, who.client)
@@ -95,13 +95,13 @@ def bent(attack: Attack, world: World, rng: torch.Generator) -> nn.Module:
     return attack.tamper(world.build(rng), {}, world)[0]
 
 
-def chosen(spec: AttackSpec, scene: LoadedPlan, larder: AttackResources) -> tuple[Tensor, Tensor]:
+def chosen(spec: AttackSpec, plan: LoadedPlan, resources: AttackResources) -> tuple[Tensor, Tensor]:
     """The victim's pictures in [0, 1], and their classes."""
-    data, found, labels = scene.spec.dataset.load(), list[Tensor](), list[int]()
+    data, found, labels = plan.spec.dataset.load(), list[Tensor](), list[int]()
     for name in spec.pictures:
         split, place, own, label = named(name)
         if own is not None:
-            found.append(images.pixels(larder.picture(own), scene.world.shape))
+            found.append(images.pixels(resources.picture(own), plan.world.shape))
             labels.append(int(label))
             continue
         x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)
@@ -110,10 +110,10 @@ def chosen(spec: AttackSpec, scene: LoadedPlan, larder: AttackResources) -> tupl
     return torch.stack(found), torch.tensor(labels)
 
 
-def recorded(spec: AttackSpec, scene: LoadedPlan, state: State, round: int, crew: ThreadTeam) -> AttackTarget:
+def recorded(spec: AttackSpec, plan: LoadedPlan, state: State, round: int, team: ThreadTeam) -> AttackTarget:
     """The round is played again, which gives the upload bit for bit, and the seat's own pictures."""
     seen: list[Exchange] = []
-    play(scene, state, round, crew, watch=partial(first, seen))
+    play(plan, state, round, team, watch=partial(first, seen))
     seats = [seat.client for seat in seen[0].seats] if seen else []
     used = [slot for slot, client in enumerate(seats) if some(seen[0].used[slot]) and spec.client in (None, client)]
     if not used:
@@ -121,9 +121,9 @@ def recorded(spec: AttackSpec, scene: LoadedPlan, state: State, round: int, crew
         raise BadInput(
             f"attack: client: took no part in round {round} with a picture, got {spec.client}", f"There: {known}"
         )
-    exposure, truth = recorded_exposure(scene, seen[0], used[0]), true_inputs(scene, seen[0], used[0])
+    exposure, truth = recorded_exposure(plan, seen[0], used[0]), true_inputs(plan, seen[0], used[0])
     facts = {**told(exposure, round, False, truth["labels"]), **loudness(exposure, None)}
-    return AttackTarget(exposure, scene.world.build, truth["pictures"], truth["labels"], facts, round, seats[used[0]])
+    return AttackTarget(exposure, plan.world.build, truth["pictures"], truth["labels"], facts, round, seats[used[0]])
 
 
 def first(seen: list[Exchange], exchange: Exchange) -> None:
@@ -136,11 +136,11 @@ def some(used: Tensor | None) -> bool:
     return used is None or len(used) > 0
 
 
-def quiet(scene: LoadedPlan) -> LoadedPlan | None:
-    """The same stage without noise, to tell signal from noise: for a number beside the picture, never for an attack."""
-    if not getattr(scene.method, "noise", None):
+def quiet(plan: LoadedPlan) -> LoadedPlan | None:
+    """The same plan without noise, to tell signal from noise: for a number beside the picture, never for an attack."""
+    if not getattr(plan.method, "noise", None):
         return None
-    return replace(scene, method=scene.method.with_(noise=0.0))
+    return replace(plan, method=plan.method.with_(noise=0.0))
 
 
 def told(exposure: Exposure, round: int, probe: bool, labels: Tensor) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class Method(Part):
         return server
 
     @abstractmethod
-    def train(self, client: Client, packet: Packet, private: Private | None, desk: ClientContext) -> Trained:
+    def train(self, client: Client, packet: Packet, private: Private | None, context: ClientContext) -> Trained:
         """What one client does: the upload is everything that leaves, the private part never does."""
 
     def train_all(
@@ -70,14 +70,14 @@ class Method(Part):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[ClientContext],
+        contexts: Sequence[ClientContext],
     ) -> list[Trained]:
-        """All clients of an exchange, side by side on the crew."""
-        return desks[0].crew.each(self.train, clients, packets, privates, desks, tell=desks[0].tell)
+        """All clients of an exchange, side by side on the team."""
+        return contexts[0].team.each(self.train, clients, packets, privates, contexts, tell=contexts[0].tell)
 
     @abstractmethod
     def merge(
-        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> tuple[Weights, Memory]:
         """The next server model; uploads come by client id, and there may be none."""
 

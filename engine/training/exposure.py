@@ -17,45 +17,45 @@ from engine.training.rounds import Exchange
 from engine.training.state import array
 
 
-def recorded_exposure(stage: LoadedPlan, exchange: Exchange, slot: int = 0) -> Exposure:
+def recorded_exposure(plan: LoadedPlan, exchange: Exchange, slot: int = 0) -> Exposure:
     """The upload of one client as the server saw it."""
     seat, upload = exchange.seats[slot], exchange.uploads[slot]
-    protocol = stage.method.protocol(stage.world, seat, "server")
+    protocol = plan.method.protocol(plan.world, seat, "server")
     used = exchange.used[slot]
-    pictures = len(used) if used is not None else stage.world.sizes[seat.client]
+    pictures = len(used) if used is not None else plan.world.sizes[seat.client]
     return Exposure(
         "server",
         exchange.packets[slot],
         upload.tensors,
         replace(protocol, pictures=pictures),
-        stage.world.shape,
-        stage.world.classes,
+        plan.world.shape,
+        plan.world.classes,
     )
 
 
-def true_inputs(stage: LoadedPlan, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
+def true_inputs(plan: LoadedPlan, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
     """All that entered the upload, pictures as pixels in [0, 1] or rows of words: stored apart, for metrics alone."""
-    client, used = stage.client(exchange.seats[slot].client), exchange.used[slot]
+    client, used = plan.client(exchange.seats[slot].client), exchange.used[slot]
     x, y = (client.x, client.y) if used is None else (client.x[used], client.y[used])
-    inputs = {"pictures": pixels(stage, x)} if stage.world.pictures else {"sentences": x}
+    inputs = {"pictures": pixels(plan, x)} if plan.world.pictures else {"sentences": x}
     return {**inputs, "labels": y}
 
 
-def pixels(stage: LoadedPlan, x: Tensor) -> Tensor:
+def pixels(plan: LoadedPlan, x: Tensor) -> Tensor:
     """Inputs of the model back as pixels in [0, 1]."""
-    mean, std = (torch.tensor(side, device=x.device).view(-1, 1, 1) for side in (stage.world.mean, stage.world.std))
+    mean, std = (torch.tensor(side, device=x.device).view(-1, 1, 1) for side in (plan.world.mean, plan.world.std))
     return (x * std + mean).clamp(0, 1)
 
 
-def kept_exposure(stage: LoadedPlan, exchange: Exchange) -> Iterator[Kept]:
+def kept_exposure(plan: LoadedPlan, exchange: Exchange) -> Iterator[Kept]:
     """The exposure of the first client that put anything in, and, apart from it, the truth."""
     for slot, seat in enumerate(exchange.seats):
         used = exchange.used[slot]
         if used is not None and not len(used):  # DP-SGD drew nothing: there is noise to see, and no truth
             continue
         name = f"{seat.round}-{seat.client}-server"
-        facts, payload = pack(recorded_exposure(stage, exchange, slot))
-        arrays = {key: array(tensor) for key, tensor in true_inputs(stage, exchange, slot).items()}
+        facts, payload = pack(recorded_exposure(plan, exchange, slot))
+        arrays = {key: array(tensor) for key, tensor in true_inputs(plan, exchange, slot).items()}
         yield Kept("exposure", f"exposure-{name}", seat.round, {**facts, "client": seat.client}, payload)
         yield Kept("truth", f"truth-{name}", seat.round, {"client": seat.client}, arrays)
         return

@@ -20,7 +20,7 @@ from engine.part import Problem
 from engine.privacy.ledger import LedgerEpsilon
 from engine.records import Guarantee, Seat
 from engine.specs.run import RunSpec
-from engine.training.plan import Plan, plan
+from engine.training.plan import Plan, make_plan
 from engine.training.rounds import WAVE
 from engine.training.timing import seconds
 
@@ -63,33 +63,33 @@ class Forecast:
 def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forecast:
     """ε of the whole run without running it: the schedule of clients is known from the seed, so this is no estimate."""
     try:
-        outline = plan(spec, precise)
+        plan = make_plan(spec, precise)
     except LeakLensError as error:
         others = tuple(problem for problem in spec.problems() if problem.reason != error.message)
         return Forecast(spec.id, problems=(Problem(error.message, error.remedy), *others))
     return Forecast(
         spec.id,
-        outline.answers(outline.ledger(outline.last), precise),
-        outline.guarantee,
+        plan.answers(plan.ledger(plan.last), precise),
+        plan.guarantee,
         (
             *spec.problems(),
-            *outline.method.remarks(outline.world),
-            *_stops_early(outline),
-            *_too_large(outline, threads),
+            *plan.method.remarks(plan.world),
+            *_stops_early(plan),
+            *_too_large(plan, threads),
         ),
-        seconds(outline, threads),
-        getattr(outline.method, "noise", None),
-        outline.delta,
-        cliff(outline),
+        seconds(plan, threads),
+        getattr(plan.method, "noise", None),
+        plan.delta,
+        cliff(plan),
         {
-            "sizes": [min(outline.world.sizes), max(outline.world.sizes)],
-            "parameters": weights.count(outline.world.weights),
+            "sizes": [min(plan.world.sizes), max(plan.world.sizes)],
+            "parameters": weights.count(plan.world.weights),
         },
     )
 
 
-def _stops_early(outline: Plan) -> tuple[Problem, ...]:
-    spec, last = outline.spec, outline.last
+def _stops_early(plan: Plan) -> tuple[Problem, ...]:
+    spec, last = plan.spec, plan.last
     if spec.budget is None or last == spec.rounds:
         return ()
     what = f"the budget ε = {spec.budget:g} in the {spec.view} view"
@@ -97,24 +97,24 @@ def _stops_early(outline: Plan) -> tuple[Problem, ...]:
     return (Problem(reason, "More noise, fewer rounds or a larger budget go further", fatal=False),)
 
 
-def _too_large(outline: Plan, threads: int) -> tuple[Problem, ...]:
-    need, free = memory(outline, threads), free_memory()
+def _too_large(plan: Plan, threads: int) -> tuple[Problem, ...]:
+    need, free = memory(plan, threads), free_memory()
     if free is None or need <= free:
         return ()
     reason = f"the run needs about {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free on this machine"
     return (Problem(reason, "Take fewer clients a round or a smaller model", fatal=False),)
 
 
-def memory(outline: Plan, threads: int) -> float:
+def memory(plan: Plan, threads: int) -> float:
     """Bytes at the peak, roughly: what a method keeps for its clients is not in it, since that goes to disk."""
-    spec, world = outline.spec, outline.world
+    spec, world = plan.spec, plan.world
     spread = 3 * math.sqrt(world.sampled) if world.sampling == "poisson" else 0
     cohort = min(world.clients, world.sampled + spread)
     # an upload of each client, two copies of a wave, what each thread trains on, and the server's own
     copies = cohort + 2 * min(cohort, WAVE) + threads * (3 * STACK if world.stacked else 4) + 8
     batch = min(spec.batch, max(world.sizes))
     layers = threads * max(2 * batch, TESTED) * activations(spec.model, world.shape, world.classes)
-    pictures = 2.25 * (len(outline.labels) + len(outline.test_labels)) * math.prod(world.shape)  # as read, and as dealt
+    pictures = 2.25 * (len(plan.labels) + len(plan.test_labels)) * math.prod(world.shape)  # as read, and as dealt
     return PROCESS + 4 * (copies * weights.count(world.weights) + layers + pictures)
 
 
@@ -144,12 +144,12 @@ def free_memory() -> float | None:
     return int(found[1]) * 1024 if found else None
 
 
-def cliff(outline: Plan) -> ExpectedCliff:
+def cliff(plan: Plan) -> ExpectedCliff:
     """Noise over signal of one upload as the server sees it, in the first round that anybody takes part in."""
-    many = weights.count(outline.world.weights)
-    cohort = next((found for round in range(1, outline.spec.rounds + 1) if (found := outline.cohort(round))), (0,))
+    many = weights.count(plan.world.weights)
+    cohort = next((found for round in range(1, plan.spec.rounds + 1) if (found := plan.cohort(round))), (0,))
     seat = Seat(cohort[0], 0, 1, 1, 1, len(cohort))
-    told = outline.method.protocol(outline.world, seat, "server")
+    told = plan.method.protocol(plan.world, seat, "server")
     ratio = None
     if told.bound is not None:
         # a whole update is at most C long; DP-SGD moves at most lr · C at each step

@@ -1,6 +1,6 @@
 """A run, round by round: the page to read first.
 
-    stage      the data is dealt to clients, the first weights are drawn        (stage.py)
+    plan      the data is dealt to clients, the first weights are drawn        (plan.py)
     round      send, train, merge                                               (rounds.py)
     measure    how well the model does now
     spend      what the round cost, in every view                               (privacy/)
@@ -49,35 +49,35 @@ def run(
 ) -> Iterator[Event]:
     """Everything a run says, from its first event or a checkpoint to its end; asked to stop, it leaves a checkpoint."""
     began = time.monotonic()
-    with quiet_torch(device), ThreadTeam(threads) as crew:
-        scene = load_plan(spec, device)
-        state = opening(scene) if resume is None else restored(resume.round, resume.payload, scene.world.weights)
-        ledger = scene.ledger(state.round)
+    with quiet_torch(device), ThreadTeam(threads) as team:
+        plan = load_plan(spec, device)
+        state = opening(plan) if resume is None else restored(resume.round, resume.payload, plan.world.weights)
+        ledger = plan.ledger(state.round)
         began -= float(resume.facts.get("seconds", 0.0)) if resume else 0.0
         if resume is None:
-            yield from introduce(scene)
-        safe, recorded, states = Checkpoints(began), recorded_rounds(scene), kept_rounds(scene)
-        for round in range(state.round + 1, scene.last + 1):
-            cohort, seen, said = scene.cohort(round), list[Exchange](), list[Report]()
+            yield from introduce(plan)
+        safe, recorded, states = Checkpoints(began), recorded_rounds(plan), kept_rounds(plan)
+        for round in range(state.round + 1, plan.last + 1):
+            cohort, seen, said = plan.cohort(round), list[Exchange](), list[Report]()
             yield Round(round, spec.rounds, len(cohort))
             watch = partial(first, seen) if round in recorded else None
-            work = partial(play, scene, state, round, crew, watch=watch, say=said.append)
-            state = yield from listen(round, spec.rounds, len(cohort), crew, work)
+            work = partial(play, plan, state, round, team, watch=watch, say=said.append)
+            state = yield from listen(round, spec.rounds, len(cohort), team, work)
             while said:
-                yield heard(said.pop(0), partial(judge, scene, crew))
-            yield from measure(scene, state, crew)
-            ledger.add(scene.method.releases(scene.world, round, cohort))
-            yield from spend(scene, ledger, round)
+                yield heard(said.pop(0), partial(judge, plan, team))
+            yield from measure(plan, state, team)
+            ledger.add(plan.method.releases(plan.world, round, cohort))
+            yield from spend(plan, ledger, round)
             if seen:
-                yield from kept_exposure(scene, seen[0])
+                yield from kept_exposure(plan, seen[0])
             if round in states:
                 yield Kept("state", f"state-{round}", round, payload=state.payload())
             stopping = stop()
             yield from safe.when_due(state, now=stopping)
             if stopping:
                 return
-        yield from out_of_budget(scene)
-        yield from spend(scene, ledger, state.round, precise=True)
+        yield from out_of_budget(plan)
+        yield from spend(plan, ledger, state.round, precise=True)
         yield Kept("state", f"state-{state.round}", state.round, payload=state.payload())
         yield Finished(state.round, round_s(time.monotonic() - began))
 
@@ -90,38 +90,38 @@ def run_json(
     return run(RunSpec(**spec), resume, **how)
 
 
-def introduce(scene: LoadedPlan) -> Iterator[Event]:
+def introduce(plan: LoadedPlan) -> Iterator[Event]:
     """What was asked, what it comes to, and what the asker should know."""
-    world = scene.world
+    world = plan.world
     facts = {
         "parameters": parameters(world),
         "sizes": [min(world.sizes), max(world.sizes)],
-        "classes": list(scene.spec.dataset.facts().classes),
+        "classes": list(plan.spec.dataset.facts().classes),
         "sampling": world.sampling,
-        "delta": scene.delta,
-        "noise": getattr(scene.method, "noise", None),
-        "unit": scene.method.unit(),
+        "delta": plan.delta,
+        "noise": getattr(plan.method, "noise", None),
+        "unit": plan.method.unit(),
         "guarantee": {
-            "status": scene.guarantee.status,
-            "reason": scene.guarantee.reason,
-            "absent": dict(scene.guarantee.absent),
+            "status": plan.guarantee.status,
+            "reason": plan.guarantee.reason,
+            "absent": dict(plan.guarantee.absent),
         },
     }
-    yield Started(scene.spec.id, scene.spec.canonical(), facts)
-    for problem in (*scene.spec.problems(), *scene.method.remarks(world)):
+    yield Started(plan.spec.id, plan.spec.canonical(), facts)
+    for problem in (*plan.spec.problems(), *plan.method.remarks(world)):
         yield Warned(problem.reason, problem.remedy)
-    counts = {name: array(counts) for name, counts in scene.counts().items()}
+    counts = {name: array(counts) for name, counts in plan.counts().items()}
     yield Kept("partition", "partition", 0, payload=counts)
-    yield Kept("state", "state-0", 0, payload=opening(scene).payload())
+    yield Kept("state", "state-0", 0, payload=opening(plan).payload())
 
 
 def listen(
-    round: int, of: int, cohort: int, crew: ThreadTeam, work: Callable[..., State]
+    round: int, of: int, cohort: int, team: ThreadTeam, work: Callable[..., State]
 ) -> Generator[Event, None, State]:
     """Let the round be played beside us, and say how far it is now and then."""
     told: queue.SimpleQueue[tuple[float, dict[str, float]] | None] = queue.SimpleQueue()
     last = time.monotonic()
-    done = crew.begin(partial(work, note=lambda fraction, numbers: told.put((fraction, numbers))))
+    done = team.begin(partial(work, note=lambda fraction, numbers: told.put((fraction, numbers))))
     done.add_done_callback(lambda _: told.put(None))
     while (note := told.get()) is not None:
         if time.monotonic() - last >= NOTE_S:
@@ -135,11 +135,11 @@ def heard(said: Report, judge: Evaluate) -> Event:
     return said if isinstance(said, Event) else said(judge)
 
 
-def spend(scene: LoadedPlan, ledger: Ledger, round: int, precise: bool = False) -> Iterator[Spent]:
+def spend(plan: LoadedPlan, ledger: Ledger, round: int, precise: bool = False) -> Iterator[Spent]:
     """What has been spent by now: every round where something is promised, else once at the end."""
-    if scene.method.unit() is None and not precise:
+    if plan.method.unit() is None and not precise:
         return
-    for answer in scene.answers(ledger, precise):
+    for answer in plan.answers(ledger, precise):
         yield spent(round, answer)
 
 
@@ -150,8 +150,8 @@ def spent(round: int, answer: LedgerEpsilon) -> Spent:
     )  # fmt: skip
 
 
-def out_of_budget(scene: LoadedPlan) -> Iterator[Warned]:
-    spec, last = scene.spec, scene.last
+def out_of_budget(plan: LoadedPlan) -> Iterator[Warned]:
+    spec, last = plan.spec, plan.last
     if spec.budget is not None and last < spec.rounds:
         budget = f"the budget ε = {spec.budget:g} in the {spec.view} view"
         remedy = "More noise, fewer rounds or a larger budget go further"
@@ -164,18 +164,18 @@ def first(seen: list[Exchange], exchange: Exchange) -> None:
         seen.append(exchange)
 
 
-def recorded_rounds(scene: LoadedPlan) -> tuple[int, ...]:
+def recorded_rounds(plan: LoadedPlan) -> tuple[int, ...]:
     """The first and the last round with anybody in it: there the first client's upload is kept as the server saw it."""
-    rounds = range(1, scene.last + 1)
-    there = [round for round in rounds if scene.cohort(round)]
+    rounds = range(1, plan.last + 1)
+    there = [round for round in rounds if plan.cohort(round)]
     return (there[0], there[-1]) if there else ()
 
 
-def kept_rounds(scene: LoadedPlan) -> frozenset[int]:
+def kept_rounds(plan: LoadedPlan) -> frozenset[int]:
     """Rounds after which the state is kept for probes: before the last one, and a few in between."""
-    last = scene.last
+    last = plan.last
     between = {round(last * part / (STATES + 1)) for part in range(1, STATES + 1)}
-    marks = sorted(mark for mark in scene.method.landmarks(scene.world) if mark < last)
+    marks = sorted(mark for mark in plan.method.landmarks(plan.world) if mark < last)
     return frozenset((between | {last - 1} | set(marks[-1:])) - {0, last})
 
 

@@ -1,4 +1,4 @@
-"""The stage of a run: data dealt to clients, first weights, the noise in force; built from the spec alone."""
+"""The plan of a run: data dealt to clients, first weights, the noise in force; built from the spec alone."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class LoadedPlan(Plan):
         return self.clients[place]
 
 
-def plan(spec: RunSpec, precise: bool = True) -> Plan:
+def make_plan(spec: RunSpec, precise: bool = True) -> Plan:
     """Deal the labels, draw the first weights, settle δ and the noise; no picture is read.
 
     Not `precise`: the noise of a target ε is a little more than a run would take, found in a tenth of the time.
@@ -121,26 +121,26 @@ def plan(spec: RunSpec, precise: bool = True) -> Plan:
 
 def load_plan(spec: RunSpec, device: str = "cpu") -> LoadedPlan:
     """The plan, with every client's pictures side by side in memory."""
-    outline = plan(spec)
+    plan = make_plan(spec)
     data = spec.dataset.load()
     question = (spec.dataset, spec.partition, spec.clients, spec.seed, device)
     if (dealt := _last.get(data.train_x, question)) is None:
-        dealt = _last.keep(data.train_x, question, _deal(outline, data, device))
+        dealt = _last.keep(data.train_x, question, _deal(plan, data, device))
     clients, test_x = dealt
-    first = {name: tensor.to(device) for name, tensor in outline.world.weights.items()}
-    values = {name: getattr(outline, name) for name in Plan.__dataclass_fields__}
-    values |= {"world": replace(outline.world, weights=first), "test_labels": data.test_y.to(device)}
+    first = {name: tensor.to(device) for name, tensor in plan.world.weights.items()}
+    values = {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
+    values |= {"world": replace(plan.world, weights=first), "test_labels": data.test_y.to(device)}
     return LoadedPlan(**values, clients=clients, test_x=test_x)
 
 
-def _deal(outline: Plan, data: LoadedData, device: str) -> PartitionedData:
-    y = data.train_y[torch.cat(outline.train)].to(device)
-    x = data.train_x.new_empty(len(y), *outline.world.shape)
-    parts = x.split(list(outline.world.sizes))
-    for own, part in zip(outline.train, parts, strict=True):  # client by client: each stays in the cache
+def _deal(plan: Plan, data: LoadedData, device: str) -> PartitionedData:
+    y = data.train_y[torch.cat(plan.train)].to(device)
+    x = data.train_x.new_empty(len(y), *plan.world.shape)
+    parts = x.split(list(plan.world.sizes))
+    for own, part in zip(plan.train, parts, strict=True):  # client by client: each stays in the cache
         torch.index_select(data.train_x, 0, own, out=part)
         data.normal_(part)
-    pairs = zip(x.to(device).split(list(outline.world.sizes)), y.split(list(outline.world.sizes)), strict=True)
+    pairs = zip(x.to(device).split(list(plan.world.sizes)), y.split(list(plan.world.sizes)), strict=True)
     clients = tuple(Client(place, own_x, own_y) for place, (own_x, own_y) in enumerate(pairs))
     return clients, data.normal_(data.test_x.clone()).to(device)
 

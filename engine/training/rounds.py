@@ -36,37 +36,37 @@ def silent(fraction: float, numbers: dict[str, float]) -> None:
 
 
 def play(
-    stage: LoadedPlan,
+    plan: LoadedPlan,
     state: State,
     round: int,
-    crew: ThreadTeam,
+    team: ThreadTeam,
     note: Note = silent,
     watch: Callable[[Exchange], None] | None = None,
     say: Callable[[Report], None] = lambda said: None,
 ) -> State:
     """The state after this round."""
-    world, method, cohort = stage.world, stage.method, stage.cohort(round)
+    world, method, cohort = plan.world, plan.method, plan.cohort(round)
     privates = client_store(state.privates)  # goes along from state to state: the last one holds it
     of = method.exchanges(world)
     for exchange in range(1, of + 1):
-        desks = seated(stage, cohort, round, exchange, of, crew, partial(_scaled, note, exchange, of))
-        packets = [method.send(desk.seat, state.server, state.memory) for desk in desks]
+        contexts = seated(plan, cohort, round, exchange, of, team, partial(_scaled, note, exchange, of))
+        packets = [method.send(context.seat, state.server, state.memory) for context in contexts]
         uploads: list[Upload] = []
-        for at in range(0, len(desks), WAVE):
+        for at in range(0, len(contexts), WAVE):
             wave = slice(at, at + WAVE)
-            clients = [stage.client(desk.seat.client) for desk in desks[wave]]
+            clients = [plan.client(context.seat.client) for context in contexts[wave]]
             own = [privates.get(client.id) for client in clients]
-            trained = method.train_all(clients, packets[wave], own, desks[wave])
+            trained = method.train_all(clients, packets[wave], own, contexts[wave])
             uploads += [upload for upload, _ in trained]
             privates.update(
                 {client.id: kept for client, (_, kept) in zip(clients, trained, strict=True) if kept is not None}
             )
         server, memory = method.merge(
-            state.server, uploads, state.memory, server_desk(stage, cohort, round, exchange, of, crew, note, say)
+            state.server, uploads, state.memory, server_desk(plan, cohort, round, exchange, of, team, note, say)
         )
         if watch:
-            used = [desk.used for desk in desks]
-            watch(Exchange([desk.seat for desk in desks], packets, uploads, used, state.server, server))
+            used = [context.used for context in contexts]
+            watch(Exchange([context.seat for context in contexts], packets, uploads, used, state.server, server))
         state = State(state.round, server, memory, privates)
     return replace(state, round=round, privates=privates)
 
@@ -77,26 +77,26 @@ def _scaled(note: Note, exchange: int, of: int, fraction: float, numbers: dict[s
 
 
 def seated(
-    stage: LoadedPlan, cohort: Sequence[int], round: int, exchange: int, of: int, crew: ThreadTeam, note: Note = silent
+    plan: LoadedPlan, cohort: Sequence[int], round: int, exchange: int, of: int, team: ThreadTeam, note: Note = silent
 ) -> list[ClientContext]:
-    """A desk for every client of the cohort, in the order of their ids."""
+    """A context for every client of the cohort, in the order of their ids."""
     seats = [Seat(client, slot, round, exchange, of, len(cohort)) for slot, client in enumerate(cohort)]
-    return [ClientContext(stage.world, seat, stage.seeds, crew, note) for seat in seats]
+    return [ClientContext(plan.world, seat, plan.seeds, team, note) for seat in seats]
 
 
 def server_desk(
-    stage: LoadedPlan,
+    plan: LoadedPlan,
     cohort: Sequence[int],
     round: int,
     exchange: int,
     of: int,
-    crew: ThreadTeam,
+    team: ThreadTeam,
     note: Note = silent,
     say: Callable[[Report], None] = lambda said: None,
 ) -> ClientContext:
-    return ClientContext(stage.world, Seat(-1, -1, round, exchange, of, len(cohort)), stage.seeds, crew, note, say=say)
+    return ClientContext(plan.world, Seat(-1, -1, round, exchange, of, len(cohort)), plan.seeds, team, note, say=say)
 
 
-def opening(stage: LoadedPlan) -> State:
+def opening(plan: LoadedPlan) -> State:
     """The state before the first round."""
-    return State(0, dict(stage.world.weights), stage.method.begin(stage.world))
+    return State(0, dict(plan.world.weights), plan.method.begin(plan.world))

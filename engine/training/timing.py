@@ -33,51 +33,51 @@ class StepSeconds(NamedTuple):
 _paces: dict[str, StepSeconds] = {}  # measured once per process
 
 
-def seconds(outline: Plan, threads: int) -> float:
+def seconds(plan: Plan, threads: int) -> float:
     """The expected time of the whole run."""
-    spec, world, last = outline.spec, outline.world, outline.last
+    spec, world, last = plan.spec, plan.world, plan.last
     batch = min(spec.batch, max(world.sizes))
     parts = [spec.method.name, spec.model.name, spec.model.values(), spec.dataset.name, batch]
     key = json.dumps(parts, sort_keys=True)
-    step, test = _paces[key] = _paces.get(key) or timed(outline, batch)
+    step, test = _paces[key] = _paces.get(key) or timed(plan, batch)
     middle = sorted(range(world.clients), key=lambda client: world.sizes[client])[world.clients // 2]
-    usual = outline.method.protocol(world, Seat(middle, 0, 1, 1, 1, world.sampled), "server")
-    steps = usual.steps * (1 + _heads(outline) / world.local.epochs)
-    training = world.sampled * outline.method.exchanges(world) * steps * step
-    testing = test * len(outline.test_labels) / TESTED
-    effort = outline.method.effort(world, last)
+    usual = plan.method.protocol(world, Seat(middle, 0, 1, 1, 1, world.sampled), "server")
+    steps = usual.steps * (1 + _heads(plan) / world.local.epochs)
+    training = world.sampled * plan.method.exchanges(world) * steps * step
+    testing = test * len(plan.test_labels) / TESTED
+    effort = plan.method.effort(world, last)
     beside = effort.judged * test + (effort.decomposed * decomposing() if effort.decomposed else 0.0)
     return last * training / min(threads, world.sampled) + (last * testing + beside) / threads
 
 
-def _heads(outline: Plan) -> int:
+def _heads(plan: Plan) -> int:
     """Epochs in which a client trains a last layer of its own."""
-    return int(getattr(outline.method, "head_epochs", 0))
+    return int(getattr(plan.method, "head_epochs", 0))
 
 
-def timed(outline: Plan, batch: int) -> StepSeconds:
+def timed(plan: Plan, batch: int) -> StepSeconds:
     """One epoch of one batch, and one of the last layer where clients have their own; then a test."""
-    many = STACK if outline.world.stacked else 1
-    method = outline.method.with_(head_epochs=1) if _heads(outline) else outline.method
-    local = replace(outline.world.local, epochs=1, batch=batch)
-    world = replace(outline.world, sizes=(batch,) * max(many, outline.world.clients), local=local)
-    rng = outline.seeds.rng("timing")
+    many = STACK if plan.world.stacked else 1
+    method = plan.method.with_(head_epochs=1) if _heads(plan) else plan.method
+    local = replace(plan.world.local, epochs=1, batch=batch)
+    world = replace(plan.world, sizes=(batch,) * max(many, plan.world.clients), local=local)
+    rng = plan.seeds.rng("timing")
     clients = [
-        Client(place, outline.spec.model.example(world.shape, batch, rng), torch.zeros(batch).long())
+        Client(place, plan.spec.model.example(world.shape, batch, rng), torch.zeros(batch).long())
         for place in range(many)
     ]
-    x = outline.spec.model.example(world.shape, TESTED, rng)
+    x = plan.spec.model.example(world.shape, TESTED, rng)
     found = []
-    with ThreadTeam(1) as crew:
-        desks = [ClientContext(world, Seat(place, place, 1, 1, 1, many), outline.seeds, crew) for place in range(many)]
-        packets = [method.send(desk.seat, world.weights, method.begin(world)) for desk in desks]
+    with ThreadTeam(1) as team:
+        contexts = [ClientContext(world, Seat(place, place, 1, 1, 1, many), plan.seeds, team) for place in range(many)]
+        packets = [method.send(context.seat, world.weights, method.begin(world)) for context in contexts]
         for _ in range(TRIES):
             start = time.perf_counter()
-            method.train_all(clients, packets, [None] * many, desks)
+            method.train_all(clients, packets, [None] * many, contexts)
             middle = time.perf_counter()
-            crew.each(scores, [world], [world.weights], [x])
+            team.each(scores, [world], [world.weights], [x])
             found.append(
-                StepSeconds((middle - start) / many / (2 if _heads(outline) else 1), time.perf_counter() - middle)
+                StepSeconds((middle - start) / many / (2 if _heads(plan) else 1), time.perf_counter() - middle)
             )
     return StepSeconds(min(one.step for one in found), min(one.test for one in found))
 
@@ -88,9 +88,9 @@ def decomposing() -> float:
     clients, rows, columns = STACKED
     stack = torch.randn(STACKED, generator=Seeds(0).rng("pace"))
     found = []
-    with ThreadTeam(1) as crew:
+    with ThreadTeam(1) as team:
         for _ in range(TRIES):
             start = time.perf_counter()
-            crew.each(lambda one: spectra(t_tsvd(one, 0.1)), [stack])
+            team.each(lambda one: spectra(t_tsvd(one, 0.1)), [stack])
             found.append(time.perf_counter() - start)
     return min(found) / (matrices(clients) * rows**2 * columns)

@@ -16,7 +16,7 @@ from PIL import Image
 
 from engine.errors import BadInput
 from engine.images import PNG, SIDE, cleaned, pixels, png
-from tests.engine.uploads import FINE, Values, announcing, chunks, drawn, joined, rgb, saved, scene, seen
+from tests.engine.uploads import FINE, Values, announcing, chunks, drawn, joined, photo, rgb, saved, seen
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def refused(file: bytes, saying: str) -> BadInput:
 def test_every_still_picture_comes_out_as_it_looks(kind: str) -> None:
     found = seen(cleaned(FINE[kind]()))
     assert found.shape == (24, 24, 3)
-    assert np.abs(found.astype(int) - np.asarray(scene())).max() <= ("jpeg" in kind or "telephone" in kind) * 12
+    assert np.abs(found.astype(int) - np.asarray(photo())).max() <= ("jpeg" in kind or "telephone" in kind) * 12
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4, 8, 16])
@@ -70,7 +70,7 @@ def test_the_transparent_value_does_not_take_its_neighbours_along() -> None:
 def test_half_transparent_parts_lie_on_white() -> None:
     picture = Image.new("RGBA", (600, 600), (0, 0, 0, 127))
     assert np.unique(seen(cleaned(saved(picture, "PNG")))).tolist() == [128]
-    palette = scene().quantize(8)
+    palette = photo().quantize(8)
     alphas = bytes([0] * 8)
     assert (seen(cleaned(saved(palette, "PNG", transparency=alphas))) == 255).all()
 
@@ -97,7 +97,7 @@ def test_the_middle_is_cut_out(width: int, height: int) -> None:
 @pytest.mark.parametrize(("side", "kept"), [(8, 8), (256, 256), (257, 256), (1500, 256)])
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
 def test_large_pictures_are_scaled_down_and_small_ones_stay(side: int, kept: int, kind: str) -> None:
-    found = seen(cleaned(saved(scene(side, side + 3), kind)))
+    found = seen(cleaned(saved(photo(side, side + 3), kind)))
     assert found.shape == (kept, kept, 3)
     quarter = kept // 4
     assert np.abs(found[quarter, quarter].astype(int) - [255, 0, 0]).max() < 60
@@ -121,18 +121,18 @@ def test_pictures_are_turned_upright(orientation: int, kind: str) -> None:
     }  # fmt: skip
     exif = Image.Exif()
     exif[0x0112], exif[0x010E] = orientation, "a secret place"
-    turned = Image.fromarray(np.ascontiguousarray(back[orientation](np.asarray(scene()))))
+    turned = Image.fromarray(np.ascontiguousarray(back[orientation](np.asarray(photo()))))
     file = cleaned(saved(turned, kind, exif=exif, **({"quality": 95, "subsampling": 0} if kind == "JPEG" else {})))
-    assert np.abs(seen(file).astype(int) - np.asarray(scene())).max() <= 12
+    assert np.abs(seen(file).astype(int) - np.asarray(photo())).max() <= 12
     assert b"secret" not in file
 
 
 @QUIET
 @pytest.mark.parametrize("exif", [b"", b"II", b"MM\0*\xff\xff\xff\xff", b"Exif\0\0" + b"\xff" * 99])
 def test_a_broken_exif_changes_nothing(exif: bytes) -> None:
-    assert cleaned(drawn(np.asarray(scene()), 8, 2, eXIf=exif)) == cleaned(rgb())
+    assert cleaned(drawn(np.asarray(photo()), 8, 2, eXIf=exif)) == cleaned(rgb())
     segment = b"\xff\xe1" + struct.pack(">H", len(exif) + 8) + b"Exif\0\0" + exif
-    file = saved(scene(), "JPEG")
+    file = saved(photo(), "JPEG")
     assert cleaned(file[:2] + segment + file[2:]) == cleaned(file)
 
 
@@ -148,9 +148,9 @@ def test_a_clean_picture_stays_as_it_is(side: int, seed: int) -> None:
 # --- refusals ----------------------------------------------------------------------------------------------
 
 STRANGERS = {
-    "a GIF": saved(scene(), "GIF"),
-    "a WebP": saved(scene(), "WEBP"),
-    "a TIFF": saved(scene(), "TIFF"),
+    "a GIF": saved(photo(), "GIF"),
+    "a WebP": saved(photo(), "WEBP"),
+    "a TIFF": saved(photo(), "TIFF"),
     "a HEIC or AVIF": b"\0\0\0\x18ftypheic" + bytes(50),
     "an SVG or another page": b"<svg xmlns='http://www.w3.org/2000/svg'/>",
     "a PDF": b"%PDF-1.7",
@@ -193,12 +193,12 @@ def test_a_size_that_is_a_lie_is_refused() -> None:
 
 
 def test_animations_are_refused() -> None:
-    frames = [scene(), scene().rotate(90)]
+    frames = [photo(), photo().rotate(90)]
     refused(saved(frames[0], "PNG", save_all=True, append_images=frames[1:]), "one still picture, got an animation")
 
 
 def test_a_jpeg_that_never_ends_drawing_is_refused() -> None:
-    file = saved(scene(), "JPEG", progressive=True)
+    file = saved(photo(), "JPEG", progressive=True)
     last = file[file.rindex(b"\xff\xda") : -2]
     refused(file[:-2] + last * 5000 + file[-2:], "at most 100 passes, got 5,0")
 
@@ -269,11 +269,11 @@ def test_a_model_gets_its_own_shape(shape: tuple[int, int, int]) -> None:
 
 
 def test_pixels_are_those_of_the_picture() -> None:
-    wanted = torch.from_numpy(np.asarray(scene()).copy()).permute(2, 0, 1) / 255
+    wanted = torch.from_numpy(np.asarray(photo()).copy()).permute(2, 0, 1) / 255
     assert torch.equal(pixels(rgb(), (3, 24, 24)), wanted)
     grey = pixels(rgb(), (1, 24, 24))
     assert torch.allclose(grey[0, 0, [0, -1]], torch.tensor([0.299, 0.587]), atol=0.003)
-    large = saved(scene(900, 700), "PNG")
+    large = saved(photo(900, 700), "PNG")
     assert torch.equal(pixels(large, (3, 32, 32)), pixels(cleaned(large), (3, 32, 32)))
 
 

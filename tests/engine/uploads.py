@@ -18,7 +18,7 @@ Values = NDArray[Any]
 ADAM7 = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
 
 
-def scene(width: int = 24, height: int = 24) -> Image.Image:
+def photo(width: int = 24, height: int = 24) -> Image.Image:
     """Four flat quarters: red, green, blue, black."""
     values = np.zeros((height, width, 3), np.uint8)
     values[: height // 2, : width // 2, 0] = 255
@@ -72,13 +72,13 @@ def announcing(width: int, height: int, kind: str) -> bytes:
     """A tiny file that claims any size."""
     if kind == "PNG":
         return joined([(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)), *chunks(rgb())[1:]])
-    file = bytearray(saved(scene(), "JPEG"))
+    file = bytearray(saved(photo(), "JPEG"))
     struct.pack_into(">HH", file, file.index(b"\xff\xc0") + 5, height, width)
     return bytes(file)
 
 
 def rgb() -> bytes:
-    return saved(scene(), "PNG")
+    return saved(photo(), "PNG")
 
 
 def seen(file: bytes) -> Values:
@@ -92,19 +92,19 @@ def seen(file: bytes) -> Values:
 
 FINE: dict[str, Callable[[], bytes]] = {
     "rgb": rgb,
-    "rgba": lambda: saved(scene().convert("RGBA"), "PNG"),
-    "palette": lambda: saved(scene().quantize(8), "PNG"),
-    "rgb in 16 bits": lambda: drawn(np.asarray(scene()).astype(int) * 257, 16, 2),
-    "rgba in 16 bits": lambda: drawn(np.asarray(scene().convert("RGBA")).astype(int) * 257, 16, 6),
-    "interlaced": lambda: drawn(np.asarray(scene()), 8, 2, interlaced=True),
-    "optimised": lambda: saved(scene(), "PNG", optimize=True),
-    "with words": lambda: drawn(np.asarray(scene()), 8, 2, tEXt=b"Author\0somebody", zTXt=b"broken", iCCP=b"broken"),
-    "one frame of an animation": lambda: drawn(np.asarray(scene()), 8, 2, acTL=struct.pack(">II", 1, 0)),
-    "jpeg": lambda: saved(scene(), "JPEG", quality=95, subsampling=0),
-    "progressive jpeg": lambda: saved(scene(), "JPEG", quality=95, subsampling=0, progressive=True),
-    "cmyk jpeg": lambda: saved(scene().convert("CMYK"), "JPEG", quality=95),
+    "rgba": lambda: saved(photo().convert("RGBA"), "PNG"),
+    "palette": lambda: saved(photo().quantize(8), "PNG"),
+    "rgb in 16 bits": lambda: drawn(np.asarray(photo()).astype(int) * 257, 16, 2),
+    "rgba in 16 bits": lambda: drawn(np.asarray(photo().convert("RGBA")).astype(int) * 257, 16, 6),
+    "interlaced": lambda: drawn(np.asarray(photo()), 8, 2, interlaced=True),
+    "optimised": lambda: saved(photo(), "PNG", optimize=True),
+    "with words": lambda: drawn(np.asarray(photo()), 8, 2, tEXt=b"Author\0somebody", zTXt=b"broken", iCCP=b"broken"),
+    "one frame of an animation": lambda: drawn(np.asarray(photo()), 8, 2, acTL=struct.pack(">II", 1, 0)),
+    "jpeg": lambda: saved(photo(), "JPEG", quality=95, subsampling=0),
+    "progressive jpeg": lambda: saved(photo(), "JPEG", quality=95, subsampling=0, progressive=True),
+    "cmyk jpeg": lambda: saved(photo().convert("CMYK"), "JPEG", quality=95),
     "two pictures of a telephone": lambda: saved(
-        scene(), "MPO", save_all=True, append_images=[Image.new("RGB", (9, 9))], quality=95, subsampling=0
+        photo(), "MPO", save_all=True, append_images=[Image.new("RGB", (9, 9))], quality=95, subsampling=0
     ),
-    "jpeg with a film behind it": lambda: saved(scene(), "JPEG", quality=95, subsampling=0) + b"ftypmp42\xff\xda" * 999,
+    "jpeg with a film behind it": lambda: saved(photo(), "JPEG", quality=95, subsampling=0) + b"ftypmp42\xff\xda" * 999,
 }

@@ -36,74 +36,74 @@ class Analytic(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior, seeds
-        riddle = InversionProblem.of(exposure, module)
+        problem = InversionProblem.of(exposure, module)
         names = first_linear(module)
         assert names is not None
-        weight, bias = (riddle.goal.get(name) for name in names)
+        weight, bias = (problem.goal.get(name) for name in names)
         if weight is None:  # a method that keeps its first layer at home
-            inputs = torch.zeros(riddle.many, math.prod(riddle.shape))
+            inputs = torch.zeros(problem.many, math.prod(problem.shape))
         elif bias is not None:
-            inputs = by_bias(weight, bias, riddle)
+            inputs = by_bias(weight, bias, problem)
         else:
-            inputs = by_direction(weight, riddle)
-        pictures = inputs.view(riddle.many, *riddle.shape) * riddle.scale + riddle.mean
+            inputs = by_direction(weight, problem)
+        pictures = inputs.view(problem.many, *problem.shape) * problem.scale + problem.mean
         found = torch.nan_to_num(pictures, 0.5, 1.0, 0.0)
-        labels = in_order(found.clamp(0, 1), riddle)
-        yield guess(riddle, 1, 1, found, labels, riddle.unexplained(found.clamp(0, 1), labels))
+        labels = in_order(found.clamp(0, 1), problem)
+        yield guess(problem, 1, 1, found, labels, problem.unexplained(found.clamp(0, 1), labels))
 
 
-def by_bias(weight: Tensor, bias: Tensor, riddle: InversionProblem) -> Tensor:
+def by_bias(weight: Tensor, bias: Tensor, problem: InversionProblem) -> Tensor:
     """Inputs (many, inputs) from the rows of a first layer: of one picture all rows tell the same."""
-    if riddle.many == 1:  # least squares over all units: a strong slope counts most, which is best under noise too
+    if problem.many == 1:  # least squares over all units: a strong slope counts most, which is best under noise too
         together: Tensor = bias @ weight / bias.square().sum().clamp_min(1e-30)
         return together.unsqueeze(0)
     strong = bias.abs() > 1e-4 * bias.abs().max().clamp_min(1e-30)
     rows = weight[strong] / bias[strong].unsqueeze(1)  # each a mixture of the pictures that moved its unit
-    pixels = rows.view(-1, *riddle.shape) * riddle.scale + riddle.mean
+    pixels = rows.view(-1, *problem.shape) * problem.scale + problem.mean
     outside = (pixels - pixels.clamp(0, 1)).abs().flatten(1).mean(1)  # a unit that one picture moved stays inside
     order = outside.argsort()
-    pure = order[: max(2 * riddle.many, int((outside < 1e-4).sum()))]
+    pure = order[: max(2 * problem.many, int((outside < 1e-4).sum()))]
     rows = rows[pure]
     chosen = [0]
-    while len(chosen) < min(riddle.many, len(rows)):  # the rows that differ most from those we have
+    while len(chosen) < min(problem.many, len(rows)):  # the rows that differ most from those we have
         chosen.append(int(torch.cdist(rows, rows[chosen]).amin(1).argmax()))
     picked = rows[chosen]
-    return torch.cat([picked, picked[:1].expand(riddle.many - len(picked), -1)])
+    return torch.cat([picked, picked[:1].expand(problem.many - len(picked), -1)])
 
 
-def by_direction(weight: Tensor, riddle: InversionProblem) -> Tensor:
+def by_direction(weight: Tensor, problem: InversionProblem) -> Tensor:
     """Without a bias every row is a multiple of the input; which one, the rest of the upload tells."""
     _, strengths, directions = torch.linalg.svd(weight, full_matrices=False)
-    rows: Tensor = directions[: riddle.many]
-    if len(rows) < riddle.many:
-        rows = torch.cat([rows, rows.new_zeros(riddle.many - len(rows), rows.shape[1])])
-    if riddle.many > 1:
+    rows: Tensor = directions[: problem.many]
+    if len(rows) < problem.many:
+        rows = torch.cat([rows, rows.new_zeros(problem.many - len(rows), rows.shape[1])])
+    if problem.many > 1:
         return rows.mul(math.sqrt(rows.shape[1]))
     best, found = math.inf, rows.clone()
-    longest = _longest(rows[0].view(riddle.shape), riddle)
+    longest = _longest(rows[0].view(problem.shape), problem)
     for sign in (1, -1):
         for step in range(1, SCALES):
             trial = rows * (sign * longest * step / (SCALES - 1))
-            pictures = trial.view(1, *riddle.shape) * riddle.scale + riddle.mean
-            loss = riddle.unexplained(pictures, riddle.labels)
+            pictures = trial.view(1, *problem.shape) * problem.scale + problem.mean
+            loss = problem.unexplained(pictures, problem.labels)
             if loss < best:
                 best, found = loss, trial
-    return _finer(found, riddle) if float(strengths[0]) > 0 else found
+    return _finer(found, problem) if float(strengths[0]) > 0 else found
 
 
-def _longest(direction: Tensor, riddle: InversionProblem) -> float:
+def _longest(direction: Tensor, problem: InversionProblem) -> float:
     """The greatest length any picture of pixels in [0, 1] could have along this direction."""
-    corner = torch.maximum(riddle.mean.abs(), (1 - riddle.mean).abs()) / riddle.scale
+    corner = torch.maximum(problem.mean.abs(), (1 - problem.mean).abs()) / problem.scale
     return float((corner * direction.abs()).sum())
 
 
-def _finer(inputs: Tensor, riddle: InversionProblem) -> Tensor:
+def _finer(inputs: Tensor, problem: InversionProblem) -> Tensor:
     """The best length near the one that was found: golden sections."""
     low, high = 1 - 1.5 / (SCALES - 1) * 6, 1 + 1.5 / (SCALES - 1) * 6
 
     def loss(factor: float) -> float:
-        pictures = (inputs * factor).view(1, *riddle.shape) * riddle.scale + riddle.mean
-        return riddle.unexplained(pictures, riddle.labels)
+        pictures = (inputs * factor).view(1, *problem.shape) * problem.scale + problem.mean
+        return problem.unexplained(pictures, problem.labels)
 
     golden = (math.sqrt(5) - 1) / 2
     for _ in range(40):

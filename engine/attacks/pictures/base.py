@@ -34,9 +34,9 @@ class ByCurvature(Attack):
         1e-11, ge=0, le=1, title="tolerance", description="Ends once no more than this share of the upload is open."
     )
 
-    def walk(self, riddle: InversionProblem, start: Tensor, belief: Tensor | None = None) -> Iterator[Guess]:
+    def walk(self, problem: InversionProblem, start: Tensor, belief: Tensor | None = None) -> Iterator[Guess]:
         return newton(
-            riddle,
+            problem,
             start,
             belief,
             iterations=self.iterations,

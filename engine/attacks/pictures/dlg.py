@@ -25,7 +25,7 @@ class Dlg(ByCurvature):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        riddle, rng = InversionProblem.of(exposure, module), seeds.rng("start")
-        start = torch.randn(riddle.many, *riddle.shape, generator=rng)
-        belief = torch.randn(riddle.many, riddle.classes, generator=rng)
-        return self.walk(riddle, start, belief)
+        problem, rng = InversionProblem.of(exposure, module), seeds.rng("start")
+        start = torch.randn(problem.many, *problem.shape, generator=rng)
+        belief = torch.randn(problem.many, problem.classes, generator=rng)
+        return self.walk(problem, start, belief)

@@ -1,6 +1,6 @@
 """GIAS: the picture is looked for among those a generator can draw, then the generator bends (Jeon et al. 2021).
 
-Paper → here:  z → code,  G → the generator, learnt here from public pictures,  stage 1 → iterations,  stage 2 → bends.
+Paper → here:  z → code,  G → the generator, learnt here from public pictures,  plan 1 → iterations,  plan 2 → bends.
 """
 
 from __future__ import annotations
@@ -63,24 +63,24 @@ class Gias(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         assert prior is not None
-        riddle = InversionProblem.of(exposure, module)
-        drawer = generator(riddle.shape, seeds.rng("generator"))
+        problem = InversionProblem.of(exposure, module)
+        drawer = generator(problem.shape, seeds.rng("generator"))
         weights = {name: prior[name].clone().requires_grad_() for name, _ in drawer.named_parameters()}
-        noise = torch.randn(riddle.many, CODE, generator=seeds.rng("start"))
+        noise = torch.randn(problem.many, CODE, generator=seeds.rng("start"))
         code = (prior["codes.mean"] + 0.3 * prior["codes.std"] * noise).requires_grad_()
-        grey = torch.full((riddle.many, *riddle.shape), 0.5)
+        grey = torch.full((problem.many, *problem.shape), 0.5)
         usual = float(
-            riddle.turned(riddle.upload(grey, riddle.labels, graph=False)).detach()
+            problem.turned(problem.upload(grey, problem.labels, graph=False)).detach()
         )  # the angle of plain grey
         of = self.iterations + self.bends
-        shown, labels = moments(of), riddle.labels
+        shown, labels = moments(of), problem.labels
         stages = ((self.iterations, [code], self.lr), (self.bends, list(weights.values()), SLOW))
         iteration = 0
         for steps, moving, lr in stages:
             adam = torch.optim.Adam(moving, lr=lr)
             for step in range(steps):
                 pictures = functional_call(drawer, weights, (code,))
-                loss = riddle.angle(pictures, labels) / usual + self.smoothness * roughness(pictures)
+                loss = problem.angle(pictures, labels) / usual + self.smoothness * roughness(pictures)
                 for tensor, slope in zip(moving, torch.autograd.grad(loss, moving), strict=True):
                     tensor.grad = slope
                 adam.param_groups[0]["lr"] = lr * cosine(step / steps)
@@ -89,7 +89,7 @@ class Gias(Attack):
                 if iteration in shown or iteration == of:
                     with torch.no_grad():
                         drawn = functional_call(drawer, weights, (code,))
-                    yield guess(riddle, iteration, of, drawn, labels, float(loss.detach()))
+                    yield guess(problem, iteration, of, drawn, labels, float(loss.detach()))
 
 
 def generator(shape: tuple[int, ...], rng: torch.Generator) -> nn.Module:

@@ -51,30 +51,30 @@ class Gradinversion(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        riddle, begin, shake = InversionProblem.of(exposure, module), seeds.rng("start"), seeds.rng("noise")
-        pool = torch.stack([grey_noise(riddle, begin) for _ in range(self.candidates)])  # (candidates, m, ...)
-        adam, last, labels = torch.optim.Adam([pool], lr=self.lr), self.iterations, riddle.labels
+        problem, begin, shake = InversionProblem.of(exposure, module), seeds.rng("start"), seeds.rng("noise")
+        pool = torch.stack([grey_noise(problem, begin) for _ in range(self.candidates)])  # (candidates, m, ...)
+        adam, last, labels = torch.optim.Adam([pool], lr=self.lr), self.iterations, problem.labels
         shown = moments(last)
-        yield guess(riddle, 0, last, pool[0], labels, math.inf)
+        yield guess(problem, 0, last, pool[0], labels, math.inf)
         for iteration in range(1, last + 1):
-            losses, pool.grad = self.slopes(riddle, pool)
+            losses, pool.grad = self.slopes(problem, pool)
             size = adam.param_groups[0]["lr"] = self.lr * pace(iteration, last)
             adam.step()
             pool.add_(torch.randn(pool.shape, generator=shake), alpha=size * self.noise).clamp_(0, 1)
             if iteration in shown:
                 best = min(range(self.candidates), key=losses.__getitem__)
-                yield guess(riddle, iteration, last, pool[best], labels, losses[best])
+                yield guess(problem, iteration, last, pool[best], labels, losses[best])
 
-    def slopes(self, riddle: InversionProblem, pool: Tensor) -> tuple[list[float], Tensor]:
+    def slopes(self, problem: InversionProblem, pool: Tensor) -> tuple[list[float], Tensor]:
         """The loss of every candidate, and what it would give to move its pixels."""
         mean, losses, slopes = pool.mean(0), [], []
         for one in pool:
             pictures = one.clone().requires_grad_()
             loss = (
-                apart(riddle, pictures, riddle.labels)
+                apart(problem, pictures, problem.labels)
                 + self.smoothness * roughness(pictures)
-                + self.shrinking * riddle.normal(pictures).square().mean()
-                + self.agreement * riddle.normal(pictures).sub(riddle.normal(mean)).square().mean()
+                + self.shrinking * problem.normal(pictures).square().mean()
+                + self.agreement * problem.normal(pictures).sub(problem.normal(mean)).square().mean()
             )
             slopes.append(torch.autograd.grad(loss, pictures)[0])
             losses.append(float(loss.detach()))

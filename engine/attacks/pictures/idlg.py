@@ -24,6 +24,6 @@ class Idlg(ByCurvature):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        riddle = InversionProblem.of(exposure, module)
-        start = torch.randn(riddle.many, *riddle.shape, generator=seeds.rng("start"))
-        return self.walk(riddle, start)
+        problem = InversionProblem.of(exposure, module)
+        start = torch.randn(problem.many, *problem.shape, generator=seeds.rng("start"))
+        return self.walk(problem, start)

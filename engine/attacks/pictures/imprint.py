@@ -69,14 +69,14 @@ class Imprint(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior, seeds
-        riddle = InversionProblem.of(exposure, module)
-        weight, bias = riddle.goal["rows.weight"], riddle.goal["rows.bias"]
-        inputs = together(weight, bias) if riddle.many == 1 else by_bins(weight, bias, riddle.many)
-        pictures = inputs.view(-1, *riddle.shape) * riddle.scale + riddle.mean
-        grey = torch.full((riddle.many - len(pictures), *riddle.shape), 0.5)  # bins that held more than one
+        problem = InversionProblem.of(exposure, module)
+        weight, bias = problem.goal["rows.weight"], problem.goal["rows.bias"]
+        inputs = together(weight, bias) if problem.many == 1 else by_bins(weight, bias, problem.many)
+        pictures = inputs.view(-1, *problem.shape) * problem.scale + problem.mean
+        grey = torch.full((problem.many - len(pictures), *problem.shape), 0.5)  # bins that held more than one
         found = torch.cat([torch.nan_to_num(pictures, 0.5, 1.0, 0.0), grey]).clamp(0, 1)
-        labels = in_order(found, riddle)
-        yield guess(riddle, 1, 1, found, labels, riddle.unexplained(found, labels))
+        labels = in_order(found, problem)
+        yield guess(problem, 1, 1, found, labels, problem.unexplained(found, labels))
 
 
 def together(weight: Tensor, bias: Tensor) -> Tensor:

@@ -31,10 +31,10 @@ class InvertingGradients(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        riddle = InversionProblem.of(exposure, module)
+        problem = InversionProblem.of(exposure, module)
 
         def angle(pictures: Tensor) -> Tensor:
-            return riddle.angle(pictures, riddle.labels) + self.smoothness * roughness(pictures)
+            return problem.angle(pictures, problem.labels) + self.smoothness * roughness(pictures)
 
-        start = grey_noise(riddle, seeds.rng("start"))
-        return descend(riddle, start, angle, iterations=self.iterations, lr=self.lr, pace=stairs, signed=True)
+        start = grey_noise(problem, seeds.rng("start"))
+        return descend(problem, start, angle, iterations=self.iterations, lr=self.lr, pace=stairs, signed=True)

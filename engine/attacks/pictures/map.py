@@ -33,15 +33,15 @@ class Map(Attack):
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        riddle = InversionProblem.of(exposure, module)
-        pixels = riddle.many * riddle.mean.numel() * riddle.shape[-1] * riddle.shape[-2]
-        numbers = sum(tensor.numel() for tensor in riddle.goal.values())
+        problem = InversionProblem.of(exposure, module)
+        pixels = problem.many * problem.mean.numel() * problem.shape[-1] * problem.shape[-2]
+        numbers = sum(tensor.numel() for tensor in problem.goal.values())
         # both sides of the log posterior, times twice the variance over the size of the upload
-        weight = 2 * self.smoothness * riddle.floor * pixels / numbers
+        weight = 2 * self.smoothness * problem.floor * pixels / numbers
 
         def posterior(pictures: Tensor) -> Tensor:
-            open_ = riddle.distance(riddle.upload(pictures, riddle.labels))
+            open_ = problem.distance(problem.upload(pictures, problem.labels))
             return open_ + weight * roughness(pictures) if weight else open_
 
-        start = grey_noise(riddle, seeds.rng("start"))
-        return descend(riddle, start, posterior, iterations=self.iterations, lr=self.lr)
+        start = grey_noise(problem, seeds.rng("start"))
+        return descend(problem, start, posterior, iterations=self.iterations, lr=self.lr)

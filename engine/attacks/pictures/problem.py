@@ -1,4 +1,4 @@
-"""An upload as a riddle: which pictures, trained on as the protocol says, would have made it?"""
+"""An upload as a problem: which pictures, trained on as the protocol says, would have made it?"""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class InversionProblem:
         return sum(tensor.numel() for tensor in self.goal.values())
 
     @cached_property
-    def yardstick(self) -> ResidualScale:
+    def residual_scale(self) -> ResidualScale:
         grey = torch.full((self.many, *self.shape), 0.5)
         doubt = SURE * self.floor * math.sqrt(2 / self.count)
         direct = first_linear(self.module) is not None
@@ -229,7 +229,7 @@ class InversionProblem:
         return tuple(name for name in layers if f"{name}.weight" in self.goal)
 
     def unexplained(self, pictures: Tensor, labels: Tensor) -> float:
-        """The share of what was received that these pictures leave open: the same yardstick for every attack."""
+        """The share of what was received that these pictures leave open: the same for every attack."""
         with torch.enable_grad():
             sent = self.upload(pictures.detach(), labels, graph=False)
         if self.free:
@@ -322,16 +322,16 @@ def last_layer(module: nn.Module) -> tuple[str, str]:
     return f"{name}.weight", f"{name}.bias"
 
 
-def in_order(pictures: Tensor, riddle: InversionProblem) -> Tensor:
+def in_order(pictures: Tensor, problem: InversionProblem) -> Tensor:
     """Which class belongs to which picture: labels change places while that explains more."""
-    labels = riddle.labels.clone()
-    best, better = riddle.unexplained(pictures, labels), True
+    labels = problem.labels.clone()
+    best, better = problem.unexplained(pictures, labels), True
     while better:
         better = False
         for one, other in combinations(range(len(labels)), 2):
             trial = labels.clone()
             trial[[one, other]] = labels[[other, one]]
-            if not torch.equal(trial, labels) and (found := riddle.unexplained(pictures, trial)) < best:
+            if not torch.equal(trial, labels) and (found := problem.unexplained(pictures, trial)) < best:
                 best, labels, better = found, trial, True
     return labels
 

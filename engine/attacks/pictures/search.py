@@ -19,9 +19,9 @@ HEARD = 50  # looks at the upload between two guesses: whoever wants to stop is 
 Objective = Callable[[Tensor], Tensor]  # of the pictures
 
 
-def grey_noise(riddle: InversionProblem, rng: torch.Generator, spread: float = 0.1) -> Tensor:
+def grey_noise(problem: InversionProblem, rng: torch.Generator, spread: float = 0.1) -> Tensor:
     """Where a descent begins: middle grey with a little noise, (m, channels, height, width)."""
-    return 0.5 + spread * torch.randn(riddle.many, *riddle.shape, generator=rng)
+    return 0.5 + spread * torch.randn(problem.many, *problem.shape, generator=rng)
 
 
 def cosine(share: float) -> float:
@@ -35,7 +35,7 @@ def stairs(share: float) -> float:
 
 
 def descend(
-    riddle: InversionProblem,
+    problem: InversionProblem,
     start: Tensor,
     objective: Objective,
     *,
@@ -45,10 +45,10 @@ def descend(
     signed: bool = False,
 ) -> Iterator[Guess]:
     """Adam on the pixels, which stay in their box; a guess at each moment that is shown."""
-    labels, shown = riddle.labels, moments(iterations)
+    labels, shown = problem.labels, moments(iterations)
     pictures = start.clone().requires_grad_()
     adam = torch.optim.Adam([pictures], lr=lr)
-    yield guess(riddle, 0, iterations, start, labels, math.inf)
+    yield guess(problem, 0, iterations, start, labels, math.inf)
     for iteration in range(1, iterations + 1):
         loss = objective(pictures)
         (slope,) = torch.autograd.grad(loss, pictures)
@@ -58,11 +58,11 @@ def descend(
         with torch.no_grad():
             pictures.clamp_(0, 1)
         if iteration in shown:
-            yield guess(riddle, iteration, iterations, pictures, labels, float(loss.detach()))
+            yield guess(problem, iteration, iterations, pictures, labels, float(loss.detach()))
 
 
 def newton(
-    riddle: InversionProblem,
+    problem: InversionProblem,
     start: Tensor,
     belief: Tensor | None = None,
     *,
@@ -77,7 +77,7 @@ def newton(
     start (m, ...) as the model reads it; belief (m, classes) holds logits of the labels that are looked for as well.
     It ends early when nothing is gained any more, or when no more is open than the tolerance or the noise.
     """
-    slope = LowestPoint(riddle, start, belief, gain, tolerance)
+    slope = LowestPoint(problem, start, belief, gain, tolerance)
     optimizer = torch.optim.LBFGS(
         slope.leaves,
         lr=lr,
@@ -111,20 +111,20 @@ class LowestPoint:
     """What L-BFGS asks for, again and again; remembers the lowest point it was asked about."""
 
     def __init__(
-        self, riddle: InversionProblem, start: Tensor, belief: Tensor | None, gain: float, tolerance: float
+        self, problem: InversionProblem, start: Tensor, belief: Tensor | None, gain: float, tolerance: float
     ) -> None:
         begin = [start] if belief is None else [start, belief]
-        self.riddle, self.gain = riddle, gain
+        self.problem, self.gain = problem, gain
         self.leaves = [tensor.detach().clone(memory_format=torch.contiguous_format) for tensor in begin]
         self.best = [leaf.clone() for leaf in self.leaves]
         for leaf in self.leaves:
             leaf.requires_grad_()
         self.lowest = math.inf
-        noise = 1 - math.sqrt(1 - riddle.floor) if riddle.free else riddle.floor
+        noise = 1 - math.sqrt(1 - problem.floor) if problem.free else problem.floor
         self.enough = max(tolerance, noise)  # a walk beyond the noise would explain the noise
 
     def __call__(self) -> Tensor:
-        loss = apart(self.riddle, *self.read(self.leaves))
+        loss = apart(self.problem, *self.read(self.leaves))
         slopes = torch.autograd.grad(self.gain * loss, self.leaves)
         for leaf, slope in zip(self.leaves, slopes, strict=True):
             leaf.grad = slope.contiguous()
@@ -138,23 +138,23 @@ class LowestPoint:
     def read(self, leaves: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Pixels, and classes or shares of belief in them."""
         x, *belief = leaves
-        pictures = x * self.riddle.scale + self.riddle.mean
-        return pictures, belief[0].softmax(1) if belief else self.riddle.labels
+        pictures = x * self.problem.scale + self.problem.mean
+        return pictures, belief[0].softmax(1) if belief else self.problem.labels
 
     def guess(self, iteration: int, iterations: int) -> Guess:
         pictures, labels = self.read(self.best)
         classes = labels.argmax(1) if labels.dim() == 2 else labels
-        return guess(self.riddle, iteration, iterations, pictures, classes, self.lowest)
+        return guess(self.problem, iteration, iterations, pictures, classes, self.lowest)
 
 
-def apart(riddle: InversionProblem, pictures: Tensor, labels: Tensor) -> Tensor:
+def apart(problem: InversionProblem, pictures: Tensor, labels: Tensor) -> Tensor:
     """The squared distance of their upload from what was received; the angle, where only the direction counts."""
-    return riddle.angle(pictures, labels) if riddle.free else riddle.distance(riddle.upload(pictures, labels))
+    return problem.angle(pictures, labels) if problem.free else problem.distance(problem.upload(pictures, labels))
 
 
 def guess(
-    riddle: InversionProblem, iteration: int, iterations: int, pictures: Tensor, labels: Tensor, loss: float
+    problem: InversionProblem, iteration: int, iterations: int, pictures: Tensor, labels: Tensor, loss: float
 ) -> Guess:
     """What is believed now, as pixels, with the share it leaves open."""
     seen = pictures.detach().clamp(0, 1).clone()
-    return Guess(iteration, iterations, seen, labels, loss, riddle.unexplained(seen, labels), riddle.yardstick)
+    return Guess(iteration, iterations, seen, labels, loss, problem.unexplained(seen, labels), problem.residual_scale)

@@ -37,27 +37,29 @@ class Averaging(Method):
 
     server_step: float = step_field(1.0)
 
-    def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[ClientContext]) -> list[Weights]:
+    def fit(
+        self, starts: Sequence[Packet], clients: Sequence[Client], contexts: Sequence[ClientContext]
+    ) -> list[Weights]:
         """The weights each client ends with."""
-        return sgd.fit(desks, starts, clients)
+        return sgd.fit(contexts, starts, clients)
 
-    def upload(self, client: Client, start: Weights, end: Weights, desk: ClientContext) -> Upload:
+    def upload(self, client: Client, start: Weights, end: Weights, context: ClientContext) -> Upload:
         """What leaves the client: the plain update, unless the method protects it."""
-        del desk
+        del context
         return Upload(client.id, "update", weights.subtract(end, start))
 
-    def train(self, client: Client, packet: Packet, private: Private | None, desk: ClientContext) -> Trained:
-        return self.train_all([client], [packet], [private], [desk])[0]
+    def train(self, client: Client, packet: Packet, private: Private | None, context: ClientContext) -> Trained:
+        return self.train_all([client], [packet], [private], [context])[0]
 
     def train_all(
         self,
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[ClientContext],
+        contexts: Sequence[ClientContext],
     ) -> list[Trained]:
-        ends = self.fit(packets, clients, desks)
-        uploads = desks[0].crew.each(self.upload, clients, packets, ends, desks)
+        ends = self.fit(packets, clients, contexts)
+        uploads = contexts[0].team.each(self.upload, clients, packets, ends, contexts)
         return [(upload, private) for upload, private in zip(uploads, privates, strict=True)]
 
     def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
@@ -65,11 +67,11 @@ class Averaging(Method):
         return [1.0 / (world.sampled if self.unit() else len(uploads))] * len(uploads)
 
     def merge(
-        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory
-        mean = weights.total([upload.tensors for upload in uploads], self.shares(uploads, desk.world))
+        mean = weights.total([upload.tensors for upload in uploads], self.shares(uploads, context.world))
         return self.moved(server, mean, self.server_step), memory
 
     def common(self, server: Weights, world: World) -> Weights:

@@ -52,29 +52,31 @@ class PerBatch(Method):
         remedy = "Choose a batch that divides what the clients hold, or a partition that deals evenly"
         return (Problem(f"{reason} are left out of a round", remedy, fatal=False),)
 
-    def train(self, client: Client, packet: Packet, private: Private | None, desk: ClientContext) -> Trained:
-        places = self.batch(len(client.y), desk)
-        desk.used = places
-        slopes = sgd.gradient(desk, packet, client.x[places], client.y[places])
+    def train(self, client: Client, packet: Packet, private: Private | None, context: ClientContext) -> Trained:
+        places = self.batch(len(client.y), context)
+        context.used = places
+        slopes = sgd.gradient(context, packet, client.x[places], client.y[places])
         return Upload(client.id, "gradient", slopes), private
 
-    def batch(self, size: int, desk: ClientContext) -> torch.Tensor:
+    def batch(self, size: int, context: ClientContext) -> torch.Tensor:
         """The pictures of this exchange: the epoch's order is drawn once, and each exchange takes its batch of it."""
-        length = min(size, desk.world.local.batch)
+        length = min(size, context.world.local.batch)
         per_epoch = (
-            max(1, size // length) if self.batches == "one" else self.exchanges(desk.world) // desk.world.local.epochs
+            max(1, size // length)
+            if self.batches == "one"
+            else self.exchanges(context.world) // context.world.local.epochs
         )
-        epoch, place = divmod(desk.seat.exchange - 1, per_epoch)
-        rng = desk.seeds.rng("batches", desk.seat.round, desk.seat.client, epoch)
+        epoch, place = divmod(context.seat.exchange - 1, per_epoch)
+        rng = context.seeds.rng("batches", context.seat.round, context.seat.client, epoch)
         return torch.randperm(size, generator=rng)[place * length : (place + 1) * length]
 
     def merge(
-        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory
         mean = weights.total([upload.tensors for upload in uploads], [1 / len(uploads)] * len(uploads))
-        return weights.add(server, mean, -self.server_step * desk.world.local.lr), memory
+        return weights.add(server, mean, -self.server_step * context.world.local.lr), memory
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         uploads = {"server": 1, "aggregate": seat.cohort, "outsider": world.sampled, "client": world.sampled}[view]

@@ -40,23 +40,25 @@ class Personal(UserLevel):
     )
     head_lr: float = Field(0.1, gt=0, le=100, title="head step", description="Learning rate of these epochs.")
 
-    def head_desks(self, desks: Sequence[ClientContext]) -> list[ClientContext]:
-        """The same desks, for the epochs of the last layer alone."""
-        local = replace(desks[0].world.local, epochs=self.head_epochs, lr=self.head_lr)
-        world = replace(desks[0].world, local=local)
-        return [replace(desk, world=world, phase="head-", note=lambda fraction, numbers: None) for desk in desks]
+    def head_desks(self, contexts: Sequence[ClientContext]) -> list[ClientContext]:
+        """The same contexts, for the epochs of the last layer alone."""
+        local = replace(contexts[0].world.local, epochs=self.head_epochs, lr=self.head_lr)
+        world = replace(contexts[0].world, local=local)
+        return [
+            replace(context, world=world, phase="head-", note=lambda fraction, numbers: None) for context in contexts
+        ]
 
     def upload_std(self, cohort: int) -> float:
         return 0.0 if self.noise_split == "server" else super().upload_std(cohort)
 
     def merge(
-        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> tuple[Weights, Memory]:
-        merged, memory = super().merge(server, uploads, memory, desk)
+        merged, memory = super().merge(server, uploads, memory, context)
         if self.noise_split != "server":
             return merged, memory
-        drawn = noise.gaussian(self.common(server, desk.world), self.noise * self.clip, desk.rng("noise"))
-        return self.moved(merged, drawn, self.server_step / desk.world.sampled), memory
+        drawn = noise.gaussian(self.common(server, context.world), self.noise * self.clip, context.rng("noise"))
+        return self.moved(merged, drawn, self.server_step / context.world.sampled), memory
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         if self.noise_split != "server":

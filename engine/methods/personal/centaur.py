@@ -38,18 +38,18 @@ class Centaur(Personal):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[ClientContext],
+        contexts: Sequence[ClientContext],
     ) -> list[Trained]:
-        world = desks[0].world
+        world = contexts[0].world
         shared = tuple(self.common(packets[0], world))
         starts: list[Weights] = [
             {**packet, **(private or {})} for packet, private in zip(packets, privates, strict=True)
         ]
-        starts = list(sgd.fit(self.head_desks(desks), starts, clients, [Extra(only=world.head)] * len(clients)))
+        starts = list(sgd.fit(self.head_desks(contexts), starts, clients, [Extra(only=world.head)] * len(clients)))
         own = [{name: start[name] for name in world.head} for start in starts]
-        ends = sgd.fit(desks, starts, clients, [Extra(only=shared)] * len(clients))
+        ends = sgd.fit(contexts, starts, clients, [Extra(only=shared)] * len(clients))
         below = [[self.common(model, world) for model in models] for models in (starts, ends)]
-        uploads = desks[0].crew.each(self.upload, clients, *below, desks)
+        uploads = contexts[0].team.each(self.upload, clients, *below, contexts)
         return list(zip(uploads, own, strict=True))
 
     def judged(self, server: Weights, memory: Memory, privates: Mapping[int, Private]) -> Mapping[str | int, Weights]:

@@ -24,19 +24,19 @@ class PPSGD(Personal):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[ClientContext],
+        contexts: Sequence[ClientContext],
     ) -> list[Trained]:
-        head = desks[0].world.head
+        head = contexts[0].world.head
         starts = [summed(packet, private) for packet, private in zip(packets, privates, strict=True)]
         if self.head_epochs:
             only = [Extra(only=head)] * len(clients)
-            starts = sgd.fit(self.head_desks(desks), starts, clients, only)
+            starts = sgd.fit(self.head_desks(contexts), starts, clients, only)
         own = [
             {name: start[name] - packet[name] for name in head} for start, packet in zip(starts, packets, strict=True)
         ]
         # both last layers have the same slope: what training moves from here on is the shared one
-        ends = sgd.fit(desks, starts, clients)
-        uploads = desks[0].crew.each(self.upload, clients, starts, ends, desks)
+        ends = sgd.fit(contexts, starts, clients)
+        uploads = contexts[0].team.each(self.upload, clients, starts, ends, contexts)
         return list(zip(uploads, own, strict=True))
 
     def judged(self, server: Weights, memory: Memory, privates: Mapping[int, Private]) -> Mapping[str | int, Weights]:

@@ -31,11 +31,13 @@ class RecordLevel(Noised):
     def unit(self) -> Literal["record", "user"] | None:
         return "record"
 
-    def fit(self, starts: Sequence[Packet], clients: Sequence[Client], desks: Sequence[ClientContext]) -> list[Weights]:
-        def one(desk: ClientContext, start: Packet, client: Client) -> Weights:
-            return dp_sgd.fit_private(desk, start, client, bound=self.clip, multiplier=self.noise)
+    def fit(
+        self, starts: Sequence[Packet], clients: Sequence[Client], contexts: Sequence[ClientContext]
+    ) -> list[Weights]:
+        def one(context: ClientContext, start: Packet, client: Client) -> Weights:
+            return dp_sgd.fit_private(context, start, client, bound=self.clip, multiplier=self.noise)
 
-        return desks[0].crew.each(one, desks, starts, clients, tell=desks[0].tell)
+        return contexts[0].team.each(one, contexts, starts, clients, tell=contexts[0].tell)
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         by_size: dict[int, list[int]] = {}

@@ -80,54 +80,54 @@ class Smoothing(Noised):
         return {name: memory.get(f"{mine}/{name}", tensor) for name, tensor in server.items()}
 
     def merge(
-        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> tuple[Weights, Memory]:
         alone = self.unsampled_clients != "mean"
-        if not self.smooths(desk.seat.round) or (alone and not uploads):
-            return super().merge(server, uploads, {}, desk)[0], {}
+        if not self.smooths(context.seat.round) or (alone and not uploads):
+            return super().merge(server, uploads, {}, context)[0], {}
         if not alone:  # an empty round as well: left out, it would tell an outsider that nobody came
-            mean, _ = super().merge(server, uploads, {}, desk)
-            return self.smoothed_mean(mean, desk), unsmoothed(mean)
-        models = self.models(server, uploads, memory, desk)
-        slices = self.smoothed(models, uploads, desk)
+            mean, _ = super().merge(server, uploads, {}, context)
+            return self.smoothed_mean(mean, context), unsmoothed(mean)
+        models = self.models(server, uploads, memory, context)
+        slices = self.smoothed(models, uploads, context)
         keys = range(len(uploads)) if self.unsampled_clients == "slot" else [upload.client for upload in uploads]
         given = {f"{key}/{name}": tensor[place] for place, key in enumerate(keys) for name, tensor in slices.items()}
         return mean_of(slices), unsmoothed(mean_of(models)) | given
 
-    def smoothed_mean(self, mean: Weights, desk: ClientContext) -> dict[str, Tensor]:
+    def smoothed_mean(self, mean: Weights, context: ClientContext) -> dict[str, Tensor]:
         """The mean of the smoothed slices is the smoothed mean: no upload has to be seen by itself."""
-        threshold, many, chosen = self.threshold(desk.seat.round), desk.world.sampled, self.chosen(mean)
+        threshold, many, chosen = self.threshold(context.seat.round), context.world.sampled, self.chosen(mean)
         alone = {name: mean[name][None] for name in chosen}
         smoothed = {name: soft(mean[name], threshold / many) if name in chosen else mean[name] for name in mean}
-        self.report({name: many * stack for name, stack in alone.items()}, smoothed, threshold, desk)
-        desk.say(partial(told_of_mean, desk, threshold, alone))
+        self.report({name: many * stack for name, stack in alone.items()}, smoothed, threshold, context)
+        context.say(partial(told_of_mean, context, threshold, alone))
         return smoothed
 
     def models(
-        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> dict[str, Tensor]:
         """The noisy model of each client, (clients, ...): where it began, and the server's step along its update."""
-        seats = [replace(desk.seat, client=upload.client, slot=slot) for slot, upload in enumerate(uploads)]
+        seats = [replace(context.seat, client=upload.client, slot=slot) for slot, upload in enumerate(uploads)]
         starts = [self.send(seat, server, memory) for seat in seats]
         ends = [weights.add(start, one.tensors, self.server_step) for start, one in zip(starts, uploads, strict=True)]
         return {name: torch.stack([end[name] for end in ends]) for name in server}
 
     def smoothed(
-        self, models: Mapping[str, Tensor], uploads: Sequence[Upload], desk: ClientContext
+        self, models: Mapping[str, Tensor], uploads: Sequence[Upload], context: ClientContext
     ) -> dict[str, Tensor]:
-        threshold, chosen, many = self.threshold(desk.seat.round), self.chosen(models), len(uploads)
+        threshold, chosen, many = self.threshold(context.seat.round), self.chosen(models), len(uploads)
         orders = [torch.arange(many)]
         if self.client_order == "averaged":
-            rng = desk.rng("order")
+            rng = context.rng("order")
             orders = [torch.randperm(many, generator=rng) for _ in range(ORDERS)]
         slices = dict(models)
         for place, name in enumerate(chosen):
-            turns = [t_tsvd(models[name][order], threshold, desk.crew)[order.argsort()] for order in orders]
+            turns = [t_tsvd(models[name][order], threshold, context.team)[order.argsort()] for order in orders]
             slices[name] = torch.stack(turns).mean(0) if len(turns) > 1 else turns[0]
-            desk.tell((place + 1) / len(chosen))
-        self.report({name: models[name] for name in chosen}, slices, threshold, desk, orders)
+            context.tell((place + 1) / len(chosen))
+        self.report({name: models[name] for name in chosen}, slices, threshold, context, orders)
         clients = [upload.client for upload in uploads]
-        desk.say(partial(told_of_slices, desk, threshold, clients, orders[0], chosen, models, slices))
+        context.say(partial(told_of_slices, context, threshold, clients, orders[0], chosen, models, slices))
         return slices
 
     def chosen(self, models: Mapping[str, Tensor]) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ class Smoothing(Noised):
         models: Mapping[str, Tensor],
         slices: Mapping[str, Tensor],
         threshold: float,
-        desk: ClientContext,
+        context: ClientContext,
         orders: Sequence[Tensor | slice] = (slice(None),),
     ) -> None:
         """Say it where a threshold left nothing of a layer."""
@@ -152,11 +152,11 @@ class Smoothing(Noised):
         least = 1.005 * self.smoothing * threshold / largest  # three digits must not round it down
         whole = "the whole model" if len(gone) == len(slices) else ", ".join(gone)
         fewer = "" if self.layers == 1 else ", or fewer layers"
-        desk.say(
+        context.say(
             Warned(
                 f"the threshold {threshold:.3g} of this smoothing erased {whole}",
                 f"A smoothing above {least:.3g} keeps something of it; so does a lower growth{fewer}",
-                desk.seat.round,
+                context.seat.round,
             )
         )
 
@@ -206,7 +206,7 @@ def unsmoothed(mean: Weights) -> dict[str, Tensor]:
 
 
 def told_of_slices(
-    desk: ClientContext,
+    context: ClientContext,
     threshold: float,
     clients: Sequence[int],
     order: Tensor | slice,
@@ -215,27 +215,27 @@ def told_of_slices(
     slices: Mapping[str, Tensor],
     judge: Evaluate,
 ) -> Smoothed:
-    found = {name: thinned(spectra(models[name][order], desk.crew)) for name in chosen}
-    ends = [rows(models, desk.world), rows(slices, desk.world)]
+    found = {name: thinned(spectra(models[name][order], context.team)) for name in chosen}
+    ends = [rows(models, context.world), rows(slices, context.world)]
     rough = [digits(roughness(layer)[:, :TOLD]) if layer is not None else () for layer in ends]
     scores = [judge({name: stack[:TOLD] for name, stack in stacks.items()}) for stacks in (models, slices)]
-    spectrum = told_of_spectra(desk, threshold, found)
+    spectrum = told_of_spectra(context, threshold, found)
     return replace(spectrum, clients=tuple(clients[:TOLD]), rough=(rough[0], rough[1]), accuracy=(scores[0], scores[1]))
 
 
-def told_of_mean(desk: ClientContext, threshold: float, alone: Mapping[str, Tensor], judge: Evaluate) -> Smoothed:
+def told_of_mean(context: ClientContext, threshold: float, alone: Mapping[str, Tensor], judge: Evaluate) -> Smoothed:
     """Of the sum there is frequency 0 alone, K times the mean, and no client's model to judge."""
     del judge
-    found = {name: thinned(desk.world.sampled * spectra(mean)) for name, mean in alone.items()}
-    return told_of_spectra(desk, threshold, found)
+    found = {name: thinned(context.world.sampled * spectra(mean)) for name, mean in alone.items()}
+    return told_of_spectra(context, threshold, found)
 
 
 def told_of_spectra(
-    desk: ClientContext, threshold: float, found: Mapping[str, tuple[tuple[int, ...], Tensor]]
+    context: ClientContext, threshold: float, found: Mapping[str, tuple[tuple[int, ...], Tensor]]
 ) -> Smoothed:
     values = {name: digits(values) for name, (_, values) in found.items()}
     ranks = {name: ranks for name, (ranks, _) in found.items()}
-    return Smoothed(desk.seat.round, threshold, (), values, ranks, ((), ()), ((), ()))
+    return Smoothed(context.seat.round, threshold, (), values, ranks, ((), ()), ((), ()))
 
 
 def rows(models: Mapping[str, Tensor], world: World) -> Tensor | None:

@@ -44,20 +44,22 @@ class UserLevel(Noised):
         """The noise on one upload: clients are told |S|, so that together they always add the same."""
         return self.noise * self.clip / (math.sqrt(cohort) if self.noise_split == "paper" else 1.0)
 
-    def upload(self, client: Client, start: Weights, end: Weights, desk: ClientContext) -> Upload:
+    def upload(self, client: Client, start: Weights, end: Weights, context: ClientContext) -> Upload:
         clipped = weights.clip(weights.subtract(end, start), self.clip)
         return Upload(
-            client.id, "update", noise.gaussian_added(clipped, self.upload_std(desk.seat.cohort), desk.rng("noise"))
+            client.id,
+            "update",
+            noise.gaussian_added(clipped, self.upload_std(context.seat.cohort), context.rng("noise")),
         )
 
     def merge(
-        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> tuple[Weights, Memory]:
         if not uploads and self.noise_split == "paper":  # an empty round must look like any other
-            common = self.common(server, desk.world)
-            alone = noise.gaussian(common, self.noise * self.clip, desk.rng("noise"))
-            return self.moved(server, alone, self.server_step / desk.world.sampled), memory
-        return super().merge(server, uploads, memory, desk)
+            common = self.common(server, context.world)
+            alone = noise.gaussian(common, self.noise * self.clip, context.rng("noise"))
+            return self.moved(server, alone, self.server_step / context.world.sampled), memory
+        return super().merge(server, uploads, memory, context)
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         there = set(cohort)

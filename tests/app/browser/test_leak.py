@@ -15,7 +15,7 @@ from app.texts import attacks as attack_texts
 from tests.app.browser.conftest import PATIENCE_MS
 from tests.app.browser.pages import REDRAWN
 from tests.app.browser.server import Server
-from tests.engine.uploads import saved, scene
+from tests.engine.uploads import photo, saved
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +111,7 @@ def test_a_grid_drawn_anew_keeps_what_was_chosen(leak: Page) -> None:
 
 def test_a_picture_of_ones_own(leak: Page, server: Server, tmp_path: Path) -> None:
     file = tmp_path / "mine.png"
-    file.write_bytes(saved(scene(60, 60), "PNG"))
+    file.write_bytes(saved(photo(60, 60), "PNG"))
     leak.get_by_role("button", name=attack_texts.OWN).click()
     leak.locator("input[type=file]").set_input_files(file)
     expect(leak.get_by_role("button", name="your own picture, chosen")).to_be_attached()

@@ -21,7 +21,7 @@ from tests.app.asker import Asker
 from tests.app.conftest import MAIN, PATIENCE_S
 from tests.app.reading import lines, offered, open_screen, text
 from tests.app.screens.leak.makers import tell, whole
-from tests.engine.uploads import saved, scene
+from tests.engine.uploads import photo, saved
 
 
 def test_a_browser_keeps_its_id_and_shares_it_with_no_other() -> None:
@@ -39,8 +39,8 @@ class Classroom:
 
     def __init__(self, store: Store, ask: Asker, patch: pytest.MonkeyPatch) -> None:
         self.store, self.patch = store, patch
-        self.photo = UploadedPictures(Home.find()).add(saved(scene(40, 40), "PNG"))
-        assert UploadedPictures(Home.find()).add(saved(scene(40, 40), "PNG")) == self.photo
+        self.photo = UploadedPictures(Home.find()).add(saved(photo(40, 40), "PNG"))
+        assert UploadedPictures(Home.find()).add(saved(photo(40, 40), "PNG")) == self.photo
         self.run = ask("finished", visitor="ann")
         whose = f"own-{self.photo}-3"
         self.leak = replace(leak_settings.usual(), whose=whose, against=(NONE,), attacks=("map",), iterations=3)

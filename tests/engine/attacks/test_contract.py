@@ -18,8 +18,8 @@ from engine.models import MODELS
 from engine.records import Guess
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from engine.training.plan import plan
-from tests.engine.attacks.pictures.riddles import Case, copied, quick, scene
+from engine.training.plan import make_plan
+from tests.engine.attacks.pictures.riddles import Case, copied, inversion_scene, quick
 from tests.engine.declared import changed
 
 pytestmark = pytest.mark.slow
@@ -64,10 +64,10 @@ def test_it_fits_a_model_or_says_why_not(name: str, model: str) -> None:
     text = bool(MODELS.make(model).misfit((1, 28, 28)))
     dataset = "movie-reviews" if text else "fashion-mnist"
     spec = AttackSpec(run=RunSpec(dataset=dataset, model=model, clients=2, sampled=2, rounds=1), attack=name)
-    outline = plan(spec.run)
-    world, module = outline.world, outline.world.build(torch.Generator())
+    plan = make_plan(spec.run)
+    world, module = plan.world, plan.world.build(torch.Generator())
     if text:
-        found = obstacle(spec, outline, module)
+        found = obstacle(spec, plan, module)
         assert found is not None and "pictures" in found.reason and found.remedy
         return
     said = ATTACKS.make(name).misfit(world, module)
@@ -80,7 +80,7 @@ def sound(guess: Guess, many: int, shape: tuple[int, ...], classes: int) -> None
     assert bool(((guess.pictures >= 0) & (guess.pictures <= 1)).all())  # also false for what is no number
     assert guess.labels.dtype == torch.int64 and bool(((guess.labels >= 0) & (guess.labels < classes)).all())
     assert math.isfinite(guess.loss) or guess.loss == math.inf
-    assert math.isfinite(guess.unexplained) and 0 <= guess.yardstick.floor <= 1
+    assert math.isfinite(guess.unexplained) and 0 <= guess.residual_scale.floor <= 1
     assert not guess.pictures.requires_grad
 
 
@@ -90,7 +90,7 @@ def test_its_guesses_are_pictures(name: str, case: Case) -> None:
     attack = quick(name)
     if attack.malicious and case[2] != "server":
         pytest.skip("a tampered model is seen through by the server alone")
-    there = scene(attack, case)
+    there = inversion_scene(attack, case)
     if not attack.malicious:
         built = there.bare.world.build(torch.Generator())
         assert attack.tamper(built, there.exposure.sent, there.bare.world) == (built, there.exposure.sent)
@@ -110,7 +110,7 @@ def bits(guesses: list[Guess]) -> list[tuple[object, ...]]:
 
 @each
 def test_only_its_seeds_decide(name: str) -> None:
-    there = scene(quick(name))
+    there = inversion_scene(quick(name))
     first, other = (bits(list(there.guesses(seed))) for seed in (0, 1))
     torch.rand(7)  # whatever torch's own generator holds
     assert bits(list(there.guesses(0))) == first
@@ -119,7 +119,7 @@ def test_only_its_seeds_decide(name: str) -> None:
 
 @each
 def test_it_leaves_everything_alone(name: str) -> None:
-    there = scene(quick(name), ("fedavg", 1, "server"))
+    there = inversion_scene(quick(name), ("fedavg", 1, "server"))
     module, exposure = there.module(), there.exposure
     sent, received, prior = copied(exposure.sent), copied(exposure.received), copied(there.prior or {})
     list(there.guesses(module=module))
@@ -134,7 +134,7 @@ def test_it_leaves_everything_alone(name: str) -> None:
 @each
 def test_guesses_come_while_it_works(name: str) -> None:
     long = {field: 10_000 for field in ("iterations", "bends") if field in ATTACKS[name].model_fields}
-    there = scene(quick(name, **long))
+    there = inversion_scene(quick(name, **long))
     guesses = there.guesses()
     first = list(islice(guesses, 2))
     assert all(guess.iteration <= 2 for guess in first) and (not long or first[-1].of >= 10_000)

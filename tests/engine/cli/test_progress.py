@@ -71,7 +71,7 @@ class FollowedRun:
 
 
 @pytest.fixture
-def scene(home: Path) -> FollowedRun:
+def followed_run(home: Path) -> FollowedRun:
     store = Store()
     store.submit("r", {})
     return FollowedRun(store, Terminal())
@@ -83,59 +83,59 @@ def in_turn(monkeypatch: pytest.MonkeyPatch, *deeds: Callable[[], object]) -> No
     monkeypatch.setattr(time, "sleep", lambda _: next(left)())
 
 
-def test_a_run_from_the_queue_to_its_end(scene: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_from_the_queue_to_its_end(followed_run: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[Lease] = []
     in_turn(
         monkeypatch,
-        lambda: held.append(scene.take()),
-        lambda: scene.store.append(held[0], TOLD),
-        lambda: scene.store.append(held[0], [Finished(4, 1.0)]),
+        lambda: held.append(followed_run.take()),
+        lambda: followed_run.store.append(held[0], TOLD),
+        lambda: followed_run.store.append(held[0], [Finished(4, 1.0)]),
     )
-    _, waits, begins, moves, after = scene.follow()
+    _, waits, begins, moves, after = followed_run.follow()
     assert waits == "waiting: place 1 in the queue"
     assert begins == "preparing the data"
     assert moves == f"[{'#' * (BAR // 4)}{'-' * (3 * BAR // 4)}] round 2 of 4  accuracy 50.0 %  ε 2.5 outsider"
     assert after == ""
 
 
-def test_a_finished_run_is_not_played_again(scene: FollowedRun) -> None:
-    scene.tell(*TOLD, Finished(4, 1.0))
-    assert scene.follow() == [""]
+def test_a_finished_run_is_not_played_again(followed_run: FollowedRun) -> None:
+    followed_run.tell(*TOLD, Finished(4, 1.0))
+    assert followed_run.follow() == [""]
 
 
-def test_warnings_stand_alone_and_leave_no_bar_behind(scene: FollowedRun) -> None:
-    scene.tell(*TOLD, Warned("it is slow", "Wait"), Finished(4, 1.0))
-    assert scene.follow() == ["it is slow. Wait.\n"]
+def test_warnings_stand_alone_and_leave_no_bar_behind(followed_run: FollowedRun) -> None:
+    followed_run.tell(*TOLD, Warned("it is slow", "Wait"), Finished(4, 1.0))
+    assert followed_run.follow() == ["it is slow. Wait.\n"]
 
 
-def test_quiet_says_nothing(scene: FollowedRun) -> None:
-    scene.tell(*TOLD, Warned("it is slow", "Wait"), Cancelled(2))
-    assert scene.follow(quiet=True) == [""]
+def test_quiet_says_nothing(followed_run: FollowedRun) -> None:
+    followed_run.tell(*TOLD, Warned("it is slow", "Wait"), Cancelled(2))
+    assert followed_run.follow(quiet=True) == [""]
 
 
-def test_a_line_never_wraps(scene: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    held: list[Lease] = [scene.take()]
-    scene.store.append(held[0], TOLD)
+def test_a_line_never_wraps(followed_run: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[Lease] = [followed_run.take()]
+    followed_run.store.append(held[0], TOLD)
     monkeypatch.setattr(progress, "width", lambda: 30)
-    in_turn(monkeypatch, lambda: scene.store.append(held[0], [Finished(4, 1.0)]))
-    assert all(len(line) <= 29 for line in scene.follow())
+    in_turn(monkeypatch, lambda: followed_run.store.append(held[0], [Finished(4, 1.0)]))
+    assert all(len(line) <= 29 for line in followed_run.follow())
 
 
-def test_a_run_whose_holder_was_lost_is_taken_over(scene: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene.store.release(scene.take())
-    in_turn(monkeypatch, lambda: scene.tell(*TOLD, Finished(4, 1.0)))
-    assert scene.follow()[0] == "Run r was interrupted elsewhere: taking it over.\n"
-    assert scene.asked == 1
-    assert scene.store.status("r") == "finished"
+def test_a_run_whose_holder_was_lost_is_taken_over(followed_run: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    followed_run.store.release(followed_run.take())
+    in_turn(monkeypatch, lambda: followed_run.tell(*TOLD, Finished(4, 1.0)))
+    assert followed_run.follow()[0] == "Run r was interrupted elsewhere: taking it over.\n"
+    assert followed_run.asked == 1
+    assert followed_run.store.status("r") == "finished"
 
 
-def test_a_run_in_our_own_hands_is_waited_for(scene: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = scene.take()
-    scene.store.release(held)
-    scene.boss.working = True
-    in_turn(monkeypatch, lambda: scene.submit(), lambda: scene.tell(Cancelled(0)))
-    scene.follow()
-    assert scene.asked == 1  # by the deed alone
+def test_a_run_in_our_own_hands_is_waited_for(followed_run: FollowedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = followed_run.take()
+    followed_run.store.release(held)
+    followed_run.boss.working = True
+    in_turn(monkeypatch, lambda: followed_run.submit(), lambda: followed_run.tell(Cancelled(0)))
+    followed_run.follow()
+    assert followed_run.asked == 1  # by the deed alone
 
 
 @pytest.mark.parametrize(
@@ -146,15 +146,15 @@ def test_a_run_in_our_own_hands_is_waited_for(scene: FollowedRun, monkeypatch: p
     ],
 )
 def test_where_nothing_can_move_the_reason_is_told(
-    scene: FollowedRun, trouble: Exception, raised: type[Exception], words: str
+    followed_run: FollowedRun, trouble: Exception, raised: type[Exception], words: str
 ) -> None:
-    scene.boss.trouble = trouble
+    followed_run.boss.trouble = trouble
     with pytest.raises(raised, match=words):
-        scene.follow()
-    scene.store.release(scene.take())
+        followed_run.follow()
+    followed_run.store.release(followed_run.take())
     with pytest.raises(raised, match=words):
-        scene.follow()
-    assert scene.asked == 0
+        followed_run.follow()
+    assert followed_run.asked == 0
 
 
 def test_time_left_counts_from_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,14 +16,14 @@ from engine.compute.threads import ThreadTeam
 from engine.records import Client, Local, Seat, World
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
-from engine.training.plan import plan
+from engine.training.plan import make_plan
 
 SIZES = (7, 20, 20, 3, 11, 16, 1)  # ragged on purpose: two groups, uneven last batches
 
 
 def world(**changes: Any) -> World:
     spec = RunSpec(model={"name": "mlp", "hidden": 12, "bias": True, "dropout": 0.3}, rounds=1)
-    return replace(plan(spec).world, sizes=SIZES, local=Local(2, 8, 0.1), **changes)
+    return replace(make_plan(spec).world, sizes=SIZES, local=Local(2, 8, 0.1), **changes)
 
 
 def clients(shape: tuple[int, ...] = (1, 28, 28)) -> list[Client]:
@@ -34,9 +34,9 @@ def clients(shape: tuple[int, ...] = (1, 28, 28)) -> list[Client]:
     ]
 
 
-def desks(world: World, crew: ThreadTeam) -> list[ClientContext]:
+def contexts(world: World, team: ThreadTeam) -> list[ClientContext]:
     return [
-        ClientContext(world, Seat(place, place, 1, 1, 1, len(SIZES)), Seeds(1), crew) for place in range(len(SIZES))
+        ClientContext(world, Seat(place, place, 1, 1, 1, len(SIZES)), Seeds(1), team) for place in range(len(SIZES))
     ]
 
 
@@ -51,10 +51,10 @@ def test_stacked_clients_learn_what_single_ones_learn(local: Local, extra: str) 
     start = here.weights
     offset = {name: torch.full_like(tensor, 0.01) for name, tensor in start.items()}
     term = {"none": Extra(), "offset": Extra(offset=offset), "pull": Extra(pull=0.7)}[extra]
-    with ThreadTeam(2) as crew:
-        together = sgd.fit(desks(here, crew), [start] * len(SIZES), clients(), [term] * len(SIZES))
+    with ThreadTeam(2) as team:
+        together = sgd.fit(contexts(here, team), [start] * len(SIZES), clients(), [term] * len(SIZES))
         alone = replace(here, stacked=None)
-        single = sgd.fit(desks(alone, crew), [start] * len(SIZES), clients(), [term] * len(SIZES))
+        single = sgd.fit(contexts(alone, team), [start] * len(SIZES), clients(), [term] * len(SIZES))
     for first, second in zip(together, single, strict=True):
         assert weights.norm(weights.subtract(first, start)) > 0.01
         for name in start:
@@ -63,9 +63,9 @@ def test_stacked_clients_learn_what_single_ones_learn(local: Local, extra: str) 
 
 def test_clients_keep_their_order_and_their_own_data() -> None:
     here = world()
-    with ThreadTeam(1) as crew:
-        ends = sgd.fit(desks(here, crew), [here.weights] * len(SIZES), clients())
-        again = sgd.fit(desks(here, crew)[3:4], [here.weights], clients()[3:4])
+    with ThreadTeam(1) as team:
+        ends = sgd.fit(contexts(here, team), [here.weights] * len(SIZES), clients())
+        again = sgd.fit(contexts(here, team)[3:4], [here.weights], clients()[3:4])
     for name in here.weights:
         torch.testing.assert_close(ends[3][name], again[0][name], rtol=1e-4, atol=2e-6)
     assert not torch.equal(ends[0]["hidden.weight"], ends[3]["hidden.weight"])
@@ -73,10 +73,10 @@ def test_clients_keep_their_order_and_their_own_data() -> None:
 
 def test_a_gradient_is_autograds() -> None:
     spec = RunSpec(model={"name": "mlp", "bias": True}, rounds=1)
-    here = plan(spec).world
+    here = make_plan(spec).world
     one = clients()[1]
-    with ThreadTeam(1) as crew:
-        told = sgd.gradient(ClientContext(here, Seat(1, 0, 1, 1, 1, 1), Seeds(0), crew), here.weights, one.x, one.y)
+    with ThreadTeam(1) as team:
+        told = sgd.gradient(ClientContext(here, Seat(1, 0, 1, 1, 1, 1), Seeds(0), team), here.weights, one.x, one.y)
     module = here.build(torch.Generator())
     module.load_state_dict(dict(here.weights))
     functional.cross_entropy(module(one.x), one.y).backward()
@@ -87,7 +87,7 @@ def test_a_gradient_is_autograds() -> None:
 
 @pytest.mark.parametrize("model", ["mlp", "lenet5", "lenet-sigmoid", {"name": "convnet", "width": 8}])
 def test_ghost_clipping_is_the_sum_of_clipped_gradients(model: Any) -> None:
-    here, bound = plan(RunSpec(model=model, rounds=1)).world, 0.4
+    here, bound = make_plan(RunSpec(model=model, rounds=1)).world, 0.4
     one = clients()[0]
     ghost, parameters = dp_sgd.ghost_bench(here, here.weights, bound)
     sgd.seed_dropout(ghost, torch.Generator())
@@ -109,7 +109,7 @@ def test_ghost_clipping_is_the_sum_of_clipped_gradients(model: Any) -> None:
 
 
 def test_an_empty_batch_is_noise_alone() -> None:
-    here = replace(plan(RunSpec(rounds=1)).world, local=Local(1, 1, 1.0))
+    here = replace(make_plan(RunSpec(rounds=1)).world, local=Local(1, 1, 1.0))
     empty = Client(0, torch.rand(1, 1, 28, 28), torch.zeros(1).long())
     ghost, parameters = dp_sgd.ghost_bench(here, here.weights, 1.0)
     sums = dp_sgd.clipped_sum(ghost, parameters, empty.x[:0], empty.y[:0])
@@ -118,15 +118,15 @@ def test_an_empty_batch_is_noise_alone() -> None:
 
 def test_the_noise_of_a_private_step_has_the_std_it_says() -> None:
     spec = RunSpec(method="dp-fedavg", rounds=1)
-    here = replace(plan(spec).world, local=Local(1, 20, 1.0), sizes=(20,))
+    here = replace(make_plan(spec).world, local=Local(1, 20, 1.0), sizes=(20,))
     one = replace(clients()[1], id=0)
-    with ThreadTeam(1) as crew:
-        desk = ClientContext(here, Seat(0, 0, 1, 1, 1, 1), Seeds(0), crew)
-        noisy = dp_sgd.fit_private(desk, here.weights, one, bound=0.5, multiplier=3.0)
-        plain = dp_sgd.fit_private(desk, here.weights, one, bound=0.5, multiplier=0.0)
+    with ThreadTeam(1) as team:
+        context = ClientContext(here, Seat(0, 0, 1, 1, 1, 1), Seeds(0), team)
+        noisy = dp_sgd.fit_private(context, here.weights, one, bound=0.5, multiplier=3.0)
+        plain = dp_sgd.fit_private(context, here.weights, one, bound=0.5, multiplier=0.0)
     difference = torch.cat([(noisy[name] - plain[name]).flatten() for name in noisy])
     assert float(difference.std()) == pytest.approx(3.0 * 0.5 / 20, rel=0.02)
-    assert desk.used is not None and desk.used.tolist() == list(range(20))
+    assert context.used is not None and context.used.tolist() == list(range(20))
 
 
 def test_noise_is_the_generators_own() -> None:
@@ -140,7 +140,7 @@ def test_noise_is_the_generators_own() -> None:
 
 
 def test_one_module_serves_one_world_at_a_time() -> None:
-    first, second = plan(RunSpec(rounds=1)).world, plan(RunSpec(rounds=1, seed=9)).world
+    first, second = make_plan(RunSpec(rounds=1)).world, make_plan(RunSpec(rounds=1, seed=9)).world
     for here in (first, second, first):
         module, _ = sgd.bench(here, here.weights)
         assert torch.equal(dict(module.named_parameters())["head.weight"], here.weights["head.weight"])

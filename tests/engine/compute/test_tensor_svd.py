@@ -217,9 +217,9 @@ def test_any_number_of_threads_gives_the_same_bits(shape: tuple[int, ...], dtype
     threshold = thresholds(stack, 0.02)
     alone, values = t_tsvd(stack, threshold), spectra(stack)
     for threads in (1, 2, 4):
-        with ThreadTeam(threads) as crew:
-            assert all(torch.equal(t_tsvd(stack, threshold, crew), alone) for _ in range(3))
-            assert torch.equal(spectra(stack, crew), values)
+        with ThreadTeam(threads) as team:
+            assert all(torch.equal(t_tsvd(stack, threshold, team), alone) for _ in range(3))
+            assert torch.equal(spectra(stack, team), values)
 
 
 @pytest.mark.parametrize("shape", LAYERS)

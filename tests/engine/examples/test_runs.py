@@ -28,7 +28,7 @@ from engine.examples.runs import compact, make
 from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from engine.training.plan import plan
+from engine.training.plan import make_plan
 
 pytestmark = pytest.mark.slow
 
@@ -108,14 +108,14 @@ def test_an_example_is_one_whole_run(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_its_epsilon_and_its_partition_follow_from_the_question(name: str) -> None:
-    one, outline = stored(name), plan(question(name))
+    one, plan = stored(name), make_plan(question(name))
     told = {event.view: event for event in one.events if isinstance(event, Spent)}
-    for answer in outline.answers(outline.ledger(outline.last), precise=True):
+    for answer in plan.answers(plan.ledger(plan.last), precise=True):
         words = told.pop(answer.view)
         assert words.epsilon == near(answer.epsilon), f"{AGAIN} {name}"
         assert (words.accountant, words.unit, words.worst) == (answer.accountant, answer.unit, answer.worst)
     assert not told
-    assert [list(row) for row in one.partition] == outline.counts()["train"].tolist()
+    assert [list(row) for row in one.partition] == plan.counts()["train"].tolist()
 
 
 @pytest.mark.parametrize("name", [one.name for one in examples() if one.twin])

@@ -14,7 +14,7 @@ from engine.errors import BadInput, UnknownName
 from engine.jobs.home import Home
 from engine.jobs.thumbnails import classes, thumbnails
 from engine.jobs.uploads import UploadedPictures
-from tests.engine.uploads import saved, scene
+from tests.engine.uploads import photo, saved
 
 
 def test_a_thumb_is_the_picture_of_that_name() -> None:
@@ -29,7 +29,7 @@ def test_a_thumb_is_the_picture_of_that_name() -> None:
 
 def test_a_picture_of_ones_own_has_the_shape_of_the_data_set() -> None:
     home = Home.find()
-    name = UploadedPictures(home).add(saved(scene(40, 40), "PNG"))
+    name = UploadedPictures(home).add(saved(photo(40, 40), "PNG"))
     (found,) = thumbnails({"name": "mnist"}, [f"own-{name}-7"], home)
     assert Image.open(BytesIO(base64.b64decode(found.png))).size == (28, 28)
     assert (found.label, found.title) == (7, classes("mnist")[7])

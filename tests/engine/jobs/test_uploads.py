@@ -22,7 +22,7 @@ from engine.images import cleaned
 from engine.jobs.home import Home
 from engine.jobs.store import Store
 from engine.jobs.uploads import STALE_S, UploadedPictures
-from tests.engine.uploads import rgb, saved, scene, seen
+from tests.engine.uploads import photo, rgb, saved, seen
 
 ABSENT = "0123456789abcdef"
 
@@ -37,11 +37,11 @@ def files(album: UploadedPictures) -> list[str]:
 
 
 def other(side: int = 30) -> bytes:
-    return saved(scene(side, side), "PNG")
+    return saved(photo(side, side), "PNG")
 
 
 def test_a_picture_is_kept_clean_under_what_it_shows(album: UploadedPictures) -> None:
-    name = album.add(saved(scene(300, 500), "JPEG", comment="a secret place"))
+    name = album.add(saved(photo(300, 500), "JPEG", comment="a secret place"))
     body = album.read(name)
     assert seen(body).shape == (256, 256, 3)
     assert name == sha256(body).hexdigest()[:16]
@@ -50,7 +50,7 @@ def test_a_picture_is_kept_clean_under_what_it_shows(album: UploadedPictures) ->
 
 
 def test_the_same_picture_twice_is_one(album: UploadedPictures) -> None:
-    assert album.add(rgb()) == album.add(saved(scene(), "PNG", optimize=True)) == album.add(cleaned(rgb()))
+    assert album.add(rgb()) == album.add(saved(photo(), "PNG", optimize=True)) == album.add(cleaned(rgb()))
     assert len(files(album)) == 1
 
 

@@ -212,7 +212,7 @@ def test_what_did_not_get_there_is_not_called_converged() -> None:
 
 
 def test_no_attack_can_reach_the_truth() -> None:
-    forbidden = {"datasets", "metrics", "matching", "exposing", "case", "leak", "breach", "stage", "rounds", "runs"}
+    forbidden = {"datasets", "metrics", "matching", "exposing", "case", "leak", "breach", "plan", "rounds", "runs"}
     for file in sorted(Path(engine.attacks.__path__[0]).glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -31,20 +31,20 @@ MLP = {"name": "mlp", "hidden": 8}
 
 
 @cache
-def scene(method: str = "fedavg", rounds: int = 2) -> LoadedPlan:
+def loaded_plan(method: str = "fedavg", rounds: int = 2) -> LoadedPlan:
     return load_plan(tiny(method=method, model=MLP, rounds=rounds))
 
 
 def pictures(many: int, start: int = 0) -> tuple[Tensor, Tensor]:
-    data = scene().spec.dataset.load()
+    data = loaded_plan().spec.dataset.load()
     return data.test_x[start : start + many], data.test_y[start : start + many]
 
 
 def probed(
     there: LoadedPlan, view: View, round: int = 1, many: int = 2, kept: Any = (), client: int | None = None
 ) -> Exposure:
-    with ThreadTeam(1) as crew:
-        return probe.probe(there, kept, probe.victim(there, round, *pictures(many), client), view, crew)
+    with ThreadTeam(1) as team:
+        return probe.probe(there, kept, probe.victim(there, round, *pictures(many), client), view, team)
 
 
 def close(one: Any, other: Any, rtol: float = 1e-3, atol: float = 1e-6) -> None:
@@ -59,7 +59,7 @@ def close(one: Any, other: Any, rtol: float = 1e-3, atol: float = 1e-6) -> None:
 def refused(there: LoadedPlan | None = None, round: int = 1, x: Any = None, y: Any = None, **place: Any) -> str:
     plain_x, plain_y = pictures(1)
     with pytest.raises(BadInput) as caught:
-        probe.victim(there or scene(), round, plain_x if x is None else x, plain_y if y is None else y, **place)
+        probe.victim(there or loaded_plan(), round, plain_x if x is None else x, plain_y if y is None else y, **place)
     return str(caught.value)
 
 
@@ -97,12 +97,12 @@ def test_labels_that_are_none(label: int) -> None:
 
 
 def test_a_client_that_was_not_there() -> None:
-    cohort = scene().cohort(1)
+    cohort = loaded_plan().cohort(1)
     absent = next(client for client in range(40) if client not in cohort)
     known = ", ".join(map(str, cohort))
     assert refused(client=absent) == f"probe: client: must be one that took part in round 1 ({known}), got {absent}"
-    assert probe.victim(scene(), 1, *pictures(1)).client == cohort[0]
-    assert probe.victim(scene(), 1, *pictures(1), client=cohort[-1]).client == cohort[-1]
+    assert probe.victim(loaded_plan(), 1, *pictures(1)).client == cohort[0]
+    assert probe.victim(loaded_plan(), 1, *pictures(1), client=cohort[-1]).client == cohort[-1]
 
 
 def test_a_round_without_anybody() -> None:
@@ -119,7 +119,7 @@ class Secretive(FedAvg):
 
 
 def test_a_view_that_does_not_apply() -> None:
-    there = replace(scene(), method=Secretive())
+    there = replace(loaded_plan(), method=Secretive())
     with pytest.raises(BadInput) as caught:
         probed(there, "aggregate")
     assert str(caught.value) == "probe: view: aggregate does not apply: every slice is returned. Choose another view."
@@ -133,9 +133,9 @@ def test_a_view_that_does_not_apply() -> None:
 @pytest.mark.parametrize("slot", [0, 3])
 def test_the_aggregate_is_the_sum_of_what_the_server_sees(method: str, slot: int) -> None:
     """The others' uploads are those of the real run; the victim's takes the place of its client's."""
-    there, seen = scene(method), list[Exchange]()
-    with ThreadTeam(1) as crew:
-        play(there, opening(there), 1, crew, watch=seen.append)
+    there, seen = loaded_plan(method), list[Exchange]()
+    with ThreadTeam(1) as team:
+        play(there, opening(there), 1, team, watch=seen.append)
     client = there.cohort(1)[slot]
     mine, together = (probed(there, view, client=client) for view in ("server", "aggregate"))
     others = [upload.tensors for upload in seen[0].uploads if upload.client != client]
@@ -153,11 +153,11 @@ class ByPlace(FedAvg):
 
 @pytest.mark.parametrize("slot", [0, 3])
 def test_the_victim_keeps_the_slot_of_its_client(slot: int) -> None:
-    there = replace(scene(), method=ByPlace())
+    there = replace(loaded_plan(), method=ByPlace())
     client = there.cohort(1)[slot]
     seen: list[Exchange] = []
-    with ThreadTeam(1) as crew:
-        play(there, opening(there), 1, crew, watch=seen.append)
+    with ThreadTeam(1) as team:
+        play(there, opening(there), 1, team, watch=seen.append)
     tensors = [upload.tensors for upload in seen[0].uploads]
     tensors[slot] = probed(there, "server", client=client).received
     outside = probed(there, "outsider", client=client).received
@@ -166,7 +166,7 @@ def test_the_victim_keeps_the_slot_of_its_client(slot: int) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_outsider_sees_the_difference_of_two_models_and_a_client_the_second(method: str) -> None:
-    there = scene(method)
+    there = loaded_plan(method)
     together, outside, inside = (probed(there, view) for view in ("aggregate", "outsider", "client"))
     factor = {
         "fedavg": 1 / len(there.cohort(1)),
@@ -181,10 +181,10 @@ def test_an_outsider_sees_the_difference_of_two_models_and_a_client_the_second(m
 
 
 def test_a_client_receives_what_the_next_round_sends() -> None:
-    there = scene("udp-fedavg")
+    there = loaded_plan("udp-fedavg")
     who = probe.victim(there, 1, *pictures(2))
-    with ThreadTeam(1) as crew:
-        witness, packet = probe.next_packet(there, who, opening(there), crew)
+    with ThreadTeam(1) as team:
+        witness, packet = probe.next_packet(there, who, opening(there), team)
         assert witness != who.client and witness in there.cohort(2)
         close(packet, there.world.weights, rtol=0, atol=0)
 
@@ -201,28 +201,28 @@ def test_empty_rounds_in_between_are_played() -> None:
         ):
             break
     who = probe.victim(there, rounds[0], *pictures(2))
-    with ThreadTeam(1) as crew:
+    with ThreadTeam(1) as team:
         state = replace(opening(there), round=rounds[0])
-        _, packet = probe.next_packet(there, who, state, crew)
+        _, packet = probe.next_packet(there, who, state, team)
         for empty in range(rounds[0] + 1, rounds[1]):
-            state = play(there, state, empty, crew)
+            state = play(there, state, empty, team)
     close(packet, state.server, rtol=0, atol=0)
     assert any(not torch.equal(packet[name], there.world.weights[name]) for name in packet)
 
 
 def test_a_probe_has_noise_of_its_own() -> None:
     """With the run's noise, the difference of an upload and its probe would be as short as two clipped updates."""
-    there, seen = scene("udp-fedavg"), list[Exchange]()
-    with ThreadTeam(1) as crew:
-        play(there, opening(there), 1, crew, watch=seen.append)
+    there, seen = loaded_plan("udp-fedavg"), list[Exchange]()
+    with ThreadTeam(1) as team:
+        play(there, opening(there), 1, team, watch=seen.append)
     recorded, first = seen[0].uploads[0].tensors, probed(there, "server")
     noise = first.protocol.std * weights.count(recorded) ** 0.5
     assert weights.norm(weights.subtract(recorded, first.received)) > noise
     again = probed(there, "server")
     close(first.received, again.received, rtol=0, atol=0)
     x, y = there.spec.dataset.load().test_x[7:8], there.spec.dataset.load().test_y[7:8]
-    with ThreadTeam(1) as crew:
-        other = probe.probe(there, [], probe.victim(there, 1, x, y), "server", crew)
+    with ThreadTeam(1) as team:
+        other = probe.probe(there, [], probe.victim(there, 1, x, y), "server", team)
     assert weights.norm(weights.subtract(other.received, first.received)) > noise
 
 
@@ -244,7 +244,7 @@ def test_nobody_else_receives_anything() -> None:
 
 
 def test_the_server_sees_the_victims_own_gradient() -> None:
-    there, (x, y) = scene("fedsgd"), pictures(2)
+    there, (x, y) = loaded_plan("fedsgd"), pictures(2)
     exposure = probed(there, "server")
     module = there.world.build(torch.Generator())
     for name, parameter in module.named_parameters():
@@ -279,7 +279,7 @@ def test_the_clip_and_noise_of_a_probe_are_the_runs_own() -> None:
 
 @pytest.mark.parametrize("method", ["udp-fedavg", "dp-fedavg"])
 def test_a_run_says_the_same_whether_it_is_probed_or_not(method: str) -> None:
-    there, events, states = scene(method), [], []
+    there, events, states = loaded_plan(method), [], []
     for event in run(there.spec):
         events.append(event)
         if isinstance(event, Kept) and event.kind == "state":
@@ -292,7 +292,7 @@ def test_a_run_says_the_same_whether_it_is_probed_or_not(method: str) -> None:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_probe_is_the_same_from_any_state_kept(view: View) -> None:
-    there = scene("udp-fedavg", rounds=3)
+    there = loaded_plan("udp-fedavg", rounds=3)
     states = [one for one in run(there.spec) if isinstance(one, Kept) and one.kind == "state"]
     near, far, again = (probed(there, view, 3, kept=kept) for kept in (states, states[:1], []))
     for name in near.received:
@@ -362,8 +362,8 @@ def test_the_noise_and_nothing_else_keeps_the_picture(
     )
     there, data = load_plan(spec), spec.dataset.load()
     picture, label = data.test_x[:1], data.test_y[:1]
-    with ThreadTeam(1) as crew:
-        seen = probe.probe(there, [], probe.victim(there, 1, picture, label), "server", crew)
+    with ThreadTeam(1) as team:
+        seen = probe.probe(there, [], probe.victim(there, 1, picture, label), "server", team)
     guess = invert(seen, spec.model.build(seen.shape, seen.classes, torch.Generator()), 450)
     trivial = psnr(picture.mean((2, 3), keepdim=True).expand_as(picture), picture)
     gained = psnr(guess, picture) - trivial

@@ -44,11 +44,11 @@ def asked(iterations: int = 30, restarts: int = 3) -> AttackSpec:
 @pytest.fixture(scope="module")
 def order() -> RestartOrder:
     spec = asked()
-    scene = load_plan(spec.run)
-    with ThreadTeam(1) as crew:
-        victim = Victim(1, scene.cohort(1)[0], scene.test_x[:1], scene.test_labels[:1])
-        exposure = expose(scene, before(scene, 1, [], crew), victim, "server", crew)
-    return RestartOrder(spec.attack, scene.world.build, exposure, None, 0)
+    plan = load_plan(spec.run)
+    with ThreadTeam(1) as team:
+        victim = Victim(1, plan.cohort(1)[0], plan.test_x[:1], plan.test_labels[:1])
+        exposure = expose(plan, before(plan, 1, [], team), victim, "server", team)
+    return RestartOrder(spec.attack, plan.world.build, exposure, None, 0)
 
 
 @pytest.fixture(scope="module")

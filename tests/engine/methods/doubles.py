@@ -26,16 +26,16 @@ class Scaffold(Averaging):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[ClientContext],
+        contexts: Sequence[ClientContext],
     ) -> list[Trained]:
         starts = [part(packet, "w/") for packet in packets]
         servers = [part(packet, "c/") for packet in packets]
         own = [private or weights.zeros(c) for private, c in zip(privates, servers, strict=True)]
         extras = [Extra(offset=weights.subtract(c, c_k)) for c, c_k in zip(servers, own, strict=True)]
-        ends = sgd.fit(desks, starts, clients, extras)
+        ends = sgd.fit(contexts, starts, clients, extras)
         trained: list[Trained] = []
-        for client, start, end, c, c_k, desk in zip(clients, starts, ends, servers, own, desks, strict=True):
-            local = desk.world.local
+        for client, start, end, c, c_k, context in zip(clients, starts, ends, servers, own, contexts, strict=True):
+            local = context.world.local
             steps = local.epochs * -(-len(client.y) // local.batch)
             update = weights.subtract(end, start)
             change = weights.add(weights.scale(c, -1), update, -1 / (steps * local.lr))  # c_k+ - c_k
@@ -44,12 +44,12 @@ class Scaffold(Averaging):
         return trained
 
     def merge(
-        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory
         mean = weights.scale(weights.total([upload.tensors for upload in uploads]), 1 / len(uploads))
-        moved = weights.add(memory, part(mean, "c/"), len(uploads) / desk.world.clients)
+        moved = weights.add(memory, part(mean, "c/"), len(uploads) / context.world.clients)
         return weights.add(server, part(mean, "w/")), moved
 
     def guarantee(self, world: World) -> Guarantee:
@@ -64,18 +64,18 @@ class PrivateHead(Averaging):
         clients: Sequence[Client],
         packets: Sequence[Packet],
         privates: Sequence[Private | None],
-        desks: Sequence[ClientContext],
+        contexts: Sequence[ClientContext],
     ) -> list[Trained]:
-        head = desks[0].world.head
+        head = contexts[0].world.head
         starts = [{**packet, **(private or {})} for packet, private in zip(packets, privates, strict=True)]
         trained: list[Trained] = []
-        for client, start, end in zip(clients, starts, self.fit(starts, clients, desks), strict=True):
+        for client, start, end in zip(clients, starts, self.fit(starts, clients, contexts), strict=True):
             shared = {name: end[name] - start[name] for name in end if name not in head}
             trained.append((Upload(client.id, "update", shared), {name: end[name] for name in head}))
         return trained
 
     def merge(
-        self, server: Weights, uploads: Sequence[Upload], memory: Memory, desk: ClientContext
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory

@@ -16,7 +16,7 @@ from engine.methods import METHODS, Method
 from engine.records import VIEWS, Gaussian, Seat, Status
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from engine.training.plan import load_plan, plan
+from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import opening, play
 from tests.engine.declared import changed
 from tests.engine.methods.doubles import PrivateHead, Scaffold
@@ -95,20 +95,18 @@ def test_resumed_from_any_state_it_ends_the_same(name: str) -> None:
 
 @each()
 def test_the_promise_uses_the_words_of_one_list(name: str) -> None:
-    outline = plan(tiny(method=name))
-    assert outline.guarantee.status in get_args(Status) and outline.guarantee.reason
+    plan = make_plan(tiny(method=name))
+    assert plan.guarantee.status in get_args(Status) and plan.guarantee.reason
 
 
 @each()
 def test_every_view_has_a_price_or_a_reason(name: str) -> None:
-    outline = plan(tiny(method=name))
+    plan = make_plan(tiny(method=name))
     found = {
-        release.view
-        for round in (1, 2)
-        for release in outline.method.releases(outline.world, round, outline.cohort(round))
+        release.view for round in (1, 2) for release in plan.method.releases(plan.world, round, plan.cohort(round))
     }
-    assert found | set(outline.guarantee.absent) == set(VIEWS)
-    assert not found & set(outline.guarantee.absent)
+    assert found | set(plan.guarantee.absent) == set(VIEWS)
+    assert not found & set(plan.guarantee.absent)
 
 
 @each()
@@ -123,53 +121,53 @@ def test_without_a_unit_no_epsilon_is_claimed(name: str) -> None:
 @each()
 def test_an_empty_round_is_survived(name: str) -> None:
     spec = tiny(method=name, sampling="poisson", sampled=1, rounds=20)
-    scene = load_plan(spec)
-    empty = next(round for round in range(1, 21) if not scene.cohort(round))
-    with ThreadTeam(1) as crew:
-        after = play(scene, opening(scene), empty, crew)
+    plan = load_plan(spec)
+    empty = next(round for round in range(1, 21) if not plan.cohort(round))
+    with ThreadTeam(1) as team:
+        after = play(plan, opening(plan), empty, team)
     assert after.round == empty and all(torch.isfinite(tensor).all() for tensor in after.server.values())
 
 
 @each()
 def test_training_touches_neither_the_packet_nor_the_data(name: str) -> None:
-    scene = load_plan(tiny(method=name))
-    state = opening(scene)
+    plan = load_plan(tiny(method=name))
+    state = opening(plan)
     before = {key: tensor.clone() for key, tensor in state.server.items()}
-    pictures = [scene.client(place).x.clone() for place in scene.cohort(1)]
+    pictures = [plan.client(place).x.clone() for place in plan.cohort(1)]
     chance = torch.random.get_rng_state()
-    with ThreadTeam(2) as crew:
-        play(scene, state, 1, crew)
+    with ThreadTeam(2) as team:
+        play(plan, state, 1, team)
     assert all(torch.equal(before[key], state.server[key]) for key in before)
-    assert all(torch.equal(scene.client(place).x, kept) for place, kept in zip(scene.cohort(1), pictures, strict=True))
+    assert all(torch.equal(plan.client(place).x, kept) for place, kept in zip(plan.cohort(1), pictures, strict=True))
     assert torch.equal(chance, torch.random.get_rng_state())  # torch's own generator rests
 
 
 @pytest.mark.slow
 @each()
 def test_a_probe_exists_in_every_view_that_applies(name: str) -> None:
-    scene = load_plan(tiny(method=name))
-    data = scene.spec.dataset.load()
-    states = [one for one in run(scene.spec) if isinstance(one, Kept) and one.kind == "state"]
-    with ThreadTeam(1) as crew:
-        who = probe.victim(scene, 2, data.test_x[:2], data.test_y[:2])
+    plan = load_plan(tiny(method=name))
+    data = plan.spec.dataset.load()
+    states = [one for one in run(plan.spec) if isinstance(one, Kept) and one.kind == "state"]
+    with ThreadTeam(1) as team:
+        who = probe.victim(plan, 2, data.test_x[:2], data.test_y[:2])
         for view in VIEWS:
-            if view in scene.guarantee.absent:
+            if view in plan.guarantee.absent:
                 continue
-            seen = probe.probe(scene, states, who, view, crew)
+            seen = probe.probe(plan, states, who, view, team)
             assert seen.view == view and seen.protocol.pictures == 2
             assert any(tensor.abs().sum() > 0 for tensor in seen.received.values())
-            replayed = probe.probe(scene, [], who, view, crew)
+            replayed = probe.probe(plan, [], who, view, team)
             assert all(torch.equal(seen.received[key], replayed.received[key]) for key in seen.received)
 
 
 @each()
 def test_the_victims_pictures_are_what_the_upload_depends_on(name: str) -> None:
-    scene = load_plan(tiny(method=name))
-    data = scene.spec.dataset.load()
-    with ThreadTeam(1) as crew:
+    plan = load_plan(tiny(method=name))
+    data = plan.spec.dataset.load()
+    with ThreadTeam(1) as team:
         seen = [
             probe.probe(
-                scene, [], probe.victim(scene, 1, data.test_x[at : at + 1], data.test_y[at : at + 1]), "server", crew
+                plan, [], probe.victim(plan, 1, data.test_x[at : at + 1], data.test_y[at : at + 1]), "server", team
             )
             for at in (0, 1)
         ]
@@ -179,8 +177,8 @@ def test_the_victims_pictures_are_what_the_upload_depends_on(name: str) -> None:
 @each()
 def test_the_recorded_upload_has_the_norm_the_protocol_allows(name: str) -> None:
     """Clipped and noised is what is recorded: never a clean gradient under a protected name."""
-    outline = plan(tiny(method=name))
-    protocol = outline.method.protocol(outline.world, Seat(0, 0, 1, 1, 1, 6), "server")
+    plan = make_plan(tiny(method=name))
+    protocol = plan.method.protocol(plan.world, Seat(0, 0, 1, 1, 1, 6), "server")
     if protocol.clip != "whole-update":
         return
     assert protocol.bound is not None
@@ -207,9 +205,9 @@ def test_personal_parts_are_judged_and_never_sent() -> None:
 
 def test_scaffold_remembers_at_both_ends() -> None:
     """After one round with everybody, the server's control is the mean of the clients' controls."""
-    scene = load_plan(tiny(method="double-scaffold", clients=4, sampling="all", sampled=4))
-    with ThreadTeam(1) as crew:
-        state = play(scene, opening(scene), 1, crew)
+    plan = load_plan(tiny(method="double-scaffold", clients=4, sampling="all", sampled=4))
+    with ThreadTeam(1) as team:
+        state = play(plan, opening(plan), 1, team)
     for name, control in state.memory.items():
         mean = torch.stack([state.privates[client][name] for client in range(4)]).mean(0)
         torch.testing.assert_close(control, mean, rtol=1e-4, atol=1e-6)
@@ -225,7 +223,7 @@ def test_measured_classes_come_with_the_last_round() -> None:
 
 
 def test_a_gaussian_of_noise_zero_promises_nothing() -> None:
-    outline = plan(RunSpec(method={"name": "udp-fedavg", "noise": 0.0}, rounds=1))
-    assert outline.guarantee.status == "none"
-    assert all(isinstance(one.law, Gaussian) for one in outline.method.releases(outline.world, 1, outline.cohort(1)))
-    assert outline.ledger(1).answer("server").epsilon is None
+    plan = make_plan(RunSpec(method={"name": "udp-fedavg", "noise": 0.0}, rounds=1))
+    assert plan.guarantee.status == "none"
+    assert all(isinstance(one.law, Gaussian) for one in plan.method.releases(plan.world, 1, plan.cohort(1)))
+    assert plan.ledger(1).answer("server").epsilon is None

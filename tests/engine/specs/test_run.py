@@ -23,7 +23,7 @@ from engine.registry import Shelf
 from engine.specs.run import FORMAT, RunSpec
 from engine.training.forecast import forecast
 from engine.training.loop import run
-from engine.training.plan import plan
+from engine.training.plan import make_plan
 from tests.engine.declared import changed
 from tests.engine.small import tiny
 
@@ -45,7 +45,7 @@ def again(spec: RunSpec) -> RunSpec:
 
 def refused(**asked: Any) -> str:
     with pytest.raises(BadInput) as caught:
-        plan(RunSpec(**asked))
+        make_plan(RunSpec(**asked))
     return str(caught.value)
 
 
@@ -254,7 +254,7 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
 )  # fmt: skip
 def test_a_bad_question_is_answered_with_one_clear_sentence(asked: dict[str, Any], sentence: str) -> None:
     with pytest.raises(LeakLensError) as caught:
-        plan(RunSpec(**asked))
+        make_plan(RunSpec(**asked))
     text = str(caught.value)
     assert caught.value.exit_code == 2 and "\n" not in text and "pydantic" not in text
     assert text == sentence

@@ -28,10 +28,10 @@ MLP = {"name": "mlp", "hidden": 8}
 
 @cache
 def seen(method: str) -> tuple[LoadedPlan, Exchange]:
-    scene, found = load_plan(tiny(method=method, model=MLP)), list[Exchange]()
-    with ThreadTeam(2) as crew:
-        play(scene, opening(scene), 1, crew, watch=found.append)
-    return scene, found[0]
+    plan, found = load_plan(tiny(method=method, model=MLP)), list[Exchange]()
+    with ThreadTeam(2) as team:
+        play(plan, opening(plan), 1, team, watch=found.append)
+    return plan, found[0]
 
 
 def travelled(exposure: Exposure) -> Exposure:
@@ -49,9 +49,9 @@ def equal(one: Exposure, other: Exposure) -> bool:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_recorded_is_what_the_server_sent_and_got(method: str) -> None:
-    scene, exchange = seen(method)
+    plan, exchange = seen(method)
     for slot, upload in enumerate(exchange.uploads):
-        exposure = recorded_exposure(scene, exchange, slot)
+        exposure = recorded_exposure(plan, exchange, slot)
         assert exposure.view == "server" and not exposure.tampered
         assert exposure.received is upload.tensors and exposure.sent is exchange.packets[slot]
         assert (exposure.shape, exposure.classes, exposure.protocol.uploads) == ((1, 28, 28), 10, 1)
@@ -59,22 +59,22 @@ def test_what_is_recorded_is_what_the_server_sent_and_got(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_exposure_travels_as_json_and_arrays(method: str) -> None:
-    scene, exchange = seen(method)
-    exposure = recorded_exposure(scene, exchange)
+    plan, exchange = seen(method)
+    exposure = recorded_exposure(plan, exchange)
     assert equal(travelled(exposure), exposure)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_truth_is_every_picture_that_entered_and_only_those(method: str) -> None:
-    scene, exchange = seen(method)
-    data = scene.spec.dataset.load()
+    plan, exchange = seen(method)
+    data = plan.spec.dataset.load()
     for slot, seat in enumerate(exchange.seats):
-        truth, used = true_inputs(scene, exchange, slot), exchange.used[slot]
-        places = scene.train[seat.client] if used is None else scene.train[seat.client][used]
+        truth, used = true_inputs(plan, exchange, slot), exchange.used[slot]
+        places = plan.train[seat.client] if used is None else plan.train[seat.client][used]
         assert torch.equal(truth["labels"], data.train_y[places])
         torch.testing.assert_close(truth["pictures"], data.train_x[places], atol=1e-5, rtol=0)
         assert float(truth["pictures"].min()) >= 0 and float(truth["pictures"].max()) <= 1
-        assert recorded_exposure(scene, exchange, slot).protocol.pictures == len(places)
+        assert recorded_exposure(plan, exchange, slot).protocol.pictures == len(places)
         low, high = {"fedsgd": (100, 100), "dp-fedavg": (170, 250)}.get(
             method, (300, 300)
         )  # 1 - (2/3)³ of 300 are drawn
@@ -111,11 +111,11 @@ def held(value: Any) -> list[Any]:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_exposure_holds_numbers_words_and_weights_alone(method: str) -> None:
-    scene, exchange = seen(method)
-    exposure = recorded_exposure(scene, exchange)
+    plan, exchange = seen(method)
+    exposure = recorded_exposure(plan, exchange)
     inside = held(exposure)
     assert {type(one) for one in inside} <= {str, int, float, bool, type(None), Tensor}
-    shapes = [tensor.shape for tensor in scene.world.weights.values()]
+    shapes = [tensor.shape for tensor in plan.world.weights.values()]
     assert [one.shape for one in inside if isinstance(one, Tensor)] == [*shapes, *shapes]
     facts, payload = pack(exposure)
     assert {key.split("/")[0] for key in payload} == {"sent", "received"}
@@ -126,17 +126,17 @@ def test_a_run_keeps_the_first_client_of_its_first_and_last_round_and_the_truth_
     spec = tiny(method="udp-fedavg", model=MLP, rounds=3)
     kept = [one for one in run(spec) if isinstance(one, Kept)]
     exposures, truths = ([one for one in kept if one.kind == kind] for kind in ("exposure", "truth"))
-    scene = load_plan(spec)
-    assert [(one.round, one.facts["client"]) for one in exposures] == [(1, scene.cohort(1)[0]), (3, scene.cohort(3)[0])]
+    plan = load_plan(spec)
+    assert [(one.round, one.facts["client"]) for one in exposures] == [(1, plan.cohort(1)[0]), (3, plan.cohort(3)[0])]
     assert [(one.round, one.facts["client"]) for one in truths] == [
         (one.round, one.facts["client"]) for one in exposures
     ]
     found: list[Exchange] = []
-    with ThreadTeam(1) as crew:
-        play(scene, opening(scene), 1, crew, watch=found.append)
+    with ThreadTeam(1) as team:
+        play(plan, opening(plan), 1, team, watch=found.append)
     payload = exposures[0].payload
     assert payload is not None and set(truths[0].payload or ()) == {"pictures", "labels"}
-    assert equal(unpack(exposures[0].facts, payload), recorded_exposure(scene, found[0]))
+    assert equal(unpack(exposures[0].facts, payload), recorded_exposure(plan, found[0]))
 
 
 BROKEN: dict[str, Any] = {
@@ -149,8 +149,8 @@ BROKEN: dict[str, Any] = {
 
 @pytest.mark.parametrize("broken", BROKEN)
 def test_what_cannot_be_read_is_damage(broken: str) -> None:
-    scene, exchange = seen("fedavg")
-    facts, payload = pack(recorded_exposure(scene, exchange))
+    plan, exchange = seen("fedavg")
+    facts, payload = pack(recorded_exposure(plan, exchange))
     facts, arrays = json.loads(json.dumps(facts)), dict(payload)
     BROKEN[broken](facts, arrays)
     with pytest.raises(Damaged, match=r"^exposure: cannot be read .*Delete it and record it again\.$"):

@@ -19,7 +19,7 @@ from engine.records import VIEWS
 from engine.specs.run import RunSpec
 from engine.training.forecast import forecast, free_memory, memory
 from engine.training.loop import run
-from engine.training.plan import Plan, plan
+from engine.training.plan import Plan, make_plan
 from tests.engine.small import tiny
 
 pytestmark = pytest.mark.slow
@@ -99,7 +99,7 @@ def test_the_run_uses_the_noise_of_the_forecast(view: str) -> None:
     spec = few(method="udp-fedavg", target_epsilon=8.0, view=view)
     told, events = forecast(spec, precise=True), list(run(spec))
     started = next(one for one in events if isinstance(one, Started))
-    assert started.facts["noise"] == told.noise == plan(spec).method.noise != 1.0  # type: ignore[attr-defined]
+    assert started.facts["noise"] == told.noise == make_plan(spec).method.noise != 1.0  # type: ignore[attr-defined]
     assert started.facts["delta"] == told.delta and started.run == told.id
     last = [one for one in events if isinstance(one, Spent) and one.view == view][-1]
     assert last.epsilon is not None and 0.97 * 8 < last.epsilon <= 8
@@ -137,13 +137,13 @@ def test_a_budget_that_will_not_last_is_said_and_it_is_true(share: float, enough
 
 
 @cache
-def outline(sampled: int) -> Plan:
-    return plan(tiny(method="udp-fedavg", sampled=sampled, rounds=1))
+def plan(sampled: int) -> Plan:
+    return make_plan(tiny(method="udp-fedavg", sampled=sampled, rounds=1))
 
 
 def spends(view: str, noise: float, rounds: int, sampled: int = 6) -> float:
     method = METHODS.make({"name": "udp-fedavg", "noise": noise})
-    epsilon = outline(sampled).ledger(rounds, method).answer(view).epsilon  # type: ignore[arg-type]
+    epsilon = plan(sampled).ledger(rounds, method).answer(view).epsilon  # type: ignore[arg-type]
     assert epsilon is not None and math.isfinite(epsilon)
     return epsilon
 
@@ -219,7 +219,7 @@ def test_a_run_that_outgrows_the_memory_is_warned_of_and_not_forbidden(monkeypat
     monkeypatch.setattr("engine.training.forecast.free_memory", lambda: 0.5e9)
     (problem,) = forecast(spec).problems
     assert not problem.fatal and "fewer clients a round" in problem.remedy
-    need = memory(plan(spec), threads=1) / 1e9
+    need = memory(make_plan(spec), threads=1) / 1e9
     assert problem.reason == f"the run needs about {need:.1f} GB of memory, and 0.5 GB are free on this machine"
     assert forecast(tiny(method="udp-fedavg")).problems == ()
     monkeypatch.setattr("engine.training.forecast.free_memory", lambda: None)  # a system that does not tell
@@ -242,7 +242,7 @@ PEAKS: list[tuple[dict[str, Any], float]] = [  # in GB, as a process of its own 
 
 @pytest.mark.parametrize(("asked", "peak"), PEAKS)
 def test_the_memory_it_needs_is_about_what_was_measured(asked: dict[str, Any], peak: float) -> None:
-    assert memory(plan(RunSpec(**asked)), threads=2) / 1e9 == pytest.approx(peak, rel=0.3)
+    assert memory(make_plan(RunSpec(**asked)), threads=2) / 1e9 == pytest.approx(peak, rel=0.3)
 
 
 def test_the_free_memory_is_read_where_the_system_tells_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -53,11 +53,11 @@ def test_the_start_says_what_is_in_force() -> None:
 
 
 def test_the_partition_is_kept_as_counts() -> None:
-    scene = load_plan(tiny(partition="shards"))
-    (one,) = kept(list(run(scene.spec)), "partition")
+    plan = load_plan(tiny(partition="shards"))
+    (one,) = kept(list(run(plan.spec)), "partition")
     assert one.payload is not None and one.payload["train"].shape == (40, 10)
     assert one.payload["train"].sum() == 12_000 and one.payload["test"].sum() == 2_000
-    assert one.payload["train"].sum(1).tolist() == list(scene.world.sizes)
+    assert one.payload["train"].sum(1).tolist() == list(plan.world.sizes)
 
 
 def test_states_for_probes_surround_the_run() -> None:
@@ -68,12 +68,12 @@ def test_states_for_probes_surround_the_run() -> None:
 
 
 def test_the_first_and_the_last_upload_are_recorded_with_their_truth() -> None:
-    scene = load_plan(tiny(method="fedsgd", rounds=3))
-    events = list(run(scene.spec))
+    plan = load_plan(tiny(method="fedsgd", rounds=3))
+    events = list(run(plan.spec))
     exposures, truths = kept(events, "exposure"), kept(events, "truth")
     assert [one.round for one in exposures] == [one.round for one in truths] == [1, 3]
     for exposure, truth in zip(exposures, truths, strict=True):
-        assert exposure.facts["client"] == truth.facts["client"] == scene.cohort(exposure.round)[0]
+        assert exposure.facts["client"] == truth.facts["client"] == plan.cohort(exposure.round)[0]
         assert exposure.payload is not None and truth.payload is not None
         assert truth.payload["pictures"].shape[0] == exposure.facts["protocol"]["pictures"] == 100  # one batch
         assert truth.payload["pictures"].min() >= 0 and truth.payload["pictures"].max() <= 1
@@ -83,8 +83,8 @@ def test_the_first_and_the_last_upload_are_recorded_with_their_truth() -> None:
 def test_empty_rounds_at_the_ends_move_the_record_inward() -> None:
     for seed in range(50):
         spec = tiny(method="udp-fedavg", rounds=6, sampled=1, seed=seed)
-        scene = load_plan(spec)
-        there = [round for round in range(1, 7) if scene.cohort(round)]
+        plan = load_plan(spec)
+        there = [round for round in range(1, 7) if plan.cohort(round)]
         if there and there[0] > 1 and there[-1] < 6:
             break
     assert [one.round for one in kept(list(run(spec)), "exposure")] == sorted({there[0], there[-1]})

@@ -14,40 +14,40 @@ from engine.methods import METHODS
 from engine.models import MODELS, Model
 from engine.part import Problem
 from engine.privacy.ledger import Ledger
-from engine.training.plan import load_plan, plan
+from engine.training.plan import load_plan, make_plan
 from tests.engine.small import tiny
 
 
 def refused(**asked: Any) -> str:
     with pytest.raises(BadInput) as caught:
-        plan(tiny(**asked))
+        make_plan(tiny(**asked))
     return str(caught.value)
 
 
 def test_the_world_is_what_was_asked() -> None:
     spec = tiny(method="udp-fedavg", honest_share=0.75, momentum=0.5, weight_decay=0.01)
-    world = plan(spec).world
+    world = make_plan(spec).world
     assert (world.clients, world.sampled, world.sampling, world.rounds, world.honest) == (40, 6, "poisson", 2, 0.75)
     assert (world.local, world.rate) == (spec.local, 6 / 40)
     assert (world.shape, world.classes, len(world.sizes), sum(world.sizes)) == ((1, 28, 28), 10, 40, 12_000)
     assert (world.mean, world.std) == spec.dataset.law == ((0.2860,), (0.3530,))
-    plain = plan(tiny(dataset={"name": "cifar10", "normalise": False})).world
+    plain = make_plan(tiny(dataset={"name": "cifar10", "normalise": False})).world
     assert (plain.mean, plain.std) == ((0.0,) * 3, (1.0,) * 3)
 
 
 @pytest.mark.parametrize("partition", ["iid", "dirichlet"])
 def test_every_picture_goes_to_one_client_and_nothing_is_changed_on_the_way(partition: str) -> None:
-    scene = load_plan(tiny(partition=partition))
-    data = scene.spec.dataset.load()
-    assert torch.equal(torch.cat(scene.train).sort().values, torch.arange(len(data.train_y)))
-    assert torch.equal(torch.cat(scene.test).sort().values, torch.arange(len(data.test_y)))
-    mean, std = scene.world.mean[0], scene.world.std[0]
-    for client in (scene.client(0), scene.client(17), scene.client(39)):
-        places = scene.train[client.id]
-        assert len(client.y) == scene.world.sizes[client.id]
+    plan = load_plan(tiny(partition=partition))
+    data = plan.spec.dataset.load()
+    assert torch.equal(torch.cat(plan.train).sort().values, torch.arange(len(data.train_y)))
+    assert torch.equal(torch.cat(plan.test).sort().values, torch.arange(len(data.test_y)))
+    mean, std = plan.world.mean[0], plan.world.std[0]
+    for client in (plan.client(0), plan.client(17), plan.client(39)):
+        places = plan.train[client.id]
+        assert len(client.y) == plan.world.sizes[client.id]
         assert torch.equal(client.y, data.train_y[places])
         torch.testing.assert_close(client.x * std + mean, data.train_x[places], atol=1e-5, rtol=0)
-    torch.testing.assert_close(scene.test_x * std + mean, data.test_x, atol=1e-5, rtol=0)
+    torch.testing.assert_close(plan.test_x * std + mean, data.test_x, atol=1e-5, rtol=0)
     assert (
         float(data.train_x.min()) == 0 and float(data.train_x.max()) == 1
     )  # what others share is not normalised in place
@@ -57,17 +57,19 @@ def test_a_plan_is_a_stage_without_pictures(monkeypatch: pytest.MonkeyPatch) -> 
     spec = tiny(method="udp-fedavg", partition="dirichlet")
     whole = load_plan(spec)
     monkeypatch.setattr(type(spec.dataset), "load", None)  # reading a picture would fail
-    outline = plan(spec)
-    assert outline.world.sizes == whole.world.sizes and outline.delta == whole.delta
-    assert all(torch.equal(outline.world.weights[name], tensor) for name, tensor in whole.world.weights.items())
-    assert outline.cohort(1) == whole.cohort(1)
-    counts = outline.counts()
-    assert counts["train"].shape == (40, 10) and counts["train"].sum(1).tolist() == list(outline.world.sizes)
+    plan = make_plan(spec)
+    assert plan.world.sizes == whole.world.sizes and plan.delta == whole.delta
+    assert all(torch.equal(plan.world.weights[name], tensor) for name, tensor in whole.world.weights.items())
+    assert plan.cohort(1) == whole.cohort(1)
+    counts = plan.counts()
+    assert counts["train"].shape == (40, 10) and counts["train"].sum(1).tolist() == list(plan.world.sizes)
     assert int(counts["test"].sum()) == len(whole.test_labels)
 
 
 def test_first_weights_follow_the_seed_alone() -> None:
-    first, again, other = (plan(spec).world.weights for spec in (tiny(), tiny(method="fedsgd", rounds=9), tiny(seed=4)))
+    first, again, other = (
+        make_plan(spec).world.weights for spec in (tiny(), tiny(method="fedsgd", rounds=9), tiny(seed=4))
+    )
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert all(not torch.equal(first[name], other[name]) for name in first)
 
@@ -86,7 +88,7 @@ def test_first_weights_follow_the_seed_alone() -> None:
     ],
 )
 def test_delta_is_small_for_every_protected_unit(asked: dict[str, Any], delta: float) -> None:
-    assert plan(tiny(**asked)).delta == pytest.approx(delta, rel=1e-12)
+    assert make_plan(tiny(**asked)).delta == pytest.approx(delta, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_batch_normalisation_is_refused_where_something_is_promised() -> None:
     text = refused(model="normed", method="udp-fedavg")
     assert text.startswith("udp-fedavg: normed has batch normalisation, which mixes the pictures of a batch")
     assert text.endswith("Choose a model with group normalisation.")
-    assert plan(tiny(model="normed", method="fedavg")).world.weights
+    assert make_plan(tiny(model="normed", method="fedavg")).world.weights
 
 
 def test_the_first_fatal_problem_is_the_answer() -> None:
@@ -149,15 +151,15 @@ def test_the_first_fatal_problem_is_the_answer() -> None:
 
 def test_without_a_target_the_noise_is_the_one_asked_for() -> None:
     spec = tiny(method={"name": "udp-fedavg", "noise": 2.5})
-    assert plan(spec).method is spec.method
+    assert make_plan(spec).method is spec.method
 
 
 def test_the_solved_noise_is_the_least_of_four_digits() -> None:
-    outline = plan(tiny(method={"name": "udp-fedavg", "clip": 3.0}, target_epsilon=5.0, view="aggregate"))
-    noise = outline.method.noise  # type: ignore[attr-defined]
-    assert noise != 1.0 and outline.method.clip == 3.0  # type: ignore[attr-defined]
+    plan = make_plan(tiny(method={"name": "udp-fedavg", "clip": 3.0}, target_epsilon=5.0, view="aggregate"))
+    noise = plan.method.noise  # type: ignore[attr-defined]
+    assert noise != 1.0 and plan.method.clip == 3.0  # type: ignore[attr-defined]
     for less, within in ((noise, True), (noise * 0.998, False)):
-        found = outline.ledger(2, outline.method.with_(noise=less)).answer("aggregate").epsilon
+        found = plan.ledger(2, plan.method.with_(noise=less)).answer("aggregate").epsilon
         assert found is not None and (found <= 5.0) is within
 
 
@@ -169,13 +171,13 @@ def test_a_target_no_noise_can_reach_is_refused() -> None:
 
 
 def test_the_ledger_of_a_plan_is_the_sum_of_its_rounds() -> None:
-    outline = plan(tiny(method="udp-fedavg", rounds=5))
-    ledger = Ledger(40, outline.delta)
+    plan = make_plan(tiny(method="udp-fedavg", rounds=5))
+    ledger = Ledger(40, plan.delta)
     for round in range(1, 4):
-        ledger.add(outline.method.releases(outline.world, round, outline.cohort(round)))
-    assert outline.ledger(3).answers() == ledger.answers()
+        ledger.add(plan.method.releases(plan.world, round, plan.cohort(round)))
+    assert plan.ledger(3).answers() == ledger.answers()
     louder = METHODS["udp-fedavg"](noise=2.0)  # type: ignore[call-arg]
-    assert outline.ledger(3, louder).answer("server").epsilon < ledger.answer("server").epsilon  # type: ignore[operator]
+    assert plan.ledger(3, louder).answer("server").epsilon < ledger.answer("server").epsilon  # type: ignore[operator]
 
 
 def test_the_same_data_dealt_the_same_way_are_dealt_once() -> None:

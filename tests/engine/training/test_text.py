@@ -20,7 +20,7 @@ from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from engine.training.forecast import activations, forecast, memory
 from engine.training.loop import run
-from engine.training.plan import load_plan, plan
+from engine.training.plan import load_plan, make_plan
 from tests.engine.small import accuracies, tiny, told
 
 SMALL: dict[str, Any] = {"name": "lstm", "words": 60, "width": 4, "hidden": 4}
@@ -48,23 +48,23 @@ def test_every_method_learns_from_text_and_the_bits_do_not_depend_on_threads(met
 
 @pytest.mark.parametrize("method", ["fedavg", "udp-fedavg", "dp-fedavg"])
 def test_what_is_recorded_of_text_is_rows_of_words(method: str) -> None:
-    scene = load_plan(few(method=method))
+    plan = load_plan(few(method=method))
     kept = [one for one in events(method, 1) if isinstance(one, Kept) and one.kind == "truth"]
     assert len(kept) == 2
     for one in kept:
         assert one.payload is not None and set(one.payload) == {"sentences", "labels"}
-        rows = {tuple(row) for row in scene.client(one.facts["client"]).x.tolist()}
+        rows = {tuple(row) for row in plan.client(one.facts["client"]).x.tolist()}
         assert len(one.payload["labels"]) == len(one.payload["sentences"]) > 0
         assert {tuple(row) for row in one.payload["sentences"].tolist()} <= rows
 
 
 def test_words_stay_whole_numbers_on_their_way() -> None:
-    scene = load_plan(few())
-    data = scene.spec.dataset.load()
-    assert scene.world.shape == (12,) and not scene.world.pictures and scene.world.mean == scene.world.std == ()
-    assert scene.test_x.dtype == torch.int64 and torch.equal(scene.test_x, data.test_x)
-    for client in (scene.client(0), scene.client(39)):
-        assert client.x.dtype == torch.int64 and torch.equal(client.x, data.train_x[scene.train[client.id]])
+    plan = load_plan(few())
+    data = plan.spec.dataset.load()
+    assert plan.world.shape == (12,) and not plan.world.pictures and plan.world.mean == plan.world.std == ()
+    assert plan.test_x.dtype == torch.int64 and torch.equal(plan.test_x, data.test_x)
+    for client in (plan.client(0), plan.client(39)):
+        assert client.x.dtype == torch.int64 and torch.equal(client.x, data.train_x[plan.train[client.id]])
 
 
 @pytest.mark.slow
@@ -83,7 +83,7 @@ def test_the_forecast_of_a_run_on_text_is_complete() -> None:
     [note] = found.problems
     assert "training sentences of all clients" in note.reason
     assert note.reason in [event.reason for event in events("dp-fedavg", 1) if isinstance(event, Warned)]
-    assert memory(plan(spec), 1) > 0
+    assert memory(make_plan(spec), 1) > 0
     assert activations(spec.model, (12,), 2) == 12 * 4 + 12 * 4 + 2  # vectors, states, logits
 
 
@@ -99,14 +99,14 @@ def test_models_of_pictures_and_of_text_are_not_mixed_up() -> None:
         spec = few(**asked)
         assert forecast(spec).fatal
         with pytest.raises(BadInput, match=words):
-            plan(spec)
+            make_plan(spec)
 
 
 @pytest.mark.parametrize("pictures", [(), ("test-0",)])
 def test_an_attack_says_before_it_begins_that_it_needs_pictures(pictures: tuple[str, ...]) -> None:
     spec = AttackSpec(run=few(), attack="map", pictures=pictures)
-    outline = plan(spec.run)
-    found = obstacle(spec, outline, outline.world.build(torch.Generator()))
+    plan = make_plan(spec.run)
+    found = obstacle(spec, plan, plan.world.build(torch.Generator()))
     assert found is not None and found == problem(spec)
     assert found.reason == "looks for pictures, and movie-reviews holds sentences"
     assert found.remedy == "Choose a run that learns from pictures"
@@ -115,9 +115,9 @@ def test_an_attack_says_before_it_begins_that_it_needs_pictures(pictures: tuple[
 
 
 def test_a_probe_with_text_is_refused() -> None:
-    scene = load_plan(few())
+    plan = load_plan(few())
     with pytest.raises(BadInput, match="the run learns from text"):
-        victim(scene, 1, scene.test_x[:1], scene.test_labels[:1])
+        victim(plan, 1, plan.test_x[:1], plan.test_labels[:1])
 
 
 def test_a_sentence_has_no_thumb_and_a_delta_counts_sentences() -> None:
@@ -125,7 +125,7 @@ def test_a_sentence_has_no_thumb_and_a_delta_counts_sentences() -> None:
         thumbnails("movie-reviews", ["test-0"], Home.find())
     assert classes("movie-reviews") == ("negative", "positive")
     with pytest.raises(BadInput, match=r"for 6824 sentences, got 0\.1"):
-        plan(few(method="dp-fedavg", delta=0.1))
+        make_plan(few(method="dp-fedavg", delta=0.1))
 
 
 def test_what_may_be_attacked_is_known_by_name() -> None:

@@ -32,7 +32,7 @@ from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import lines, press, text
 from tests.app.screens.leak.makers import judged, seen, whole
-from tests.engine.uploads import saved, scene
+from tests.engine.uploads import photo, saved
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
@@ -308,7 +308,7 @@ def test_each_protection_says_what_it_promises(small: LeakSettings) -> None:
 
 def test_a_picture_of_ones_own_is_attacked_and_deleted(small: LeakSettings) -> None:
     album = UploadedPictures(Home.find())
-    name = album.add(saved(scene(40, 40), "PNG"))
+    name = album.add(saved(photo(40, 40), "PNG"))
     mine = replace(small, whose=f"own-{name}-0", attacks=("map",))
     page = clicked(visit(mine), "leak-attack")
     assert len(services.store().runs()) == 2
@@ -326,7 +326,7 @@ def test_what_is_no_picture_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyP
     services.shared()
     leak_requests.bring(SimpleNamespace(getvalue=lambda: b"MZ this is a program"))
     assert "got a program" in said["leak-trouble"] and UploadedPictures(Home.find()).names() == ()
-    leak_requests.bring(SimpleNamespace(getvalue=lambda: saved(scene(40, 40), "JPEG")))
+    leak_requests.bring(SimpleNamespace(getvalue=lambda: saved(photo(40, 40), "JPEG")))
     (name,) = UploadedPictures(Home.find()).names()
     assert said["leak"].whose == f"own-{name}-0" and said["leak-trouble"] == ""
 

@@ -47,7 +47,7 @@ class InversionScene:
 
 
 def bare(method: Any, model: Any = "lenet-sigmoid", dataset: str = "fashion-mnist") -> LoadedPlan:
-    """A stage before its first round, built once."""
+    """A plan before its first round, built once."""
     return _bare(json.dumps([method, model, dataset]))
 
 
@@ -66,19 +66,21 @@ def quick(name: str, **fields: Any) -> Attack:
 
 
 def fitting(attack: Attack, method: str) -> LoadedPlan:
-    """A stage with the first small model that this attack can work on."""
+    """A plan with the first small model that this attack can work on."""
     scenes = (bare(method, model) for model in SMALL)
     return next(one for one in scenes if not attack.misfit(one.world, one.world.build(torch.Generator())))
 
 
-def scene(attack: Attack, case: Case = ("fedsgd", 1, "server"), there: LoadedPlan | None = None) -> InversionScene:
+def inversion_scene(
+    attack: Attack, case: Case = ("fedsgd", 1, "server"), there: LoadedPlan | None = None
+) -> InversionScene:
     method, many, view = case
     there = there or fitting(attack, method)
     data = there.spec.dataset.load()
     x, y = data.test_x[:many], data.test_y[:many]
     tamper = partial(attack.tamper, world=there.world) if attack.malicious else None
-    with ThreadTeam(1) as crew:
-        exposure = expose(there, opening(there), victim(there, 1, x, y), view, crew, tamper)
+    with ThreadTeam(1) as team:
+        exposure = expose(there, opening(there), victim(there, 1, x, y), view, team, tamper)
     return InversionScene(exposure, attack, learnt(attack, data.test_x[-8:]), x, y, there)
 
 

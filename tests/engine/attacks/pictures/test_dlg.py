@@ -9,7 +9,7 @@ import pytest
 
 from engine.attacks import ATTACKS
 from engine.records import Guess
-from tests.engine.attacks.pictures.riddles import UNIFORM, InversionScene, bare, psnr, scene
+from tests.engine.attacks.pictures.riddles import UNIFORM, InversionScene, bare, inversion_scene, psnr
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 def attacked(
     model: Any, dataset: str = "fashion-mnist", seed: int = 0, **fields: Any
 ) -> tuple[InversionScene, list[Guess]]:
-    there = scene(ATTACKS.make({"name": "dlg", **fields}), there=bare("fedsgd", model, dataset))
+    there = inversion_scene(ATTACKS.make({"name": "dlg", **fields}), there=bare("fedsgd", model, dataset))
     return there, list(there.guesses(seed))
 
 

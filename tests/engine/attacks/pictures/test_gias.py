@@ -34,9 +34,9 @@ class StubShelf(AttackResources):
         self.kept[name] = payload
 
 
-def told(larder: AttackResources, **fields: Any) -> list[Event]:
+def told(resources: AttackResources, **fields: Any) -> list[Event]:
     asked = {"name": "gias", "epochs": 2, "iterations": 10, "bends": 20, **fields}
-    return list(attack(AttackSpec(run=RUN, attack=asked, pictures=["test-0"]), larder))
+    return list(attack(AttackSpec(run=RUN, attack=asked, pictures=["test-0"]), resources))
 
 
 def learning(events: list[Event]) -> int:

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from engine.attacks.pictures.gradinversion import WARM_UP, Gradinversion, pace
 from engine.attacks.pictures.problem import InversionProblem, roughness
-from tests.engine.attacks.pictures.riddles import UNIFORM, InversionScene, bare, psnr, scene
+from tests.engine.attacks.pictures.riddles import UNIFORM, InversionScene, bare, inversion_scene, psnr
 
 PLAIN: dict[str, Any] = {"smoothness": 0.0, "shrinking": 0.0, "agreement": 0.0}
 
 
 def attacked(**fields: Any) -> InversionScene:
-    return scene(Gradinversion(**fields), there=bare("fedsgd", UNIFORM))
+    return inversion_scene(Gradinversion(**fields), there=bare("fedsgd", UNIFORM))
 
 
 def test_a_picture_comes_back() -> None:
@@ -36,17 +36,17 @@ def test_steps_warm_up_and_then_shrink() -> None:
 def test_each_wish_has_its_formula() -> None:
     """What a weight adds to the slopes is the gradient of the term it belongs to."""
     there = attacked()
-    riddle = InversionProblem.of(there.exposure, there.module())
-    pool = 0.2 + 0.6 * torch.rand(3, 1, *riddle.shape, generator=torch.Generator().manual_seed(1))
+    problem = InversionProblem.of(there.exposure, there.module())
+    pool = 0.2 + 0.6 * torch.rand(3, 1, *problem.shape, generator=torch.Generator().manual_seed(1))
     mean = pool.mean(0)
     terms = {
         "smoothness": roughness,
-        "shrinking": lambda one: riddle.normal(one).square().mean(),
-        "agreement": lambda one: ((one - mean) / riddle.scale).square().mean(),
+        "shrinking": lambda one: problem.normal(one).square().mean(),
+        "agreement": lambda one: ((one - mean) / problem.scale).square().mean(),
     }
-    _, bare_ = Gradinversion(**PLAIN).slopes(riddle, pool)
+    _, bare_ = Gradinversion(**PLAIN).slopes(problem, pool)
     for name, term in terms.items():
-        _, slopes = Gradinversion(**{**PLAIN, name: 2.0}).slopes(riddle, pool)
+        _, slopes = Gradinversion(**{**PLAIN, name: 2.0}).slopes(problem, pool)
         assert torch.allclose(slopes - bare_, 2 * torch.stack([slope(term, one) for one in pool]), atol=1e-6)
 
 
@@ -73,7 +73,7 @@ def test_it_is_shaken_only_where_it_is_asked_to_be() -> None:
 
 
 def test_the_candidate_with_the_lowest_loss_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slopes(self: Gradinversion, riddle: InversionProblem, pool: Tensor) -> tuple[list[float], Tensor]:
+    def slopes(self: Gradinversion, problem: InversionProblem, pool: Tensor) -> tuple[list[float], Tensor]:
         return [3.0, 1.0, 2.0], torch.stack([torch.ones_like(pool[0]), -torch.ones_like(pool[1]), 0 * pool[2]])
 
     monkeypatch.setattr(Gradinversion, "slopes", slopes)

@@ -7,19 +7,19 @@ import torch
 
 from engine.attacks import ATTACKS
 from engine.attacks.pictures.problem import InversionProblem
-from tests.engine.attacks.pictures.riddles import UNIFORM, bare, psnr, scene
+from tests.engine.attacks.pictures.riddles import UNIFORM, bare, inversion_scene, psnr
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_picture_comes_back() -> None:
-    there = scene(ATTACKS.make({"name": "idlg", "iterations": 12}), there=bare("fedsgd", UNIFORM))
+    there = inversion_scene(ATTACKS.make({"name": "idlg", "iterations": 12}), there=bare("fedsgd", UNIFORM))
     last = list(there.guesses())[-1]
     assert psnr(last.pictures, there.x) > 40
 
 
 def test_its_labels_are_read_before_it_looks() -> None:
-    there = scene(ATTACKS.make({"name": "idlg", "iterations": 1}), ("fedsgd", 3, "server"))
+    there = inversion_scene(ATTACKS.make({"name": "idlg", "iterations": 1}), ("fedsgd", 3, "server"))
     read = InversionProblem.of(there.exposure, there.module()).labels
     assert read.tolist() == sorted(there.y.tolist())
     assert all(torch.equal(guess.labels, read) for guess in there.guesses())
@@ -27,7 +27,9 @@ def test_its_labels_are_read_before_it_looks() -> None:
 
 def test_with_the_labels_known_fewer_steps_are_enough() -> None:
     joint, alone = (
-        list(scene(ATTACKS.make({"name": name, "iterations": 8}), there=bare("fedsgd", UNIFORM)).guesses())[-1]
+        list(inversion_scene(ATTACKS.make({"name": name, "iterations": 8}), there=bare("fedsgd", UNIFORM)).guesses())[
+            -1
+        ]
         for name in ("dlg", "idlg")
     )
     assert alone.loss < joint.loss

@@ -23,16 +23,16 @@ BARE = {"name": "mlp", "hidden": 12}
 def exposed(
     places: tuple[int, ...] = (0,), view: Any = "server", **asked: Any
 ) -> tuple[InversionProblem, Tensor, Tensor]:
-    scene = load_plan(RunSpec(**{**SMALL, "model": MLP, "method": "fedsgd", **asked}))
-    data = scene.spec.dataset.load()
+    plan = load_plan(RunSpec(**{**SMALL, "model": MLP, "method": "fedsgd", **asked}))
+    data = plan.spec.dataset.load()
     x, y = data.test_x[list(places)], data.test_y[list(places)]
-    with ThreadTeam(1) as crew:
-        exposure = probe(scene, [], victim(scene, 1, x, y), view, crew)
-    return riddle_of(exposure, scene), x, y
+    with ThreadTeam(1) as team:
+        exposure = probe(plan, [], victim(plan, 1, x, y), view, team)
+    return riddle_of(exposure, plan), x, y
 
 
-def riddle_of(exposure: Exposure, scene: LoadedPlan) -> InversionProblem:
-    return InversionProblem.of(exposure, scene.world.build(torch.Generator()))
+def riddle_of(exposure: Exposure, plan: LoadedPlan) -> InversionProblem:
+    return InversionProblem.of(exposure, plan.world.build(torch.Generator()))
 
 
 QUIET = {"noise": 0.0}
@@ -59,18 +59,18 @@ QUIET = {"noise": 0.0}
 )
 @pytest.mark.parametrize("places", [(0,), (0, 3)])
 def test_the_true_pictures_explain_the_whole_upload(asked: dict[str, Any], places: tuple[int, ...]) -> None:
-    riddle, x, y = exposed(places, **asked)
-    assert not riddle.free
-    assert riddle.unexplained(x, y) < 1e-6
-    assert riddle.unexplained(torch.full_like(x, 0.5), y) > 1e-6
+    problem, x, y = exposed(places, **asked)
+    assert not problem.free
+    assert problem.unexplained(x, y) < 1e-6
+    assert problem.unexplained(torch.full_like(x, 0.5), y) > 1e-6
 
 
 @pytest.mark.parametrize("model", [MLP, BARE, "lenet-sigmoid"], ids=str)
 @pytest.mark.parametrize("method", ["fedsgd", "fedavg", {"name": "udp-fedavg", **QUIET}], ids=str)
 def test_the_angle_needs_no_gradients_of_linear_layers(model: Any, method: Any) -> None:
-    riddle, x, y = exposed((0, 3), model=model, method=method)
+    problem, x, y = exposed((0, 3), model=model, method=method)
     guess = torch.rand(x.shape, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    lean, whole = riddle.angle(guess, y), riddle.turned(riddle.upload(guess, y))
+    lean, whole = problem.angle(guess, y), problem.turned(problem.upload(guess, y))
     assert float(lean.detach()) == pytest.approx(float(whole.detach()), abs=3e-6)
     ours, theirs = (torch.autograd.grad(one, guess)[0] for one in (lean, whole))
     assert float((ours - theirs).norm()) < 1e-3 * float(theirs.norm())
@@ -80,25 +80,25 @@ def test_the_angle_needs_no_gradients_of_linear_layers(model: Any, method: Any) 
 @pytest.mark.parametrize("asked", [{}, {"method": "fedavg"}, {"method": "fedavg", "epochs": 3}], ids=str)
 def test_the_label_of_one_picture_is_read_off_the_last_layer(model: Any, asked: dict[str, Any]) -> None:
     for place in range(6):
-        riddle, _, y = exposed((place,), model=model, **asked)
-        assert riddle.labels.tolist() == y.tolist()
+        problem, _, y = exposed((place,), model=model, **asked)
+        assert problem.labels.tolist() == y.tolist()
 
 
 def test_the_labels_of_several_pictures_are_counted() -> None:
     right = 0
     for start in range(0, 24, 4):
-        riddle, _, y = exposed(tuple(range(start, start + 4)))
-        right += riddle.labels.tolist() == sorted(y.tolist())
+        problem, _, y = exposed(tuple(range(start, start + 4)))
+        right += problem.labels.tolist() == sorted(y.tolist())
     assert right >= 5
 
 
 @pytest.mark.parametrize("view", ["aggregate", "outsider", "client"])
 @pytest.mark.parametrize("method", ["fedsgd", "fedavg"])
 def test_where_several_uploads_are_in_one_only_the_direction_counts(view: str, method: str) -> None:
-    riddle, x, y = exposed((0,), view=view, method=method, clients=3, sampled=3, sampling="all")
-    assert riddle.free
-    share = riddle.unexplained(x, y)
-    assert 0 < share < riddle.unexplained(1 - x, y)  # the victim's own part is in there, in the right sign
+    problem, x, y = exposed((0,), view=view, method=method, clients=3, sampled=3, sampling="all")
+    assert problem.free
+    share = problem.unexplained(x, y)
+    assert 0 < share < problem.unexplained(1 - x, y)  # the victim's own part is in there, in the right sign
 
 
 def test_long_training_is_not_played_through() -> None:
@@ -107,11 +107,11 @@ def test_long_training_is_not_played_through() -> None:
 
 
 def test_the_floor_is_the_share_of_the_noise() -> None:
-    riddle, x, y = exposed((0,), method={"name": "udp-fedavg", "noise": 0.01, "noise-split": "full-local"})
-    assert riddle.unexplained(x, y) == pytest.approx(riddle.floor, rel=0.05)
-    assert not riddle.yardstick.drowned
+    problem, x, y = exposed((0,), method={"name": "udp-fedavg", "noise": 0.01, "noise-split": "full-local"})
+    assert problem.unexplained(x, y) == pytest.approx(problem.floor, rel=0.05)
+    assert not problem.residual_scale.drowned
     loud, x, y = exposed((0,), method={"name": "udp-fedavg", "noise": 1.0, "noise-split": "full-local"})
-    assert loud.yardstick.drowned and loud.floor > 0.95
+    assert loud.residual_scale.drowned and loud.floor > 0.95
 
 
 def test_moments_begin_close_together_and_reach_the_end() -> None:

@@ -16,7 +16,7 @@ from engine.attacks.pictures.search import PATIENCE, LowestPoint, newton
 from engine.records import Exposure, Guess, Local, Protocol
 
 
-def riddle(std: float = 0.0) -> InversionProblem:
+def problem(std: float = 0.0) -> InversionProblem:
     """Two by two pixels, and a linear model of them."""
     module = nn.Sequential(nn.Flatten(), nn.Linear(4, 3))
     rng = torch.Generator().manual_seed(5)
@@ -38,11 +38,11 @@ def walked(
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, change: Callable[[Tensor, int], Tensor]) -> None:
-    """Bend what the riddle answers: `change` is told the distance and how often it was asked for before."""
+    """Bend what the problem answers: `change` is told the distance and how often it was asked for before."""
     real, asked = InversionProblem.distance, count()
 
     def distance(self: InversionProblem, sent: Mapping[str, Tensor]) -> Tensor:
-        if not next(iter(sent.values())).requires_grad:  # the yardstick is not bent
+        if not next(iter(sent.values())).requires_grad:  # the scale is not bent
             return real(self, sent)
         return change(real(self, sent), next(asked))
 
@@ -50,13 +50,13 @@ def answering(monkeypatch: pytest.MonkeyPatch, change: Callable[[Tensor, int], T
 
 
 def test_it_ends_at_its_tolerance() -> None:
-    guesses = walked(riddle())
+    guesses = walked(problem())
     assert guesses[-1].loss <= 1e-11 and guesses[-1].iteration == guesses[-1].of < 60
     assert torch.allclose(guesses[-1].pictures.flatten(), torch.tensor([0.1, 0.9, 0.4, 0.6]), atol=1e-3)
 
 
 def test_labels_are_found_with_the_pictures() -> None:
-    guesses = walked(riddle(), belief=torch.tensor([[2.0, 0.0, 0.0]]))
+    guesses = walked(problem(), belief=torch.tensor([[2.0, 0.0, 0.0]]))
     assert guesses[0].labels.tolist() == [0] and guesses[-1].labels.tolist() == [2]
 
 
@@ -64,12 +64,12 @@ def test_any_layout_of_the_start_will_do() -> None:
     start = torch.arange(4.0).view(1, 1, 2, 2)
     turned = start.transpose(2, 3).contiguous().transpose(2, 3)
     assert not turned.is_contiguous()
-    assert walked(riddle(), turned)[-1].loss == walked(riddle(), start)[-1].loss
+    assert walked(problem(), turned)[-1].loss == walked(problem(), start)[-1].loss
     assert torch.equal(start.flatten(), torch.arange(4.0))  # it walks on a copy
 
 
 def test_noise_is_not_explained() -> None:
-    there = riddle(std=0.1)
+    there = problem(std=0.1)
     slope = LowestPoint(there, torch.zeros(1, 1, 2, 2), None, 1.0, 1e-11)
     assert slope.enough == there.floor > 0
     slope()
@@ -83,7 +83,7 @@ def test_noise_is_not_explained() -> None:
 
 def test_what_is_no_number_ends_it_with_the_last_good_guess(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, lambda distance, before: (distance + 0.1) * (math.nan if before == 25 else 1))
-    guesses = walked(riddle())
+    guesses = walked(problem())
     assert guesses[-1].loss == math.inf and guesses[-1].iteration == guesses[-1].of < 60
     assert bool(guesses[-1].pictures.isfinite().all()) and math.isfinite(guesses[-2].loss)
     assert torch.equal(guesses[-1].pictures, guesses[-2].pictures)
@@ -92,12 +92,12 @@ def test_what_is_no_number_ends_it_with_the_last_good_guess(monkeypatch: pytest.
 @pytest.mark.parametrize(("search", "rounds"), [(True, 2), (False, 1)])
 def test_a_walk_that_gains_nothing_ends(monkeypatch: pytest.MonkeyPatch, search: bool, rounds: int) -> None:
     answering(monkeypatch, lambda distance, before: 0 * distance + 0.5)
-    guesses = walked(riddle(), search=search)
+    guesses = walked(problem(), search=search)
     assert guesses[-1].iteration == guesses[-1].of == rounds * PATIENCE + 1
     assert guesses[-1].loss == 0.5
 
 
 def test_the_lowest_point_is_shown_wherever_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, lambda distance, before: distance + (before > 40))
-    losses = [guess.loss for guess in walked(riddle(), tolerance=0.0, search=False)]
+    losses = [guess.loss for guess in walked(problem(), tolerance=0.0, search=False)]
     assert losses == sorted(losses, reverse=True) and losses[-1] < 1

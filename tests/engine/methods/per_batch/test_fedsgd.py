@@ -18,7 +18,7 @@ from engine.compute.threads import ThreadTeam
 from engine.methods.per_batch.fedsgd import FedSGD
 from engine.records import Local, Seat, World
 from engine.seeds import Seeds
-from engine.training.plan import load_plan, plan
+from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play
 from tests.engine.small import tiny
 
@@ -27,7 +27,7 @@ MLP = {"name": "mlp", "hidden": 8}
 
 @cache
 def plain() -> World:
-    return plan(tiny()).world
+    return make_plan(tiny()).world
 
 
 def world(sizes: tuple[int, ...], epochs: int, batch: int) -> World:
@@ -37,11 +37,11 @@ def world(sizes: tuple[int, ...], epochs: int, batch: int) -> World:
 def drawn(method: FedSGD, here: World, client: int, round: int = 1) -> list[torch.Tensor]:
     """The places of the pictures of every exchange of a round."""
     of = method.exchanges(here)
-    desks = [
+    contexts = [
         ClientContext(here, Seat(client, 0, round, exchange, of, 1), Seeds(5), None)  # type: ignore[arg-type]
         for exchange in range(1, of + 1)
     ]
-    return [method.batch(here.sizes[client], desk) for desk in desks]
+    return [method.batch(here.sizes[client], context) for context in contexts]
 
 
 sizes = st.lists(st.integers(1, 60), min_size=1, max_size=5).map(tuple)
@@ -91,8 +91,8 @@ def test_one_batch_a_round(size: int, batch: int) -> None:
 )
 def test_a_round_exchanges_once_for_every_batch(asked: dict[str, Any], exchanges: int) -> None:
     there, seen = load_plan(tiny(method="fedsgd", model=MLP, sampled=2, **asked)), list[Exchange]()
-    with ThreadTeam(1) as crew:
-        play(there, opening(there), 1, crew, watch=seen.append)
+    with ThreadTeam(1) as team:
+        play(there, opening(there), 1, team, watch=seen.append)
     assert len(seen) == exchanges
     assert [seat.exchange for one in seen for seat in one.seats] == [
         n for n in range(1, exchanges + 1) for _ in range(2)
@@ -102,8 +102,8 @@ def test_a_round_exchanges_once_for_every_batch(asked: dict[str, Any], exchanges
 def test_each_exchange_is_a_step_against_the_mean_gradient() -> None:
     method = {"name": "fedsgd", "server-step": 0.5}
     there, seen = load_plan(tiny(method=method, model=MLP, sampled=3, lr=0.2)), list[Exchange]()
-    with ThreadTeam(2) as crew:
-        state = play(there, opening(there), 1, crew, watch=seen.append)
+    with ThreadTeam(2) as team:
+        state = play(there, opening(there), 1, team, watch=seen.append)
     module = there.world.build(torch.Generator())
     for one in seen:
         gradients = []

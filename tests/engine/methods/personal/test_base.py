@@ -14,7 +14,7 @@ from engine.methods.personal.centaur import Centaur
 from engine.methods.personal.ppsgd import PPSGD
 from engine.records import VIEWS, Gaussian, NoNoise, Seat
 from engine.training.loop import run
-from engine.training.plan import LoadedPlan, load_plan, plan
+from engine.training.plan import LoadedPlan, load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play
 from engine.training.state import State
 from tests.engine.small import accuracies, tiny
@@ -28,9 +28,9 @@ SHARDS: dict[str, Any] = {"partition": {"name": "shards"}, "clients": 20, "sampl
 
 def played(there: LoadedPlan, many: int = 1) -> tuple[State, list[Exchange]]:
     state, seen = opening(there), list[Exchange]()
-    with ThreadTeam(2) as crew:
+    with ThreadTeam(2) as team:
         for round in range(1, many + 1):
-            state = play(there, state, round, crew, watch=seen.append)
+            state = play(there, state, round, team, watch=seen.append)
     return state, seen
 
 
@@ -139,7 +139,7 @@ def test_the_server_adds_the_noise_it_declares(name: str) -> None:
 
 @pytest.mark.parametrize("part", [PPSGD, Centaur])
 def test_what_the_noise_at_the_server_promises(part: Any) -> None:
-    world = plan(tiny(clients=50, sampled=5, sampling="poisson")).world
+    world = make_plan(tiny(clients=50, sampled=5, sampling="poisson")).world
     found = {one.view: one for one in part(noise=1.5).releases(world, 1, (3, 8))}
     assert set(found) == set(VIEWS)
     assert isinstance(found["server"].law, NoNoise) and isinstance(found["aggregate"].law, NoNoise)
@@ -158,8 +158,8 @@ def test_an_empty_round_draws_noise_where_any_other_would(name: str, split: str)
     there = load_plan(tiny(method=asked(name, **{"noise-split": split})))
     from engine.training.rounds import server_desk
 
-    with ThreadTeam(1) as crew:
-        after, _ = there.method.merge(there.world.weights, [], {}, server_desk(there, (), 1, 1, 1, crew))
+    with ThreadTeam(1) as team:
+        after, _ = there.method.merge(there.world.weights, [], {}, server_desk(there, (), 1, 1, 1, team))
     moved = {key for key in after if not torch.equal(after[key], there.world.weights[key])}
     shared = {"hidden.weight"} if name == "centaur" else {"hidden.weight", HEAD}
     assert moved == (set() if split == "full-local" else shared)

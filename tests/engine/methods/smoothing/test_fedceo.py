@@ -20,7 +20,7 @@ from engine.privacy.prv import epsilon_prv
 from engine.records import VIEWS, Exposure, Gaussian, Seat, Weights
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from engine.training.plan import LoadedPlan, load_plan, plan
+from engine.training.plan import LoadedPlan, load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play
 from engine.training.state import State
 from tests.engine.small import accuracies, tiny, told
@@ -37,9 +37,9 @@ def asked(mode: str = "slot", **fields: Any) -> dict[str, Any]:
 
 def rounds(there: LoadedPlan, many: int, threads: int = 2) -> tuple[list[State], list[Exchange]]:
     states, seen = [opening(there)], list[Exchange]()
-    with ThreadTeam(threads) as crew:
+    with ThreadTeam(threads) as team:
         for round in range(1, many + 1):
-            states.append(play(there, states[-1], round, crew, watch=seen.append))
+            states.append(play(there, states[-1], round, team, watch=seen.append))
     return states, seen
 
 
@@ -181,9 +181,9 @@ def test_it_can_be_probed_while_it_smooths(mode: str, view: Any) -> None:
     if view in there.guarantee.absent:
         assert view == "aggregate" and mode != "mean"
         return
-    with ThreadTeam(1) as crew:
+    with ThreadTeam(1) as team:
         who = probe.victim(there, 2, pictures.clamp(0, 1), labels)
-        exposure = probe.expose(there, states[1], who, view, crew)
+        exposure = probe.expose(there, states[1], who, view, team)
     assert exposure.received and all(bool(torch.isfinite(one).all()) for one in exposure.received.values())
 
 
@@ -194,9 +194,9 @@ def test_the_attacker_is_told_the_noise_that_the_view_meets(mode: str, view: Any
         method = asked(mode, noise=noise, smoothing=1e6, every=1, **{"noise-split": split})
         there = load_plan(tiny(method=method, rounds=3, clients=20, sampled=4, sampling="poisson"))
         assert len(there.cohort(1)) not in (0, 1, there.world.sampled)
-        with ThreadTeam(1) as crew:
+        with ThreadTeam(1) as team:
             who = probe.victim(there, 1, there.test_x[:1] * 0.2 + 0.4, there.test_labels[:1])
-            return probe.expose(there, opening(there), who, view, crew)
+            return probe.expose(there, opening(there), who, view, team)
 
     loud, calm = exposed(5.0), exposed(0.0)
     drawn = torch.cat([(loud.received[name] - calm.received[name]).flatten() for name in calm.received])
@@ -262,11 +262,13 @@ def test_growth_without_end_is_a_threshold_too_high_and_no_overflow() -> None:
 
 def cost(sigma: float, mode: str, view: Any = "outsider") -> tuple[float | None, float | None]:
     """300 rounds, a smoothing every ten of them, in which every client takes part three times."""
-    outline = plan(RunSpec(method=asked(mode, every=10, noise=sigma), rounds=300, clients=100, sampled=10, delta=1e-5))
+    plan = make_plan(
+        RunSpec(method=asked(mode, every=10, noise=sigma), rounds=300, clients=100, sampled=10, delta=1e-5)
+    )
     ledger = Ledger(100, 1e-5)
     for round in range(1, 301):
         turn = round // 10 % 10
-        ledger.add(outline.method.releases(outline.world, round, range(10 * turn, 10 * turn + 10)))
+        ledger.add(plan.method.releases(plan.world, round, range(10 * turn, 10 * turn + 10)))
     return tuple(ledger.answer(view, precise=precise).epsilon for precise in (True, False))  # type: ignore[return-value]
 
 
@@ -279,7 +281,7 @@ def test_slices_cost_what_was_agreed(mode: str) -> None:
 
 def test_without_slices_it_costs_what_udp_fedavg_costs() -> None:
     assert [cost(sigma, "mean")[0] for sigma in SIGMAS] == pytest.approx([12.41, 6.30, 4.19], abs=0.006)
-    world = plan(tiny(method=asked("mean"))).world
+    world = make_plan(tiny(method=asked("mean"))).world
     mean, udp = (part.releases(world, 2, (1, 5)) for part in (FedCEO(unsampled_clients="mean", every=2), udp_of()))
     assert mean == udp and "aggregate" in {one.view for one in mean}
 
@@ -291,7 +293,7 @@ def udp_of() -> Any:
 
 
 def test_every_participant_is_given_slices() -> None:
-    world = plan(tiny(method=asked())).world
+    world = make_plan(tiny(method=asked())).world
     found = FedCEO(every=2, noise_split="full-local", noise=2.0).releases(world, 2, (1, 5))
     assert {(one.view, one.law, one.clients, one.observers) for one in found} == {
         (view, Gaussian(2.0), (1, 5), None) for view in ("server", "outsider", "client")

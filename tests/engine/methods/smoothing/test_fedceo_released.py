@@ -14,7 +14,7 @@ from engine.methods.smoothing.fedceo_released import FedCEOReleased
 from engine.records import VIEWS, Seat
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from engine.training.plan import load_plan, plan
+from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import opening, play
 from engine.training.state import State
 from tests.engine.small import tiny
@@ -29,9 +29,9 @@ def released(mode: str = "own", **fields: Any) -> dict[str, Any]:
 def last(spec: RunSpec) -> State:
     there = load_plan(spec)
     state = opening(there)
-    with ThreadTeam(2) as crew:
+    with ThreadTeam(2) as team:
         for round in range(1, spec.rounds + 1):
-            state = play(there, state, round, crew)
+            state = play(there, state, round, team)
     return state
 
 
@@ -58,7 +58,9 @@ def test_with_the_mean_and_hardly_any_threshold_it_is_dp_fedavg(sampling: str) -
 @pytest.mark.parametrize("mode", ["own", "slot", "mean"])
 def test_it_costs_what_dp_fedavg_costs(mode: str) -> None:
     where: dict[str, Any] = {"rounds": 6, "epochs": 2, "partition": {"name": "dirichlet", "alpha": 0.5}}
-    one, other = (plan(tiny(method=method, **where)) for method in (released(mode), {"name": "dp-fedavg", **NOISY}))
+    one, other = (
+        make_plan(tiny(method=method, **where)) for method in (released(mode), {"name": "dp-fedavg", **NOISY})
+    )
     views = [view for view in VIEWS if mode == "mean" or view != "aggregate"]
     assert set(one.guarantee.absent) == set(VIEWS) - set(views)
     found = one.answers(one.ledger(6))
@@ -90,7 +92,7 @@ def test_it_is_another_part_than_the_algorithm_as_written() -> None:
 
 
 def test_its_promise() -> None:
-    world = plan(tiny()).world
+    world = make_plan(tiny()).world
     found = FedCEOReleased().guarantee(world)
     assert (
         found.status == "formal" and "one picture, not one client" in found.reason and "costs no more" in found.reason

@@ -37,12 +37,12 @@ def ceo(mode: str = "slot", **fields: Any) -> dict[str, Any]:
 
 
 def smoothing(spec_of: dict[str, Any]) -> tuple[LoadedPlan, Smoothed, Stacks, Stacks]:
-    """The stage, what the second round says, and the models of its clients before and after."""
+    """The plan, what the second round says, and the models of its clients before and after."""
     there, said, seen = load_plan(tiny(**spec_of)), list[Report](), list[Exchange]()
-    with ThreadTeam(2) as crew:
-        state = play(there, opening(there), 1, crew)
-        play(there, state, 2, crew, watch=seen.append, say=said.append)
-        found = [heard(one, lambda models: judge(there, crew, models)) for one in said]
+    with ThreadTeam(2) as team:
+        state = play(there, opening(there), 1, team)
+        play(there, state, 2, team, watch=seen.append, say=said.append)
+        found = [heard(one, lambda models: judge(there, team, models)) for one in said]
     [event] = [one for one in found if isinstance(one, Smoothed)]
     step = there.method.server_step  # type: ignore[attr-defined]
     pairs = list(zip(seen[0].packets, seen[0].uploads, strict=True))
@@ -118,8 +118,8 @@ def test_a_class_without_test_pictures_has_no_accuracy() -> None:
     bare = replace(
         there, test_x=there.test_x[there.test_labels != 3], test_labels=there.test_labels[there.test_labels != 3]
     )
-    with ThreadTeam(1) as crew:
-        found = judge(bare, crew, {name: torch.stack([one, one]) for name, one in there.world.weights.items()})
+    with ThreadTeam(1) as team:
+        found = judge(bare, team, {name: torch.stack([one, one]) for name, one in there.world.weights.items()})
     assert found[3] == (None, None) and len(found) == 10 and all(None not in row for row in found[:3] + found[4:])
 
 
@@ -166,8 +166,8 @@ def test_of_the_sum_alone_frequency_0_is_told() -> None:
 def test_averaged_over_orders_the_spectra_are_those_of_one_of_them() -> None:
     spec = tiny(method=ceo("own", noise=3.0, **{"client-order": "averaged"}), sampling="fixed", sampled=6)
     there, said, seen = load_plan(spec), list[Report](), list[Exchange]()
-    with ThreadTeam(2) as crew:
-        play(there, play(there, opening(there), 1, crew), 2, crew, watch=seen.append, say=said.append)
+    with ThreadTeam(2) as team:
+        play(there, play(there, opening(there), 1, team), 2, team, watch=seen.append, say=said.append)
         found = [heard(one, lambda models: ()) for one in said]
     [event] = [one for one in found if isinstance(one, Smoothed)]
     step = there.method.server_step  # type: ignore[attr-defined]
@@ -185,10 +185,10 @@ def test_of_the_sum_a_round_to_which_nobody_came_is_smoothed_too() -> None:
     """Left out, it would tell an outsider that nobody came."""
     there = load_plan(tiny(method=ceo("mean", noise=3.0)))
     empty, server = {**opening(there).server}, opening(there).server
-    with ThreadTeam(1) as crew:
+    with ThreadTeam(1) as team:
         said = list[Report]()
-        desk = replace(server_desk(there, (), 2, 1, 1, crew), say=said.append)
-        merged, memory = there.method.merge(server, (), {}, desk)
+        context = replace(server_desk(there, (), 2, 1, 1, team), say=said.append)
+        merged, memory = there.method.merge(server, (), {}, context)
     bare = {name.partition("/")[2]: tensor for name, tensor in memory.items()}
     assert said and bare.keys() == empty.keys()
     for name, tensor in bare.items():
@@ -199,11 +199,11 @@ def test_of_the_sum_a_round_to_which_nobody_came_is_smoothed_too() -> None:
 def test_where_rows_are_no_classes_no_roughness_is_told() -> None:
     there = load_plan(tiny())
     stacks = {name: torch.stack([one, one + 1]) for name, one in there.world.weights.items()}
-    with ThreadTeam(1) as crew:
-        desk = server_desk(there, (1, 2), 2, 1, 1, crew)
-        other = replace(desk, world=replace(there.world, classes=11))
+    with ThreadTeam(1) as team:
+        context = server_desk(there, (1, 2), 2, 1, 1, team)
+        other = replace(context, world=replace(there.world, classes=11))
         rough = told_of_slices(other, 0.5, (1, 2), slice(None), list(stacks), stacks, stacks, lambda models: ()).rough
-        usual = told_of_slices(desk, 0.5, (1, 2), slice(None), list(stacks), stacks, stacks, lambda models: ()).rough
+        usual = told_of_slices(context, 0.5, (1, 2), slice(None), list(stacks), stacks, stacks, lambda models: ()).rough
     assert rough == ((), ()) and len(usual[0]) == 10
 
 
@@ -224,9 +224,9 @@ def test_a_run_is_the_same_whether_anybody_listens_or_not(mode: str) -> None:
     kept = [one for one in run(spec) if isinstance(one, Kept) and one.kind == "state"]
     there = load_plan(spec)
     state = opening(there)
-    with ThreadTeam(2) as crew:
+    with ThreadTeam(2) as team:
         for round in range(1, 5):
-            state = play(there, state, round, crew)
+            state = play(there, state, round, team)
             heard_of = [one.payload for one in kept if one.round == round]
             for payload in heard_of:
                 assert payload is not None
@@ -247,10 +247,10 @@ def test_resumed_from_any_state_it_says_the_same_smoothings() -> None:
 def test_the_models_are_let_go_as_soon_as_they_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[weakref.ref[Tensor]] = []
 
-    def listening(desk: Any, threshold: float, clients: Any, order: Any, chosen: Any, models: Mapping[str, Tensor],
+    def listening(context: Any, threshold: float, clients: Any, order: Any, chosen: Any, models: Mapping[str, Tensor],
                   slices: Any, judge: Evaluate) -> Event:  # fmt: skip
         held.extend(weakref.ref(tensor) for tensor in models.values())
-        return told_of_slices(desk, threshold, clients, order, chosen, models, slices, judge)
+        return told_of_slices(context, threshold, clients, order, chosen, models, slices, judge)
 
     monkeypatch.setattr(base, "told_of_slices", listening)
     for event in run(tiny(method=ceo(noise=2.0), rounds=2)):

@@ -14,7 +14,7 @@ from engine.compute.threads import ThreadTeam
 from engine.methods.user_level.udp_fedavg import UDPFedAvg
 from engine.records import VIEWS, Gaussian, Release, Seat, Upload
 from engine.specs.run import RunSpec
-from engine.training.plan import LoadedPlan, Plan, load_plan, plan
+from engine.training.plan import LoadedPlan, Plan, load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
 from tests.engine.small import tiny
 
@@ -22,15 +22,17 @@ SPLITS = ["paper", "full-local"]
 SIGMAS = (1.0, 1.5, 2.0)
 
 
-def scene(noise: float = 1.0, clip: float = 1.0, split: str = "paper", step: float = 0.1, **asked: Any) -> LoadedPlan:
+def loaded_plan(
+    noise: float = 1.0, clip: float = 1.0, split: str = "paper", step: float = 0.1, **asked: Any
+) -> LoadedPlan:
     method = {"name": "udp-fedavg", "noise": noise, "clip": clip, "noise-split": split, "server-step": step}
     return load_plan(tiny(method=method, **asked))
 
 
 def played(there: LoadedPlan, round: int = 1) -> Exchange:
     seen: list[Exchange] = []
-    with ThreadTeam(2) as crew:
-        play(there, opening(there), round, crew, watch=seen.append)
+    with ThreadTeam(2) as team:
+        play(there, opening(there), round, team, watch=seen.append)
     return seen[0]
 
 
@@ -43,7 +45,10 @@ def flat(tensors: Any) -> Tensor:
 
 @pytest.mark.parametrize("bound", [1e-3, 0.3, 50.0])
 def test_before_the_noise_no_upload_is_longer_than_the_clip(bound: float) -> None:
-    plain, clipped = played(load_plan(tiny(method="fedavg", sampling="poisson"))), played(scene(noise=0.0, clip=bound))
+    plain, clipped = (
+        played(load_plan(tiny(method="fedavg", sampling="poisson"))),
+        played(loaded_plan(noise=0.0, clip=bound)),
+    )
     for free, upload in zip(plain.uploads, clipped.uploads, strict=True):
         length = weights.norm(free.tensors)
         assert weights.norm(upload.tensors) <= bound
@@ -53,10 +58,10 @@ def test_before_the_noise_no_upload_is_longer_than_the_clip(bound: float) -> Non
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_noise_of_an_upload_is_exactly_the_declared_one(split: str) -> None:
-    quiet, loud = (played(scene(noise, clip=0.5, split=split)) for noise in (0.0, 3.0))
+    quiet, loud = (played(loaded_plan(noise, clip=0.5, split=split)) for noise in (0.0, 3.0))
     cohort = len(quiet.uploads)
     std = 3.0 * 0.5 / (math.sqrt(cohort) if split == "paper" else 1.0)
-    told = UDPFedAvg(noise=3.0, clip=0.5, noise_split=split).protocol(scene().world, loud.seats[0], "server")  # type: ignore[arg-type]
+    told = UDPFedAvg(noise=3.0, clip=0.5, noise_split=split).protocol(loaded_plan().world, loud.seats[0], "server")  # type: ignore[arg-type]
     assert told.std == pytest.approx(std) and (told.clip, told.bound) == ("whole-update", 0.5) and cohort > 1
     added = [flat(b.tensors) - flat(a.tensors) for a, b in zip(quiet.uploads, loud.uploads, strict=True)]
     for noise in added:
@@ -68,7 +73,8 @@ def test_the_noise_of_an_upload_is_exactly_the_declared_one(split: str) -> None:
 
 def test_the_noise_is_another_in_every_round() -> None:
     one, two = (
-        flat(played(scene(noise=100.0, clients=4, sampled=4, sampling="all"), r).uploads[0].tensors) for r in (1, 2)
+        flat(played(loaded_plan(noise=100.0, clients=4, sampled=4, sampling="all"), r).uploads[0].tensors)
+        for r in (1, 2)
     )
     assert abs(float(torch.corrcoef(torch.stack([one, two]))[0, 1])) < 0.05
 
@@ -78,23 +84,23 @@ def test_the_noise_is_another_in_every_round() -> None:
 
 @pytest.mark.parametrize("cohort", [1, 4, 9])
 def test_the_mean_divides_by_the_constant_k(cohort: int) -> None:
-    there, method = scene(), UDPFedAvg(server_step=0.5)
+    there, method = loaded_plan(), UDPFedAvg(server_step=0.5)
     ones = {name: torch.ones_like(tensor) for name, tensor in there.world.weights.items()}
     uploads = [Upload(client, "update", ones) for client in range(cohort)]
-    with ThreadTeam(1) as crew:
-        server, _ = method.merge(there.world.weights, uploads, {}, server_desk(there, range(cohort), 1, 1, 1, crew))
+    with ThreadTeam(1) as team:
+        server, _ = method.merge(there.world.weights, uploads, {}, server_desk(there, range(cohort), 1, 1, 1, team))
     for tensor in weights.subtract(server, there.world.weights).values():
         torch.testing.assert_close(tensor, torch.full_like(tensor, 0.5 * cohort / 6))
 
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_an_empty_round_looks_like_any_other_where_noise_is_shared(split: str) -> None:
-    there = scene(noise=2.0, clip=3.0, split=split, step=0.5, sampled=2, rounds=60)
+    there = loaded_plan(noise=2.0, clip=3.0, split=split, step=0.5, sampled=2, rounds=60)
     empty = [round for round in range(1, 61) if not there.cohort(round)][:2]
     moved = []
-    with ThreadTeam(1) as crew:
+    with ThreadTeam(1) as team:
         for round in empty:
-            after = play(there, opening(there), round, crew)
+            after = play(there, opening(there), round, team)
             moved.append(flat(weights.subtract(after.server, there.world.weights)))
     if split == "full-local":
         assert not any(one.any() for one in moved)
@@ -107,11 +113,11 @@ def test_an_empty_round_looks_like_any_other_where_noise_is_shared(split: str) -
 @pytest.mark.parametrize("split", SPLITS)
 def test_what_an_outsider_meets_is_declared(split: str) -> None:
     quiet, loud = (
-        played(scene(noise, split=split, step=0.5, clients=6, sampled=6, sampling="all")) for noise in (0.0, 2.0)
+        played(loaded_plan(noise, split=split, step=0.5, clients=6, sampled=6, sampling="all")) for noise in (0.0, 2.0)
     )
     difference = flat(weights.subtract(loud.after, quiet.after))
     method = UDPFedAvg(noise=2.0, noise_split=split, server_step=0.5)  # type: ignore[arg-type]
-    world = scene(clients=6, sampled=6, sampling="all").world
+    world = loaded_plan(clients=6, sampled=6, sampling="all").world
     told = {view: method.protocol(world, loud.seats[0], view).std for view in VIEWS}
     total = 2.0 * (1.0 if split == "paper" else math.sqrt(6))
     assert told["aggregate"] == pytest.approx(total) and told["outsider"] == told["client"] == pytest.approx(
@@ -127,9 +133,9 @@ def releases(
     honest: float = 1.0, split: str = "paper", noise: float = 2.0, **asked: Any
 ) -> tuple[tuple[int, ...], list[Release]]:
     method = {"name": "udp-fedavg", "noise": noise, "noise-split": split}
-    outline = plan(tiny(method=method, honest_share=honest, **asked))
-    cohort = outline.cohort(1)
-    return cohort, list(outline.method.releases(outline.world, 1, cohort))
+    plan = make_plan(tiny(method=method, honest_share=honest, **asked))
+    cohort = plan.cohort(1)
+    return cohort, list(plan.method.releases(plan.world, 1, cohort))
 
 
 def of(view: str, found: list[Release]) -> list[Release]:
@@ -175,18 +181,18 @@ def test_a_round_with_one_client_shows_it_to_no_other_client_from_within() -> No
 
 @pytest.mark.parametrize("honest", [1.0, 0.5])
 def test_a_round_costs_outsiders_the_same_whoever_is_there(honest: float) -> None:
-    outline = plan(tiny(method="udp-fedavg", honest_share=honest))
+    plan = make_plan(tiny(method="udp-fedavg", honest_share=honest))
     law = Gaussian(math.sqrt(honest), 6 / 40)
     for cohort in ((), (3,), (1, 2), tuple(range(40))):
-        found = outline.method.releases(outline.world, 1, cohort)
+        found = plan.method.releases(plan.world, 1, cohort)
         assert [one.law for one in of("outsider", list(found))] == [law]
         assert [one.law for one in of("client", list(found)) if one.clients is None] == [law]
         assert cohort or {one.view for one in found} == {"outsider", "client"}
 
 
 def test_an_empty_round_costs_nothing_where_everybody_adds_all_of_it() -> None:
-    outline = plan(tiny(method={"name": "udp-fedavg", "noise-split": "full-local"}))
-    assert outline.method.releases(outline.world, 1, ()) == ()
+    plan = make_plan(tiny(method={"name": "udp-fedavg", "noise-split": "full-local"}))
+    assert plan.method.releases(plan.world, 1, ()) == ()
 
 
 def test_a_fixed_number_of_clients_has_no_number() -> None:
@@ -194,7 +200,7 @@ def test_a_fixed_number_of_clients_has_no_number() -> None:
     assert all(one.sampling == "fixed" for one in of("outsider", found))
     _, everybody = releases(sampling="all", sampled=40)
     assert of("outsider", everybody)[0].law == Gaussian(2.0, 1.0)
-    answers = {one.view: one for one in plan(tiny(method="udp-fedavg", sampling="fixed")).ledger(2).answers()}
+    answers = {one.view: one for one in make_plan(tiny(method="udp-fedavg", sampling="fixed")).ledger(2).answers()}
     assert answers["outsider"].epsilon is None and "no ε is proven" in answers["outsider"].reason
     assert answers["server"].epsilon is not None and answers["aggregate"].epsilon is not None
 
@@ -220,7 +226,7 @@ def test_releases_where_everybody_adds_all_of_it() -> None:
 def table(noise: float, rounds: int, split: str = "paper", **asked: Any) -> Plan:
     """Exactly ten clients in every round."""
     asked = asked or {"clients": 10, "sampling": "all"}
-    return plan(
+    return make_plan(
         RunSpec(method={"name": "udp-fedavg", "noise": noise, "noise-split": split}, rounds=rounds, delta=1e-5, **asked)
     )
 
@@ -249,15 +255,15 @@ def test_the_agreed_numbers_of_an_outsider() -> None:
 
 
 def test_the_worst_client_has_the_largest_sum_of_cohorts_not_the_most_rounds() -> None:
-    outline = table(1.0, 12, clients=60, sampled=6)
-    cohorts = [outline.cohort(round) for round in range(1, 13)]
+    plan = table(1.0, 12, clients=60, sampled=6)
+    cohorts = [plan.cohort(round) for round in range(1, 13)]
     mu2 = [sum(len(cohort) for cohort in cohorts if client in cohort) for client in range(60)]
-    answer = outline.ledger(12).answer("server")
+    answer = plan.ledger(12).answer("server")
     assert answer.worst is not None and mu2[answer.worst] == max(mu2)
 
 
 def test_its_promise() -> None:
-    world = scene().world
+    world = loaded_plan().world
     assert UDPFedAvg().unit() == "user"
     assert UDPFedAvg().guarantee(world).status == "formal-other-view"
     assert UDPFedAvg(noise_split="full-local").guarantee(world).status == "formal"
