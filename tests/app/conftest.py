@@ -18,7 +18,7 @@ from engine.environment import ROOT
 from engine.errors import LeakLensError
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
-from tests.app.asker import Asker
+from tests.app.makers import Asker
 from tests.app.reading import open_screen
 
 MAIN = ROOT / "app" / "main.py"

@@ -24,7 +24,7 @@ from engine.jobs import payloads
 from engine.jobs.database import MIGRATIONS
 from engine.jobs.process_id import ProcessId, cores
 from engine.jobs.store import Store
-from tests.engine.asked import ask
+from tests.engine.makers import ask
 
 SETS = ["cifar10", "emnist", "fashion-mnist", "mnist", "movie-reviews", "sentiment140"]
 NAMES = ["python", "packages", "torch", "home", "disk", "store", "payloads", "threads", "gpu", "denormals"]

@@ -16,7 +16,7 @@ from PIL import Image
 
 from engine.errors import BadInput
 from engine.images import PNG, SIDE, cleaned, pixels, png
-from tests.engine.uploads import FINE, Values, announcing, chunks, drawn, joined, photo, rgb, saved, seen
+from tests.engine.jobs.makers import FINE, Values, announcing, chunks, drawn, joined, photo, rgb, saved, seen
 
 pytestmark = pytest.mark.slow
 

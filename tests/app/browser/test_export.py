@@ -16,10 +16,10 @@ from engine.events import Finished, Pictured, Started
 from engine.jobs.store import Store
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from tests.app.asker import Asker
 from tests.app.browser.conftest import PATIENCE_MS
 from tests.app.browser.test_axe import SIDES, findings
 from tests.app.export.makers import RUN, asked_run, attack_on
+from tests.app.makers import Asker
 from tests.app.screens.leak.makers import judged, seen
 
 pytestmark = pytest.mark.slow

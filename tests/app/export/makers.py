@@ -11,7 +11,7 @@ from engine.events import Event, Finished, Judged, Seen, Started
 from engine.jobs.store import Store
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from tests.app.asker import Asker, told
+from tests.app.makers import Asker, told
 from tests.app.screens.leak.makers import whole
 
 CLASSES = ("trouser", "bag", "boot", "shirt")

@@ -30,8 +30,8 @@ from engine.errors import BadInput, UnknownName
 from engine.jobs.store import Store
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from tests.app.asker import Asker
 from tests.app.export.makers import RUN, Node, asked_attack, asked_run, attack_on, parsed
+from tests.app.makers import Asker
 from tests.app.screens.leak.makers import GREY
 
 DAY = date(2026, 3, 1)

@@ -17,11 +17,11 @@ from engine.jobs.home import Home
 from engine.jobs.store import Store
 from engine.jobs.uploads import UploadedPictures
 from engine.specs.attack_grid import NONE
-from tests.app.asker import Asker
 from tests.app.conftest import MAIN, PATIENCE_S
+from tests.app.makers import Asker
 from tests.app.reading import lines, offered, open_screen, text
 from tests.app.screens.leak.makers import tell, whole
-from tests.engine.uploads import photo, saved
+from tests.engine.jobs.makers import photo, saved
 
 
 def test_a_browser_keeps_its_id_and_shares_it_with_no_other() -> None:

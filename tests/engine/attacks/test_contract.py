@@ -19,8 +19,8 @@ from engine.records import Guess
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from engine.training.plan import make_plan
-from tests.engine.attacks.pictures.riddles import Case, copied, inversion_scene, quick
-from tests.engine.declared import changed
+from tests.engine.attacks.pictures.makers import Case, copied, inversion_scene, quick
+from tests.engine.makers import changed
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 from engine.cli import export
 from engine.cli.export import OURS, refuse, write
 from engine.errors import BadInput
-from tests.engine.asked import SMALL, ask
+from tests.engine.makers import SMALL, ask
 
 PAGE = "<!doctype html>\n<html><head>" + OURS.decode() + "</head><body>ε</body></html>\n"
 

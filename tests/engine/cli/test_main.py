@@ -26,7 +26,7 @@ from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.training import loop
 from engine.training.loop import run
-from tests.engine.asked import SMALL, CommandAnswer, ask
+from tests.engine.makers import SMALL, CommandAnswer, ask
 
 QUESTION: dict[str, Any] = {"method": "udp-fedavg", "rounds": 2, "clients": 40, "sampled": 4, "epochs": 1, "batch": 100}
 SPEC = RunSpec(**QUESTION)

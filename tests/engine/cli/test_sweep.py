@@ -18,8 +18,7 @@ from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.specs.sweep import SweepGrid, points
 from engine.training.loop import run
-from tests.engine.asked import SMALL, ask
-from tests.engine.small import tiny
+from tests.engine.makers import SMALL, ask, tiny
 
 pytestmark = pytest.mark.slow
 

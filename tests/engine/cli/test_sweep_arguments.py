@@ -14,7 +14,7 @@ from engine.results.report import report
 from engine.specs.presets import cell_preset
 from engine.specs.run import RunSpec
 from engine.specs.sweep import SweepPoint
-from tests.engine.asked import SMALL, ask
+from tests.engine.makers import SMALL, ask
 
 CELL = "table-1-emnist-noise-1-fedceo-growing-quick"
 

@@ -14,7 +14,7 @@ from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.jobs.supervisor import CANCEL_S
 from engine.specs.sweep import SweepGrid, SweepPoint, points
-from tests.engine.small import tiny
+from tests.engine.makers import tiny
 
 
 @pytest.fixture

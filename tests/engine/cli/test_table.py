@@ -16,7 +16,7 @@ from engine.results.summary import PointResult
 from engine.specs import paper_tables
 from engine.specs.presets import cell_preset
 from engine.specs.run import RunSpec
-from tests.engine.asked import ask
+from tests.engine.makers import ask
 
 SMALL = """
 source = "A paper, 2025"

@@ -13,7 +13,7 @@ import torch
 from engine.datasets import DATASETS, DataFolders, base
 from engine.environment import ROOT
 from engine.errors import Damaged, MissingData
-from tests.engine.picture_files import write_cifar_binary, write_idx
+from tests.engine.datasets.makers import write_cifar_binary, write_idx
 
 NAMES = DATASETS.names()
 BUNDLED = [name for name in NAMES if DATASETS.make(name).ships]

@@ -11,7 +11,7 @@ from engine.datasets import DATASETS
 from engine.errors import BadInput
 from engine.part import hyphened
 from engine.words import ENDED, UNKNOWN
-from tests.engine.declared import changed
+from tests.engine.makers import changed
 
 NAMES = DATASETS.names()
 BUNDLED = [name for name in NAMES if DATASETS.make(name).ships]

@@ -11,7 +11,7 @@ import torch
 
 from engine.datasets import DATASETS, DataFolders, base
 from engine.errors import Damaged
-from tests.engine.picture_files import idx_bytes, write_emnist
+from tests.engine.datasets.makers import idx_bytes, write_emnist
 
 
 def emnist(split):

@@ -13,7 +13,7 @@ import pytest
 from engine.datasets.files import CifarBinary, CifarPython, Idx, NpzFile, idx
 from engine.errors import Damaged
 from engine.vision import torchvision
-from tests.engine.picture_files import cifar_batches, idx_bytes, write_bundle, write_cifar_binary, write_idx
+from tests.engine.datasets.makers import cifar_batches, idx_bytes, write_bundle, write_cifar_binary, write_idx
 
 
 @pytest.mark.parametrize("packed", [False, True])

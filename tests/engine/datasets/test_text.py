@@ -9,7 +9,7 @@ import pytest
 from engine.datasets import DATASETS, DataFolders
 from engine.errors import BadInput, MissingData
 from engine.methods import METHODS
-from tests.engine.text_files import TWEETS, write_tweets
+from tests.engine.datasets.makers import TWEETS, write_tweets
 
 PAIRS = [(0, f"so sad {number}") for number in range(100)] + [(4, f"so glad {number}") for number in range(100)]
 

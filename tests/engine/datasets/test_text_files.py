@@ -11,7 +11,7 @@ import pytest
 from engine.datasets.text_files import APART, LabelledLines, TweetFile, apart, numbered, vocabulary, words
 from engine.errors import Damaged
 from engine.words import ENDED, FIRST, UNKNOWN
-from tests.engine.text_files import write_lines, write_tweets
+from tests.engine.datasets.makers import write_lines, write_tweets
 
 
 @pytest.mark.parametrize(

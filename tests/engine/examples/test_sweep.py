@@ -12,7 +12,7 @@ from engine.examples import sweep
 from engine.results.report import report
 from engine.results.summary import point_result, summaries
 from engine.training.loop import run
-from tests.engine.asked import ask
+from tests.engine.makers import ask
 
 
 def test_what_ships_answers_what_is_asked() -> None:

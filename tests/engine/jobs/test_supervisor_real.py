@@ -13,7 +13,7 @@ from engine.jobs.supervisor import Supervisor
 from engine.training import loop
 from tests.engine.jobs.conftest import ended
 from tests.engine.jobs.real import KILLS, MARKS
-from tests.engine.small import tiny, told
+from tests.engine.makers import tiny, told
 
 ENTRY = "tests.engine.jobs.real:run"
 ROUNDS = 12

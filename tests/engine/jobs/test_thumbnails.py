@@ -14,7 +14,7 @@ from engine.errors import BadInput, UnknownName
 from engine.jobs.home import Home
 from engine.jobs.thumbnails import classes, thumbnails
 from engine.jobs.uploads import UploadedPictures
-from tests.engine.uploads import photo, saved
+from tests.engine.jobs.makers import photo, saved
 
 
 def test_a_thumb_is_the_picture_of_that_name() -> None:

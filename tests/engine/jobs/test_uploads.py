@@ -22,7 +22,7 @@ from engine.images import cleaned
 from engine.jobs.home import Home
 from engine.jobs.store import Store
 from engine.jobs.uploads import STALE_S, UploadedPictures
-from tests.engine.uploads import photo, rgb, saved, seen
+from tests.engine.jobs.makers import photo, rgb, saved, seen
 
 ABSENT = "0123456789abcdef"
 

@@ -22,7 +22,7 @@ from engine.specs.run import RunSpec
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play
-from tests.engine.small import tiny, told
+from tests.engine.makers import tiny, told
 
 pytestmark = pytest.mark.slow
 

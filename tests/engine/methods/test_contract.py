@@ -18,9 +18,8 @@ from engine.specs.run import RunSpec
 from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import opening, play
-from tests.engine.declared import changed
-from tests.engine.methods.doubles import PrivateHead, Scaffold
-from tests.engine.small import accuracies, tiny, told
+from tests.engine.makers import accuracies, changed, tiny, told
+from tests.engine.methods.makers import PrivateHead, Scaffold
 
 DOUBLES: dict[str, type[Method]] = {"double-scaffold": Scaffold, "double-private-head": PrivateHead}
 REAL = METHODS.names()

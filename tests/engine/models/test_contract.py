@@ -16,7 +16,7 @@ from engine.compute.sgd import image_layout
 from engine.errors import BadInput
 from engine.models import MODELS
 from engine.seeds import Seeds
-from tests.engine.declared import changed
+from tests.engine.makers import changed
 
 NAMES = MODELS.names()
 PICTURES = [(1, 28, 28), (3, 32, 32)]

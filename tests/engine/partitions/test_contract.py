@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.errors import BadInput
 from engine.partitions import PARTITIONS, split
 from engine.seeds import Seeds
-from tests.engine.declared import changed
+from tests.engine.makers import changed
 
 NAMES = PARTITIONS.names()
 

@@ -11,7 +11,7 @@ from engine.privacy import charges
 from engine.privacy.accountant import ORDERS, epsilon_exact
 from engine.privacy.ledger import Ledger
 from engine.records import EpsilonDeltaPair, Gaussian, Laplace, NoNoise, Release, Renyi
-from tests.engine.privacy.ledgers import DELTA, number, schedule, spent
+from tests.engine.privacy.makers import DELTA, number, schedule, spent
 
 
 def test_costs_add_up_and_use_up_delta():

@@ -18,7 +18,7 @@ from engine.privacy.accountant import ORDERS, epsilon_exact
 from engine.privacy.ledger import Ledger
 from engine.privacy.prv import epsilon_prv
 from engine.records import Gaussian, NoNoise, Release
-from tests.engine.privacy.ledgers import DELTA, LAWS, N, T, number, outsider, recorded, schedule, spent
+from tests.engine.privacy.makers import DELTA, LAWS, N, T, number, outsider, recorded, schedule, spent
 
 steady = settings(derandomize=True, deadline=None, max_examples=20)
 STEP = {law: compute_rdp(q=law.rate, noise_multiplier=law.z, steps=law.steps, orders=ORDERS) for law in LAWS}

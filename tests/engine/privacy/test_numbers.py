@@ -8,7 +8,7 @@ import pytest
 
 from engine.privacy.ledger import Ledger
 from engine.records import Gaussian, Release
-from tests.engine.privacy.ledgers import DELTA, K, N, T, outsider, spent
+from tests.engine.privacy.makers import DELTA, K, N, T, outsider, spent
 
 pytestmark = pytest.mark.slow
 

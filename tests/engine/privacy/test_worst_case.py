@@ -10,7 +10,7 @@ from engine.privacy.accountant import curve, epsilon_exact
 from engine.privacy.ledger import Ledger
 from engine.privacy.prv import epsilon_prv
 from engine.records import Gaussian, Laplace, Release
-from tests.engine.privacy.ledgers import DELTA, T, number, outsider, recorded, spent
+from tests.engine.privacy.makers import DELTA, T, number, outsider, recorded, spent
 
 
 def test_the_worst_of_many_unequal_clients_is_found_without_all_curves(monkeypatch):

@@ -16,7 +16,7 @@ from engine.specs import paper_tables
 from engine.specs.paper_tables import READINGS, SCALES, cells, table
 from engine.specs.presets import cell_names, cell_preset
 from engine.specs.run import RunSpec
-from tests.engine.asked import ask
+from tests.engine.makers import ask
 
 FILE = paper_tables.FILES / "fedceo.toml"
 SHIPS = {"fashion-mnist", "cifar10", "movie-reviews"}

@@ -24,8 +24,7 @@ from engine.specs.run import FORMAT, RunSpec
 from engine.training.forecast import forecast
 from engine.training.loop import run
 from engine.training.plan import make_plan
-from tests.engine.declared import changed
-from tests.engine.small import tiny
+from tests.engine.makers import changed, tiny
 
 SHELVES: dict[str, Shelf[Any]] = {"method": METHODS, "dataset": DATASETS, "model": MODELS, "partition": PARTITIONS}
 ASKED: dict[str, Any] = {  # for each field another legal value, in a question whose noise is to be solved

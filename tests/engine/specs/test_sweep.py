@@ -10,11 +10,11 @@ from engine.errors import BadInput
 from engine.results.summary import PointResult, common, point_result, summaries
 from engine.specs.run import RunSpec
 from engine.specs.sweep import SweepGrid, SweepPoint, points
-from tests.engine import small
+from tests.engine import makers
 
 
 def tiny(**changes: Any) -> RunSpec:
-    return small.tiny(**{"sampling": "poisson", **changes})
+    return makers.tiny(**{"sampling": "poisson", **changes})
 
 
 UDP, AVG, PPSGD = {"name": "udp-fedavg"}, {"name": "fedavg"}, {"name": "ppsgd"}

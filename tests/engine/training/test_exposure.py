@@ -20,7 +20,7 @@ from engine.training.exposure import pack, recorded_exposure, true_inputs, unpac
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play
-from tests.engine.small import tiny
+from tests.engine.makers import tiny
 
 METHODS = ["fedavg", "fedsgd", "udp-fedavg", "dp-fedavg"]
 MLP = {"name": "mlp", "hidden": 8}

@@ -20,7 +20,7 @@ from engine.specs.run import RunSpec
 from engine.training.forecast import forecast, free_memory, memory
 from engine.training.loop import run
 from engine.training.plan import Plan, make_plan
-from tests.engine.small import tiny
+from tests.engine.makers import tiny
 
 pytestmark = pytest.mark.slow
 

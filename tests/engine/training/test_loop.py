@@ -14,7 +14,7 @@ from engine.training import loop
 from engine.training.forecast import forecast
 from engine.training.loop import run
 from engine.training.plan import load_plan
-from tests.engine.small import accuracies, tiny, told
+from tests.engine.makers import accuracies, tiny, told
 
 
 def kept(events: list[Event], kind: str) -> list[Kept]:

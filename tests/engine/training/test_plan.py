@@ -15,7 +15,7 @@ from engine.models import MODELS, Model
 from engine.part import Problem
 from engine.privacy.ledger import Ledger
 from engine.training.plan import load_plan, make_plan
-from tests.engine.small import tiny
+from tests.engine.makers import tiny
 
 
 def refused(**asked: Any) -> str:

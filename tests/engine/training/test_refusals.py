@@ -11,7 +11,7 @@ import pytest
 from engine.cli import main
 from engine.jobs.database import MIGRATIONS
 from engine.jobs.store import Store
-from tests.engine.asked import SMALL, ask
+from tests.engine.makers import SMALL, ask
 
 pytestmark = pytest.mark.slow
 

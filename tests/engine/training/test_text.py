@@ -21,7 +21,7 @@ from engine.specs.run import RunSpec
 from engine.training.forecast import activations, forecast, memory
 from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
-from tests.engine.small import accuracies, tiny, told
+from tests.engine.makers import accuracies, tiny, told
 
 SMALL: dict[str, Any] = {"name": "lstm", "words": 60, "width": 4, "hidden": 4}
 ASKED: dict[str, Any] = {"dataset": {"name": "movie-reviews", "length": 12}, "model": SMALL, "sampled": 4}

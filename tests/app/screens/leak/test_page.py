@@ -32,7 +32,7 @@ from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import lines, press, text
 from tests.app.screens.leak.makers import judged, seen, whole
-from tests.engine.uploads import photo, saved
+from tests.engine.jobs.makers import photo, saved
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 

@@ -16,8 +16,8 @@ from engine.errors import Damaged, HomeFull
 from engine.events import Finished, Measured, Round, Spent
 from engine.jobs.store import Store
 from engine.results.report import report
-from tests.app.asker import ROUNDS, Asker
 from tests.app.conftest import Screen
+from tests.app.makers import ROUNDS, Asker
 from tests.app.reading import lines, press, text
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]

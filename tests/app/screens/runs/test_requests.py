@@ -10,8 +10,8 @@ from app.session import run_settings, services, session, url
 from app.texts import runs as run_texts
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
-from tests.app.asker import ROUNDS, Asker
 from tests.app.conftest import Screen
+from tests.app.makers import ROUNDS, Asker
 from tests.app.reading import lines, offered, press, text
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]

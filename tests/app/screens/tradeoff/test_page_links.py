@@ -13,8 +13,8 @@ from app.session import limits as class_limits
 from app.session import links, services, session
 from app.texts import sweep as sweep_texts
 from engine.specs.run import RunSpec
-from tests.app.asker import Asker
 from tests.app.conftest import Screen
+from tests.app.makers import Asker
 from tests.app.reading import open_screen, text
 from tests.app.screens.tradeoff.makers import clicked, come_to, link, tradeoff_of, visit
 

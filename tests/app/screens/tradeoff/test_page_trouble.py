@@ -19,8 +19,8 @@ from app.texts import sweep as sweep_texts
 from engine.errors import HomeUnwritable, LeakLensError
 from engine.jobs.store import Store
 from engine.specs.sweep import SweepPoint
-from tests.app.asker import Asker
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
+from tests.app.makers import Asker
 from tests.app.reading import open_screen, text
 from tests.app.screens.tradeoff.makers import breaks, charts, clicked, come_to, keys, link, standing, tradeoff_of, visit
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.attacks import ATTACKS
 from engine.records import Guess
-from tests.engine.attacks.pictures.riddles import UNIFORM, InversionScene, bare, inversion_scene, psnr
+from tests.engine.attacks.pictures.makers import UNIFORM, InversionScene, bare, inversion_scene, psnr
 
 pytestmark = pytest.mark.slow
 

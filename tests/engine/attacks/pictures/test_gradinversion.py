@@ -11,7 +11,7 @@ from torch import Tensor
 
 from engine.attacks.pictures.gradinversion import WARM_UP, Gradinversion, pace
 from engine.attacks.pictures.problem import InversionProblem, roughness
-from tests.engine.attacks.pictures.riddles import UNIFORM, InversionScene, bare, inversion_scene, psnr
+from tests.engine.attacks.pictures.makers import UNIFORM, InversionScene, bare, inversion_scene, psnr
 
 PLAIN: dict[str, Any] = {"smoothness": 0.0, "shrinking": 0.0, "agreement": 0.0}
 

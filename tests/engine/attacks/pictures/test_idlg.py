@@ -7,7 +7,7 @@ import torch
 
 from engine.attacks import ATTACKS
 from engine.attacks.pictures.problem import InversionProblem
-from tests.engine.attacks.pictures.riddles import UNIFORM, bare, inversion_scene, psnr
+from tests.engine.attacks.pictures.makers import UNIFORM, bare, inversion_scene, psnr
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from engine.methods import METHODS, Method
 from engine.records import VIEWS, NoNoise, Seat, Upload
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
-from tests.engine.small import tiny
+from tests.engine.makers import tiny
 
 
 def loaded_plan(**asked: Any) -> LoadedPlan:

@@ -20,7 +20,7 @@ from engine.records import Local, Seat, World
 from engine.seeds import Seeds
 from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play
-from tests.engine.small import tiny
+from tests.engine.makers import tiny
 
 MLP = {"name": "mlp", "hidden": 8}
 

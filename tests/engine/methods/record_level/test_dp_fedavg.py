@@ -18,7 +18,7 @@ from engine.privacy.accountant import ORDERS
 from engine.records import VIEWS, Gaussian, Seat, Upload
 from engine.training.plan import LoadedPlan, load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
-from tests.engine.small import tiny
+from tests.engine.makers import tiny
 
 
 def loaded_plan(**asked: Any) -> LoadedPlan:

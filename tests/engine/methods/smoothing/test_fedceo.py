@@ -23,7 +23,7 @@ from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play
 from engine.training.state import State
-from tests.engine.small import accuracies, tiny, told
+from tests.engine.makers import accuracies, tiny, told
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import opening, play
 from engine.training.state import State
-from tests.engine.small import tiny
+from tests.engine.makers import tiny
 
 NOISY = {"noise": 1.2, "clip": 0.5}
 

@@ -25,7 +25,7 @@ from engine.training.evaluate import judge
 from engine.training.loop import heard, run
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
-from tests.engine.small import tiny, told
+from tests.engine.makers import tiny, told
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from engine.records import VIEWS, Gaussian, Release, Seat, Upload
 from engine.specs.run import RunSpec
 from engine.training.plan import LoadedPlan, Plan, load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
-from tests.engine.small import tiny
+from tests.engine.makers import tiny
 
 SPLITS = ["paper", "full-local"]
 SIGMAS = (1.0, 1.5, 2.0)

@@ -15,7 +15,7 @@ from app.texts import attacks as attack_texts
 from tests.app.browser.conftest import PATIENCE_MS
 from tests.app.browser.pages import REDRAWN
 from tests.app.browser.server import Server
-from tests.engine.uploads import photo, saved
+from tests.engine.jobs.makers import photo, saved
 
 pytestmark = pytest.mark.slow
 
