@@ -195,25 +195,24 @@ class Cancelled(Event):
     round: int
 
 
+# The names in JSON. They never change, whatever the classes are called.
 KINDS: Mapping[str, type[Event]] = {
-    kind.__name__.lower(): kind
-    for kind in (
-        Started,
-        Round,
-        Measured,
-        Spent,
-        Smoothed,
-        Step,
-        Seen,
-        Pictured,
-        Judged,
-        Warned,
-        Kept,
-        Finished,
-        Failed,
-        Cancelled,
-    )
+    "started": Started,
+    "round": Round,
+    "measured": Measured,
+    "spent": Spent,
+    "smoothed": Smoothed,
+    "step": Step,
+    "seen": Seen,
+    "pictured": Pictured,
+    "judged": Judged,
+    "warned": Warned,
+    "kept": Kept,
+    "finished": Finished,
+    "failed": Failed,
+    "cancelled": Cancelled,
 }
+NAMES = {kind: name for name, kind in KINDS.items()}
 
 ROWS = (Spent, Smoothed, Seen, Pictured, Judged)  # their lists are tuples
 
@@ -221,7 +220,7 @@ ROWS = (Spent, Smoothed, Seen, Pictured, Judged)  # their lists are tuples
 def encode(event: Event) -> dict[str, Any]:
     """An event as JSON, without its payload; JSON never holds NaN or Infinity."""
     body = {one.name: getattr(event, one.name) for one in fields(event) if one.name != "payload"}
-    return {"event": type(event).__name__.lower(), **{key: finite(value) for key, value in body.items()}}
+    return {"event": NAMES[type(event)], **{key: finite(value) for key, value in body.items()}}
 
 
 def decode(body: Mapping[str, Any]) -> Event:

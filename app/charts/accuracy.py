@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from app.charts.base import Drawn, Panel, figure, line, thinned
+from app.charts.base import Panel, PanelInfo, figure, line, thinned
 from app.texts import numbers
 from engine.events import Event, Measured, Round
 
@@ -34,7 +34,7 @@ def collect(events: Sequence[Event]) -> AccuracyCurve | None:
     return AccuracyCurve(rounds, tuple(overall[one] for one in rounds), of, personal)
 
 
-def draw(found: Sequence[Drawn[AccuracyCurve]], dark: bool) -> go.Figure:
+def draw(found: Sequence[PanelInfo[AccuracyCurve]], dark: bool) -> go.Figure:
     drawn = figure(330, dark)
     band(drawn, [one for one in found if one.track.role in ("main", "seed")])
     for one in found:
@@ -66,7 +66,7 @@ def draw(found: Sequence[Drawn[AccuracyCurve]], dark: bool) -> go.Figure:
     return drawn
 
 
-def band(drawn: go.Figure, seeds: Sequence[Drawn[AccuracyCurve]]) -> None:
+def band(drawn: go.Figure, seeds: Sequence[PanelInfo[AccuracyCurve]]) -> None:
     """Between the worst and the best seed, in the rounds that all of them have done."""
     if len(seeds) < 2:
         return
@@ -84,7 +84,7 @@ def band(drawn: go.Figure, seeds: Sequence[Drawn[AccuracyCurve]]) -> None:
     )
 
 
-def tell(found: Sequence[Drawn[AccuracyCurve]]) -> str:
+def describe(found: Sequence[PanelInfo[AccuracyCurve]]) -> str:
     said = [
         f"{one.track.label}: {numbers.percent(one.info.values[-1])} after round {one.info.rounds[-1]}"
         for one in found
@@ -93,4 +93,4 @@ def tell(found: Sequence[Drawn[AccuracyCurve]]) -> str:
     return "Accuracy by round. " + "; ".join(said)
 
 
-PANEL = Panel("accuracy", "Accuracy by round", (Measured,), collect, draw, tell)
+PANEL = Panel("accuracy", "Accuracy by round", (Measured,), collect, draw, describe)

@@ -29,7 +29,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Drawn(Generic[Info]):
+class PanelInfo(Generic[Info]):
     """What one panel took from one track."""
 
     track: Track
@@ -53,7 +53,7 @@ class PanelChoices(Generic[Info]):
 
     choices: Callable[[Info], Sequence[PanelChoice]]
     choose: Callable[[Info, Mapping[str, str]], Info]  # answers by name of the choice
-    say: Callable[[Info], str]  # what there is to see, in one sentence or two
+    describe: Callable[[Info], str]  # what there is to see, in one sentence or two
 
 
 @dataclass(frozen=True)
@@ -62,21 +62,21 @@ class Panel(Generic[Info]):
 
     name: str
     title: str
-    hears: tuple[type[Event], ...]
+    reads: tuple[type[Event], ...]
     collect: Callable[[Sequence[Event]], Info | None]  # None: this run has not said enough yet
-    draw: Callable[[Sequence[Drawn[Info]], bool], go.Figure]
-    tell: Callable[[Sequence[Drawn[Info]]], str]  # the chart in words
-    asking: PanelChoices[Info] | None = None  # then it shows the run itself and no other
+    draw: Callable[[Sequence[PanelInfo[Info]], bool], go.Figure]
+    describe: Callable[[Sequence[PanelInfo[Info]]], str]  # the chart in words
+    choices: PanelChoices[Info] | None = None  # then it shows the run itself and no other
 
-    def collected(self, tracks: Sequence[Track]) -> list[Drawn[Info]]:
+    def collected(self, tracks: Sequence[Track]) -> list[PanelInfo[Info]]:
         found = []
         for track in tracks:
-            if self.asking and track.role != "main":
+            if self.choices and track.role != "main":
                 continue
-            if any(isinstance(event, self.hears) for event in track.events):
+            if any(isinstance(event, self.reads) for event in track.events):
                 info = self.collect(track.events)
                 if info is not None:
-                    found.append(Drawn(track, info))
+                    found.append(PanelInfo(track, info))
         return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from app.charts.base import Drawn, Panel, figure, line
+from app.charts.base import Panel, PanelInfo, figure, line
 from app.texts import numbers
 from engine.events import Event, Measured, Started
 
@@ -36,7 +36,7 @@ def collect(events: Sequence[Event]) -> Classes | None:
     return Classes(tuple(labels), tuple(found.values()))
 
 
-def draw(found: Sequence[Drawn[Classes]], dark: bool) -> go.Figure:
+def draw(found: Sequence[PanelInfo[Classes]], dark: bool) -> go.Figure:
     drawn = figure(260, dark, barmode="group", bargap=0.25)
     for one in found:
         if one.track.role == "seed":
@@ -57,7 +57,7 @@ def draw(found: Sequence[Drawn[Classes]], dark: bool) -> go.Figure:
     return drawn
 
 
-def tell(found: Sequence[Drawn[Classes]]) -> str:
+def describe(found: Sequence[PanelInfo[Classes]]) -> str:
     said = []
     for one in found:
         if one.track.role == "seed":
@@ -74,4 +74,4 @@ def tell(found: Sequence[Drawn[Classes]]) -> str:
     return "Accuracy by class. " + "; ".join(said)
 
 
-PANEL = Panel("classes", "Accuracy by class", (Measured,), collect, draw, tell)
+PANEL = Panel("classes", "Accuracy by class", (Measured,), collect, draw, describe)

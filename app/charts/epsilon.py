@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.charts.base import Drawn, Panel, axis, line, paper, thinned
+from app.charts.base import Panel, PanelInfo, axis, line, paper, thinned
 from app.texts import numbers, privacy
 from engine.events import Event, Round, Spent
 
@@ -46,7 +46,7 @@ def collect(events: Sequence[Event]) -> EpsilonCurves | None:
     )
 
 
-def draw(found: Sequence[Drawn[EpsilonCurves]], dark: bool) -> go.Figure:
+def draw(found: Sequence[PanelInfo[EpsilonCurves]], dark: bool) -> go.Figure:
     """Built as one table: asking Plotly to change a figure bit by bit takes ten times as long."""
     units = list(dict.fromkeys(one.info.unit for one in found))
     views = [view for view in privacy.VIEWS if any(view in one.info.views for one in found)]
@@ -63,7 +63,7 @@ def draw(found: Sequence[Drawn[EpsilonCurves]], dark: bool) -> go.Figure:
     return go.Figure(lines, layout)
 
 
-def _lines(one: Drawn[EpsilonCurves], view: str, cell: int, dark: bool) -> Iterator[dict[str, Any]]:
+def _lines(one: PanelInfo[EpsilonCurves], view: str, cell: int, dark: bool) -> Iterator[dict[str, Any]]:
     points, style = one.info.views[view], line(one.track, dark)
     at = thinned(len(points))
     where = {"type": "scatter", "xaxis": f"x{cell}", "yaxis": f"y{cell}", "hovertemplate": "ε %{y:.3g}"}
@@ -107,7 +107,7 @@ def _axes(units: Sequence[str], views: Sequence[str], last: int, dark: bool) -> 
     return found
 
 
-def tell(found: Sequence[Drawn[EpsilonCurves]]) -> str:
+def describe(found: Sequence[PanelInfo[EpsilonCurves]]) -> str:
     said = [
         f"{one.track.label}, {privacy.SEEN_BY[view]}: ε {numbers.epsilon(one.info.final.get(view, points[-1])[1])} "
         f"{privacy.PER[one.info.unit]} after round {points[-1][0]}"
@@ -118,4 +118,6 @@ def tell(found: Sequence[Drawn[EpsilonCurves]]) -> str:
     return "Privacy spent by round, lower is more private. " + "; ".join(said)
 
 
-PANEL = Panel("epsilon", "ε by round, as seen by each observer; lower is more private", (Spent,), collect, draw, tell)
+PANEL = Panel(
+    "epsilon", "ε by round, as seen by each observer; lower is more private", (Spent,), collect, draw, describe
+)

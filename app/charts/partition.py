@@ -31,7 +31,7 @@ def draw(counts: Sequence[Sequence[int]], dark: bool, names: Sequence[str] = ())
     return drawn
 
 
-def tell(counts: Sequence[Sequence[int]]) -> str:
+def describe(counts: Sequence[Sequence[int]]) -> str:
     sizes = [sum(row) for row in counts]
     held = [sum(count > 0 for count in row) for row in counts]
     return (

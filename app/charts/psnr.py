@@ -78,7 +78,7 @@ def _legend(drawn: go.Figure, curves: Sequence[PsnrCurve], dark: bool) -> None:
         )
 
 
-def tell(curves: Sequence[PsnrCurve], trivial: float | None) -> str:
+def describe(curves: Sequence[PsnrCurve], trivial: float | None) -> str:
     said = [f"{one.attack} against {one.column} ends at {attack_texts.decibel(one.psnr[-1])}" for one in curves]
     plain = "" if trivial is None else f". {attack_texts.GREY.capitalize()} reaches {attack_texts.decibel(trivial)}"
     return f"PSNR by iteration. {'; '.join(said)}{plain}."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from app import theme
-from app.charts.base import Drawn, Panel, figure, line
+from app.charts.base import Panel, PanelInfo, figure, line
 from engine.events import BEFORE_SMOOTHING, Event, Measured
 
 
@@ -38,7 +38,7 @@ def collect(events: Sequence[Event]) -> Smoothings | None:
     return Smoothings(rounds, starts, ends)
 
 
-def draw(found: Sequence[Drawn[Smoothings]], dark: bool) -> go.Figure:
+def draw(found: Sequence[PanelInfo[Smoothings]], dark: bool) -> go.Figure:
     drawn, side = figure(260, dark), "dark" if dark else "light"
     for one in found:
         if one.track.role == "seed":
@@ -67,7 +67,7 @@ def draw(found: Sequence[Drawn[Smoothings]], dark: bool) -> go.Figure:
     return drawn
 
 
-def tell(found: Sequence[Drawn[Smoothings]]) -> str:
+def describe(found: Sequence[PanelInfo[Smoothings]]) -> str:
     said = []
     for one in found:
         if one.track.role == "seed":
@@ -81,4 +81,4 @@ def tell(found: Sequence[Drawn[Smoothings]]) -> str:
     return "Accuracy before and after each smoothing. " + "; ".join(said)
 
 
-PANEL = Panel("smoothing", "What smoothing changed", (Measured,), collect, draw, tell)
+PANEL = Panel("smoothing", "What smoothing changed", (Measured,), collect, draw, describe)

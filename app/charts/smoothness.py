@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from app import theme
-from app.charts.base import Drawn, Panel, PanelChoice, PanelChoices, axis, line, paper
+from app.charts.base import Panel, PanelChoice, PanelChoices, PanelInfo, axis, line, paper
 from app.charts.spectrum import ROUND, place, when
 from app.texts import smoothing as smoothing_texts
 from engine.events import Smoothed
@@ -33,7 +33,7 @@ def choose(info: Smoothness, answers: Mapping[str, str]) -> Smoothness:
 # --- the chart: two heat maps, and below them the accuracy on one class ----------------------------------------------
 
 
-def draw(found: Sequence[Drawn[Smoothness]], dark: bool) -> go.Figure:
+def draw(found: Sequence[PanelInfo[Smoothness]], dark: bool) -> go.Figure:
     info, track = found[0].info, found[0].track
     rows = len(info.names)
     map_px = rows * 14 if rows > 12 else max(96, rows * 22)
@@ -169,11 +169,11 @@ def _ids(info: Smoothness, most: int) -> dict[str, Any]:
     return {"tickvals": shown, "ticktext": shown, "tickangle": 0, "tickfont": {"size": 11}, "ticks": ""}
 
 
-def tell(found: Sequence[Drawn[Smoothness]]) -> str:
+def describe(found: Sequence[PanelInfo[Smoothness]]) -> str:
     return smoothing_texts.smoothness_alt(found[0].info)
 
 
 PANEL = Panel(
-    "smoothness", smoothing_texts.SMOOTHNESS, (Smoothed,), collect_smoothness, draw, tell,
+    "smoothness", smoothing_texts.SMOOTHNESS, (Smoothed,), collect_smoothness, draw, describe,
     PanelChoices(choices, choose, smoothing_texts.brought),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from app import theme
-from app.charts.base import Drawn, Panel, PanelChoice, PanelChoices, axis, paper
+from app.charts.base import Panel, PanelChoice, PanelChoices, PanelInfo, axis, paper
 from app.texts import smoothing as smoothing_texts
 from engine.events import Smoothed
 from engine.results.smoothing import Spectrum, collect_spectrum
@@ -40,7 +40,7 @@ def choose(info: Spectrum, answers: Mapping[str, str]) -> Spectrum:
 # --- the chart ---------------------------------------------------------------------------------------------
 
 
-def draw(found: Sequence[Drawn[Spectrum]], dark: bool) -> go.Figure:
+def draw(found: Sequence[PanelInfo[Spectrum]], dark: bool) -> go.Figure:
     """Built as one table: a large round has many frequencies."""
     info, side = found[0].info, "dark" if dark else "light"
     around = paper(380, dark)
@@ -131,11 +131,11 @@ def _free_above(info: Spectrum) -> bool:
     return bool(rest) and min(rest) == info.many and tail > info.now.threshold * (high / low) ** 0.2
 
 
-def tell(found: Sequence[Drawn[Spectrum]]) -> str:
+def describe(found: Sequence[PanelInfo[Spectrum]]) -> str:
     return smoothing_texts.spectrum_alt(found[0].info)
 
 
 PANEL = Panel(
-    "spectrum", smoothing_texts.SPECTRUM, (Smoothed,), collect_spectrum, draw, tell,
+    "spectrum", smoothing_texts.SPECTRUM, (Smoothed,), collect_spectrum, draw, describe,
     PanelChoices(choices, choose, smoothing_texts.removed),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from app.charts import partition as who_holds_what
-from app.charts.base import Drawn, Panel, PanelChoice, Track
+from app.charts.base import Panel, PanelChoice, PanelInfo, Track
 from app.session import session
 
 CONFIG = {"displaylogo": False, "displayModeBar": False, "scrollZoom": False}
@@ -27,9 +27,13 @@ def show(panel: Panel[Any], tracks: Sequence[Track]) -> bool:
     return True
 
 
-def _draw(panel: Panel[Any], found: Sequence[Drawn[Any]]) -> None:
+def _draw(panel: Panel[Any], found: Sequence[PanelInfo[Any]]) -> None:
     st.plotly_chart(
-        panel.draw(found, session.dark()), key=f"chart-{panel.name}", theme=None, config=CONFIG, alt=panel.tell(found)
+        panel.draw(found, session.dark()),
+        key=f"chart-{panel.name}",
+        theme=None,
+        config=CONFIG,
+        alt=panel.describe(found),
     )
 
 
@@ -44,21 +48,21 @@ def show_asking(panels: Sequence[Panel[Any]], tracks: Sequence[Track]) -> list[P
     return [panel for panel, _ in there]
 
 
-def _asking(there: Sequence[tuple[Panel[Any], Sequence[Drawn[Any]]]]) -> None:
+def _asking(there: Sequence[tuple[Panel[Any], Sequence[PanelInfo[Any]]]]) -> None:
     for panel, found in there:
         st.html(f'<h2 class="ll-title">{panel.title}</h2>')
         _asked(panel, found[0])
 
 
-def _asked(panel: Panel[Any], one: Drawn[Any]) -> None:
+def _asked(panel: Panel[Any], one: PanelInfo[Any]) -> None:
     """The sentence stands above the controls, and is written when they have been read."""
-    assert panel.asking
+    assert panel.choices
     above = st.container()
-    choices = panel.asking.choices(one.info)
+    choices = panel.choices.choices(one.info)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         answers = {choice.name: _choice(panel, choice) for choice in choices}
-    chosen = Drawn(one.track, panel.asking.choose(one.info, answers))
-    said = html.escape(panel.asking.say(chosen.info))
+    chosen = PanelInfo(one.track, panel.choices.choose(one.info, answers))
+    said = html.escape(panel.choices.describe(chosen.info))
     above.html(f'<p class="ll-said" role="status" aria-live="polite">{said}</p>')
     _draw(panel, [chosen])
 
@@ -87,7 +91,7 @@ def _choice(panel: Panel[Any], choice: PanelChoice) -> str:
 
 
 def partition(counts: Sequence[Sequence[int]], names: Sequence[str]) -> None:
-    words = who_holds_what.tell(counts)
+    words = who_holds_what.describe(counts)
     drawn = who_holds_what.draw(counts, session.dark(), names)
     st.plotly_chart(drawn, key="chart-partition", theme=None, config=CONFIG, alt=words)
     st.caption(words)

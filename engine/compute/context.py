@@ -30,13 +30,13 @@ class ClientContext:
     note: Callable[[float, dict[str, float]], None] = field(default=lambda fraction, numbers: None)
     used: Tensor | None = None  # the places of the pictures that entered; None: all of them
     phase: str = ""  # of local training in several parts: each has a chance of its own
-    say: Callable[[Report], None] = field(default=lambda said: None)  # what is worth knowing: told after the round
+    report: Callable[[Report], None] = field(default=lambda said: None)  # what is worth knowing: told after the round
 
     def rng(self, purpose: str) -> torch.Generator:
         """A generator of this seat alone."""
         return self.seeds.rng(self.phase + purpose, self.seat.round, self.seat.client, self.seat.exchange)
 
-    def tell(self, fraction: float, **numbers: float) -> None:
+    def progress(self, fraction: float, **numbers: float) -> None:
         """Show that long work moves; call it at fixed places, so that a replay says the same."""
         self.note(fraction, numbers)
 

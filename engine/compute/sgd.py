@@ -39,11 +39,11 @@ def fit(
     extras = extras or [PLAIN] * len(clients)
     world, team = contexts[0].world, contexts[0].team
     if world.stacked is None:
-        return team.each(fit_one, contexts, starts, clients, extras, tell=contexts[0].tell)
+        return team.each(fit_one, contexts, starts, clients, extras, progress=contexts[0].progress)
     order = sorted(range(len(clients)), key=lambda place: (-len(clients[place].y), clients[place].id))
     groups = [order[at : at + STACK] for at in range(0, len(order), STACK)]
     rows = [[[column[place] for place in group] for group in groups] for column in (contexts, starts, clients, extras)]
-    trained = [weights for group in team.each(fit_stacked, *rows, tell=contexts[0].tell) for weights in group]
+    trained = [weights for group in team.each(fit_stacked, *rows, progress=contexts[0].progress) for weights in group]
     return [trained[order.index(place)] for place in range(len(clients))]
 
 

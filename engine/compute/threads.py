@@ -25,15 +25,15 @@ class ThreadTeam:
         self._clerk = ThreadPoolExecutor(1, thread_name_prefix="clerk", initializer=set_thread_modes)
 
     def each(
-        self, work: Callable[..., R], *columns: Sequence[object], tell: Callable[[float], None] | None = None
+        self, work: Callable[..., R], *columns: Sequence[object], progress: Callable[[float], None] | None = None
     ) -> list[R]:
         """Call `work` for every row, side by side; answers come in the order of the rows."""
         answers: list[R] = []
         alone = self.threads == 1 and getattr(_here, "steady", False)  # then there is nothing to hand over
         for answer in (map if alone else self._pool.map)(work, *columns):
             answers.append(answer)
-            if tell:
-                tell(len(answers) / len(columns[0]))
+            if progress:
+                progress(len(answers) / len(columns[0]))
         return answers
 
     def begin(self, work: Callable[[], R]) -> Future[R]:

@@ -73,7 +73,7 @@ class Method(Part):
         contexts: Sequence[ClientContext],
     ) -> list[Trained]:
         """All clients of an exchange, side by side on the team."""
-        return contexts[0].team.each(self.train, clients, packets, privates, contexts, tell=contexts[0].tell)
+        return contexts[0].team.each(self.train, clients, packets, privates, contexts, progress=contexts[0].progress)
 
     @abstractmethod
     def merge(

@@ -58,13 +58,13 @@ def run(
             yield from introduce(plan)
         safe, recorded, states = Checkpoints(began), recorded_rounds(plan), kept_rounds(plan)
         for round in range(state.round + 1, plan.last + 1):
-            cohort, seen, said = plan.cohort(round), list[Exchange](), list[Report]()
+            cohort, seen, reports = plan.cohort(round), list[Exchange](), list[Report]()
             yield Round(round, spec.rounds, len(cohort))
             watch = partial(first, seen) if round in recorded else None
-            work = partial(play, plan, state, round, team, watch=watch, say=said.append)
+            work = partial(play, plan, state, round, team, watch=watch, report=reports.append)
             state = yield from listen(round, spec.rounds, len(cohort), team, work)
-            while said:
-                yield heard(said.pop(0), partial(judge, plan, team))
+            while reports:
+                yield heard(reports.pop(0), partial(judge, plan, team))
             yield from measure(plan, state, team)
             ledger.add(plan.method.releases(plan.world, round, cohort))
             yield from spend(plan, ledger, round)

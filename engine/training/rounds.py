@@ -42,7 +42,7 @@ def play(
     team: ThreadTeam,
     note: Note = silent,
     watch: Callable[[Exchange], None] | None = None,
-    say: Callable[[Report], None] = lambda said: None,
+    report: Callable[[Report], None] = lambda said: None,
 ) -> State:
     """The state after this round."""
     world, method, cohort = plan.world, plan.method, plan.cohort(round)
@@ -62,7 +62,7 @@ def play(
                 {client.id: kept for client, (_, kept) in zip(clients, trained, strict=True) if kept is not None}
             )
         server, memory = method.merge(
-            state.server, uploads, state.memory, server_desk(plan, cohort, round, exchange, of, team, note, say)
+            state.server, uploads, state.memory, server_desk(plan, cohort, round, exchange, of, team, note, report)
         )
         if watch:
             used = [context.used for context in contexts]
@@ -92,9 +92,11 @@ def server_desk(
     of: int,
     team: ThreadTeam,
     note: Note = silent,
-    say: Callable[[Report], None] = lambda said: None,
+    report: Callable[[Report], None] = lambda said: None,
 ) -> ClientContext:
-    return ClientContext(plan.world, Seat(-1, -1, round, exchange, of, len(cohort)), plan.seeds, team, note, say=say)
+    return ClientContext(
+        plan.world, Seat(-1, -1, round, exchange, of, len(cohort)), plan.seeds, team, note, report=report
+    )
 
 
 def opening(plan: LoadedPlan) -> State:

@@ -16,6 +16,7 @@ from engine import events
 from engine.errors import Damaged
 from engine.events import (
     KINDS,
+    NAMES,
     Cancelled,
     Event,
     Failed,
@@ -88,7 +89,7 @@ def test_an_event_survives_json(event: Event) -> None:
 
 def test_every_kind_is_known_by_its_name() -> None:
     assert set(KINDS.values()) == set(Event.__subclasses__()) == {type(event) for event in SAID}
-    assert all(encode(event)["event"] == type(event).__name__.lower() for event in SAID)
+    assert all(encode(event)["event"] == NAMES[type(event)] for event in SAID)
 
 
 def test_the_payload_never_enters_the_record() -> None:

@@ -223,7 +223,7 @@ def _details(view: GridView, cells: Sequence[AttackCell], picture: int) -> None:
         st.html(f'<h2 class="ll-title">{html.escape(attack_texts.CURVES)}</h2>')
         st.plotly_chart(
             psnr.draw(curves, plain, session.dark()), key="chart-psnr", theme=None, config=chart_widget.CONFIG,
-            alt=psnr.tell(curves, plain),
+            alt=psnr.describe(curves, plain),
         )  # fmt: skip
     with st.expander(attack_texts.COLUMNS):
         st.html(promises(view))

@@ -91,7 +91,7 @@ def _moving(kitchen: Services) -> bool:
 
 
 def _engine(kitchen: Services, moving: bool) -> None:
-    """Drawn again while it works or warms up; once it rests, one last time with the page."""
+    """PanelInfo again while it works or warms up; once it rests, one last time with the page."""
     try:
         counts: Counter[str] = Counter(one.status for one in kitchen.store.runs())
     except LeakLensError as error:

@@ -107,7 +107,7 @@ def _filter() -> tuple[list[str], str]:
 
 
 def _moving(shown: Sequence[str], known: Sequence[str], said: tuple[str, bool]) -> None:
-    """Drawn again and again; as soon as something began, ended or went wrong, the whole page is."""
+    """PanelInfo again and again; as soon as something began, ended or went wrong, the whole page is."""
     try:
         rows = {row.id: row for row in run_listing.read() if row.moving}
         if list(rows) != list(known) or run_requests.said() != said:

@@ -308,7 +308,12 @@ def _chart(each: Panel[Any], one: Frontier, going: bool) -> None:
         key = f"chart-{each.name}"
         pick: dict[str, Any] = {} if going else {"on_select": lambda: _picked(key), "selection_mode": "points"}
         st.plotly_chart(
-            each.draw([], session.dark()), key=key, theme=None, config=chart_widget.CONFIG, alt=each.tell([]), **pick
+            each.draw([], session.dark()),
+            key=key,
+            theme=None,
+            config=chart_widget.CONFIG,
+            alt=each.describe([]),
+            **pick,
         )
 
 

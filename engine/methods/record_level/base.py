@@ -37,7 +37,7 @@ class RecordLevel(Noised):
         def one(context: ClientContext, start: Packet, client: Client) -> Weights:
             return dp_sgd.fit_private(context, start, client, bound=self.clip, multiplier=self.noise)
 
-        return contexts[0].team.each(one, contexts, starts, clients, tell=contexts[0].tell)
+        return contexts[0].team.each(one, contexts, starts, clients, progress=contexts[0].progress)
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         by_size: dict[int, list[int]] = {}

@@ -85,7 +85,7 @@ class Smoothing(Noised):
         alone = self.unsampled_clients != "mean"
         if not self.smooths(context.seat.round) or (alone and not uploads):
             return super().merge(server, uploads, {}, context)[0], {}
-        if not alone:  # an empty round as well: left out, it would tell an outsider that nobody came
+        if not alone:  # an empty round as well: left out, it would progress an outsider that nobody came
             mean, _ = super().merge(server, uploads, {}, context)
             return self.smoothed_mean(mean, context), unsmoothed(mean)
         models = self.models(server, uploads, memory, context)
@@ -100,7 +100,7 @@ class Smoothing(Noised):
         alone = {name: mean[name][None] for name in chosen}
         smoothed = {name: soft(mean[name], threshold / many) if name in chosen else mean[name] for name in mean}
         self.report({name: many * stack for name, stack in alone.items()}, smoothed, threshold, context)
-        context.say(partial(told_of_mean, context, threshold, alone))
+        context.report(partial(told_of_mean, context, threshold, alone))
         return smoothed
 
     def models(
@@ -124,10 +124,10 @@ class Smoothing(Noised):
         for place, name in enumerate(chosen):
             turns = [t_tsvd(models[name][order], threshold, context.team)[order.argsort()] for order in orders]
             slices[name] = torch.stack(turns).mean(0) if len(turns) > 1 else turns[0]
-            context.tell((place + 1) / len(chosen))
+            context.progress((place + 1) / len(chosen))
         self.report({name: models[name] for name in chosen}, slices, threshold, context, orders)
         clients = [upload.client for upload in uploads]
-        context.say(partial(told_of_slices, context, threshold, clients, orders[0], chosen, models, slices))
+        context.report(partial(told_of_slices, context, threshold, clients, orders[0], chosen, models, slices))
         return slices
 
     def chosen(self, models: Mapping[str, Tensor]) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ class Smoothing(Noised):
         least = 1.005 * self.smoothing * threshold / largest  # three digits must not round it down
         whole = "the whole model" if len(gone) == len(slices) else ", ".join(gone)
         fewer = "" if self.layers == 1 else ", or fewer layers"
-        context.say(
+        context.report(
             Warned(
                 f"the threshold {threshold:.3g} of this smoothing erased {whole}",
                 f"A smoothing above {least:.3g} keeps something of it; so does a lower growth{fewer}",

@@ -97,7 +97,7 @@ def test_a_smoothing_is_told_by_its_two_ends() -> None:
     before, after = named(figure, "this run, before"), named(figure, "this run, after")
     assert list(before.x) == list(after.x) == [2, 4]
     assert list(before.y) == [50, 37.5] and list(after.y) == [62.5, 25]
-    words_ = smoothing.PANEL.tell(smoothing.PANEL.collected([track]))
+    words_ = smoothing.PANEL.describe(smoothing.PANEL.collected([track]))
     assert "better after 1 of 2 smoothings, 0.0 points higher on average" in words_
     assert smoothing.PANEL.collected([MAIN]) == []
 
@@ -122,21 +122,21 @@ def test_every_example_can_be_drawn_and_told(panel: Panel[Any], dark: bool) -> N
         found = panel.collected([Track("this run", "main", "udp-fedavg", one.events, one.id)])
         if found:
             assert panel.draw(found, dark).data
-            assert "this run" in panel.tell(found)
+            assert "this run" in panel.describe(found)
 
 
 def test_words_carry_the_numbers_of_the_chart() -> None:
     found = accuracy.PANEL.collected([MAIN, TWIN])
-    assert "this run: 50.0 % after round 2; no protection: 75.0 % after round 2" in accuracy.PANEL.tell(found)
-    assert "ε 2 per client after round 2" in epsilon.PANEL.tell(epsilon.PANEL.collected([MAIN]))
-    assert "from 25.0 % for shirt to 75.0 % for bag" in classes.PANEL.tell(classes.PANEL.collected([MAIN]))
+    assert "this run: 50.0 % after round 2; no protection: 75.0 % after round 2" in accuracy.PANEL.describe(found)
+    assert "ε 2 per client after round 2" in epsilon.PANEL.describe(epsilon.PANEL.collected([MAIN]))
+    assert "from 25.0 % for shirt to 75.0 % for bag" in classes.PANEL.describe(classes.PANEL.collected([MAIN]))
 
 
 def test_who_holds_what() -> None:
     counts = [[3, 0], [1, 2], [0, 5]]
     figure = partition.draw(counts, dark=False)
     assert [list(row) for row in figure.data[0].z] == [[3, 1, 0], [0, 2, 5]]
-    assert "3 clients hold 3 to 5 pictures each, of 1 to 2 of the 2 classes" in partition.tell(counts)
+    assert "3 clients hold 3 to 5 pictures each, of 1 to 2 of the 2 classes" in partition.describe(counts)
     assert len(partition.draw([[1, 1]] * 1000, dark=True).data[0].x) <= partition.SHOWN
 
 

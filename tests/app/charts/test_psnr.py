@@ -34,6 +34,9 @@ def test_protections_never_look_like_the_control() -> None:
 
 
 def test_the_chart_in_words() -> None:
-    told = psnr.tell(CURVES, 13.5)
+    told = psnr.describe(CURVES, 13.5)
     assert "Map against no protection ends at 31.0 dB" in told and "At once against no protection" in told
-    assert f"{attack_texts.GREY.capitalize()} reaches 13.5 dB" in told and psnr.tell(CURVES, None).count("reaches") == 0
+    assert (
+        f"{attack_texts.GREY.capitalize()} reaches 13.5 dB" in told
+        and psnr.describe(CURVES, None).count("reaches") == 0
+    )

@@ -9,31 +9,31 @@ import plotly.graph_objects as go
 import pytest
 
 from app import theme
-from app.charts.base import Drawn, Track
+from app.charts.base import PanelInfo, Track
 from app.charts.smoothness import HEAD_PX, PANEL, SIGN, SPREAD
 from engine.events import ByClass, Event, Measured, Smoothed
 from engine.results.smoothing import Smoothness
 from tests.app.charts.makers import ACCURACY, CLIENTS, NAMES, ROUGH, SPECTRA, by_class, smoothed, told
 
 NO_ONE: tuple[ByClass, ByClass] = ((), ())
-ASKING = PANEL.asking
-assert ASKING
+CHOICES = PANEL.choices
+assert CHOICES
 
 
 def found(*events: Event, **answers: str) -> Smoothness:
-    assert ASKING
+    assert CHOICES
     info = PANEL.collect(events)
     assert info
-    return ASKING.choose(info, {**{one.name: one.chosen for one in ASKING.choices(info)}, **answers})
+    return CHOICES.choose(info, {**{one.name: one.chosen for one in CHOICES.choices(info)}, **answers})
 
 
 def drawn(*events: Event, dark: bool = False, **answers: str) -> go.Figure:
-    return PANEL.draw([Drawn(Track("this run", "main", "fedceo", events), found(*events, **answers))], dark)
+    return PANEL.draw([PanelInfo(Track("this run", "main", "fedceo", events), found(*events, **answers))], dark)
 
 
 def said(*smoothings: Smoothed, cohort: int = 3, **answers: str) -> str:
-    assert ASKING
-    return ASKING.say(found(*told(*smoothings, cohort=cohort), **answers))
+    assert CHOICES
+    return CHOICES.describe(found(*told(*smoothings, cohort=cohort), **answers))
 
 
 def maps(figure: go.Figure) -> list[Any]:
@@ -219,7 +219,7 @@ def test_nothing_left_is_not_called_alike_without_a_word() -> None:
 
 def test_those_who_cannot_see_it_hear_every_bar() -> None:
     info = found(*told(smoothed()))
-    words = PANEL.tell([Drawn(Track("this run", "main", "fedceo", ()), info)])
+    words = PANEL.describe([PanelInfo(Track("this run", "main", "fedceo", ()), info)])
     assert said(smoothed()) in words
     assert "client 3 75 %, then 75 %; client 7 25 %, then 75 %; client 40 75 %, then 50 %" in words
     assert len(CLIENTS) == words.count("then")

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from app import theme
-from app.charts.base import Drawn, Track
+from app.charts.base import PanelInfo, Track
 from app.charts.spectrum import NAMED, PANEL
 from app.texts import smoothing as smoothing_texts
 from engine.events import Event, Measured, Smoothed, Started
@@ -17,26 +17,26 @@ from engine.results.smoothing import Spectrum
 from engine.specs.run import RunSpec
 from tests.app.charts.makers import smoothed, told
 
-ASKING = PANEL.asking
-assert ASKING
+CHOICES = PANEL.choices
+assert CHOICES
 Values = tuple[tuple[float, ...], ...]
 
 
 def found(*events: Event, **answers: str) -> Spectrum:
-    assert ASKING
+    assert CHOICES
     info = PANEL.collect(events)
     assert info
-    return ASKING.choose(info, {**{one.name: one.chosen for one in ASKING.choices(info)}, **answers})
+    return CHOICES.choose(info, {**{one.name: one.chosen for one in CHOICES.choices(info)}, **answers})
 
 
 def drawn(*smoothings: Smoothed, dark: bool = False, **answers: str) -> go.Figure:
     events = told(*smoothings)
-    return PANEL.draw([Drawn(Track("this run", "main", "fedceo", events), found(*events, **answers))], dark)
+    return PANEL.draw([PanelInfo(Track("this run", "main", "fedceo", events), found(*events, **answers))], dark)
 
 
 def said(*smoothings: Smoothed, **answers: str) -> str:
-    assert ASKING
-    return ASKING.say(found(*told(*smoothings), **answers))
+    assert CHOICES
+    return CHOICES.describe(found(*told(*smoothings), **answers))
 
 
 def only(values: Values, threshold: float = 1.0, ranks: tuple[int, ...] = ()) -> Smoothed:
@@ -59,8 +59,8 @@ def test_it_begins_with_the_last_smoothing_and_the_last_layer() -> None:
 
 
 def test_what_may_be_chosen() -> None:
-    assert ASKING
-    rounds, weights = ASKING.choices(found(*told(smoothed(10), smoothed(20))))
+    assert CHOICES
+    rounds, weights = CHOICES.choices(found(*told(smoothed(10), smoothed(20))))
     assert (rounds.options, rounds.chosen, rounds.scrubbed) == (("10", "20"), "20", True)
     assert weights.options == ("hidden.weight", "head.weight", "head.bias") and not weights.scrubbed
 
@@ -196,24 +196,26 @@ def test_the_sentence_says_what_was_removed(one: Smoothed, words: str) -> None:
 
 def test_those_who_cannot_see_it_hear_the_heights() -> None:
     info = found(*told(smoothed()), weight="hidden.weight")
-    words = PANEL.tell([Drawn(Track("this run", "main", "fedceo", ()), info)])
+    words = PANEL.describe([PanelInfo(Track("this run", "main", "fedceo", ()), info)])
     assert (
         "Threshold 1; largest singular value of each frequency: ω0 8, ω1 2" in words and said(smoothed()) not in words
     )
 
 
 def test_of_a_mean_over_orders_nothing_is_claimed_of_what_is_left() -> None:
-    assert ASKING
+    assert CHOICES
     spec = RunSpec(method={"name": "fedceo", "client-order": "averaged"}).canonical()
     gone, biases = only(((0.9, 0.5), (0.3, 0.2))), only(((9.0,), (0.5,), (2.0,)))
     for one, below in ((gone, "2 of 2 singular values of w at ω0, and 2 of 2 of each other"), (biases, "1 of 3 freq")):
         events = (Started("r", spec, {}), *told(one)[1:])
         info = found(*events)
-        words = ASKING.say(info)
+        words = CHOICES.describe(info)
         assert "is the mean over several orders" in words and f"In the one shown, {below}" in words
-        heard = PANEL.tell([Drawn(Track("this run", "main", "fedceo", events), info)])
-        seen = PANEL.draw([Drawn(Track("this run", "main", "fedceo", events), info)], False).layout.annotations[0].text
+        heard = PANEL.describe([PanelInfo(Track("this run", "main", "fedceo", events), info)])
+        seen = (
+            PANEL.draw([PanelInfo(Track("this run", "main", "fedceo", events), info)], False).layout.annotations[0].text
+        )
         for claim in ("removed", "left", "got the same"):
             assert claim not in words and claim not in heard and claim not in seen
     alone = found(Started("r", spec, {}), *told(smoothed(clients=()))[1:])
-    assert "removed" in ASKING.say(alone)  # of their sum alone there is but one order
+    assert "removed" in CHOICES.describe(alone)  # of their sum alone there is but one order

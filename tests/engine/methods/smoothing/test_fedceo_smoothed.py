@@ -41,7 +41,7 @@ def smoothing(spec_of: dict[str, Any]) -> tuple[LoadedPlan, Smoothed, Stacks, St
     there, said, seen = load_plan(tiny(**spec_of)), list[Report](), list[Exchange]()
     with ThreadTeam(2) as team:
         state = play(there, opening(there), 1, team)
-        play(there, state, 2, team, watch=seen.append, say=said.append)
+        play(there, state, 2, team, watch=seen.append, report=said.append)
         found = [heard(one, lambda models: judge(there, team, models)) for one in said]
     [event] = [one for one in found if isinstance(one, Smoothed)]
     step = there.method.server_step  # type: ignore[attr-defined]
@@ -167,7 +167,7 @@ def test_averaged_over_orders_the_spectra_are_those_of_one_of_them() -> None:
     spec = tiny(method=ceo("own", noise=3.0, **{"client-order": "averaged"}), sampling="fixed", sampled=6)
     there, said, seen = load_plan(spec), list[Report](), list[Exchange]()
     with ThreadTeam(2) as team:
-        play(there, play(there, opening(there), 1, team), 2, team, watch=seen.append, say=said.append)
+        play(there, play(there, opening(there), 1, team), 2, team, watch=seen.append, report=said.append)
         found = [heard(one, lambda models: ()) for one in said]
     [event] = [one for one in found if isinstance(one, Smoothed)]
     step = there.method.server_step  # type: ignore[attr-defined]
@@ -187,7 +187,7 @@ def test_of_the_sum_a_round_to_which_nobody_came_is_smoothed_too() -> None:
     empty, server = {**opening(there).server}, opening(there).server
     with ThreadTeam(1) as team:
         said = list[Report]()
-        context = replace(server_desk(there, (), 2, 1, 1, team), say=said.append)
+        context = replace(server_desk(there, (), 2, 1, 1, team), report=said.append)
         merged, memory = there.method.merge(server, (), {}, context)
     bare = {name.partition("/")[2]: tensor for name, tensor in memory.items()}
     assert said and bare.keys() == empty.keys()
