@@ -1,16 +1,52 @@
-"""LeakLens: what federated learning leaks, and what protection costs.
+"""LeakLens: what federated learning leaks, and what differential privacy costs.
 
-A question is a frozen `RunSpec` (spec.py); its parts stand on six shelves: models, datasets, partitions, methods,
-attacks, metrics, one file each. `forecast(spec)` tells what it will cost before it is run. `run(spec)` (loop.py) is a
-generator of events: plan, then round by round send, train, merge, measure, spend, keep. A worker process listens to
-it, a supervisor writes what it says to the store (runs/), and whoever wants to show it reads the store. Methods decide
-what leaves a client (methods/base.py); the ledger (privacy/) decides what that costs in every view; `probe` (breach.py)
-shows what an adversary in that view would have seen.
+The public interface is five names. Each is imported on first use, so `import engine` loads no torch.
 
-Nothing heavy is imported here: see README, "A newcomer's path".
+run(spec)        trains, and yields events: `Started`, then several for each round, then `Finished`
+attack(spec)     attacks one upload of a run, and yields events
+forecast(spec)   returns ε in every view, problems and the expected time, without training
+RunSpec          a frozen, validated training run
+AttackSpec       a frozen, validated attack
+
+Everything else in this package may be renamed from one version to the next.
 """
 
-import os
+from __future__ import annotations
 
-# One thread for numpy's algebra: with more, the last bits of an ε depend on their number, and idle ones eat the cores.
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.leakage.pictures import attack
+    from engine.specs.attack import AttackSpec
+    from engine.specs.run import RunSpec
+    from engine.training.forecast import forecast
+    from engine.training.loop import run
+
+__all__ = ["AttackSpec", "RunSpec", "attack", "forecast", "run"]
+
+PUBLIC = {  # public name: module, name in the module
+    "run": ("engine.training.loop", "run"),
+    "attack": ("engine.leakage.pictures", "attack"),
+    "forecast": ("engine.training.forecast", "forecast"),
+    "RunSpec": ("engine.specs.run", "RunSpec"),
+    "AttackSpec": ("engine.specs.attack", "AttackSpec"),
+}
+
+# One thread for numpy's algebra: with more, the last bits of an ε depend on their number, and idle ones use up cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def __getattr__(name: str) -> object:
+    """A public name on first use: it needs torch, and most imports of the package do not."""
+    if name not in PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = PUBLIC[name]
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
