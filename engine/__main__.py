@@ -76,8 +76,13 @@ def _refused(error: LeakLensError, code: int, debug: bool, as_json: bool) -> int
     return code
 
 
-if __name__ == "__main__":
+def start() -> int:
+    """`python3 -m engine`, and the command `leaklens` of an installed project."""
     try:
-        sys.exit(main(enter("engine", ROOT / "requirements.txt", sys.argv[1:])))
-    except KeyboardInterrupt:  # while it was still being made ready
-        sys.exit(130)
+        return main(enter("engine", ROOT / "requirements.txt", sys.argv[1:]))
+    except KeyboardInterrupt:  # while the environment was being prepared
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(start())

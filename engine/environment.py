@@ -147,9 +147,7 @@ class Venv:
         _pip([str(self.python), "-m", "pip"], wanted.path, index, kept)
         still = wanted.lacking(self.site)
         if still:
-            raise StartError(
-                f"pip was content, but .venv lacks {', '.join(still)}. Delete {self.folder} and start again"
-            )
+            raise StartError(f"pip was content, but .venv lacks {', '.join(still)}. Delete {self.folder} and start again")
         stamp = {"python": sys.implementation.cache_tag, "requirements": hashes}
         self.mark.write_text(json.dumps(stamp), encoding="utf-8")
         os.replace(self.mark, self.stamp)
@@ -173,6 +171,7 @@ def _enter(module: str, requirements: Path, argv: Sequence[str], root: Path) -> 
         have, need = ".".join(map(str, version)), ".".join(map(str, OLDEST))
         remedy = f"Start it with a newer one, for example: python{need} -m {module}"
         raise StartError(f"LeakLens needs Python {need} or newer, and {sys.executable} is {have}. {remedy}")
+    _refuse_copy(root)
     came_from = os.environ.pop(GUARD, "")
     index, rest = take_index(argv)
     wanted = Requirements(requirements)
@@ -188,6 +187,15 @@ def _enter(module: str, requirements: Path, argv: Sequence[str], root: Path) -> 
     else:
         _prepare(venv, wanted, index, module)
     _hand_over(venv, module, rest)
+
+
+def _refuse_copy(root: Path) -> None:
+    """An ordinary `pip install` copies the packages and leaves data sets, examples and limits behind."""
+    if not (root / "assets").is_dir():
+        raise StartError(
+            f"{root} has no folder `assets`: it must hold the data that LeakLens needs. LeakLens runs from its "
+            "repository. Fetch the whole repository, and install it there with `pip install -e .`"
+        )
 
 
 def take_index(argv: Sequence[str]) -> tuple[str, list[str]]:
@@ -267,6 +275,8 @@ def _explain_unused(index: str) -> None:
 def _hand_over(venv: Venv, module: str, rest: list[str]) -> NoReturn:
     os.environ[GUARD] = str(venv.python)
     command = [str(venv.python), "-m", module, *rest]
+    if Path.cwd() != venv.root:  # `leaklens` starts in any folder, and the new Python must find our packages
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(venv.root), os.environ.get("PYTHONPATH")]))
     sys.stdout.flush()
     try:
         if os.name == "nt":  # there, exec would return to the prompt at once

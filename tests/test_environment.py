@@ -1,4 +1,4 @@
-"""A start from nothing: `.venv` is made once, found again, mended when broken, and never entered in a circle."""
+"""A start from nothing: `.venv` is made once, found again, repaired when broken, and never entered in a circle."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from app import __main__ as start_app
+from engine import __main__ as start_engine
 from engine import environment
-from engine.environment import GUARD, ROOT, Requirements, StartError, Venv, enter, take_index
+from engine.environment import GUARD, ROOT, StartError, Venv, enter, take_index
 from tests import __main__ as start_tests
 
 PROBE = """import json, sys
@@ -44,7 +46,7 @@ class Project:
 
     def __init__(self, root: Path) -> None:
         self.root, self.wheels, self.index, self.empty = root, root / "wheels", root / "index", root / "empty"
-        for folder in (root / "engine", root / "probe", self.wheels, self.index / "tiny", self.empty):
+        for folder in (root / "assets", root / "engine", root / "probe", self.wheels, self.index / "tiny", self.empty):
             folder.mkdir(parents=True)
         shutil.copy(ROOT / "engine" / "environment.py", root / "engine")
         (root / "engine" / "__init__.py").touch()
@@ -173,20 +175,64 @@ def test_a_pip_that_fails_leaves_no_stamp_and_names_the_remedy(
     assert not Venv(project.root).stamp.exists()
 
 
-def test_a_python_that_has_everything_is_used_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "requirements.txt").write_text(f"pytest=={importlib.metadata.version('pytest')}\n")
-    assert enter("app", tmp_path / "requirements.txt", ["--port", "1"], tmp_path) == ["--port", "1"]
-    assert not (tmp_path / ".venv").exists()
+@pytest.mark.slow
+def test_a_start_from_another_folder_finds_the_packages(project: Project, tmp_path: Path) -> None:
+    Venv(project.root).stamp.unlink()
+    start = f"import sys; sys.path.insert(0, {str(project.root)!r}); import runpy; runpy.run_module('probe')"
+    plain = {key: value for key, value in os.environ.items() if key not in (GUARD, "PYTHONPATH")}
+    pip = {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": project.wheels.as_uri(), "PIP_NO_INDEX": "1"}
+    command = [sys.executable, "-c", start, "one"]
+    done = subprocess.run(command, cwd=tmp_path, env={**plain, **pip}, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["prefix"] == str(project.root / ".venv")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder that passes for the repository."""
+    (tmp_path / "assets").mkdir()
+    return tmp_path
+
+
+def test_a_python_that_has_everything_is_used_as_it_is(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "requirements.txt").write_text(f"pytest=={importlib.metadata.version('pytest')}\n")
+    assert enter("app", root / "requirements.txt", ["--port", "1"], root) == ["--port", "1"]
+    assert not (root / ".venv").exists()
     assert capsys.readouterr().err == ""
 
 
-def test_an_environment_that_lacks_what_it_was_given_is_not_entered_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_installed_command_builds_nothing_where_the_pins_are_satisfied(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "requirements.txt").write_text("tiny==1.0\n")
-    monkeypatch.setenv(GUARD, str(Venv(tmp_path).python))
+    (root / "requirements.txt").write_text(f"pytest=={importlib.metadata.version('pytest')}\n")
+    monkeypatch.setattr(start_engine, "ROOT", root)
+    monkeypatch.setattr(environment, "Venv", lambda folder: pytest.fail("no second environment is needed"))
+    monkeypatch.setattr(sys, "argv", ["leaklens", "list", "partitions"])
+    assert start_engine.start() == 0
+    assert "dirichlet" in capsys.readouterr().out
+
+
+def test_the_installed_command_is_the_function_that_pyproject_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"leaklens": f"{start_engine.__name__}:{start_engine.start.__name__}"}
+
+
+def test_a_copy_without_the_data_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
-        enter("app", tmp_path / "requirements.txt", [], tmp_path)
+        enter("engine", tmp_path / "requirements.txt", [], tmp_path)
+    assert stopped.value.code == 2
+    told = capsys.readouterr().err
+    assert "has no folder `assets`" in told
+    assert "`pip install -e .`" in told
+
+
+def test_an_environment_that_lacks_what_it_was_given_is_not_entered_twice(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "requirements.txt").write_text("tiny==1.0\n")
+    monkeypatch.setenv(GUARD, str(Venv(root).python))
+    with pytest.raises(SystemExit) as stopped:
+        enter("app", root / "requirements.txt", [], root)
     assert stopped.value.code == 2
     assert "does not see tiny==1.0. Delete" in capsys.readouterr().err
     assert GUARD not in os.environ
@@ -194,13 +240,13 @@ def test_an_environment_that_lacks_what_it_was_given_is_not_entered_twice(
 
 @pytest.mark.parametrize("absent", ["venv", "ensurepip"])
 def test_a_python_without_venv_says_how_to_get_it(
-    absent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    absent: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == absent else real(name))
-    (tmp_path / "requirements.txt").write_text("tiny==1.0\n")
+    (root / "requirements.txt").write_text("tiny==1.0\n")
     with pytest.raises(SystemExit) as stopped:
-        enter("app", tmp_path / "requirements.txt", [], tmp_path)
+        enter("app", root / "requirements.txt", [], root)
     assert stopped.value.code == 2
     told = capsys.readouterr().err
     assert f"without `{absent}`" in told
@@ -226,58 +272,13 @@ def test_an_old_python_can_read_as_far_as_that_sentence(path: str) -> None:
     ast.parse((ROOT / path).read_text(encoding="utf-8"), feature_version=(3, 8))
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "requirements.txt").write_text("tiny==1.0\n")
-    (tmp_path / ".venv.lock").mkdir()  # nobody can write there, root included
+def test_a_folder_that_cannot_be_written_is_said(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "requirements.txt").write_text("tiny==1.0\n")
+    (root / ".venv.lock").mkdir()  # no user can write there, root included
     with pytest.raises(SystemExit) as stopped:
-        enter("app", tmp_path / "requirements.txt", [], tmp_path)
+        enter("app", root / "requirements.txt", [], root)
     assert stopped.value.code == 2
     assert "It must be a folder that you may write to" in capsys.readouterr().err
-
-
-def installed(site: Path, name: str, version: str) -> None:
-    folder = site / f"{name}-{version}.dist-info"
-    folder.mkdir()
-    if version:
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-
-
-def test_a_build_counts_as_its_version(tmp_path: Path) -> None:
-    installed(tmp_path, "torch", "2.13.0+cpu")
-    installed(tmp_path, "scikit_image", "0.26.0")
-    installed(tmp_path, "numpy", "2.4.60")
-    (tmp_path / "r.txt").write_text("torch==2.13.0\nscikit-image==0.26.0\nnumpy==2.4.6\nscipy==1.17.1\n")
-    assert Requirements(tmp_path / "r.txt").lacking(tmp_path) == ["numpy==2.4.6", "scipy==1.17.1"]
-
-
-def test_what_a_killed_installation_left_counts_as_absent(tmp_path: Path) -> None:
-    (tmp_path / "tiny-1.0.dist-info").mkdir()
-    (tmp_path / "r.txt").write_text("tiny==1.0\n")
-    assert Requirements(tmp_path / "r.txt").lacking(tmp_path) == ["tiny==1.0"]
-
-
-def test_requirements_are_pins_and_files(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "base.txt").write_text("# why\na==1\n\n")
-    (tmp_path / "sub" / "r.txt").write_text("-r ../base.txt\nb==2.0.1 # because\n")
-    wanted = Requirements(tmp_path / "sub" / "r.txt")
-    assert wanted.pins == {"a": "1", "b": "2.0.1"}
-    assert wanted.hashes > Requirements(tmp_path / "base.txt").hashes
-
-
-@pytest.mark.parametrize(
-    ("text", "said"), [("a>=1", "line 1: must be name==version"), ("-r gone.txt", "gone.txt: cannot")]
-)
-def test_a_requirement_it_cannot_check_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "r.txt").write_text(text)
-    with pytest.raises(StartError, match=said):
-        Requirements(tmp_path / "r.txt")
-
-
-def test_the_requirements_of_the_project_are_exact_pins() -> None:
-    wanted, tested = Requirements(ROOT / "requirements.txt"), Requirements(ROOT / "tests" / "requirements.txt")
-    assert {"torch", "streamlit", "pydantic"} <= wanted.pins.keys()
-    assert wanted.pins.items() < tested.pins.items()
 
 
 @pytest.mark.parametrize(
