@@ -26,7 +26,7 @@ OLDEST = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
 GUARD = "LEAKLENS_STARTED_BY"  # the Python a start has just handed over to
 SCARCE = 100_000_000  # bytes; a bare environment takes a third of it
-PIN = re.compile(r"([A-Za-z0-9._-]+)==([^\s;=]+)")
+PIN = re.compile(r"([A-Za-z0-9._-]+)==([^\s;=]+)(?:\s*;.+)?")  # a marker after it is for pip
 CAUSES = (  # what pip's complaint looks like, what it means, what helps
     (
         r"No space left|Errno 28|quota exceeded",
@@ -51,13 +51,20 @@ class StartError(Exception):
 
 
 class Requirements:
-    """What a requirements file asks for, the files it includes among it."""
+    """The pins of a requirements file and of the files it includes, as far as they are direct dependencies.
+
+    pip installs every line. An environment is good when it has the direct dependencies: those that a nearby
+    `pyproject.toml` names. Without such a file every pin counts as direct.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.pins: dict[str, str] = {}
-        self.hashes: set[str] = set()  # of every file read
+        self.hashes: set[str] = set()  # of every requirements file read
         self._read(path)
+        direct = _direct_names(path)
+        if direct:
+            self.pins = {name: pin for name, pin in self.pins.items() if _canonical(name) in direct}
 
     def _read(self, path: Path) -> None:
         try:
@@ -76,7 +83,7 @@ class Requirements:
                 raise StartError(f"{path}, line {number}: must be name==version or -r file, got {line}")
 
     def lacking(self, site: Path | None = None) -> list[str]:
-        """The pins that this Python, or a folder of packages, does not fulfil; a `+cpu` build is its version."""
+        """The direct pins that this Python, or a folder of packages, does not satisfy; a `+cpu` build satisfies its."""
         return [f"{name}=={pin}" for name, pin in self.pins.items() if _public(_installed(name, site)) != _public(pin)]
 
 
@@ -327,6 +334,27 @@ def _installed(name: str, site: Path | None) -> str:
         except (KeyError, metadata.PackageNotFoundError):  # a folder left behind by a killed installation
             continue
     return ""
+
+
+def _direct_names(requirements: Path) -> set[str]:
+    """The dependencies in the `pyproject.toml` next to a requirements file, or one folder above it."""
+    import tomllib  # here: an old Python must get as far as its sentence
+
+    for folder in requirements.absolute().parents[:2]:
+        path = folder / "pyproject.toml"
+        try:
+            project = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {})
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            raise StartError(f"{path}: cannot be read ({error}). Fetch LeakLens again, whole") from None
+        groups = [project.get("dependencies", []), *project.get("optional-dependencies", {}).values()]
+        return {_canonical(re.split(r"[^A-Za-z0-9._-]", line)[0]) for group in groups for line in group}
+    return set()
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _public(version: str) -> str:

@@ -18,6 +18,7 @@ from engine.registry import Shelf
 from engine.results.report import lines, report
 from engine.specs.run import RunSpec
 from engine.training.loop import run
+from tests.pins import direct_pins
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -44,8 +45,8 @@ def test_every_command_is_told() -> None:
 
 def test_every_pin_has_its_reason() -> None:
     reasons = README.split("## Why these dependencies")[1].split("## Changes")[0]
-    for file in ("requirements.txt", "tests/requirements.txt"):
-        names = re.findall(r"^([A-Za-z0-9-]+)==", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+    for pins in direct_pins(ROOT / "pyproject.toml"):
+        names = [pin.partition("==")[0] for pin in pins]
         assert names and {name for name in names if name not in reasons} == set()
 
 
