@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from engine.cli import attack, export, run, sweep, table
+from engine.cli import attack, export, run, schema, sweep, table
 from engine.cli.arguments import emit, literal, machine_options, question_options, read_threads
 from engine.cli.progress import say
 from engine.errors import BadInput, LeakLensError, UnknownName
@@ -76,6 +76,7 @@ def parser(words: Sequence[str] = ()) -> CommandParser:
     ):
         command(name, does, words).add_argument("id")
     export.options(command("export", export.run, "one page that needs nothing else: pictures, curves, ε"))
+    schema.options(command("schema", schema.run, "the JSON Schema of runs and attacks, for editors and scripts"))
     command("doctor", doctor, "what works on this machine")
     bench = command("bench", bench_all, "speed beside a peer, in the same run")
     bench.add_argument("names", nargs="*", metavar="NAME")
