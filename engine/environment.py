@@ -154,7 +154,9 @@ class Venv:
         _pip([str(self.python), "-m", "pip"], wanted.path, index, kept)
         still = wanted.lacking(self.site)
         if still:
-            raise StartError(f"pip was content, but .venv lacks {', '.join(still)}. Delete {self.folder} and start again")
+            raise StartError(
+                f"pip was content, but .venv lacks {', '.join(still)}. Delete {self.folder} and start again"
+            )
         stamp = {"python": sys.implementation.cache_tag, "requirements": hashes}
         self.mark.write_text(json.dumps(stamp), encoding="utf-8")
         os.replace(self.mark, self.stamp)

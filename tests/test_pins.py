@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.environment import ROOT, Trouble, Wanted
+from engine.environment import ROOT, Requirements, StartError
 from tests import pins
 
 
@@ -25,22 +25,22 @@ def test_a_build_counts_as_its_version(tmp_path: Path) -> None:
     installed(tmp_path, "scikit_image", "0.26.0")
     installed(tmp_path, "numpy", "2.4.60")
     (tmp_path / "r.txt").write_text("torch==2.13.0\nscikit-image==0.26.0\nnumpy==2.4.6\nscipy==1.17.1\n")
-    assert Wanted(tmp_path / "r.txt").lacking(tmp_path) == ["numpy==2.4.6", "scipy==1.17.1"]
+    assert Requirements(tmp_path / "r.txt").lacking(tmp_path) == ["numpy==2.4.6", "scipy==1.17.1"]
 
 
 def test_what_a_killed_installation_left_counts_as_absent(tmp_path: Path) -> None:
     (tmp_path / "tiny-1.0.dist-info").mkdir()
     (tmp_path / "r.txt").write_text("tiny==1.0\n")
-    assert Wanted(tmp_path / "r.txt").lacking(tmp_path) == ["tiny==1.0"]
+    assert Requirements(tmp_path / "r.txt").lacking(tmp_path) == ["tiny==1.0"]
 
 
 def test_requirements_are_pins_and_files(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "base.txt").write_text("# why\na==1\n\n")
     (tmp_path / "sub" / "r.txt").write_text("-r ../base.txt\nb==2.0.1 # because\n")
-    wanted = Wanted(tmp_path / "sub" / "r.txt")
+    wanted = Requirements(tmp_path / "sub" / "r.txt")
     assert wanted.pins == {"a": "1", "b": "2.0.1"}
-    assert wanted.hashes > Wanted(tmp_path / "base.txt").hashes
+    assert wanted.hashes > Requirements(tmp_path / "base.txt").hashes
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_requirements_are_pins_and_files(tmp_path: Path) -> None:
 )
 def test_a_requirement_it_cannot_check_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "r.txt").write_text(text)
-    with pytest.raises(Trouble, match=said):
-        Wanted(tmp_path / "r.txt")
+    with pytest.raises(StartError, match=said):
+        Requirements(tmp_path / "r.txt")
 
 
 PROJECT = """
@@ -64,25 +64,25 @@ def test_only_direct_dependencies_decide_whether_an_environment_is_good(tmp_path
     (tmp_path / "requirements.txt").write_text("a-name==1\nbelow==2\nwindows==4 ; sys_platform == 'win32'\n")
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "requirements.txt").write_text("-r ../requirements.txt\nbelow-tool==5\ntool==3\n")
-    assert Wanted(tmp_path / "requirements.txt").lacking(tmp_path) == ["a-name==1"]
-    assert Wanted(tmp_path / "tests" / "requirements.txt").lacking(tmp_path) == ["a-name==1", "tool==3"]
+    assert Requirements(tmp_path / "requirements.txt").lacking(tmp_path) == ["a-name==1"]
+    assert Requirements(tmp_path / "tests" / "requirements.txt").lacking(tmp_path) == ["a-name==1", "tool==3"]
     installed(tmp_path, "A_Name", "1")
-    assert Wanted(tmp_path / "requirements.txt").lacking(tmp_path) == []
+    assert Requirements(tmp_path / "requirements.txt").lacking(tmp_path) == []
 
 
 def test_a_changed_pin_below_a_direct_one_is_installed_again(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     (tmp_path / "requirements.txt").write_text("a-name==1\nbelow==2\n")
-    before = Wanted(tmp_path / "requirements.txt").hashes
+    before = Requirements(tmp_path / "requirements.txt").hashes
     (tmp_path / "requirements.txt").write_text("a-name==1\nbelow==2.1\n")
-    assert not before & Wanted(tmp_path / "requirements.txt").hashes
+    assert not before & Requirements(tmp_path / "requirements.txt").hashes
 
 
 def test_a_project_file_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project")
     (tmp_path / "requirements.txt").write_text("a==1\n")
-    with pytest.raises(Trouble, match=r"pyproject\.toml: cannot be read"):
-        Wanted(tmp_path / "requirements.txt")
+    with pytest.raises(StartError, match=r"pyproject\.toml: cannot be read"):
+        Requirements(tmp_path / "requirements.txt")
 
 
 # --- the files of this project -----------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def test_the_requirements_hold_every_direct_pin_of_the_project() -> None:
     assert set(direct) <= set(lines("requirements.txt"))
     assert set(tools) <= set(lines("tests/requirements.txt"))
     assert not set(tools) & set(lines("requirements.txt"))
-    wanted, tested = Wanted(ROOT / "requirements.txt"), Wanted(ROOT / "tests" / "requirements.txt")
+    wanted, tested = Requirements(ROOT / "requirements.txt"), Requirements(ROOT / "tests" / "requirements.txt")
     assert {f"{name}=={pin}" for name, pin in wanted.pins.items()} == set(direct)
     assert {f"{name}=={pin}" for name, pin in tested.pins.items()} == {*direct, *tools}
 

@@ -19,7 +19,7 @@ from engine.registry import Shelf
 from engine.specs.attack import AttackSpec
 from engine.specs.presets import cell_names, read_preset
 from engine.specs.run import RunSpec
-from tests.engine.asked import ask
+from tests.engine.makers import ask
 
 PRESETS = sorted((ROOT / "assets" / "presets").glob("*.json"))
 SHELVES: dict[str, Shelf[Any]] = {
