@@ -10,7 +10,8 @@ USAGE = """usage: python3 -m tests [--quick] [--index URL] [pytest arguments]
 
 Makes .venv, installs tests/requirements.txt into it and runs the tests.
 
-  --quick       leave out the tests marked slow: under a minute
+  --quick       leave out the tests marked slow or long: under a minute
+  --long        run everything, the tests marked long too
   --index URL   a further package index, for example the one with the CPU build of torch
 
 Everything else goes to pytest: python3 -m tests tests/engine -k ledger -x
@@ -24,9 +25,15 @@ def main(argv: list[str]) -> int:
     rest = enter("tests", ROOT / "tests" / "requirements.txt", argv)
     import pytest  # here: it is there only after `enter`
 
-    quick = ["-m", "not slow"] if "--quick" in rest else []
-    others = [word for word in rest if word != "--quick"]
-    return int(pytest.main([*quick, "--durations=5", "--durations-min=5", *others]))
+    others = [word for word in rest if word not in ("--quick", "--long")]
+    return int(pytest.main([*selection(rest), "--durations=5", "--durations-min=5", *others]))
+
+
+def selection(words: list[str]) -> list[str]:
+    """Which marks pytest leaves out."""
+    if "--long" in words:
+        return []
+    return ["-m", "not slow and not long" if "--quick" in words else "not long"]
 
 
 if __name__ == "__main__":
