@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from engine.cli import attack, export, run, schema, sweep, table
+from engine.cli import attack, export, parts, run, schema, sweep, table
 from engine.cli.arguments import emit, literal, machine_options, question_options, read_threads
-from engine.cli.progress import say
-from engine.errors import BadInput, LeakLensError, UnknownName
+from engine.errors import BadInput, UnknownName
 from engine.part import hyphened
 
 ACCOUNT = {
@@ -21,7 +19,6 @@ ACCOUNT = {
     "delta": "the δ of (ε, δ), below one over the number of people",
     "target-epsilon": "instead of --noise: the ε that the noise must keep",
 }
-SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -52,9 +49,7 @@ def parser(words: Sequence[str] = ()) -> CommandParser:
         added.set_defaults(does=does)
         return added
 
-    command("list", list_parts, "the parts of one shelf, or the tables that can be run again").add_argument(
-        "shelf", choices=(*SHELVES, "tables")
-    )
+    parts.options(command("list", parts.run, "the parts of one shelf, or the tables that can be run again"), words)
     helped = bool({"-h", "--help"} & set(words))
     run_parser = command("run", run.run, "train for real; asked again, the same question opens the same run")
     sweep_parser = command("sweep", sweep.run, "accuracy over noise for several methods and seeds, each point a run")
@@ -86,45 +81,6 @@ def parser(words: Sequence[str] = ()) -> CommandParser:
 
 
 # --- the other commands ------------------------------------------------------------------------------------
-
-
-def list_parts(asked: argparse.Namespace) -> int:
-    import importlib
-
-    if asked.shelf == "tables":
-        return table.list_tables(asked)
-    shelf = getattr(importlib.import_module(f"engine.{asked.shelf}"), asked.shelf.upper(), ())  # some are empty yet
-    rows = [
-        {
-            "name": part.name,
-            "title": part.title,
-            "summary": part.summary(),
-            "parameters": part.model_json_schema(by_alias=True),
-            "guarantee": promise(part),
-            "source": part.source,
-        }
-        for part in shelf
-    ]
-    if asked.json:
-        emit(rows)
-    else:
-        for row in rows:
-            print(f"{row['name']:<20} {row['summary']}")
-        if not rows:
-            say(f"No {asked.shelf} on the shelf yet.")
-    return 0
-
-
-def promise(part: Any) -> str | None:
-    """The status of a method on the default question; None for other parts, or where that question is refused."""
-    if not hasattr(part, "guarantee"):
-        return None
-    from engine.specs.run import RunSpec
-    from engine.training.plan import make_plan
-
-    with contextlib.suppress(LeakLensError):
-        return str(make_plan(RunSpec(method=part.name)).guarantee.status)
-    return None
 
 
 def tell_epsilon(asked: argparse.Namespace) -> int:
