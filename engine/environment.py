@@ -246,23 +246,23 @@ def _pip(pip: list[str], requirements: Path, index: str, kept: int) -> None:
     if index:
         command += ["--extra-index-url", index]
     windows = os.name == "nt"
-    said: list[str] = []
+    errors: list[str] = []
     with subprocess.Popen(
         command, stdout=2, stderr=subprocess.PIPE, text=True, errors="replace", pass_fds=() if windows else (kept,)
     ) as running:
         for line in running.stderr or ():
-            said.append(line)
+            errors.append(line)
             sys.stderr.write(line)
     if running.returncode:
-        raise StartError(_diagnosis("pip did not finish", "".join(said)))
+        raise StartError(_diagnosis("pip did not finish", "".join(errors)))
 
 
-def _diagnosis(what: str, said: str) -> str:
+def _diagnosis(what: str, output: str) -> str:
     for look, cause, remedy in CAUSES:
-        if re.search(look, said):
+        if re.search(look, output):
             return f"{what}: {cause}. {remedy}"
-    last = said.strip().splitlines()[-1:] or ["it gave no reason"]
-    return f"{what}: {last[0].rstrip('.')}. Mend what it names, delete .venv and start again"
+    last = output.strip().splitlines()[-1:] or ["it gave no reason"]
+    return f"{what}: {last[0].rstrip('.')}. Fix what it names, delete .venv and start again"
 
 
 def _offer_small_torch(module: str) -> None:
@@ -299,11 +299,11 @@ def _hand_over(venv: Venv, module: str, rest: list[str]) -> NoReturn:
 def _alone(root: Path) -> Iterator[int]:
     """One start at a time; the lock falls with the process that holds it, and with its pip."""
     with open(root / ".venv.lock", "a", encoding="utf-8") as file:
-        told = False
+        announced = False
         while not _locked(file):
-            if not told:
+            if not announced:
                 _say("another start is preparing .venv: waiting for it")
-            told = True
+            announced = True
             time.sleep(0.3)
         yield file.fileno()
 
@@ -329,10 +329,10 @@ def _installed(name: str, site: Path | None) -> str:
     from importlib import metadata  # here: an old Python must get as far as its sentence
 
     places: dict[str, Any] = {} if site is None else {"path": [str(site)]}
-    for found in metadata.distributions(name=name, **places):
+    for distribution in metadata.distributions(name=name, **places):
         try:
-            if found.version:
-                return str(found.version)
+            if distribution.version:
+                return str(distribution.version)
         except (KeyError, metadata.PackageNotFoundError):  # a folder left behind by a killed installation
             continue
     return ""

@@ -27,9 +27,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Editors use the schema to complete and check the files that `run --spec` reads."
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     body = schema()
-    if asked.json:
+    if arguments.json:
         emit(body)
     else:
         print(json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2))
