@@ -1,4 +1,4 @@
-"""The shelf of methods: ways to learn together."""
+"""The shelf of federated learning methods."""
 
 from engine.methods.base import METHODS, Method
 

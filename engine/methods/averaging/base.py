@@ -1,4 +1,4 @@
-"""What averaging methods share: clients upload the change of their weights and the server adds the mean."""
+"""The base classes of averaging methods: clients upload their weight change, and the server adds the mean."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from engine.records import (
 
 
 def step_field(default: float) -> Any:
-    words = "How far the server follows the mean update."
-    return Field(default, gt=0, le=10, title="server step η", description=words)
+    """The field `server_step` with the default of a method."""
+    description = "How far the server follows the mean update."
+    return Field(default, gt=0, le=10, title="server step η", description=description)
 
 
 class Averaging(Method):
@@ -40,11 +41,11 @@ class Averaging(Method):
     def fit(
         self, starts: Sequence[Packet], clients: Sequence[Client], contexts: Sequence[ClientContext]
     ) -> list[Weights]:
-        """The weights each client ends with."""
+        """Train every client from its start; the weights after training."""
         return sgd.fit(contexts, starts, clients)
 
     def upload(self, client: Client, start: Weights, end: Weights, context: ClientContext) -> Upload:
-        """What leaves the client: the plain update, unless the method protects it."""
+        """The upload of a client: the exact update, unless the method protects it."""
         del context
         return Upload(client.id, "update", weights.subtract(end, start))
 
@@ -63,8 +64,11 @@ class Averaging(Method):
         return [(upload, private) for upload, private in zip(uploads, privates, strict=True)]
 
     def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
-        """The weight of each upload; what promises something divides by the constant K: |S| would tell who is there."""
-        return [1.0 / (world.sampled if self.unit() else len(uploads))] * len(uploads)
+        """The weight of each upload in the mean."""
+        # Privacy (ε of an outsider): a method with a guarantee divides by the constant K. A division by |S| would
+        # show how many clients took part.
+        divisor = world.sampled if self.unit() else len(uploads)
+        return [1.0 / divisor] * len(uploads)
 
     def merge(
         self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
@@ -72,23 +76,23 @@ class Averaging(Method):
         if not uploads:
             return server, memory
         mean = weights.total([upload.tensors for upload in uploads], self.shares(uploads, context.world))
-        return self.moved(server, mean, self.server_step), memory
+        return self.stepped(server, mean, self.server_step), memory
 
-    def common(self, server: Weights, world: World) -> Weights:
-        """What is learnt together, and so uploaded: everything, unless a part is personal."""
+    def shared_weights(self, server: Weights, world: World) -> Weights:
+        """The weights that clients share and upload: all of them, unless the method keeps a personal part."""
         del world
         return server
 
-    def moved(self, server: Weights, change: Weights, factor: float) -> Weights:
-        """The server's model after a change of what is learnt together."""
+    def stepped(self, server: Weights, change: Weights, factor: float) -> Weights:
+        """The server's model plus `factor` times a change of the shared weights."""
         return {**server, **weights.add({name: server[name] for name in change}, change, factor)}
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
-        return Protocol(**plain_protocol(self, world, seat, view))
+        return Protocol(**baseline_protocol(self, world, seat, view))
 
 
-def plain_protocol(method: Averaging, world: World, seat: Seat, view: View) -> dict[str, Any]:
-    """The facts of an unprotected multi-step update: a method with protection replaces what differs."""
+def baseline_protocol(method: Averaging, world: World, seat: Seat, view: View) -> dict[str, Any]:
+    """The protocol facts of an unprotected update of several steps. Methods with protection replace what differs."""
     size = world.sizes[seat.client]
     steps = world.local.epochs * -(-size // world.local.batch)
     return {
@@ -105,7 +109,7 @@ def plain_protocol(method: Averaging, world: World, seat: Seat, view: View) -> d
 
 
 class Noised(Averaging):
-    """The averaging methods that clip and noise: what they promise, the ledger adds up."""
+    """An averaging method that clips and adds noise. The ledger adds up its releases."""
 
     noise: float = noise_field()
     clip: float = clip_field()
@@ -113,10 +117,11 @@ class Noised(Averaging):
     def noised_protocol(
         self, world: World, seat: Seat, view: View, clip: str, std: Callable[[int], float]
     ) -> dict[str, Any]:
-        """`std` of one upload, by the number of clients in its round; an outsider does not know that number."""
+        """The protocol facts with clip and noise. `std` gives the noise of one upload for a cohort size."""
+        # An outsider does not know the cohort size, so its value uses the expected number of clients.
         outside = std(world.sampled) * math.sqrt(world.sampled) * self.server_step / world.sampled
         inside = {"server": std(seat.cohort), "aggregate": std(seat.cohort) * math.sqrt(seat.cohort)}
-        return plain_protocol(self, world, seat, view) | {
+        return baseline_protocol(self, world, seat, view) | {
             "clip": clip,
             "bound": self.clip,
             "noise": "gaussian" if self.noise else "none",
@@ -130,4 +135,4 @@ class Noised(Averaging):
 
     @abstractmethod
     def promise(self, world: World) -> Guarantee:
-        """The guarantee where there is noise."""
+        """The guarantee if the noise is above 0."""

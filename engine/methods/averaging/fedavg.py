@@ -1,4 +1,4 @@
-"""FedAvg: train at home, send the difference, take the mean (arXiv:1602.05629).
+"""FedAvg: clients train locally, send the weight difference, and the server takes the mean (arXiv:1602.05629).
 
 Paper → here:  E → epochs,  B → batch,  C → sampled / clients,  n_k / n → weighting.
 """
@@ -17,7 +17,7 @@ from engine.records import Guarantee, Upload, World
 
 @METHODS.add("fedavg", title="FedAvg", source="arXiv:1602.05629")
 class FedAvg(Averaging):
-    """Clients train at home and the server averages their models. Nothing is protected."""
+    """Clients train locally and the server averages their models. Nothing is protected."""
 
     weighting: Literal["uniform", "size"] = Field(
         "uniform", title="weights", description="Whether each client counts the same, or by how many pictures it has."

@@ -1,4 +1,4 @@
-"""What per-batch methods share: each exchange uploads one gradient, and the server steps along the mean."""
+"""The base class of per-batch methods: each exchange uploads one gradient, and the server steps along the mean."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class PerBatch(Method):
     batches: Literal["every", "one"] = Field(
         "every",
         title="batches a round",
-        description="Whether a round walks through the batches, one exchange each, or takes one. "
-        "There are as many as the smallest client has; what others have beyond is left out.",
+        description="Whether a round goes through all batches, one exchange each, or takes one. "
+        "The smallest client sets their number; larger clients leave the rest of their data out.",
     )
     server_step: float = Field(
         1.0,
         gt=0,
         le=10,
         title="server step",
-        description="The server steps by this times the learning rate of the clients.",
+        description="The step of the server is this factor times the learning rate of the clients.",
     )
 
     def exchanges(self, world: World) -> int:
@@ -40,12 +40,13 @@ class PerBatch(Method):
     def problems(self, spec: Any) -> tuple[Problem, ...]:
         if not spec.local.momentum and not spec.local.weight_decay:
             return ()
-        reason = f"{self.name}: momentum and weight decay must be 0: clients take no steps of their own"
+        reason = f"{self.name}: momentum and weight decay must be 0: clients take no local steps"
         return (Problem(reason, "Leave them out, or choose fedavg"),)
 
     def remarks(self, world: World) -> tuple[Problem, ...]:
+        largest = max(world.sizes)
         used = world.local.batch * max(1, min(world.sizes) // world.local.batch)
-        left = max(world.sizes) - min(used, max(world.sizes))
+        left = largest - min(used, largest)
         if self.batches == "one" or not left:
             return ()
         reason = f"every client goes through as many batches as the smallest one has: up to {left} pictures of a client"
@@ -55,17 +56,16 @@ class PerBatch(Method):
     def train(self, client: Client, packet: Packet, private: Private | None, context: ClientContext) -> Trained:
         places = self.batch(len(client.y), context)
         context.used = places
-        slopes = sgd.gradient(context, packet, client.x[places], client.y[places])
-        return Upload(client.id, "gradient", slopes), private
+        gradient = sgd.gradient(context, packet, client.x[places], client.y[places])
+        return Upload(client.id, "gradient", gradient), private
 
     def batch(self, size: int, context: ClientContext) -> torch.Tensor:
-        """The pictures of this exchange: the epoch's order is drawn once, and each exchange takes its batch of it."""
+        """The places of the pictures of this exchange: one batch of the random order of its epoch."""
         length = min(size, context.world.local.batch)
-        per_epoch = (
-            max(1, size // length)
-            if self.batches == "one"
-            else self.exchanges(context.world) // context.world.local.epochs
-        )
+        if self.batches == "one":
+            per_epoch = max(1, size // length)
+        else:
+            per_epoch = self.exchanges(context.world) // context.world.local.epochs
         epoch, place = divmod(context.seat.exchange - 1, per_epoch)
         rng = context.seeds.rng("batches", context.seat.round, context.seat.client, epoch)
         return torch.randperm(size, generator=rng)[place * length : (place + 1) * length]

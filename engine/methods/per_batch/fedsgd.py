@@ -1,4 +1,4 @@
-"""FedSGD: one gradient per batch, summed up at the server (arXiv:1602.05629).
+"""FedSGD: clients upload one gradient per batch, and the server averages them (arXiv:1602.05629).
 
 Paper → here:  one exchange per batch → batches `every`,  one batch per round → batches `one`.
 """
@@ -12,7 +12,7 @@ from engine.records import Guarantee, World
 
 @METHODS.add("fedsgd", title="FedSGD", source="arXiv:1602.05629")
 class FedSGD(PerBatch):
-    """Clients send the gradient of one batch at a time. This is what a gradient attacker likes best."""
+    """Clients send the gradient of one batch at a time. This is the easiest target for gradient inversion."""
 
     def guarantee(self, world: World) -> Guarantee:
         del world

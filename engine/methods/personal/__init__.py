@@ -1,1 +1,1 @@
-"""Methods whose clients keep a part of the model for themselves."""
+"""Methods whose clients keep a private part of the model."""

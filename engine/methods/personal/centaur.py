@@ -1,4 +1,4 @@
-"""CENTAUR: the layers below are learnt together, the last one stays at home (Shen et al., 2023).
+"""CENTAUR: clients share all layers but the last, which stays on each client (Shen et al., 2023).
 
 Paper → here:  B → the shared layers,  w_k → private,  σ_g → noise,  ζ_g → clip,  local head steps → head-epochs.
 """
@@ -21,16 +21,16 @@ from engine.records import Client, Memory, Packet, Private, Weights, World
 
 @METHODS.add("centaur", title="CENTAUR", source="Shen et al., ICLR 2023")
 class Centaur(Personal):
-    """Each client keeps its last layer to itself; only what lies below is learnt together."""
+    """Each client keeps its last layer private; all other layers are shared."""
 
     headless: ClassVar[bool] = True
 
     head_epochs: int = Field(
-        15, ge=1, le=1000, title="head epochs", description="Epochs in which a client trains its own last layer alone."
+        15, ge=1, le=1000, title="head epochs", description="Epochs in which a client trains only its own last layer."
     )
     head_lr: float = Field(0.01, gt=0, le=100, title="head step", description="Learning rate of these epochs.")
 
-    def common(self, server: Weights, world: World) -> Weights:
+    def shared_weights(self, server: Weights, world: World) -> Weights:
         return {name: tensor for name, tensor in server.items() if name not in world.head}
 
     def train_all(
@@ -41,31 +41,36 @@ class Centaur(Personal):
         contexts: Sequence[ClientContext],
     ) -> list[Trained]:
         world = contexts[0].world
-        shared = tuple(self.common(packets[0], world))
-        starts: list[Weights] = [
-            {**packet, **(private or {})} for packet, private in zip(packets, privates, strict=True)
-        ]
-        starts = list(sgd.fit(self.head_desks(contexts), starts, clients, [Extra(only=world.head)] * len(clients)))
-        own = [{name: start[name] for name in world.head} for start in starts]
-        ends = sgd.fit(contexts, starts, clients, [Extra(only=shared)] * len(clients))
-        below = [[self.common(model, world) for model in models] for models in (starts, ends)]
-        uploads = contexts[0].team.each(self.upload, clients, *below, contexts)
-        return list(zip(uploads, own, strict=True))
+        shared_names = tuple(self.shared_weights(packets[0], world))
+        starts: list[Weights] = []
+        for packet, private in zip(packets, privates, strict=True):
+            starts.append({**packet, **(private or {})})
+        head_only = [Extra(only=world.head)] * len(clients)
+        starts = list(sgd.fit(self.head_contexts(contexts), starts, clients, head_only))
+        heads = [{name: start[name] for name in world.head} for start in starts]
+        shared_only = [Extra(only=shared_names)] * len(clients)
+        ends = sgd.fit(contexts, starts, clients, shared_only)
+        # Privacy (the last layer never leaves its client): an upload is made of the shared weights alone.
+        shared_starts = [self.shared_weights(start, world) for start in starts]
+        shared_ends = [self.shared_weights(end, world) for end in ends]
+        uploads = contexts[0].team.each(self.upload, clients, shared_starts, shared_ends, contexts)
+        return list(zip(uploads, heads, strict=True))
 
     def judged(self, server: Weights, memory: Memory, privates: Mapping[int, Private]) -> Mapping[str | int, Weights]:
-        """No last layer is shared: `global` is judged with the mean of those the clients have."""
+        """The clients' models. No last layer is shared, so `global` uses the mean of the clients' last layers."""
         del memory
         if not privates:
             return {"global": server}
         mean = weights.scale(weights.total(privates.values()), 1 / len(privates))
-        return {"global": {**server, **mean}, **{client: {**server, **own} for client, own in privates.items()}}
+        models: dict[str | int, Weights] = {"global": {**server, **mean}}
+        for client, head in privates.items():
+            models[client] = {**server, **head}
+        return models
 
     def remarks(self, world: World) -> tuple[Problem, ...]:
-        return (
-            *super().remarks(world),
-            Problem(
-                "no last layer is shared: the accuracy called global is that of the mean of the clients' own ones",
-                "Judge this method by its personal accuracy",
-                fatal=False,
-            ),
+        warning = Problem(
+            "no last layer is shared: the accuracy called global is that of the mean of the clients' own ones",
+            "Judge this method by its personal accuracy",
+            fatal=False,
         )
+        return (*super().remarks(world), warning)

@@ -17,7 +17,7 @@ from engine.records import Client, Memory, Packet, Private, Weights
 
 @METHODS.add("ppsgd", title="PPSGD", source="arXiv:2202.05318")
 class PPSGD(Personal):
-    """Each client adds a last layer of its own to the shared one; what it adds never leaves it."""
+    """Each client adds a private correction to the shared last layer; the correction never leaves the client."""
 
     def train_all(
         self,
@@ -27,24 +27,28 @@ class PPSGD(Personal):
         contexts: Sequence[ClientContext],
     ) -> list[Trained]:
         head = contexts[0].world.head
-        starts = [summed(packet, private) for packet, private in zip(packets, privates, strict=True)]
+        starts = [corrected(packet, private) for packet, private in zip(packets, privates, strict=True)]
         if self.head_epochs:
-            only = [Extra(only=head)] * len(clients)
-            starts = sgd.fit(self.head_desks(contexts), starts, clients, only)
-        own = [
-            {name: start[name] - packet[name] for name in head} for start, packet in zip(starts, packets, strict=True)
-        ]
-        # both last layers have the same slope: what training moves from here on is the shared one
+            head_only = [Extra(only=head)] * len(clients)
+            starts = sgd.fit(self.head_contexts(contexts), starts, clients, head_only)
+        corrections = []
+        for start, packet in zip(starts, packets, strict=True):
+            corrections.append({name: start[name] - packet[name] for name in head})
+        # The shared last layer and the correction have the same gradient, so all further training counts as shared.
+        # Privacy (the correction never leaves its client): `upload` subtracts the start, which contains it.
         ends = sgd.fit(contexts, starts, clients)
         uploads = contexts[0].team.each(self.upload, clients, starts, ends, contexts)
-        return list(zip(uploads, own, strict=True))
+        return list(zip(uploads, corrections, strict=True))
 
     def judged(self, server: Weights, memory: Memory, privates: Mapping[int, Private]) -> Mapping[str | int, Weights]:
         del memory
-        return {"global": server, **{client: summed(server, private) for client, private in privates.items()}}
+        models: dict[str | int, Weights] = {"global": server}
+        for client, correction in privates.items():
+            models[client] = corrected(server, correction)
+        return models
 
 
-def summed(shared: Weights, private: Private | None) -> Weights:
-    """The model of one client: its own part added to the shared last layer."""
-    private = private or {}
-    return {**shared, **weights.add({name: shared[name] for name in private}, private)}
+def corrected(shared: Weights, correction: Private | None) -> Weights:
+    """The model of one client: the shared model with the client's correction added to the last layer."""
+    correction = correction or {}
+    return {**shared, **weights.add({name: shared[name] for name in correction}, correction)}

@@ -1,4 +1,4 @@
-"""The contract of methods that protect one record: DP-SGD inside every client, and what each view learns of that."""
+"""The base class of methods that protect one record: DP-SGD in every client, and what is released to each view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from engine.records import (
 
 
 class RecordLevel(Noised):
-    """Each client clips the gradient of every example and adds noise at every step: what it uploads is private."""
+    """Each client clips the gradient of every example and adds noise at every step, so its upload is private."""
 
     def unit(self) -> Literal["record", "user"] | None:
         return "record"
@@ -34,39 +34,43 @@ class RecordLevel(Noised):
     def fit(
         self, starts: Sequence[Packet], clients: Sequence[Client], contexts: Sequence[ClientContext]
     ) -> list[Weights]:
-        def one(context: ClientContext, start: Packet, client: Client) -> Weights:
+        def fit_client(context: ClientContext, start: Packet, client: Client) -> Weights:
             return dp_sgd.fit_private(context, start, client, bound=self.clip, multiplier=self.noise)
 
-        return contexts[0].team.each(one, contexts, starts, clients, progress=contexts[0].progress)
+        return contexts[0].team.each(fit_client, contexts, starts, clients, progress=contexts[0].progress)
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
-        by_size: dict[int, list[int]] = {}
+        clients_by_size: dict[int, list[int]] = {}
         for client in cohort:
-            by_size.setdefault(world.sizes[client], []).append(client)
-        found: list[Release] = []
-        for size, who in by_size.items():
+            clients_by_size.setdefault(world.sizes[client], []).append(client)
+        releases: list[Release] = []
+        for size, clients in clients_by_size.items():
             steps = world.local.epochs * dp_sgd.steps_per_epoch(size, world.local)
             law = Gaussian(self.noise, dp_sgd.batch_rate(size, world.local), steps)
-            base = Release("server", law, tuple(who), unit="record", adjacency="add-remove", sampling="poisson")
-            found += [base if view == "server" else replace(base, view=view, bound="upper bound") for view in VIEWS]
-        return tuple(found)
+            to_server = Release(
+                "server", law, tuple(clients), unit="record", adjacency="add-remove", sampling="poisson"
+            )
+            for view in VIEWS:
+                exact = view == "server"
+                releases.append(to_server if exact else replace(to_server, view=view, bound="upper bound"))
+        return tuple(releases)
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         size = world.sizes[seat.client]
         batch = dp_sgd.batch_rate(size, world.local) * size
         steps = world.local.epochs * dp_sgd.steps_per_epoch(size, world.local)
-        # the noise of all steps, as if none had moved the path; momentum lets each one echo in those that follow
+        # The noise of all steps, as if no step had changed the path. Momentum repeats each noise in all later steps.
         momentum = world.local.momentum
-        echoes = ((1 - momentum**left) / (1 - momentum) for left in range(1, steps + 1))
-        single = world.local.lr * self.noise * self.clip / batch * math.sqrt(sum(echo**2 for echo in echoes))
-        facts = self.noised_protocol(world, seat, view, "per-example", lambda cohort: single)
+        repeats = ((1 - momentum**left) / (1 - momentum) for left in range(1, steps + 1))
+        upload_std = world.local.lr * self.noise * self.clip / batch * math.sqrt(sum(repeat**2 for repeat in repeats))
+        facts = self.noised_protocol(world, seat, view, "per-example", lambda cohort: upload_std)
         drawing = "whole" if batch == size else "poisson"
         return Protocol(**facts | {"steps": steps, "batch": round(batch), "drawing": drawing})
 
     def promise(self, world: World) -> Guarantee:
-        one = "picture" if world.pictures else "sentence"
+        record = "picture" if world.pictures else "sentence"
         return Guarantee(
             "formal",
-            f"the noise is added inside the client at every step; it protects one {one}, not one client, "
-            f"and how many {one}s a client has is declared public",
+            f"the noise is added inside the client at every step; it protects one {record}, not one client, "
+            f"and how many {record}s a client has is declared public",
         )

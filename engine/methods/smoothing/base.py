@@ -1,4 +1,4 @@
-"""The contract of methods whose server smooths: when it does, what it gives back, and what it says of it."""
+"""The base class of smoothing methods: the schedule, the slices that clients receive, and the event about it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from engine.events import BEFORE_SMOOTHING, Smoothed, Warned
 from engine.methods.averaging.base import Noised
 from engine.records import ExtraWork, Guarantee, Memory, Packet, Private, Release, Seat, Upload, View, Weights, World
 
-ORDERS = 8  # over so many orders of the clients `averaged` takes the mean
-TOLD = 20  # so many clients of a smoothing are told of
+ORDERS = 8  # `averaged` takes the mean over this many client orders
+REPORTED_CLIENTS = 20  # the event of a smoothing describes at most this many clients
+LARGEST_EXPONENT = 700.0  # exp of a larger number overflows
 
 
 class Smoothing(Noised):
     """Every few rounds the server takes the models of all clients as one tensor and lowers its singular values."""
 
     smoothing: float = Field(
-        1.0, gt=0, le=1e6, title="smoothing λ", description="The threshold is half of its inverse: less smooths more."
+        1.0, gt=0, le=1e6, title="smoothing λ", description="The threshold is 1 / (2 λ): a smaller λ smooths more."
     )
     growth: float = Field(
         1.0,
@@ -39,7 +40,7 @@ class Smoothing(Noised):
     )
     every: int = Field(10, ge=1, le=10_000, title="every I", description="Rounds from one smoothing to the next.")
     layers: int = Field(
-        0, ge=0, le=1000, title="smoothed layers", description="So many, counted from the last one; 0: all of them."
+        0, ge=0, le=1000, title="smoothed layers", description="Number of layers, counted from the last; 0 means all."
     )
     unsampled_clients: Literal["slot", "mean", "own"] = Field(
         "slot",
@@ -49,94 +50,120 @@ class Smoothing(Noised):
     client_order: Literal["id", "averaged"] = Field(
         "id",
         title="client order",
-        description="What is smoothed depends on the order of clients: by id, or the mean over several orders.",
+        description="The result depends on the order of clients: order by id, or take the mean over several orders.",
     )
 
+    # --- the schedule and its cost
+
     def smooths(self, round: int) -> bool:
+        """Whether the server smooths in this round."""
         return round % self.every == 0
 
     def threshold(self, round: int) -> float:
-        grown = math.exp(min(math.log(self.growth) * round / self.every, 700.0))
-        return min(grown / (2 * self.smoothing), sys.float_info.max)
+        """The threshold of a round: ϑ^(t/I) / 2λ, limited to the largest float."""
+        exponent = min(math.log(self.growth) * round / self.every, LARGEST_EXPONENT)
+        return min(math.exp(exponent) / (2 * self.smoothing), sys.float_info.max)
 
     def landmarks(self, world: World) -> tuple[int, ...]:
         return tuple(range(self.every, world.rounds + 1, self.every))
 
     def effort(self, world: World, rounds: int) -> ExtraWork:
-        times, many = rounds // self.every, 1 if self.unsampled_clients == "mean" else world.sampled
-        sides = [sorted((tensor.shape[0], tensor[0].numel())) for tensor in world.weights.values() if tensor.dim() > 1]
-        each = sum(short**2 * long for short, long in sides)
-        return ExtraWork(times * matrices(many) * each, times * 2 * min(many, TOLD))
+        smoothings = rounds // self.every
+        models = 1 if self.unsampled_clients == "mean" else world.sampled
+        work_per_matrix = 0
+        for tensor in world.weights.values():
+            if tensor.dim() > 1:
+                short, long = sorted((tensor.shape[0], tensor[0].numel()))
+                work_per_matrix += short**2 * long
+        decomposed = smoothings * matrices(models) * work_per_matrix
+        return ExtraWork(decomposed, smoothings * 2 * min(models, REPORTED_CLIENTS))
 
-    # --- slices: what the server gives back after a smoothing
+    # --- slices: the models that clients receive after a smoothing
 
     def send(self, seat: Seat, server: Weights, memory: Memory) -> Packet:
-        """The slice of this client, where the last round smoothed and left one; else the server's model."""
-        # each name once in every slice, and once in what was there before
-        many = len(memory) // len(server) - 1
-        # by its number alone: by its place in the round, who else is there would move the others to other slices,
-        # and an outsider's ε would no longer be that of Poisson sampling
-        mine = seat.client % max(1, many) if self.unsampled_clients == "slot" else seat.client
-        return {name: memory.get(f"{mine}/{name}", tensor) for name, tensor in server.items()}
+        """The slice of this client if the last round left one, else the server's model."""
+        # The memory holds every parameter once per slice, and once more for the model before the smoothing.
+        slices = len(memory) // len(server) - 1
+        # Privacy (ε of an outsider under Poisson sampling): the slice depends on the client's id alone. If it depended
+        # on the place in the cohort, one more client would move the others to other slices, and that ε would be wrong.
+        key = seat.client % max(1, slices) if self.unsampled_clients == "slot" else seat.client
+        return {name: memory.get(f"{key}/{name}", tensor) for name, tensor in server.items()}
 
     def merge(
         self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> tuple[Weights, Memory]:
-        alone = self.unsampled_clients != "mean"
-        if not self.smooths(context.seat.round) or (alone and not uploads):
+        if not self.smooths(context.seat.round):
             return super().merge(server, uploads, {}, context)[0], {}
-        if not alone:  # an empty round as well: left out, it would progress an outsider that nobody came
+        if self.unsampled_clients == "mean":
+            # Privacy (what an outsider sees): an empty round is smoothed as well. A skipped smoothing would show
+            # an outsider that no client took part.
             mean, _ = super().merge(server, uploads, {}, context)
             return self.smoothed_mean(mean, context), unsmoothed(mean)
-        models = self.models(server, uploads, memory, context)
-        slices = self.smoothed(models, uploads, context)
-        keys = range(len(uploads)) if self.unsampled_clients == "slot" else [upload.client for upload in uploads]
-        given = {f"{key}/{name}": tensor[place] for place, key in enumerate(keys) for name, tensor in slices.items()}
-        return mean_of(slices), unsmoothed(mean_of(models)) | given
+        if not uploads:
+            return super().merge(server, uploads, {}, context)[0], {}
+        models = self.noisy_models(server, uploads, memory, context)
+        slices = self.smoothed_models(models, uploads, context)
+        kept = unsmoothed(mean_of(models))
+        for slot, upload in enumerate(uploads):
+            key = slot if self.unsampled_clients == "slot" else upload.client
+            kept |= {f"{key}/{name}": stack[slot] for name, stack in slices.items()}
+        return mean_of(slices), kept
 
     def smoothed_mean(self, mean: Weights, context: ClientContext) -> dict[str, Tensor]:
-        """The mean of the smoothed slices is the smoothed mean: no upload has to be seen by itself."""
-        threshold, many, chosen = self.threshold(context.seat.round), context.world.sampled, self.chosen(mean)
-        alone = {name: mean[name][None] for name in chosen}
-        smoothed = {name: soft(mean[name], threshold / many) if name in chosen else mean[name] for name in mean}
-        self.report({name: many * stack for name, stack in alone.items()}, smoothed, threshold, context)
-        context.report(partial(told_of_mean, context, threshold, alone))
+        """The mean of the smoothed slices. It equals the smoothed mean, so the server needs no single upload."""
+        threshold = self.threshold(context.seat.round)
+        clients = context.world.sampled
+        stacks = {name: mean[name][None] for name in self.smoothed_names(mean)}
+        smoothed = dict(mean)
+        for name in stacks:
+            smoothed[name] = soft(mean[name], threshold / clients)
+        sums = {name: clients * stack for name, stack in stacks.items()}
+        self.warn_of_erased_layers(sums, smoothed, threshold, context)
+        context.report(partial(event_of_mean, context, threshold, stacks))
         return smoothed
 
-    def models(
+    def noisy_models(
         self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> dict[str, Tensor]:
-        """The noisy model of each client, (clients, ...): where it began, and the server's step along its update."""
-        seats = [replace(context.seat, client=upload.client, slot=slot) for slot, upload in enumerate(uploads)]
-        starts = [self.send(seat, server, memory) for seat in seats]
-        ends = [weights.add(start, one.tensors, self.server_step) for start, one in zip(starts, uploads, strict=True)]
+        """The noisy model of each client, (clients, ...): its start plus the server step times its upload."""
+        ends = []
+        for slot, upload in enumerate(uploads):
+            seat = replace(context.seat, client=upload.client, slot=slot)
+            start = self.send(seat, server, memory)
+            ends.append(weights.add(start, upload.tensors, self.server_step))
         return {name: torch.stack([end[name] for end in ends]) for name in server}
 
-    def smoothed(
+    def smoothed_models(
         self, models: Mapping[str, Tensor], uploads: Sequence[Upload], context: ClientContext
     ) -> dict[str, Tensor]:
-        threshold, chosen, many = self.threshold(context.seat.round), self.chosen(models), len(uploads)
-        orders = [torch.arange(many)]
-        if self.client_order == "averaged":
-            rng = context.rng("order")
-            orders = [torch.randperm(many, generator=rng) for _ in range(ORDERS)]
+        """The slices, (clients, ...): the models with lower singular values."""
+        threshold = self.threshold(context.seat.round)
+        names = self.smoothed_names(models)
+        orders = self.client_orders(len(uploads), context)
         slices = dict(models)
-        for place, name in enumerate(chosen):
-            turns = [t_tsvd(models[name][order], threshold, context.team)[order.argsort()] for order in orders]
-            slices[name] = torch.stack(turns).mean(0) if len(turns) > 1 else turns[0]
-            context.progress((place + 1) / len(chosen))
-        self.report({name: models[name] for name in chosen}, slices, threshold, context, orders)
+        for place, name in enumerate(names):
+            results = [t_tsvd(models[name][order], threshold, context.team)[order.argsort()] for order in orders]
+            slices[name] = torch.stack(results).mean(0) if len(results) > 1 else results[0]
+            context.progress((place + 1) / len(names))
+        self.warn_of_erased_layers({name: models[name] for name in names}, slices, threshold, context, orders)
         clients = [upload.client for upload in uploads]
-        context.report(partial(told_of_slices, context, threshold, clients, orders[0], chosen, models, slices))
+        context.report(partial(event_of_slices, context, threshold, clients, orders[0], names, models, slices))
         return slices
 
-    def chosen(self, models: Mapping[str, Tensor]) -> tuple[str, ...]:
-        """The names of what is smoothed: weights and biases of all layers, or of the last ones."""
-        layers = list(dict.fromkeys(name.rpartition(".")[0] for name in models))
-        kept = set(layers[-self.layers :]) if self.layers else set(layers)
-        return tuple(name for name in models if name.rpartition(".")[0] in kept)
+    def client_orders(self, clients: int, context: ClientContext) -> list[Tensor]:
+        """The orders in which the models are stacked: by client id, or several random ones."""
+        if self.client_order == "id":
+            return [torch.arange(clients)]
+        rng = context.rng("order")
+        return [torch.randperm(clients, generator=rng) for _ in range(ORDERS)]
 
-    def report(
+    def smoothed_names(self, models: Mapping[str, Tensor]) -> tuple[str, ...]:
+        """The parameters to smooth: weights and biases of all layers, or of the last ones."""
+        layers = list(dict.fromkeys(name.rpartition(".")[0] for name in models))
+        smoothed = set(layers[-self.layers :]) if self.layers else set(layers)
+        return tuple(name for name in models if name.rpartition(".")[0] in smoothed)
+
+    def warn_of_erased_layers(
         self,
         models: Mapping[str, Tensor],
         slices: Mapping[str, Tensor],
@@ -144,107 +171,135 @@ class Smoothing(Noised):
         context: ClientContext,
         orders: Sequence[Tensor | slice] = (slice(None),),
     ) -> None:
-        """Say it where a threshold left nothing of a layer."""
-        gone = [name for name, stack in models.items() if stack.any() and not slices[name].any()]
-        if not gone:
+        """Report a warning if the threshold set a whole layer to zero."""
+        erased = [name for name, stack in models.items() if stack.any() and not slices[name].any()]
+        if not erased:
             return
-        largest = min(max(float(spectra(models[name][order]).max()) for order in orders) for name in gone)
-        least = 1.005 * self.smoothing * threshold / largest  # three digits must not round it down
-        whole = "the whole model" if len(gone) == len(slices) else ", ".join(gone)
+        largest = min(largest_singular_value(models[name], orders) for name in erased)
+        least = 1.005 * self.smoothing * threshold / largest  # a margin, because three digits may round it down
+        layers = "the whole model" if len(erased) == len(slices) else ", ".join(erased)
         fewer = "" if self.layers == 1 else ", or fewer layers"
         context.report(
             Warned(
-                f"the threshold {threshold:.3g} of this smoothing erased {whole}",
+                f"the threshold {threshold:.3g} of this smoothing erased {layers}",
                 f"A smoothing above {least:.3g} keeps something of it; so does a lower growth{fewer}",
                 context.seat.round,
             )
         )
 
-    # --- what is judged and promised
+    # --- which models are tested, what is promised
 
     def judged(self, server: Weights, memory: Memory, privates: Mapping[int, Private]) -> Mapping[str | int, Weights]:
+        """The server's model, and after a smoothing also the model before it."""
         del privates
-        before = {
-            name.partition("/")[2]: tensor for name, tensor in memory.items() if name.startswith(f"{BEFORE_SMOOTHING}/")
-        }
-        return {"global": server, **({BEFORE_SMOOTHING: before} if before else {})}
+        before = {}
+        for key, tensor in memory.items():
+            owner, _, name = key.partition("/")
+            if owner == BEFORE_SMOOTHING:
+                before[name] = tensor
+        return {"global": server, BEFORE_SMOOTHING: before} if before else {"global": server}
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
-        told = super().releases(world, round, cohort)
-        alone = self.unsampled_clients != "mean"  # then the server has to see every upload by itself
-        return tuple(one for one in told if not (alone and one.view == "aggregate"))
+        releases = super().releases(world, round, cohort)
+        if self.unsampled_clients == "mean":
+            return releases
+        # The server stacks the models of single clients. A secure sum is impossible, so no view `aggregate` exists.
+        return tuple(release for release in releases if release.view != "aggregate")
 
     def noised_protocol(
         self, world: World, seat: Seat, view: View, clip: str, std: Callable[[int], float]
     ) -> dict[str, Any]:
-        """After a smoothing a participant is given one slice, an outsider the mean of the slices of all who came."""
-        told = super().noised_protocol(world, seat, view, clip, std)
+        """After a smoothing a participant receives one slice, and an outsider sees the mean of all slices."""
+        facts = super().noised_protocol(world, seat, view, clip, std)
         if self.unsampled_clients == "mean" or view in ("server", "aggregate") or not self.smooths(seat.round):
-            return told
-        many = 1 if view == "client" and self.unsampled_clients == "slot" else seat.cohort
-        return told | {"uploads": many, "std": std(seat.cohort) * self.server_step / math.sqrt(many)}
+            return facts
+        uploads = 1 if view == "client" and self.unsampled_clients == "slot" else seat.cohort
+        return facts | {"uploads": uploads, "std": std(seat.cohort) * self.server_step / math.sqrt(uploads)}
 
     def guarantee(self, world: World) -> Guarantee:
-        told = super().guarantee(world)
+        guarantee = super().guarantee(world)
         if self.unsampled_clients == "mean":
-            return told
-        return replace(
-            told, absent={"aggregate": "the server smooths the clients' models, so it has to see each of them"}
-        )
+            return guarantee
+        absent = {"aggregate": "the server smooths the clients' models, so it has to see each of them"}
+        return replace(guarantee, absent=absent)
 
 
 def mean_of(stacks: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The mean over the clients of every stack (clients, ...)."""
     return {name: stack.mean(0) for name, stack in stacks.items()}
 
 
 def unsmoothed(mean: Weights) -> dict[str, Tensor]:
-    """What would have become the model, for the judge alone."""
+    """The model without the smoothing, as entries of the memory. Only testing reads it."""
     return {f"{BEFORE_SMOOTHING}/{name}": tensor for name, tensor in mean.items()}
 
 
-# --- the event, told after the round: only then is there a judge, and only where somebody listens
+def largest_singular_value(stack: Tensor, orders: Sequence[Tensor | slice]) -> float:
+    return max(float(spectra(stack[order]).max()) for order in orders)
 
 
-def told_of_slices(
+# --- the event. The loop builds it after the round, when it can test models, and only if events are read.
+
+
+def event_of_slices(
     context: ClientContext,
     threshold: float,
     clients: Sequence[int],
     order: Tensor | slice,
-    chosen: Sequence[str],
+    names: Sequence[str],
     models: Mapping[str, Tensor],
     slices: Mapping[str, Tensor],
-    judge: Evaluate,
+    evaluate: Evaluate,
 ) -> Smoothed:
-    found = {name: thinned(spectra(models[name][order], context.team)) for name in chosen}
-    ends = [rows(models, context.world), rows(slices, context.world)]
-    rough = [digits(roughness(layer)[:, :TOLD]) if layer is not None else () for layer in ends]
-    scores = [judge({name: stack[:TOLD] for name, stack in stacks.items()}) for stacks in (models, slices)]
-    spectrum = told_of_spectra(context, threshold, found)
-    return replace(spectrum, clients=tuple(clients[:TOLD]), rough=(rough[0], rough[1]), accuracy=(scores[0], scores[1]))
+    """The event of a smoothing: spectra, and roughness and accuracy of the first clients before and after."""
+    spectrum_by_name = {name: thinned(spectra(models[name][order], context.team)) for name in names}
+    rough_before, accuracy_before = client_tables(models, context.world, evaluate)
+    rough_after, accuracy_after = client_tables(slices, context.world, evaluate)
+    return replace(
+        event_of_spectra(context, threshold, spectrum_by_name),
+        clients=tuple(clients[:REPORTED_CLIENTS]),
+        rough=(rough_before, rough_after),
+        accuracy=(accuracy_before, accuracy_after),
+    )
 
 
-def told_of_mean(context: ClientContext, threshold: float, alone: Mapping[str, Tensor], judge: Evaluate) -> Smoothed:
-    """Of the sum there is frequency 0 alone, K times the mean, and no client's model to judge."""
-    del judge
-    found = {name: thinned(context.world.sampled * spectra(mean)) for name, mean in alone.items()}
-    return told_of_spectra(context, threshold, found)
+def client_tables(stacks: Mapping[str, Tensor], world: World, evaluate: Evaluate) -> tuple[Any, Any]:
+    """Roughness and accuracy by class of the first clients' models."""
+    layer = class_rows(stacks, world)
+    rough = () if layer is None else rounded(roughness(layer)[:, :REPORTED_CLIENTS])
+    return rough, evaluate({name: stack[:REPORTED_CLIENTS] for name, stack in stacks.items()})
 
 
-def told_of_spectra(
-    context: ClientContext, threshold: float, found: Mapping[str, tuple[tuple[int, ...], Tensor]]
+def event_of_mean(
+    context: ClientContext, threshold: float, means: Mapping[str, Tensor], evaluate: Evaluate
 ) -> Smoothed:
-    values = {name: digits(values) for name, (_, values) in found.items()}
-    ranks = {name: ranks for name, (ranks, _) in found.items()}
+    """The event if the server has only the sum: frequency 0 alone, K times the mean, and no client's model to test."""
+    del evaluate
+    clients = context.world.sampled
+    return event_of_spectra(
+        context, threshold, {name: thinned(clients * spectra(mean)) for name, mean in means.items()}
+    )
+
+
+def event_of_spectra(
+    context: ClientContext, threshold: float, spectrum_by_name: Mapping[str, tuple[tuple[int, ...], Tensor]]
+) -> Smoothed:
+    """The event with singular values alone, without anything about clients."""
+    ranks = {name: ranks for name, (ranks, _) in spectrum_by_name.items()}
+    values = {name: rounded(values) for name, (_, values) in spectrum_by_name.items()}
     return Smoothed(context.seat.round, threshold, (), values, ranks, ((), ()), ((), ()))
 
 
-def rows(models: Mapping[str, Tensor], world: World) -> Tensor | None:
-    """The last layer with a row for each class, its bias as one more column: (clients, classes, ...)."""
-    parts = [models[name].flatten(2) if models[name].dim() > 2 else models[name][..., None] for name in world.head]
-    layer = torch.cat(parts, 2)
+def class_rows(models: Mapping[str, Tensor], world: World) -> Tensor | None:
+    """The last layer, (clients, classes, ...), its bias as one more column; None if its rows are not classes."""
+    columns = []
+    for name in world.head:
+        stack = models[name]
+        columns.append(stack.flatten(2) if stack.dim() > 2 else stack[..., None])
+    layer = torch.cat(columns, 2)
     return layer if layer.shape[1] == world.classes else None
 
 
-def digits(table: Tensor) -> Any:
-    """The numbers of a table, five digits each: a picture shows no more, and a store holds many events."""
-    return tuple(tuple(float(f"{one:.5g}") for one in row) for row in table.tolist())
+def rounded(table: Tensor) -> Any:
+    """The table as tuples of five-digit numbers: a chart shows no more digits, and a store holds many events."""
+    return tuple(tuple(float(f"{value:.5g}") for value in row) for row in table.tolist())

@@ -1,10 +1,10 @@
-"""FedCEO: UDP-FedAvg whose server now and then smooths all models as one tensor (arXiv:2402.07002).
+"""FedCEO: UDP-FedAvg whose server smooths all models as one tensor every few rounds (arXiv:2402.07002).
 
 Paper → here:  λ → smoothing,  ϑ → growth,  I → every,  Ŵ_k → the slices,  threshold → ϑ^(t/I) / 2λ.
 
-Algorithm 2, line by line: clients clip and noise their updates (base_user.py); every I rounds the server stacks their
-models and lowers the singular values of every frequency (base_smoothing.py, spectrum.py), and the next clients start
-from the slices. What all this costs stands here.
+Algorithm 2 has three steps. Clients clip their updates and add noise (user_level/base.py). Every I rounds the server
+stacks the clients' models and lowers the singular values of every frequency (smoothing/base.py, tensor_svd.py). The
+clients of the next round start from the slices. This file holds the privacy cost of the slices.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ class FedCEO(Smoothing, UserLevel):
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         if self.unsampled_clients == "mean" or not cohort or not self.smooths(round):
             return super().releases(world, round, cohort)
-        # a slice is one noisy upload in a new dress: whoever is given slices has seen the uploads
-        who = tuple(cohort)
-        seen = Gaussian(self.noise / (1.0 if self.noise_split == "full-local" else math.sqrt(len(who))))
-        return tuple(Release(view, seen, who) for view in ("server", "outsider", "client"))
+        # Privacy (user-level ε of every view): a slice is a function of noisy uploads, so each view that receives
+        # slices pays for single uploads. A charge for the sum alone would be too low.
+        members = tuple(cohort)
+        share = 1.0 if self.noise_split == "full-local" else math.sqrt(len(members))
+        law = Gaussian(self.noise / share)
+        return tuple(Release(view, law, members) for view in ("server", "outsider", "client"))
 
     def guarantee(self, world: World) -> Guarantee:
-        told = super().guarantee(world)
+        guarantee = super().guarantee(world)
         if self.unsampled_clients == "mean" or not self.noise:
-            return told
-        why = "; the slices of a smoothing count as released, as if every upload in it had been shown"
-        return replace(told, reason=told.reason + why)
+            return guarantee
+        reason = "; the slices of a smoothing count as released, as if every upload in it had been shown"
+        return replace(guarantee, reason=guarantee.reason + reason)

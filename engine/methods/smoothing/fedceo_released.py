@@ -2,11 +2,12 @@
 
 Paper → here:  σ_g → noise,  C → clip (per example),  λ → smoothing,  ϑ → growth,  I → every.
 
-The algorithm as written protects a whole client by noise on its update: that is `fedceo`. The code protects one
-picture by noise on every local step, and neither clips an update nor scales it by η: without the smoothing it is
-`dp-fedavg`. The two promise different things, so their ε are never compared. As in the code, whoever took part in a
-smoothing and in the round after it starts from its own slice. The code gives all others the model they had last,
-however old; here they start from the mean.
+The paper's algorithm protects a whole client with noise on its update: that is `fedceo`. The code protects one picture
+with noise on every local step. It does not clip an update and does not scale it by η. Without the smoothing it is
+`dp-fedavg`. The two make different promises, so LeakLens never compares their ε.
+
+As in the code, a client that took part in a smoothing and in the next round starts from its own slice. The code gives
+all other clients the last model they had, however old. Here they start from the mean.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class FedCEOReleased(Smoothing, RecordLevel):
     )
 
     def guarantee(self, world: World) -> Guarantee:
-        told = super().guarantee(world)
-        why = "; smoothing uses nothing but the uploads, which are private already, and costs no more"
-        return replace(told, reason=told.reason + why) if self.noise else told
+        guarantee = super().guarantee(world)
+        if not self.noise:
+            return guarantee
+        reason = "; smoothing uses nothing but the uploads, which are private already, and costs no more"
+        return replace(guarantee, reason=guarantee.reason + reason)

@@ -1,4 +1,4 @@
-"""The contract of methods that protect a whole client: clip its update, noise it, and what each view learns of that."""
+"""The base class of methods that protect a whole client: clip, noise, and what is released to each view."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from engine.records import (
 
 
 class UserLevel(Noised):
-    """Each client shortens its update to a bound and adds noise before it leaves."""
+    """Each client clips its update to a bound and adds noise before the upload."""
 
     noise_split: Literal["paper", "full-local"] = Field(
         "paper",
         title="noise split",
-        description="paper: the clients of a round share one portion of noise; full-local: each adds a whole one.",
+        description="paper: the clients of a round share one portion of noise; full-local: each adds a full one.",
     )
     server_step: float = step_field(0.1)
 
@@ -41,66 +41,76 @@ class UserLevel(Noised):
         return "user"
 
     def upload_std(self, cohort: int) -> float:
-        """The noise on one upload: clients are told |S|, so that together they always add the same."""
-        return self.noise * self.clip / (math.sqrt(cohort) if self.noise_split == "paper" else 1.0)
+        """The standard deviation of the noise on one upload.
+
+        With the split `paper` clients receive |S|, so that the noise of their sum is the same in every round.
+        """
+        share = math.sqrt(cohort) if self.noise_split == "paper" else 1.0
+        return self.noise * self.clip / share
 
     def upload(self, client: Client, start: Weights, end: Weights, context: ClientContext) -> Upload:
         clipped = weights.clip(weights.subtract(end, start), self.clip)
-        return Upload(
-            client.id,
-            "update",
-            noise.gaussian_added(clipped, self.upload_std(context.seat.cohort), context.rng("noise")),
-        )
+        noisy = noise.gaussian_added(clipped, self.upload_std(context.seat.cohort), context.rng("noise"))
+        return Upload(client.id, "update", noisy)
 
     def merge(
         self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
     ) -> tuple[Weights, Memory]:
-        if not uploads and self.noise_split == "paper":  # an empty round must look like any other
-            common = self.common(server, context.world)
-            alone = noise.gaussian(common, self.noise * self.clip, context.rng("noise"))
-            return self.moved(server, alone, self.server_step / context.world.sampled), memory
-        return super().merge(server, uploads, memory, context)
+        if uploads or self.noise_split != "paper":
+            return super().merge(server, uploads, memory, context)
+        # Privacy (ε of an outsider): an empty round adds the noise of any other round. A round without noise would
+        # show that no client took part.
+        shared = self.shared_weights(server, context.world)
+        drawn = noise.gaussian(shared, self.noise * self.clip, context.rng("noise"))
+        return self.stepped(server, drawn, self.server_step / context.world.sampled), memory
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
-        there = set(cohort)
-        absent = tuple(client for client in range(world.clients) if client not in there)
-        told = self.full_local if self.noise_split == "full-local" else self.shared
-        return told(world, tuple(cohort), absent)
+        participants = set(cohort)
+        absent = tuple(client for client in range(world.clients) if client not in participants)
+        if self.noise_split == "full-local":
+            return self.full_noise_releases(world, tuple(cohort), absent)
+        return self.shared_noise_releases(world, tuple(cohort), absent)
 
-    def shared(self, world: World, who: tuple[int, ...], absent: tuple[int, ...]) -> tuple[Release, ...]:
-        """The clients of a round add one portion together; the protected client itself always adds its part."""
-        # an outsider does not know |S|, so its number may not depend on it
-        spread = Gaussian(self.noise * math.sqrt(max(world.honest, 1 / world.clients)), world.rate)
-        # with dishonest clients the noise of a round varies with who is there: the number is that of the average round
-        rests = "" if world.honest == 1 else "approximation"
-        outside = Release("outsider", spread, sampling=world.sampling, bound=rests)
-        watched = replace(outside, view="client", observers=absent)
-        if not who:
-            return outside, watched
-        part = 1 / len(who)
-        together = Gaussian(self.noise * math.sqrt(max(part, world.honest)))
-        but_one = Gaussian(self.noise * math.sqrt(max(part, world.honest - part)))  # a participant knows its own noise
-        return (
-            Release("server", Gaussian(self.noise / math.sqrt(len(who))), who),
-            Release("aggregate", together, who),
+    def shared_noise_releases(
+        self, world: World, cohort: tuple[int, ...], absent: tuple[int, ...]
+    ) -> tuple[Release, ...]:
+        """The clients of a round add one portion together. The protected client always adds its own part."""
+        # Privacy (ε of an outsider): an outsider does not know |S|, so its law must not depend on |S|.
+        outside_law = Gaussian(self.noise * math.sqrt(max(world.honest, 1 / world.clients)), world.rate)
+        # With dishonest clients the noise depends on the cohort: this is the noise of the average round.
+        bound = "" if world.honest == 1 else "approximation"
+        outside = Release("outsider", outside_law, sampling=world.sampling, bound=bound)
+        to_absent = replace(outside, view="client", observers=absent)
+        if not cohort:
+            return outside, to_absent
+        part = 1 / len(cohort)
+        sum_law = Gaussian(self.noise * math.sqrt(max(part, world.honest)))
+        releases = [
+            Release("server", Gaussian(self.noise / math.sqrt(len(cohort))), cohort),
+            Release("aggregate", sum_law, cohort),
             outside,
-            *((Release("client", but_one, who, observers=who),) if len(who) > 1 else ()),
-            watched,
-        )
+        ]
+        if len(cohort) > 1:
+            # A participant can subtract its own noise.
+            participant_law = Gaussian(self.noise * math.sqrt(max(part, world.honest - part)))
+            releases.append(Release("client", participant_law, cohort, observers=cohort))
+        return (*releases, to_absent)
 
-    def full_local(self, world: World, who: tuple[int, ...], absent: tuple[int, ...]) -> tuple[Release, ...]:
-        """Every client adds a whole portion: the noise of the sum tells |S|, so nobody's view is amplified."""
-        if not who:
+    def full_noise_releases(
+        self, world: World, cohort: tuple[int, ...], absent: tuple[int, ...]
+    ) -> tuple[Release, ...]:
+        """Every client adds a full portion. The noise of the sum reveals |S|, so sampling amplifies no view."""
+        if not cohort:
             return ()
-        honest = world.honest * len(who)
-        together = Gaussian(self.noise * math.sqrt(max(1.0, honest)))
-        but_one = Gaussian(self.noise * math.sqrt(max(1.0, honest - 1)))
+        honest = world.honest * len(cohort)
+        sum_law = Gaussian(self.noise * math.sqrt(max(1.0, honest)))
+        participant_law = Gaussian(self.noise * math.sqrt(max(1.0, honest - 1)))  # it can subtract its own noise
         return (
-            Release("server", Gaussian(self.noise), who),
-            Release("aggregate", together, who),
-            Release("outsider", together, who, bound="upper bound"),
-            Release("client", but_one, who, observers=who, bound="upper bound"),
-            Release("client", together, who, observers=absent, bound="upper bound"),
+            Release("server", Gaussian(self.noise), cohort),
+            Release("aggregate", sum_law, cohort),
+            Release("outsider", sum_law, cohort, bound="upper bound"),
+            Release("client", participant_law, cohort, observers=cohort, bound="upper bound"),
+            Release("client", sum_law, cohort, observers=absent, bound="upper bound"),
         )
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
@@ -109,9 +119,9 @@ class UserLevel(Noised):
     def promise(self, world: World) -> Guarantee:
         if self.noise_split == "full-local":
             return Guarantee("formal", "every client adds the whole noise itself, so it holds against the server too")
-        whom = "who only see the sum" if world.sampling == "fixed" else "outside"
+        observers = "who only see the sum" if world.sampling == "fixed" else "outside"
         return Guarantee(
             "formal-other-view",
-            f"the clients of a round share one portion of noise: it holds against those {whom}, "
+            f"the clients of a round share one portion of noise: it holds against those {observers}, "
             "but the server the paper names sees every upload with only 1/√|S| of it",
         )

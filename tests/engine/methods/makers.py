@@ -1,4 +1,4 @@
-"""Two methods that are no product, kept to try the contract: server memory, private parts, models of one's own."""
+"""Two methods for tests of the contract only: one with server memory, one with personal models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Scaffold(Averaging):
         return weights.zeros(world.weights)
 
     def send(self, seat: Seat, server: Weights, memory: Memory) -> Packet:
-        return {**{f"w/{k}": v for k, v in server.items()}, **{f"c/{k}": v for k, v in memory.items()}}
+        return {**prefixed(server, "w/"), **prefixed(memory, "c/")}
 
     def train_all(
         self,
@@ -39,7 +39,7 @@ class Scaffold(Averaging):
             steps = local.epochs * -(-len(client.y) // local.batch)
             update = weights.subtract(end, start)
             change = weights.add(weights.scale(c, -1), update, -1 / (steps * local.lr))  # c_k+ - c_k
-            tensors = {**{f"w/{k}": v for k, v in update.items()}, **{f"c/{k}": v for k, v in change.items()}}
+            tensors = {**prefixed(update, "w/"), **prefixed(change, "c/")}
             trained.append((Upload(client.id, "update", tensors), weights.add(c_k, change)))
         return trained
 
@@ -57,7 +57,7 @@ class Scaffold(Averaging):
 
 
 class PrivateHead(Averaging):
-    """CENTAUR's shape: the last layer stays at home, everything else is shared; each client has a model of its own."""
+    """Like CENTAUR: the last layer stays on each client, and all other layers are shared."""
 
     def train_all(
         self,
@@ -89,5 +89,10 @@ class PrivateHead(Averaging):
         return Guarantee("none", "nothing is clipped or noised")
 
 
+def prefixed(tensors: Weights, prefix: str) -> Weights:
+    return {prefix + name: tensor for name, tensor in tensors.items()}
+
+
 def part(tensors: Mapping[str, object], prefix: str) -> dict:
+    """The entries with this prefix, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
