@@ -1,4 +1,4 @@
-"""The shelf of models: one file each, found by name."""
+"""The shelf of models: one file per model."""
 
 from engine.models.base import MODELS, Dropout, Model
 

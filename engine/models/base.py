@@ -1,4 +1,4 @@
-"""What every model declares: layers, first weights, last layer; and the Dropout that is handed its generator."""
+"""The base class of all models, and a Dropout layer with its own random generator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REMEDY = "Choose another model or another data set"
 
 
 class Dropout(nn.Module):
-    """Sets a share p of its input to zero while training; chance comes only from the `generator` it was handed."""
+    """Set a share p of the input to zero during training. All randomness comes from the attribute `generator`."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -29,40 +29,40 @@ class Dropout(nn.Module):
             return x
         if self.generator is None:
             raise LeakLensError(
-                "dropout: must be handed a generator before training, got none", "Set its attribute `generator`"
+                "dropout: must have a generator before training, got none", "Set its attribute `generator`"
             )
-        return x * kept(x.shape, self.p, self.generator).to(x)
+        return x * draw_dropout_mask(x.shape, self.p, self.generator).to(x)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
 
 
-def kept(shape: Sequence[int], p: float, rng: torch.Generator) -> Tensor:
-    """One dropout mask: 0 with chance p, else 1 / (1 - p)."""
+def draw_dropout_mask(shape: Sequence[int], p: float, rng: torch.Generator) -> Tensor:
+    """One dropout mask: 0 with probability p, else 1 / (1 - p)."""
     drawn = torch.rand(tuple(shape), generator=rng, device=rng.device, dtype=torch.float32)
     return (drawn >= p).float().div_(1 - p)
 
 
 class Model(Part):
-    """A network that names what it reads, built for any shape it can read: (channels, height, width) or (words,)."""
+    """A network that can be built for every input shape that it accepts: (channels, height, width) or (words,)."""
 
-    stackable: ClassVar[bool] = False  # whether `stacked` exists
+    stackable: ClassVar[bool] = False  # True if the model implements `stacked`
 
     def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
-        """The architecture; what its weights are at first does not matter here."""
+        """The architecture. `build` replaces its weights."""
         raise NotImplementedError
 
     def misfit(self, shape: tuple[int, ...]) -> str:
-        """Why this model cannot read such an input, empty if it can."""
+        """Why this model cannot read inputs of this shape; empty if it can."""
         del shape
         return ""
 
-    def example(self, shape: tuple[int, ...], many: int, rng: torch.Generator) -> Tensor:
-        """Inputs (many, ...) of the kind it reads, drawn by chance: to time it, or to count what it puts out."""
-        return torch.rand(many, *shape, generator=rng)
+    def example(self, shape: tuple[int, ...], count: int, rng: torch.Generator) -> Tensor:
+        """Random inputs (count, ...) of the kind that the model reads, for measuring time and outputs."""
+        return torch.rand(count, *shape, generator=rng)
 
     def fill(self, layer: nn.Module, rng: torch.Generator) -> None:
-        """First weights of one layer: torch's own law, uniform within 1 / sqrt(inputs), drawn from `rng`."""
+        """Draw the initial weights of one layer from `rng`: uniform within 1 / sqrt(inputs), as torch does."""
         if isinstance(layer, nn.GroupNorm):
             nn.init.ones_(layer.weight)
             nn.init.zeros_(layer.bias)
@@ -73,23 +73,23 @@ class Model(Part):
             parameter.uniform_(-bound, bound, generator=rng)
 
     def build(self, shape: tuple[int, ...], classes: int, rng: torch.Generator) -> nn.Module:
-        """The module with its first weights; equal generators give equal weights, and torch's own generator rests."""
-        if reason := self.misfit(shape):
+        """The module with initial weights. Equal generators give equal weights; the global generator is unused."""
+        reason = self.misfit(shape)
+        if reason:
             raise BadInput(reason, REMEDY)
         with torch.device("meta"):
             module = self.layers(shape, classes)
         module = module.to_empty(device=rng.device)
         with torch.no_grad():
             for layer in module.modules():
-                if next(layer.parameters(recurse=False), None) is not None:
+                if _has_own_parameters(layer):
                     self.fill(layer, rng)
         return module
 
     def head(self, module: nn.Module) -> tuple[str, ...]:
         """The names of the parameters of the last layer."""
-        last = [
-            name for name, layer in module.named_modules() if next(layer.parameters(recurse=False), None) is not None
-        ][-1]
+        layers = [name for name, layer in module.named_modules() if _has_own_parameters(layer)]
+        last = layers[-1]
         return tuple(f"{last}.{name}" for name, _ in module.get_submodule(last).named_parameters())
 
     def stacked(
@@ -100,10 +100,10 @@ class Model(Part):
         rngs: Sequence[torch.Generator],
         rows: Sequence[int],
     ) -> dict[str, Tensor]:
-        """The gradients (clients, ...) of each client's mean loss, many clients at once.
+        """The gradients (clients, ...) of each client's mean loss, for many clients at once.
 
-        weights (clients, ...), x (clients, batch, ...), y (clients, batch). A client's pictures are its first `rows`,
-        what follows is padding; its generator gives the dropout masks that the module would draw from it.
+        weights (clients, ...), x (clients, batch, ...), y (clients, batch). The pictures of a client are its first
+        `rows`; the rest is padding. Its generator gives the same dropout masks that the module would draw.
         """
         raise LeakLensError(f"{self.called()}: clients cannot be stacked in this model")
 
@@ -112,15 +112,20 @@ class Model(Part):
         return (Problem(reason, REMEDY),) if reason else ()
 
 
-def not_pictures(model: Model, shape: tuple[int, ...], least: int) -> str:
-    """Why a model of pictures cannot read this shape, empty if it can."""
+def not_pictures(model: Model, shape: tuple[int, ...], smallest_side: int) -> str:
+    """Why a model for pictures cannot read inputs of this shape; empty if it can."""
     if len(shape) == 1:
         return f"{model.called()}: needs pictures, got sentences of {shape[0]} words"
     if len(shape) != 3:
         return f"{model.called()}: needs pictures (channels, height, width), got {shape}"
-    if min(shape[1:]) < least:
-        return f"{model.called()}: needs pictures of at least {least} x {least}, got {shape[1]} x {shape[2]}"
+    if min(shape[1:]) < smallest_side:
+        size = f"{smallest_side} x {smallest_side}"
+        return f"{model.called()}: needs pictures of at least {size}, got {shape[1]} x {shape[2]}"
     return ""
+
+
+def _has_own_parameters(layer: nn.Module) -> bool:
+    return next(layer.parameters(recurse=False), None) is not None
 
 
 MODELS: Shelf[Model] = Shelf("engine.models", "model")

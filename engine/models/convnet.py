@@ -1,4 +1,4 @@
-"""The convolutional network of data set distillation: normalised per picture, so it suits DP training."""
+"""The convolutional network of data set distillation. It normalises each picture alone, as DP training requires."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ class Convnet(Model):
     width: int = Field(128, ge=1, le=512, title="width", description="Channels of every convolution.")
 
     def misfit(self, shape: tuple[int, ...]) -> str:
-        return not_pictures(self, shape, least=8)
+        return not_pictures(self, shape, smallest_side=8)
 
     def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
         channels, height, width = shape
-        border = (1 + -height % 8 // 2, 1 + -width % 8 // 2)  # 3 for a side of 28, which so becomes 32
+        padding = (1 + -height % 8 // 2, 1 + -width % 8 // 2)  # 3 for a side of 28, which becomes 32
         blocks: OrderedDict[str, nn.Module] = OrderedDict()
-        for place in (1, 2, 3):
-            blocks[f"conv{place}"] = nn.Conv2d(channels, self.width, 3, padding=border if place == 1 else 1)
-            blocks[f"norm{place}"] = nn.GroupNorm(self.width, self.width)
-            blocks[f"relu{place}"] = nn.ReLU()
-            blocks[f"pool{place}"] = nn.AvgPool2d(2)
+        for number in (1, 2, 3):
+            blocks[f"conv{number}"] = nn.Conv2d(channels, self.width, 3, padding=padding if number == 1 else 1)
+            blocks[f"norm{number}"] = nn.GroupNorm(self.width, self.width)
+            blocks[f"relu{number}"] = nn.ReLU()
+            blocks[f"pool{number}"] = nn.AvgPool2d(2)
             channels = self.width
-        sides = [(side + 2 * extra - 2) // 8 for side, extra in zip((height, width), border, strict=True)]
+        final_height = (height + 2 * padding[0] - 2) // 8
+        final_width = (width + 2 * padding[1] - 2) // 8
         blocks["flatten"] = nn.Flatten()
-        blocks["head"] = nn.Linear(self.width * sides[0] * sides[1], classes)
+        blocks["head"] = nn.Linear(self.width * final_height * final_width, classes)
         return nn.Sequential(blocks)

@@ -1,4 +1,4 @@
-"""LeNet-5 in the width FedCEO uses: two convolutions and three linear layers."""
+"""LeNet-5 in the width of FedCEO: two convolutions and three linear layers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Lenet5(Model):
     """Two 5 x 5 convolutions with max pooling, then three linear layers, all with ReLU."""
 
     def misfit(self, shape: tuple[int, ...]) -> str:
-        return not_pictures(self, shape, least=16)
+        return not_pictures(self, shape, smallest_side=16)
 
     def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
         channels, height, width = shape
@@ -29,7 +29,7 @@ class Lenet5(Model):
                 pool2=nn.MaxPool2d(2),
                 relu2=nn.ReLU(),
                 flatten=nn.Flatten(),
-                fc1=nn.Linear(64 * _left(height) * _left(width), 512),
+                fc1=nn.Linear(64 * _final_side(height) * _final_side(width), 512),
                 relu3=nn.ReLU(),
                 fc2=nn.Linear(512, 512),
                 relu4=nn.ReLU(),
@@ -38,6 +38,6 @@ class Lenet5(Model):
         )
 
 
-def _left(side: int) -> int:
-    """What two convolutions and two poolings leave of a side: 5 of 32, 4 of 28."""
+def _final_side(side: int) -> int:
+    """The side after two convolutions and two poolings: 32 becomes 5, and 28 becomes 4."""
     return ((side - 4) // 2 - 4) // 2

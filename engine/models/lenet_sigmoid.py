@@ -1,4 +1,4 @@
-"""The small sigmoid network on which gradient inversion was first shown."""
+"""The small network with sigmoids on which gradient inversion was first demonstrated."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class LenetSigmoid(Model):
     init: Literal["default", "uniform"] = Field(
         "default",
         title="first weights",
-        description="`uniform` draws every weight between -0.5 and 0.5: large weights, as in the DLG paper.",
+        description="`uniform` draws each weight between -0.5 and 0.5: large weights, as in the DLG paper.",
     )
 
     def misfit(self, shape: tuple[int, ...]) -> str:
-        return not_pictures(self, shape, least=4)
+        return not_pictures(self, shape, smallest_side=4)
 
     def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
         channels, height, width = shape

@@ -1,4 +1,4 @@
-"""The LSTM: it reads a sentence word by word."""
+"""The LSTM: a text classifier that reads a sentence word by word."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.words import ENDED, UNKNOWN
 
 
 class LstmClassifier(nn.Module):
-    """Words to vectors, vectors through an LSTM, and the sum of its states over the root of their number to classes."""
+    """An embedding, an LSTM, and a linear layer on the sum of its states over the root of their number."""
 
     def __init__(self, words: int, width: int, hidden: int, classes: int) -> None:
         super().__init__()
@@ -31,29 +31,32 @@ class LstmClassifier(nn.Module):
 
 @MODELS.add("lstm", title="LSTM", source="Hochreiter, Schmidhuber 1997; in FedCEO (ICML 2025) for Sentiment140")
 class Lstm(Model):
-    """Reads text: a vector for each word, one LSTM over them, one linear layer over all its states."""
+    """A model for text: a vector for each word, one LSTM over the vectors, one linear layer over all its states."""
 
     words: int = Field(
-        2000, ge=3, le=200_000, title="words known", description="The most frequent words; all others are one to it."
+        2000, ge=3, le=200_000, title="words known", description="The most frequent words; all others share one vector."
     )
-    width: int = Field(128, ge=1, le=1024, title="width of a word", description="Numbers that stand for one word.")
+    width: int = Field(128, ge=1, le=1024, title="width of a word", description="Length of the vector of a word.")
     hidden: int = Field(32, ge=1, le=1024, title="hidden units", description="Width of the state of the LSTM.")
 
     def misfit(self, shape: tuple[int, ...]) -> str:
-        return "" if len(shape) == 1 else f"{self.called()}: needs text, got pictures of shape {shape}"
+        if len(shape) == 1:
+            return ""
+        return f"{self.called()}: needs text, got pictures of shape {shape}"
 
     def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
-        del shape  # it reads sentences of any length
+        del shape  # an LSTM reads sentences of any length
         return LstmClassifier(self.words, self.width, self.hidden, classes)
 
-    def example(self, shape: tuple[int, ...], many: int, rng: torch.Generator) -> Tensor:
-        return torch.randint(UNKNOWN, self.words, (many, *shape), generator=rng)
+    def example(self, shape: tuple[int, ...], count: int, rng: torch.Generator) -> Tensor:
+        return torch.randint(UNKNOWN, self.words, (count, *shape), generator=rng)
 
     def fill(self, layer: nn.Module, rng: torch.Generator) -> None:
         if isinstance(layer, nn.Embedding):
             layer.weight.normal_(generator=rng)
         elif isinstance(layer, nn.LSTM):
+            bound = 1 / math.sqrt(self.hidden)
             for parameter in layer.parameters():
-                parameter.uniform_(-1 / math.sqrt(self.hidden), 1 / math.sqrt(self.hidden), generator=rng)
+                parameter.uniform_(-bound, bound, generator=rng)
         else:
             super().fill(layer, rng)

@@ -1,4 +1,4 @@
-"""What every model promises; a new file on the shelf is tested with no edit."""
+"""The contract of every model on the shelf; a new model is tested without a change here."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SENTENCES = [(12,), (40,)]
 
 
 def shapes(name):
-    """What this model reads: pictures, or sentences."""
+    """The input shapes that this model reads: those of pictures, or of sentences."""
     part = MODELS.make(name)
     return [shape for shape in (*PICTURES, *SENTENCES) if not part.misfit(shape)]
 
 
-OF_PICTURES = [name for name in NAMES if shapes(name) == PICTURES]
+PICTURE_MODELS = [name for name in NAMES if shapes(name) == PICTURES]
 
 
 def built(name, shape=None, classes=10, seed=0, **values):
@@ -37,12 +37,12 @@ def built(name, shape=None, classes=10, seed=0, **values):
     return part.build(shape or shapes(name)[-1], classes, Seeds(seed).rng("weights"))
 
 
-def inputs(name, many, shape=None):
-    return MODELS.make(name).example(shape or shapes(name)[-1], many, Seeds(0).rng("pictures"))
+def inputs(name, count, shape=None):
+    return MODELS.make(name).example(shape or shapes(name)[-1], count, Seeds(0).rng("pictures"))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_declares_itself(name):
+def test_a_model_has_a_title_a_source_and_a_summary(name):
     part = MODELS.make(name)
     assert part.title and part.source and part.summary().endswith(".")
     for field in type(part).model_fields.values():
@@ -54,7 +54,7 @@ def test_it_declares_itself(name):
 def test_every_changed_field_changes_the_dump(name):
     part = MODELS.make(name)
     others = list(changed(part))
-    dumps = [MODELS.dump(one) for one in (part, *others)]
+    dumps = [MODELS.dump(model) for model in (part, *others)]
     assert all(dumps.count(dump) == 1 for dump in dumps) and len(others) == len(type(part).model_fields)
     assert [MODELS.make(json.loads(json.dumps(dump))) for dump in dumps] == [part, *others]
 
@@ -69,23 +69,23 @@ def test_every_changed_field_changes_the_dump(name):
         ("lenet5", {"width": 3}, "lenet5: width: no such parameter"),
     ],
 )
-def test_bad_values_are_refused_with_a_sentence(name, values, sentence):
+def test_a_bad_value_gives_an_error_with_the_rule(name, values, sentence):
     with pytest.raises(BadInput) as caught:
         MODELS.make({"name": name, **values})
     assert sentence in str(caught.value)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_reads_pictures_or_sentences(name):
+def test_a_model_reads_pictures_or_sentences(name):
     assert shapes(name) in (PICTURES, SENTENCES)
     for shape in shapes(name):
-        one, same = inputs(name, 6, shape), inputs(name, 6, shape)
-        assert one.shape == (6, *shape) and torch.equal(one, same)
-        assert one.is_floating_point() is (shape in PICTURES)
+        x = inputs(name, 6, shape)
+        assert x.shape == (6, *shape) and torch.equal(x, inputs(name, 6, shape))
+        assert x.is_floating_point() is (shape in PICTURES)
 
 
 @pytest.mark.parametrize(("name", "shape"), [(name, shape) for name in NAMES for shape in shapes(name)])
-def test_it_reads_them_in_either_memory_layout(name, shape):
+def test_a_model_reads_both_memory_layouts(name, shape):
     module = built(name, shape, classes=7).eval()
     x = inputs(name, 4, shape)
     logits = module(x)
@@ -105,44 +105,45 @@ def test_weights_come_from_the_generator_alone(name):
     assert drawn and all(not torch.equal(first[key], other[key]) for key in drawn)
 
 
+def reset_copy(layer):
+    """A copy of the layer with weights drawn by torch itself."""
+    fresh = copy.deepcopy(layer)
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        fresh.reset_parameters()
+    return fresh
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_the_law_of_the_first_weights_is_torchs_own(name):
+def test_the_initial_weights_have_the_distribution_of_torch(name):
     module = built(name)
     for layer in module.modules():
         if isinstance(layer, nn.GroupNorm):
             assert bool((layer.weight == 1).all()) and bool((layer.bias == 0).all())
         elif isinstance(layer, nn.Linear | nn.Conv2d):
-            fresh = copy.deepcopy(layer)
-            with torch.random.fork_rng():
-                torch.manual_seed(1)
-                fresh.reset_parameters()
-            for ours, theirs in zip(layer.parameters(), fresh.parameters(), strict=True):
+            for ours, theirs in zip(layer.parameters(), reset_copy(layer).parameters(), strict=True):
                 bound = layer.weight[0].numel() ** -0.5
                 assert float(ours.detach().abs().max()) <= bound
                 if ours.numel() > 500:
                     assert float(ours.detach().abs().max()) > 0.95 * bound
                     assert float(ours.detach().std()) == pytest.approx(float(theirs.detach().std()), rel=0.1)
         elif isinstance(layer, nn.Embedding | nn.LSTM):
-            other = copy.deepcopy(layer)
-            with torch.random.fork_rng():
-                torch.manual_seed(1)
-                other.reset_parameters()
-            for ours, theirs in zip(layer.parameters(), other.parameters(), strict=True):
+            for ours, theirs in zip(layer.parameters(), reset_copy(layer).parameters(), strict=True):
                 assert float(ours.detach().std()) == pytest.approx(float(theirs.detach().std()), rel=0.1)
                 assert float(ours.detach().abs().max()) == pytest.approx(float(theirs.detach().abs().max()), rel=0.2)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_head_makes_the_classes(name):
+def test_the_head_has_one_row_per_class(name):
     module = built(name, classes=7)
     names = MODELS.make(name).head(module)
     parameters = dict(module.named_parameters())
     assert list(parameters)[-len(names) :] == list(names)
-    assert all(parameters[one].shape[0] == 7 for one in names)
+    assert all(parameters[parameter].shape[0] == 7 for parameter in names)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_learns_one_batch(name):
+def test_a_model_learns_one_batch(name):
     module = built(name).train()
     x = inputs(name, 8)
     y = torch.arange(8)
@@ -159,23 +160,23 @@ def test_it_learns_one_batch(name):
 
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 @pytest.mark.parametrize("name", NAMES)
-def test_per_example_norms_under_opacus_are_the_true_ones(name):
+def test_per_example_norms_under_opacus_are_correct(name):
     shape = shapes(name)[0]
     module = built(name, shape).train()
     x = inputs(name, 3, shape)
     y = torch.tensor([1, 2, 3])
-    truth = []
+    norms = []
     for place in range(3):
         loss = functional.cross_entropy(module(x[place : place + 1]), y[place : place + 1])
-        slopes = torch.autograd.grad(loss, list(module.parameters()))
-        truth.append(torch.cat([slope.flatten() for slope in slopes]).norm())
-    wrapped = ghostly(module, 1.0)  # as training under DP-SGD does it
+        gradients = torch.autograd.grad(loss, list(module.parameters()))
+        norms.append(torch.cat([gradient.flatten() for gradient in gradients]).norm())
+    wrapped = ghostly(module, 1.0)  # the wrapper of DP-SGD training
     functional.cross_entropy(wrapped(x), y, reduction="sum").backward()
-    torch.testing.assert_close(wrapped.get_norm_sample(), torch.stack(truth), atol=1e-5, rtol=1e-3)
+    torch.testing.assert_close(wrapped.get_norm_sample(), torch.stack(norms), atol=1e-5, rtol=1e-3)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_kept_between_batches_and_nothing_happens_in_place(name):
+def test_a_model_has_no_buffers_and_no_layers_that_work_in_place(name):
     module = built(name)
     assert not list(module.buffers())
     assert not any(getattr(layer, "inplace", False) for layer in module.modules())
@@ -184,20 +185,24 @@ def test_nothing_is_kept_between_batches_and_nothing_happens_in_place(name):
 TINY = (1, 3, 3)
 
 
-def test_only_a_perceptron_reads_pictures_of_any_size():
-    assert [name for name in OF_PICTURES if not MODELS.make(name).misfit(TINY)] == ["mlp"]
+def test_only_the_mlp_reads_pictures_of_any_size():
+    assert [name for name in PICTURE_MODELS if not MODELS.make(name).misfit(TINY)] == ["mlp"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_shape_it_cannot_read_is_a_problem_and_a_refusal(name):
+def test_a_shape_that_a_model_cannot_read_is_a_problem_and_an_error(name):
     part = MODELS.make(name)
     assert part.problems(SimpleNamespace(dataset=SimpleNamespace(shape=shapes(name)[0]))) == ()
-    strange = {(50,): "needs pictures, got sentences of 50 words", (7, 7): "needs pictures", TINY: "needs pictures of"}
+    unreadable = {
+        (50,): "needs pictures, got sentences of 50 words",
+        (7, 7): "needs pictures",
+        TINY: "needs pictures of",
+    }
     if name == "mlp":
-        del strange[TINY]
-    if name not in OF_PICTURES:
-        strange = {(1, 28, 28): "needs text, got pictures of shape", (7, 7): "needs text"}
-    for shape, words in strange.items():
+        del unreadable[TINY]
+    if name not in PICTURE_MODELS:
+        unreadable = {(1, 28, 28): "needs text, got pictures of shape", (7, 7): "needs text"}
+    for shape, words in unreadable.items():
         [problem] = part.problems(SimpleNamespace(dataset=SimpleNamespace(shape=shape)))
         assert problem.fatal and problem.remedy and problem.reason.startswith(f"{name}: {words}")
         with pytest.raises(BadInput, match=words):
@@ -205,23 +210,23 @@ def test_a_shape_it_cannot_read_is_a_problem_and_a_refusal(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_can_be_stacked_or_says_that_it_cannot(name):
+def test_a_model_can_be_stacked_or_raises_an_error(name):
     part = MODELS.make(name)
     if not part.stackable:
         with pytest.raises(Exception, match=f"{name}: clients cannot be stacked"):
             part.stacked({}, torch.zeros(1, 1, 3, 32, 32), torch.zeros(1, 1).long(), [], [1])
         return
     modules = [built(name, seed=seed) for seed in range(3)]
-    weights = {
-        key: torch.stack([dict(one.named_parameters())[key].detach() for one in modules])
-        for key, _ in modules[0].named_parameters()
-    }
+    weights = {}
+    for key, _ in modules[0].named_parameters():
+        weights[key] = torch.stack([module.get_parameter(key).detach() for module in modules])
     x = torch.rand(3, 5, 3, 32, 32, generator=Seeds(0).rng("pictures"))
     y = torch.randint(0, 10, (3, 5), generator=Seeds(0).rng("labels"))
     rngs = [Seeds(0).rng("dropout", client) for client in range(3)]
-    together = part.stacked(weights, x, y, rngs, [5, 5, 2])
-    for client, many in enumerate((5, 5, 2)):
+    stacked = part.stacked(weights, x, y, rngs, [5, 5, 2])
+    for client, rows in enumerate((5, 5, 2)):
         module = modules[client]
-        loss = functional.cross_entropy(module(x[client, :many]), y[client, :many])
-        for key, slope in zip(weights, torch.autograd.grad(loss, list(module.parameters())), strict=True):
-            torch.testing.assert_close(together[key][client], slope, atol=1e-6, rtol=1e-5)
+        loss = functional.cross_entropy(module(x[client, :rows]), y[client, :rows])
+        gradients = torch.autograd.grad(loss, list(module.parameters()))
+        for key, gradient in zip(weights, gradients, strict=True):
+            torch.testing.assert_close(stacked[key][client], gradient, atol=1e-6, rtol=1e-5)

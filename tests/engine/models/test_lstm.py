@@ -1,4 +1,4 @@
-"""The LSTM reads what is there and nothing else, and under DP-SGD it is the same network."""
+"""The LSTM ignores padding, and under DP-SGD it is the same network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.seeds import Seeds
 from engine.words import ENDED, UNKNOWN
 
 SMALL = {"name": "lstm", "words": 20, "width": 6, "hidden": 5}
-# repeated words, a word beyond those it knows, a sentence that fills its row, one of a single word, one of none
+# repeated words, an unknown word, a full row, a sentence with a single word, a sentence without words
 ROWS = torch.tensor(
     [[2, 3, 2, 2, 1, 0, 0, 0], [7, 300, 8, 20, 9, 4, 5, 6], [3, 3, 3, 3, 3, 3, 3, 3], [4, 0, 0, 0, 0, 0, 0, 0], [0] * 8]
 )
@@ -23,52 +23,54 @@ def built(seed=0, **values):
     return MODELS.make({**SMALL, **values}).build((8,), 2, Seeds(seed).rng("weights"))
 
 
-def slopes(module, x, y):
+def gradients_of(module, x, y):
     return torch.autograd.grad(functional.cross_entropy(module(x), y), list(module.parameters()))
 
 
-def test_what_follows_the_last_word_counts_for_nothing():
+def test_padding_does_not_change_the_output():
     module = built()
     longer = torch.cat([ROWS, torch.full((len(ROWS), 30), ENDED)], 1)
     torch.testing.assert_close(module(longer), module(ROWS))
     assert bool(torch.isfinite(module(ROWS)).all())
 
 
-def test_every_word_counts_and_so_does_their_order():
+def test_every_word_and_the_order_of_words_change_the_output():
     module = built()
     row = torch.tensor([[2, 3, 4, 5, 0, 0]])
     for other in ([9, 3, 4, 5, 0, 0], [2, 3, 4, 9, 0, 0], [3, 2, 4, 5, 0, 0], [2, 3, 4, 5, 5, 0]):
         assert not torch.allclose(module(row), module(torch.tensor([other])), atol=1e-4)
 
 
-def test_words_beyond_those_it_knows_are_one_to_it():
+def test_all_unknown_words_give_the_same_output():
     module = built()
     known, *others = (torch.tensor([[2, word, 3]]) for word in (19, 20, 21, 999_999, UNKNOWN))
-    said = [module(other) for other in others]
-    assert all(torch.equal(said[0], one) for one in said) and not torch.equal(said[0], module(known))
+    first, *rest = [module(other) for other in others]
+    assert all(torch.equal(first, logits) for logits in rest) and not torch.equal(first, module(known))
 
 
-def test_under_the_hooks_it_holds_the_same_parameters_by_the_same_names():
-    module, before = built(), torch.get_rng_state()
-    names, logits = dict(module.named_parameters()), module(ROWS)
+def test_the_dp_wrapper_has_the_same_parameters_with_the_same_names():
+    module = built()
+    before = torch.get_rng_state()
+    parameters = dict(module.named_parameters())
+    logits = module(ROWS)
     ghost = ghostly(module, 1.0)
     assert torch.equal(before, torch.get_rng_state())
-    assert {name: id(one) for name, one in ghost._module.named_parameters()} == {
-        name: id(one) for name, one in names.items()
-    }
+    wrapped = dict(ghost._module.named_parameters())
+    assert wrapped.keys() == parameters.keys()
+    assert all(wrapped[name] is parameters[name] for name in parameters)
     torch.testing.assert_close(ghost(ROWS), logits)
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-def test_each_examples_gradient_is_as_long_as_autograd_says():
+def test_the_norm_of_each_examples_gradient_equals_that_of_autograd():
     module = built(words=400)
-    truth = [
-        torch.cat([one.flatten() for one in slopes(module, ROWS[at : at + 1], LABELS[at : at + 1])]).norm()
-        for at in range(len(ROWS))
-    ]
+    norms = []
+    for row in range(len(ROWS)):
+        gradients = gradients_of(module, ROWS[row : row + 1], LABELS[row : row + 1])
+        norms.append(torch.cat([gradient.flatten() for gradient in gradients]).norm())
     ghost = ghostly(module, 1.0)
     functional.cross_entropy(ghost(ROWS), LABELS, reduction="sum").backward()
-    torch.testing.assert_close(ghost.get_norm_sample(), torch.stack(truth), atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(ghost.get_norm_sample(), torch.stack(norms), atol=1e-6, rtol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -76,15 +78,17 @@ def test_each_examples_gradient_is_as_long_as_autograd_says():
 def test_the_clipped_sum_is_the_sum_of_clipped_gradients(share):
     module = built()
     names = [name for name, _ in module.named_parameters()]
-    each = [slopes(module, ROWS[at : at + 1], LABELS[at : at + 1]) for at in range(len(ROWS))]
-    norms = [float(torch.cat([one.flatten() for one in own]).norm()) for own in each]
+    by_example = [gradients_of(module, ROWS[row : row + 1], LABELS[row : row + 1]) for row in range(len(ROWS))]
+    norms = [float(torch.cat([gradient.flatten() for gradient in gradients]).norm()) for gradients in by_example]
     bound = share * max(norms)
     assert any(norm > bound for norm in norms) is (share < 1) and any(norm < bound for norm in norms)
     shares = [min(1.0, bound / norm) for norm in norms]
-    truth = [sum(share * own[at] for share, own in zip(shares, each, strict=True)) for at in range(len(names))]
+    expected = []
+    for by_parameter in zip(*by_example, strict=True):
+        expected.append(sum(share * gradient for share, gradient in zip(shares, by_parameter, strict=True)))
     ghost = ghostly(module, bound)
-    own = dict(ghost._module.named_parameters())
-    for _ in range(2):  # the second batch starts where the first has left nothing behind
-        found = clipped_sum(ghost, [own[name] for name in names], ROWS, LABELS)
-        for one, other in zip(found, truth, strict=True):
-            torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+    wrapped = dict(ghost._module.named_parameters())
+    for _ in range(2):  # the first batch must leave nothing behind for the second
+        sums = clipped_sum(ghost, [wrapped[name] for name in names], ROWS, LABELS)
+        for actual, correct in zip(sums, expected, strict=True):
+            torch.testing.assert_close(actual, correct, atol=1e-5, rtol=1e-4)

@@ -1,4 +1,4 @@
-"""The number of parameters of each model is the one its paper states."""
+"""The number of parameters of each model equals the number in its paper."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from engine.seeds import Seeds
         ("mlp", {"bias": True, "hidden": 32}, (3, 32, 32), 3072 * 32 + 32 + 32 * 10 + 10),
     ],
 )
-def test_parameters(name, values, shape, count):
+def test_the_number_of_parameters(name, values, shape, count):
     module = MODELS.make({"name": name, **values}).build(shape, 10, Seeds(0).rng("weights"))
     assert sum(parameter.numel() for parameter in module.parameters()) == count
 
 
 @pytest.mark.parametrize("side", [*range(8, 18), 20, 30, 31, 33, 64])
-def test_convnet_fits_any_side(side):
+def test_convnet_accepts_any_side(side):
     module = MODELS.make({"name": "convnet", "width": 2}).build((1, side, side + 3), 5, Seeds(0).rng("weights"))
     assert module(torch.zeros(2, 1, side, side + 3)).shape == (2, 5)
 
 
-@pytest.mark.parametrize(("name", "least"), [("alexnet", 16), ("lenet5", 16), ("lenet-sigmoid", 4)])
-def test_the_smallest_picture_is_the_one_it_names(name, least):
-    for sides in ((least, least + 1), (least + 2, least), (least + 3, least + 5)):
+@pytest.mark.parametrize(("name", "smallest"), [("alexnet", 16), ("lenet5", 16), ("lenet-sigmoid", 4)])
+def test_a_model_reads_the_smallest_picture_that_it_declares(name, smallest):
+    for sides in ((smallest, smallest + 1), (smallest + 2, smallest), (smallest + 3, smallest + 5)):
         module = MODELS.make(name).build((1, *sides), 5, Seeds(0).rng("weights"))
         assert module(torch.zeros(2, 1, *sides)).shape == (2, 5)
 
 
-def test_uniform_first_weights_fill_their_interval():
+def test_uniform_initial_weights_fill_their_interval():
     module = MODELS.make({"name": "lenet-sigmoid", "init": "uniform"}).build((3, 32, 32), 10, Seeds(0).rng("weights"))
     for parameter in module.parameters():
         assert float(parameter.detach().abs().max()) <= 0.5
