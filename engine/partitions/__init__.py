@@ -1,4 +1,4 @@
-"""The shelf of partitions: one file each, found by name."""
+"""The shelf of partitions: one file per partition."""
 
 from engine.partitions.base import PARTITIONS, Partition, split
 

@@ -1,4 +1,4 @@
-"""How a data set is shared among clients: a law drawn once, by which training and test pictures are dealt."""
+"""The base class of partitions, which distribute a data set to clients, and the function that applies one."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from engine.part import Part, Problem
 from engine.registry import Shelf
 from engine.seeds import Seeds
 
-TRIES = 20  # laws drawn before a partition that leaves a client empty is refused
+TRIES = 20  # draws of the shares before a partition that leaves a client empty is an error
 
 
 class Partition(Part):
-    """A law of who holds how much of each class."""
+    """A rule for how much of each class every client holds."""
 
     remedy: ClassVar[str] = "Take fewer clients or more pictures"
 
     def shares(self, frequencies: Tensor, clients: int, rng: torch.Generator) -> Tensor:
-        """The law (classes, clients): row c says which part of class c each client holds, and sums to 1.
+        """The shares (classes, clients): row c holds each client's share of class c and sums to 1.
 
-        `frequencies` (classes,) counts the training pictures of each class.
+        `frequencies` (classes,) holds the number of training pictures of each class.
         """
         raise NotImplementedError
 
-    def deal(self, labels: Tensor, shares: Tensor, rng: torch.Generator) -> list[Tensor]:
-        """The places of each client's pictures, ascending; every picture goes to exactly one client.
+    def assign(self, labels: Tensor, shares: Tensor, rng: torch.Generator) -> list[Tensor]:
+        """The places of each client's pictures, ascending. Every picture belongs to exactly one client.
 
-        Within a class the pictures are shuffled and cut where the shares, summed up and rounded, say. The clients
-        stand in another order for each class, so that what rounding leaves does not always fall to the same ones.
+        The pictures of a class are shuffled and cut at the rounded cumulative shares. Each class has its own order of
+        clients, so that rounding does not always favour the same clients.
         """
         owner = torch.full((len(labels),), -1)
         for label, row in enumerate(shares):
@@ -48,40 +48,41 @@ class Partition(Part):
         try:
             facts = spec.dataset.facts()
         except (MissingData, HomeError):
-            return ()  # the data set says so itself
+            return ()  # the data set reports this problem itself
         try:
             split(self, facts.train_y, facts.test_y, spec.clients, Seeds(spec.seed), spec.dataset.noun)
-        except BadInput as bad:
-            return (Problem(bad.message, bad.remedy),)
+        except BadInput as error:
+            return (Problem(error.message, error.remedy),)
         return ()
 
 
 def by_owner(owner: Tensor, clients: int) -> list[Tensor]:
-    """(n,) owners -> for each client the ascending places it owns."""
+    """For each client the places that it owns, ascending. `owner` (n,) holds the client of each place."""
     ends = torch.bincount(owner, minlength=clients).cumsum(0)
-    return [part.clone() for part in owner.argsort(stable=True).tensor_split(ends[:-1])]
+    places_by_client = owner.argsort(stable=True).tensor_split(ends[:-1])
+    return [places.clone() for places in places_by_client]
 
 
 def split(
     partition: Partition, train_y: Tensor, test_y: Tensor, clients: int, seeds: Seeds, noun: str = "pictures"
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """The places of each client's training and test pictures, both dealt by one law.
+    """The places of each client's training and test pictures. Both follow the same shares.
 
-    A law that leaves a client without a training picture is drawn anew, a few times; test parts may be empty.
+    If a client gets no training picture, the shares are drawn again, at most TRIES times. Test parts may be empty.
     """
     if not 1 <= clients <= len(train_y):
-        raise refusal(
-            f"{partition.name}: clients", f"must be between 1 and the {len(train_y):,} training {noun}", clients
-        )
-    classes = 1 + int(max(train_y.max(), test_y.max() if len(test_y) else 0))
+        rule = f"must be between 1 and the {len(train_y):,} training {noun}"
+        raise refusal(f"{partition.name}: clients", rule, clients)
+    largest_test_label = test_y.max() if len(test_y) else 0
+    classes = 1 + int(max(train_y.max(), largest_test_label))
     frequencies = torch.bincount(train_y, minlength=classes).double()
     rng = seeds.rng("partition")
     for _ in range(TRIES):
         shares = partition.shares(frequencies, clients, rng)
-        train = partition.deal(train_y, shares, rng)
+        train = partition.assign(train_y, shares, rng)
         empty = [client for client, places in enumerate(train) if not len(places)]
         if not empty:
-            return train, partition.deal(test_y, shares, seeds.rng("partition-test"))
+            return train, partition.assign(test_y, shares, seeds.rng("partition-test"))
     values = "".join(f", {name} {value}" for name, value in partition.values().items())
     raise BadInput(
         f"{partition.name}: client {empty[0]} would get no {noun}: every client must get at least one, "

@@ -1,4 +1,4 @@
-"""The even partition."""
+"""The IID partition: every client holds a random part of the data set."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ class Iid(Partition):
         del rng
         return torch.full((len(frequencies), clients), 1 / clients, dtype=torch.float64)
 
-    def deal(self, labels: Tensor, shares: Tensor, rng: torch.Generator) -> list[Tensor]:
-        """Like cards, whatever their class: sizes differ by at most one."""
+    def assign(self, labels: Tensor, shares: Tensor, rng: torch.Generator) -> list[Tensor]:
+        """The places of each client's pictures, independent of their classes. Sizes differ by at most one."""
         clients = shares.shape[1]
-        seats = torch.arange(len(labels)) % clients
-        order = torch.randperm(clients, generator=rng)  # who gets one more
-        return by_owner(order[seats][torch.randperm(len(labels), generator=rng)], clients)
+        turns = torch.arange(len(labels)) % clients
+        order = torch.randperm(clients, generator=rng)  # the first clients in this order may get one more picture
+        shuffled = torch.randperm(len(labels), generator=rng)
+        return by_owner(order[turns][shuffled], clients)

@@ -1,4 +1,4 @@
-"""The partition of the first federated averaging paper: a few runs of the label-sorted pictures for each client."""
+"""The partition of the FedAvg paper: each client gets a few shards of the pictures, sorted by label."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.partitions.base import PARTITIONS, Partition
 
 @PARTITIONS.add("shards", title="Label shards", source="McMahan et al. 2017")
 class Shards(Partition):
-    """Pictures sorted by label are cut into equal shards, and every client gets a few of them."""
+    """The pictures are sorted by label and cut into equal shards, and every client gets a few shards."""
 
     remedy: ClassVar[str] = "Take fewer clients, fewer shards for each, or more pictures"
 
@@ -29,5 +29,5 @@ class Shards(Partition):
         high = torch.minimum(ends[:, None], cuts[None, 1:])
         overlap = (high - low).clamp_min(0)[:, torch.randperm(shards, generator=rng)]  # (classes, shards)
         held = overlap.reshape(len(ends), clients, self.per_client).sum(2)
-        held[frequencies == 0] = 1.0  # a class without training pictures is everybody's
+        held[frequencies == 0] = 1.0  # all clients share a class without training pictures
         return held / held.sum(1, keepdim=True)

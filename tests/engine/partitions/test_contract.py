@@ -1,4 +1,4 @@
-"""What every partition promises; a new file on the shelf is tested with no edit."""
+"""The contract of every partition on the shelf; a new partition is tested without a change here."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.engine.makers import changed
 NAMES = PARTITIONS.names()
 
 
-def even(each: int, classes: int = 10) -> torch.Tensor:
-    return torch.arange(classes).repeat(each)
+def balanced_labels(per_class: int, classes: int = 10) -> torch.Tensor:
+    return torch.arange(classes).repeat(per_class)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_declares_itself(name):
+def test_a_partition_has_a_title_a_source_and_a_summary(name):
     part = PARTITIONS.make(name)
     assert part.title and part.source and part.remedy and part.summary().endswith(".")
     for field in type(part).model_fields.values():
@@ -35,7 +35,7 @@ def test_it_declares_itself(name):
 def test_every_changed_field_changes_the_dump(name):
     part = PARTITIONS.make(name)
     others = list(changed(part))
-    dumps = [PARTITIONS.dump(one) for one in (part, *others)]
+    dumps = [PARTITIONS.dump(partition) for partition in (part, *others)]
     assert all(dumps.count(dump) == 1 for dump in dumps) and len(others) == len(type(part).model_fields)
     assert [PARTITIONS.make(json.loads(json.dumps(dump))) for dump in dumps] == [part, *others]
 
@@ -54,7 +54,7 @@ def test_every_changed_field_changes_the_dump(name):
         ("iid", {"alpha": 1.0}, "iid: alpha: no such parameter"),
     ],
 )
-def test_bad_values_are_refused_with_a_sentence(name, values, sentence):
+def test_a_bad_value_gives_an_error_with_the_rule(name, values, sentence):
     with pytest.raises(BadInput) as caught:
         PARTITIONS.make({"name": name, **values})
     assert sentence in str(caught.value)
@@ -65,15 +65,15 @@ def test_bad_values_are_refused_with_a_sentence(name, values, sentence):
 @given(data=st.data())
 def test_every_picture_goes_to_exactly_one_client(name, data):
     classes = data.draw(st.integers(1, 6))
-    each = data.draw(st.integers(1, 40))
+    per_class = data.draw(st.integers(1, 40))
     clients = data.draw(st.integers(1, 12))
     extra = data.draw(st.lists(st.integers(0, classes - 1), max_size=30))
-    train_y = torch.cat([even(each, classes), torch.tensor(extra, dtype=torch.int64)])
+    train_y = torch.cat([balanced_labels(per_class, classes), torch.tensor(extra, dtype=torch.int64)])
     test_y = torch.tensor(data.draw(st.lists(st.integers(0, classes - 1), max_size=30)), dtype=torch.int64)
     try:
         train, test = split(PARTITIONS.make(name), train_y, test_y, clients, Seeds(data.draw(st.integers(0, 99))))
-    except BadInput as bad:
-        assert str(bad).startswith(f"{name}: ") and "must" in bad.message and "got" in bad.message
+    except BadInput as error:
+        assert str(error).startswith(f"{name}: ") and "must" in error.message and "got" in error.message
         return
     for parts, labels in ((train, train_y), (test, test_y)):
         assert len(parts) == clients
@@ -83,7 +83,7 @@ def test_every_picture_goes_to_exactly_one_client(name, data):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_law_sums_to_one_for_each_class(name):
+def test_the_shares_of_each_class_sum_to_one(name):
     frequencies = torch.tensor([1200.0, 0.0, 37.0, 5000.0, 1.0])
     shares = PARTITIONS.make(name).shares(frequencies, 40, Seeds(1).rng("law"))
     assert shares.shape == (5, 40) and shares.dtype == torch.float64
@@ -92,41 +92,43 @@ def test_the_law_sums_to_one_for_each_class(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_training_and_test_follow_one_law(name):
-    train_y, test_y = even(6000), even(1500)
+def test_training_and_test_pictures_follow_the_same_shares(name):
+    train_y, test_y = balanced_labels(6000), balanced_labels(1500)
     train, test = split(PARTITIONS.make(name), train_y, test_y, 10, Seeds(3))
-    for mine, judged in zip(train, test, strict=True):
-        have = torch.bincount(train_y[mine], minlength=10) / 6000
-        seen = torch.bincount(test_y[judged], minlength=10) / 1500
-        tolerance = 0.05 if name == "iid" else 1 / 1500 + 1 / 6000  # iid deals cards, the others cut at rounded shares
-        torch.testing.assert_close(have, seen, atol=tolerance, rtol=0)
+    for train_places, test_places in zip(train, test, strict=True):
+        train_shares = torch.bincount(train_y[train_places], minlength=10) / 6000
+        test_shares = torch.bincount(test_y[test_places], minlength=10) / 1500
+        # iid draws pictures at random, the others cut at rounded shares
+        tolerance = 0.05 if name == "iid" else 1 / 1500 + 1 / 6000
+        torch.testing.assert_close(train_shares, test_shares, atol=tolerance, rtol=0)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_equal_seeds_deal_equally_and_the_global_generator_rests(name):
+def test_equal_seeds_give_equal_parts_and_the_global_generator_is_not_used(name):
     before = torch.get_rng_state()
-    first, again, other = (split(PARTITIONS.make(name), even(50), even(20), 10, Seeds(seed)) for seed in (5, 5, 6))
+    first, same, other = (
+        split(PARTITIONS.make(name), balanced_labels(50), balanced_labels(20), 10, Seeds(seed)) for seed in (5, 5, 6)
+    )
     assert torch.equal(before, torch.get_rng_state())
-    assert all(torch.equal(a, b) for side in (0, 1) for a, b in zip(first[side], again[side], strict=True))
+    for parts, same_parts in zip(first, same, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(parts, same_parts, strict=True))
     assert any(not torch.equal(a, b) for a, b in zip(first[0], other[0], strict=True))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_more_clients_than_pictures_is_refused(name):
+def test_more_clients_than_pictures_is_an_error(name):
     for clients in (0, 11):
-        with pytest.raises(
-            BadInput, match=f"^{name}: clients: must be between 1 and the 10 training pictures, got {clients}"
-        ):
-            split(PARTITIONS.make(name), even(1), even(1), clients, Seeds(0))
+        message = f"^{name}: clients: must be between 1 and the 10 training pictures, got {clients}"
+        with pytest.raises(BadInput, match=message):
+            split(PARTITIONS.make(name), balanced_labels(1), balanced_labels(1), clients, Seeds(0))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_form_shows_before_the_click(name):
-    facts = SimpleNamespace(train_y=even(20), test_y=even(5))
+def test_the_problems_that_a_form_shows(name):
+    facts = SimpleNamespace(train_y=balanced_labels(20), test_y=balanced_labels(5))
     spec = SimpleNamespace(dataset=SimpleNamespace(facts=lambda: facts, noun="sentences"), clients=5, seed=0)
     assert PARTITIONS.make(name).problems(spec) == ()
     spec.clients = 1000
     [problem] = PARTITIONS.make(name).problems(spec)
-    assert problem.fatal and problem.reason.startswith(
-        f"{name}: clients: must be between 1 and the 200 training sentences"
-    )
+    message = f"{name}: clients: must be between 1 and the 200 training sentences"
+    assert problem.fatal and problem.reason.startswith(message)

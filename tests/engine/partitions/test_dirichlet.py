@@ -1,4 +1,4 @@
-"""The Dirichlet draw."""
+"""The Dirichlet partition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def dirichlet(alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 3.0])
-def test_mean_and_variance_of_the_law(alpha):
+def test_mean_and_variance_of_the_shares(alpha):
     clients = 5
     shares = dirichlet(alpha).shares(torch.ones(40_000), clients, Seeds(0).rng("law"))
     variance = (clients - 1) / (clients**2 * (clients * alpha + 1))
@@ -36,7 +36,7 @@ def test_a_large_alpha_comes_close_to_even():
     assert float((shares * 100 - 1).abs().max()) < 0.15
 
 
-def test_a_client_without_pictures_is_refused_with_law_value_and_remedy():
+def test_a_client_without_pictures_gives_an_error_with_rule_value_and_remedy():
     labels = torch.arange(10).repeat(100)
     with pytest.raises(BadInput) as caught:
         split(dirichlet(0.001), labels, labels, 50, Seeds(0))
@@ -46,10 +46,11 @@ def test_a_client_without_pictures_is_refused_with_law_value_and_remedy():
     assert caught.value.remedy == "Raise alpha, take fewer clients or more pictures"
 
 
-def test_a_law_that_leaves_somebody_empty_is_drawn_anew():
+def test_shares_that_leave_a_client_empty_are_drawn_again():
     labels = torch.arange(10).repeat(1200)
-    part, seeds = dirichlet(0.1), Seeds(1)
+    part = dirichlet(0.1)
+    seeds = Seeds(1)
     first = part.shares(torch.full((10,), 1200.0), 100, seeds.rng("partition"))
-    assert any(not len(places) for places in part.deal(labels, first, seeds.rng("deal")))
+    assert any(not len(places) for places in part.assign(labels, first, seeds.rng("deal")))
     train, _ = split(part, labels, labels, 100, seeds)
     assert all(len(places) for places in train)

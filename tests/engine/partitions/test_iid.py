@@ -1,4 +1,4 @@
-"""The even partition."""
+"""The IID partition."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ def test_clients_hold_a_mix_of_classes():
     train, _ = split(PARTITIONS.make("iid"), labels, labels[:0], 10, Seeds(0))
     counts = torch.stack([torch.bincount(labels[part], minlength=10) for part in train])
     assert int(counts.min()) > 60 and int(counts.max()) < 140  # 100 expected, deviation 9
-    assert int(counts.float().std() * 100) > 0  # drawn, not measured out
+    assert int(counts.float().std() * 100) > 0  # drawn at random, not balanced

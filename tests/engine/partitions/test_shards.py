@@ -1,4 +1,4 @@
-"""Runs of the label-sorted pictures."""
+"""The partition into shards of pictures sorted by label."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ def test_equal_shards_of_few_classes():
     for per_client in (1, 2, 3):
         train, _ = split(PARTITIONS.make({"name": "shards", "per-client": per_client}), labels, labels, 100, Seeds(0))
         assert {len(part) for part in train} == {120}
-        seen = [len(labels[part].unique()) for part in train]
-        assert max(seen) <= 2 * per_client and sum(seen) / 100 < 1.7 * per_client
+        classes = [len(labels[part].unique()) for part in train]
+        assert max(classes) <= 2 * per_client and sum(classes) / 100 < 1.7 * per_client
 
 
-def test_two_shards_that_cross_no_border_hold_at_most_two_classes():
+def test_two_shards_of_one_class_each_hold_at_most_two_classes():
     labels = torch.arange(10).repeat_interleave(600)
     train, test = split(PARTITIONS.make("shards"), labels, labels[::3], 100, Seeds(4))
     assert all(len(labels[part].unique()) <= 2 for part in train)
-    for mine, judged in zip(train, test, strict=True):
-        assert torch.equal(labels[mine].unique(), labels[::3][judged].unique())
+    for train_places, test_places in zip(train, test, strict=True):
+        assert torch.equal(labels[train_places].unique(), labels[::3][test_places].unique())
 
 
 def test_clients_get_different_shards_for_different_seeds():
