@@ -1,4 +1,4 @@
-"""The shelf of data sets: one file each, found by name."""
+"""The shelf of data sets: one file per data set."""
 
 from engine.datasets.base import DATASETS, DataFolders, Dataset, DatasetFacts, LoadedData
 

@@ -1,9 +1,9 @@
-"""What every data set declares: its names and constants, and the places where its files may lie."""
+"""The base classes of data sets: their names and constants, and where their files are looked for."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,42 +22,39 @@ from engine.part import Part, Problem
 from engine.registry import Shelf
 from engine.vision import torchvision
 
-REFETCH = "Restore these files, or fetch them again"
+REFETCH = "Restore these files, or download them again"
 
 
 @dataclass(frozen=True)
 class DataFolders:
-    """Where data sets are looked for on this machine."""
+    """The folders of this machine in which LeakLens looks for data sets."""
 
     assets: Path  # the bundled subsets
-    folders: tuple[Path, ...]  # full sets: the user's own folders, then the home's, which takes downloads
-    system: Path = Path("/usr/share/datasets")  # full sets that came as a package of the operating system
+    folders: tuple[Path, ...]  # full sets: the user's own folders, then that of the home, which takes downloads
+    system: Path = Path("/usr/share/datasets")  # full sets from packages of the operating system
     download: bool = False
 
     @classmethod
     def here(cls, environ: Mapping[str, str] | None = None) -> DataFolders:
-        """As the environment says: LEAKLENS_DATA, LEAKLENS_HOME and LEAKLENS_DOWNLOAD."""
+        """The folders of the environment: LEAKLENS_DATA, LEAKLENS_HOME and LEAKLENS_DOWNLOAD."""
         environ = os.environ if environ is None else environ
-        # os.path leaves the ~ of somebody unknown as it is written: nothing is found there, and the doctor shows it
-        own = [
-            Path(os.path.expanduser(folder))
-            for folder in environ.get("LEAKLENS_DATA", "").split(os.pathsep)
-            if folder.strip()
-        ]
+        # expanduser keeps the ~ of an unknown user: then no set is found, and the doctor shows the folder as written.
+        named = [folder for folder in environ.get("LEAKLENS_DATA", "").split(os.pathsep) if folder.strip()]
+        own = [Path(os.path.expanduser(folder)) for folder in named]
         home = Path(os.path.expanduser(environ.get("LEAKLENS_HOME") or ROOT / ".leaklens"))
         return cls(ROOT / "assets", (*own, home / "data"), download=environ.get("LEAKLENS_DOWNLOAD") == "1")
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedData:
-    """A data set in memory, as its files have it."""
+    """A data set in memory, with the values of its files."""
 
     train_x: Tensor  # (n, channels, height, width), float32 in [0, 1]; or rows of words (n, length), int64
     train_y: Tensor  # (n,), int64
     test_x: Tensor
     test_y: Tensor
     classes: tuple[str, ...]
-    mean: tuple[float, ...]  # per channel; 0 and 1 where normalisation is off, nothing where there are no channels
+    mean: tuple[float, ...]  # per channel; 0 and 1 without normalisation, empty for text
     std: tuple[float, ...]
     origin: str
 
@@ -66,16 +63,17 @@ class LoadedData:
         return tuple(self.train_x.shape[1:])
 
     def normal_(self, x: Tensor) -> Tensor:
-        """Inputs as a model reads them, in place: each channel shifted and scaled; words stay what they are."""
+        """Normalise each channel of the inputs in place, as models read them. Words stay unchanged."""
         if self.mean:
-            mean, std = (torch.tensor(side).view(-1, 1, 1) for side in (self.mean, self.std))
+            mean = torch.tensor(self.mean).view(-1, 1, 1)
+            std = torch.tensor(self.std).view(-1, 1, 1)
             x.sub_(mean).div_(std)
         return x
 
 
 @dataclass(frozen=True, eq=False)
 class DatasetFacts:
-    """What a forecast needs of a data set: no input among it."""
+    """Shape, classes and labels of a data set, without its inputs: enough for a forecast."""
 
     shape: tuple[int, ...]
     classes: tuple[str, ...]
@@ -86,16 +84,16 @@ class DatasetFacts:
 
 
 class Dataset(Part):
-    """A set of labelled inputs, bundled with LeakLens or looked for on this machine."""
+    """A set of labelled inputs that LeakLens bundles or looks for on this machine."""
 
     noun: ClassVar[str] = "pictures"
-    bundle: ClassVar[str] = ""  # file name in assets/; empty where nothing ships
-    torch_name: ClassVar[str] = ""  # what torchvision calls the set, where it can fetch it
-    obtain: ClassVar[str] = ""  # how to get what does not ship
+    bundle: ClassVar[str] = ""  # file name in assets/; empty if LeakLens bundles nothing
+    torchvision_name: ClassVar[str] = ""  # name of the set in torchvision; empty if torchvision cannot download it
+    obtain: ClassVar[str] = ""  # how to get what LeakLens does not bundle
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one input."""
+        """The shape of one input."""
         raise NotImplementedError
 
     @property
@@ -104,101 +102,114 @@ class Dataset(Part):
 
     @property
     def law(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Mean and deviation by which each channel is shifted and scaled; nothing where there are no channels."""
+        """Mean and standard deviation of each channel for the normalisation; empty for text."""
         return (), ()
 
     @property
     def ships(self) -> bool:
-        """Whether what is asked for came with LeakLens."""
+        """Whether LeakLens bundles the requested set."""
         return bool(self.bundle)
 
     @property
     def part(self) -> str:
-        """How much of the published set this is."""
+        """The part of the published set, in words."""
         return "bundled part" if self.ships else "full set"
 
     def whole(self) -> Dataset | None:
-        """The same set as it must be fetched; None where all of it ships."""
+        """The full set, which must be on this machine; None if LeakLens bundles all of it."""
         return None if self.ships else self
 
-    def bundled(self, place: Path) -> FileLayout:
-        """How the file in assets/ is laid out."""
-        return NpzFile(place)
+    def bundled(self, path: Path) -> FileLayout:
+        """The layout of the file in assets/."""
+        return NpzFile(path)
 
-    def layouts(self, places: DataFolders) -> tuple[FileLayout, ...]:
-        """Where the set may lie that does not ship, best first."""
+    def layouts(self, locations: DataFolders) -> tuple[FileLayout, ...]:
+        """The possible places of a set that is not bundled, best first."""
         raise NotImplementedError
 
-    def load(self, places: DataFolders | None = None) -> LoadedData:
-        """Everything; read once per process."""
-        layout = self._layout(places or DataFolders.here())
+    def load(self, locations: DataFolders | None = None) -> LoadedData:
+        """The whole data set. Its files are read once per process."""
+        layout = self._layout(locations or DataFolders.here())
         train_x, train_y, test_x, test_y = _inputs(layout, self.shape, len(self.classes))
         origin = f"{self.title}, {self.part}: {len(train_y):,} training and {len(test_y):,} test {self.noun}"
         return LoadedData(train_x, train_y, test_x, test_y, self.classes, *self.law, origin)
 
-    def facts(self, places: DataFolders | None = None) -> DatasetFacts:
-        """Shape, classes and labels; no input is decoded, and the files are read once per process."""
-        train_y, test_y = _labels(self._layout(places or DataFolders.here()), len(self.classes))
+    def facts(self, locations: DataFolders | None = None) -> DatasetFacts:
+        """Shape, classes and labels, without decoding an input. The files are read once per process."""
+        layout = self._layout(locations or DataFolders.here())
+        train_y, test_y = _labels(layout, len(self.classes))
         return DatasetFacts(self.shape, self.classes, train_y, test_y, *self.law)
 
-    def places(self, places: DataFolders | None = None) -> list[tuple[str, bool]]:
-        """Every place that is looked at, and whether this set is there: what `doctor` shows."""
-        return [(str(layout.place), layout.found()) for layout in self._candidates(places or DataFolders.here())]
+    def places(self, locations: DataFolders | None = None) -> list[tuple[str, bool]]:
+        """Every possible place of this set, and whether the set is there. The command `doctor` shows them."""
+        candidates = self._candidates(locations or DataFolders.here())
+        return [(str(layout.path), layout.exists()) for layout in candidates]
 
     def problems(self, spec: Any) -> tuple[Problem, ...]:
         del spec
-        places = DataFolders.here()
-        if places.download and self.torch_name and not self.ships:
+        locations = DataFolders.here()
+        if self._can_download(locations):
             return ()
         try:
-            self._layout(places)
-        except MissingData as missing:
-            return (Problem(missing.message, missing.remedy),)
+            self._layout(locations)
+        except MissingData as error:
+            return (Problem(error.message, error.remedy),)
         return ()
 
-    def _candidates(self, places: DataFolders) -> tuple[FileLayout, ...]:
-        return (self.bundled(places.assets / self.bundle),) if self.ships else self.layouts(places)
-
-    def _layout(self, places: DataFolders) -> FileLayout:
-        """The first place that holds the set; a download is the last resort and must be allowed."""
-        candidates = self._candidates(places)
-        here = next((layout for layout in candidates if layout.found()), None)
-        if here is None and self.torch_name and places.download and not self.ships:
-            self._fetch(places.folders[-1])
-            here = next((layout for layout in candidates if layout.found()), None)
-        if here is not None:
-            return here
+    def _candidates(self, locations: DataFolders) -> tuple[FileLayout, ...]:
         if self.ships:
-            raise MissingData(
-                f"{self.name}: assets/{self.bundle} is not there", "Restore this file from the repository"
-            )
-        folders = dict.fromkeys((*places.folders, places.system))
-        looked = ", ".join(str(root) for root in folders if any(one.place.is_relative_to(root) for one in candidates))
-        remedies = [self.obtain, "set LEAKLENS_DOWNLOAD=1"] if self.torch_name else [self.obtain]
+            return (self.bundled(locations.assets / self.bundle),)
+        return self.layouts(locations)
+
+    def _layout(self, locations: DataFolders) -> FileLayout:
+        """The first place that holds the set. If no place does, the set is downloaded where that is allowed."""
+        candidates = self._candidates(locations)
+        layout = _first_existing(candidates)
+        if layout is None and self._can_download(locations):
+            self._download(locations.folders[-1])
+            layout = _first_existing(candidates)
+        if layout is None:
+            raise self._missing(candidates, locations)
+        return layout
+
+    def _missing(self, candidates: Sequence[FileLayout], locations: DataFolders) -> MissingData:
+        """The error for a set that is in none of the candidate places."""
+        if self.ships:
+            reason = f"{self.name}: assets/{self.bundle} is not there"
+            return MissingData(reason, "Restore this file from the repository")
+        searched = []
+        for folder in dict.fromkeys((*locations.folders, locations.system)):
+            if any(layout.path.is_relative_to(folder) for layout in candidates):
+                searched.append(str(folder))
+        remedies = [self.obtain]
+        if self.torchvision_name:
+            remedies.append("set LEAKLENS_DOWNLOAD=1")
         if self.bundle:
             remedies.append("leave `full` off")
-        raise MissingData(
-            f"{self.name}: the full set is not on this machine (looked in {looked})", "; or ".join(remedies)
-        )
+        reason = f"{self.name}: the full set is not on this machine (looked in {', '.join(searched)})"
+        return MissingData(reason, "; or ".join(remedies))
 
-    def _fetch(self, folder: Path) -> None:
-        fetch = getattr(torchvision().datasets, self.torch_name)
+    def _can_download(self, locations: DataFolders) -> bool:
+        return locations.download and bool(self.torchvision_name) and not self.ships
+
+    def _download(self, folder: Path) -> None:
+        dataset = getattr(torchvision().datasets, self.torchvision_name)
         try:
             for train in (True, False):
-                fetch(folder, train=train, download=True, **self._wanted())
+                dataset(folder, train=train, download=True, **self._download_options())
         except (OSError, RuntimeError) as error:
             raise MissingData(f"{self.name}: the download failed: {error}", self.obtain) from error
 
-    def _wanted(self) -> Mapping[str, Any]:
-        """What torchvision must be told beside the folder."""
+    def _download_options(self) -> Mapping[str, Any]:
+        """Options for torchvision apart from the folder."""
         return {}
 
 
 class PartlyBundled(Dataset):
-    """A set of which a part ships and the whole may be on this machine."""
+    """A data set with a bundled part; the full set may be on this machine."""
 
     full: bool = Field(
-        False, title="full set", description="The whole set instead of the bundled part; it must be on this machine."
+        False, title="full set", description="Use the full set instead of the bundled part; it must be on this machine."
     )
 
     @property
@@ -212,40 +223,48 @@ class PartlyBundled(Dataset):
 class PictureDataset(Dataset):
     """A set of labelled pictures."""
 
-    centre: ClassVar[tuple[float, ...]]  # mean and deviation of a pixel per channel, over the full training split
-    spread: ClassVar[tuple[float, ...]]
+    # mean and standard deviation of the pixels of each channel, over the full training split
+    channel_mean: ClassVar[tuple[float, ...]]
+    channel_std: ClassVar[tuple[float, ...]]
 
     normalise: bool = Field(
-        True, title="normalise", description="Shift and scale every channel to mean 0 and deviation 1."
+        True, title="normalise", description="Shift and scale each channel to mean 0 and deviation 1."
     )
 
     @property
     def law(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        return (self.centre, self.spread) if self.normalise else ((0.0,) * len(self.centre), (1.0,) * len(self.spread))
+        if self.normalise:
+            return self.channel_mean, self.channel_std
+        channels = len(self.channel_mean)
+        return (0.0,) * channels, (1.0,) * channels
 
 
 class TextDataset(Dataset):
-    """A set of labelled sentences: each is a row of words, told as numbers, the most frequent word first."""
+    """A set of labelled sentences. Each sentence is a row of word numbers; the most frequent word has the smallest."""
 
     noun: ClassVar[str] = "sentences"
 
     length: int = Field(
-        40, ge=4, le=256, title="words read", description="Words and signs of a sentence that are read, from its begin."
+        40, ge=4, le=256, title="words read", description="Words and signs read of each sentence, from its start."
     )
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (self.length,)
 
-    def bundled(self, place: Path) -> FileLayout:
-        return LabelledLines(place, self.length)
+    def bundled(self, path: Path) -> FileLayout:
+        return LabelledLines(path, self.length)
 
     def problems(self, spec: Any) -> tuple[Problem, ...]:
-        found = super().problems(spec)
+        problems = super().problems(spec)
         if spec is None or spec.method.unit() is None:
-            return found
+            return problems
         reason = f"{self.name}: which words are frequent is counted over the training sentences of all clients"
-        return (*found, Problem(reason, "Read every ε as if that list of words were public", fatal=False))
+        return (*problems, Problem(reason, "Read every ε as if that list of words were public", fatal=False))
+
+
+def _first_existing(candidates: Sequence[FileLayout]) -> FileLayout | None:
+    return next((layout for layout in candidates if layout.exists()), None)
 
 
 @lru_cache(maxsize=2)
@@ -254,13 +273,13 @@ def _inputs(layout: FileLayout, shape: tuple[int, ...], classes: int) -> tuple[T
     for x, y in ((train_x, train_y), (test_x, test_y)):
         _check(y, classes, layout)
         if tuple(x.shape) != (len(y), *shape):
-            law = f"must hold one label for each picture of shape {shape}"
-            raise Damaged(f"{layout.place.name}: {law} ({layout.place})", REFETCH)
-    return _read(train_x), train_y.long(), _read(test_x), test_y.long()
+            rule = f"must hold one label for each picture of shape {shape}"
+            raise Damaged(f"{layout.path.name}: {rule} ({layout.path})", REFETCH)
+    return _scaled(train_x), train_y.long(), _scaled(test_x), test_y.long()
 
 
-def _read(x: Tensor) -> Tensor:
-    """Bytes are pixels, from 0 to 1; other numbers are words."""
+def _scaled(x: Tensor) -> Tensor:
+    """Bytes are pixels and become numbers from 0 to 1; other numbers are words and stay."""
     return x.float().div_(255) if x.dtype == torch.uint8 else x
 
 
@@ -274,9 +293,8 @@ def _labels(layout: FileLayout, classes: int) -> tuple[Tensor, Tensor]:
 
 def _check(labels: Tensor, classes: int, layout: FileLayout) -> None:
     if labels.dim() != 1 or not len(labels) or int(labels.max()) >= classes:
-        raise Damaged(
-            f"{layout.place.name}: labels must be a row of whole numbers below {classes} ({layout.place})", REFETCH
-        )
+        rule = f"labels must be a row of whole numbers below {classes}"
+        raise Damaged(f"{layout.path.name}: {rule} ({layout.path})", REFETCH)
 
 
 DATASETS: Shelf[Dataset] = Shelf("engine.datasets", "dataset")

@@ -18,14 +18,15 @@ class Cifar10(PictureDataset, PartlyBundled):
     classes: ClassVar[tuple[str, ...]] = (
         "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
     )  # fmt: skip
-    centre: ClassVar[tuple[float, ...]] = (0.4914, 0.4822, 0.4465)
-    spread: ClassVar[tuple[float, ...]] = (0.2470, 0.2435, 0.2616)
+    channel_mean: ClassVar[tuple[float, ...]] = (0.4914, 0.4822, 0.4465)
+    channel_std: ClassVar[tuple[float, ...]] = (0.2470, 0.2435, 0.2616)
     bundle: ClassVar[str] = "cifar10.npz"
-    torch_name: ClassVar[str] = "CIFAR10"
+    torchvision_name: ClassVar[str] = "CIFAR10"
     obtain: ClassVar[str] = (
         "Unpack the archive of the set, binary or python version, in a folder named in LEAKLENS_DATA"
     )
 
-    def layouts(self, places: DataFolders) -> tuple[FileLayout, ...]:
-        binary = [CifarBinary(folder / name) for folder in places.folders for name in ("cifar-10-batches-bin", "")]
-        return (*binary, *(CifarPython(folder / "cifar-10-batches-py") for folder in places.folders))
+    def layouts(self, locations: DataFolders) -> tuple[FileLayout, ...]:
+        binary = [CifarBinary(folder / name) for folder in locations.folders for name in ("cifar-10-batches-bin", "")]
+        pickled = [CifarPython(folder / "cifar-10-batches-py") for folder in locations.folders]
+        return (*binary, *pickled)

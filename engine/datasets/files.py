@@ -1,4 +1,4 @@
-"""The file formats public picture sets come in, read without ever running code from a file."""
+"""Readers for the file formats of public picture sets. They never run code from a file."""
 
 from __future__ import annotations
 
@@ -19,55 +19,58 @@ from engine.vision import torchvision
 Bytes = NDArray[np.uint8]
 Labels = tuple[Bytes, Bytes]  # train and test, (n,) each
 Inputs = Bytes | NDArray[np.int64]  # pictures (n, channels, height, width), or rows of words (n, length)
-Four = tuple[Inputs, Bytes, Inputs, Bytes]  # inputs and labels of train, then of test
+Splits = tuple[Inputs, Bytes, Inputs, Bytes]  # inputs and labels of the training split, then of the test split
 
 CIFAR = (3, 32, 32)
-# what numpy and zipfile raise on damaged archives; RuntimeError for a compression they do not know
+# The errors of numpy and zipfile for damaged archives. RuntimeError is the error for an unknown compression.
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, OverflowError, MemoryError)
 RESTORE = "Restore this file from the repository"
 
 
 class FileLayout(Protocol):
-    """One place where a set may lie, and the form it would have there."""
+    """One possible place of a data set, and the format of its files there."""
 
     def __hash__(self) -> int: ...
 
     @property
-    def place(self) -> Path: ...
+    def path(self) -> Path: ...
 
-    def found(self) -> bool: ...
+    def exists(self) -> bool:
+        """Whether the set is at this place."""
 
     def labels(self) -> Labels:
         """The labels alone, without decoding an input."""
 
-    def read(self) -> Four:
-        """Everything."""
+    def read(self) -> Splits:
+        """Inputs and labels of both splits."""
 
 
 @dataclass(frozen=True)
 class NpzFile:
-    """One npz file: x_train, y_train, x_test and y_test, pictures with channels last."""
+    """One npz file with x_train, y_train, x_test and y_test; the pictures have their channels last."""
 
-    place: Path
+    path: Path
 
-    def found(self) -> bool:
-        return self.place.is_file()
+    def exists(self) -> bool:
+        return self.path.is_file()
 
     def labels(self) -> Labels:
         return self._read("y_train"), self._read("y_test")
 
-    def read(self) -> Four:
-        train, test = self.labels()
-        return channels_first(self._read("x_train")), train, channels_first(self._read("x_test")), test
+    def read(self) -> Splits:
+        train_y, test_y = self.labels()
+        train_x = channels_first(self._read("x_train"))
+        test_x = channels_first(self._read("x_test"))
+        return train_x, train_y, test_x, test_y
 
     def _read(self, name: str) -> Bytes:
         try:
-            with np.load(self.place, allow_pickle=False) as file:
+            with np.load(self.path, allow_pickle=False) as file:
                 array = file[name]
         except (*UNREADABLE, zipfile.BadZipFile, zlib.error) as error:
-            raise damaged(self.place, f"{name} cannot be read", RESTORE) from error
+            raise damaged(self.path, f"{name} cannot be read", RESTORE) from error
         if array.dtype != np.uint8:
-            raise damaged(self.place, f"{name} must hold bytes, got {array.dtype}", RESTORE)
+            raise damaged(self.path, f"{name} must hold bytes, got {array.dtype}", RESTORE)
         return array  # type: ignore[no-any-return]
 
 
@@ -78,46 +81,53 @@ IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-u
 class Idx:
     """The four idx files of the MNIST family in one folder, plain or gzipped."""
 
-    place: Path
-    strangers: tuple[tuple[int, ...], ...] = ()  # how the labels of other sets with the same file names begin
+    path: Path
+    other_sets: tuple[tuple[int, ...], ...] = ()  # the first labels of other sets with the same file names
     names: tuple[str, str, str, str] = IDX
 
-    def found(self) -> bool:
+    def exists(self) -> bool:
         if any(self._file(name) is None for name in self.names):
             return False
         try:
-            return tuple(self._read(self.names[1])[:10].tolist()) not in self.strangers
+            first_labels = tuple(self._read(self.names[1])[:10].tolist())
         except Damaged:
-            return True  # found, and reading it will say what is wrong
+            return True  # the set is there, and reading it raises the error
+        return first_labels not in self.other_sets
 
     def labels(self) -> Labels:
         return self._read(self.names[1]), self._read(self.names[3])
 
-    def read(self) -> Four:
-        train, test = self.labels()
-        return channels_first(self._read(self.names[0])), train, channels_first(self._read(self.names[2])), test
+    def read(self) -> Splits:
+        train_y, test_y = self.labels()
+        train_x = channels_first(self._read(self.names[0]))
+        test_x = channels_first(self._read(self.names[2]))
+        return train_x, train_y, test_x, test_y
 
     def _file(self, name: str) -> Path | None:
-        return next((file for file in (self.place / name, self.place / f"{name}.gz") if file.is_file()), None)
+        for file in (self.path / name, self.path / f"{name}.gz"):
+            if file.is_file():
+                return file
+        return None
 
     def _read(self, name: str) -> Bytes:
         file = self._file(name)
         if file is None:
-            raise damaged(self.place / name, "the file is gone")
+            raise damaged(self.path / name, "the file is missing")
         return idx(file, axes=3 if "idx3" in name else 1)
 
 
 @dataclass(frozen=True)
 class TransposedIdx(Idx):
-    """EMNIST's idx files: every picture lies on its side, rows for columns, and labels may begin at 1."""
+    """EMNIST's idx files: rows and columns of the pictures are swapped, and labels may start at 1."""
 
-    first: int = 0  # the smallest label
+    first_label: int = 0
 
     def labels(self) -> Labels:
         train, test = super().labels()
-        return train - np.uint8(self.first), test - np.uint8(self.first)  # what is too small becomes far too large
+        # A label that is too small wraps to a large number, which the check of the labels refuses.
+        return train - np.uint8(self.first_label), test - np.uint8(self.first_label)
 
-    def read(self) -> Four:
+    def read(self) -> Splits:
         train_x, train_y, test_x, test_y = super().read()
         return np.swapaxes(train_x, -1, -2), train_y, np.swapaxes(test_x, -1, -2), test_y
 
@@ -131,74 +141,81 @@ def idx(file: Path, axes: int) -> Bytes:
     if body[:4] != bytes((0, 0, 8, axes)):
         raise damaged(file, f"it must begin as an idx file of bytes with {axes} axes")
     start = 4 + 4 * axes
-    sizes = tuple(int.from_bytes(body[at : at + 4], "big") for at in range(4, start, 4))
+    sizes = tuple(int.from_bytes(body[offset : offset + 4], "big") for offset in range(4, start, 4))
     if len(body) - start != math.prod(sizes):
-        raise damaged(file, f"it must hold {' x '.join(map(str, sizes))} values, got {max(0, len(body) - start)}")
+        shape = " x ".join(map(str, sizes))
+        raise damaged(file, f"it must hold {shape} values, got {max(0, len(body) - start)}")
     return np.frombuffer(body, np.uint8, offset=start).reshape(sizes)
 
 
 @dataclass(frozen=True)
 class CifarBinary:
-    """CIFAR-10's binary batches in one folder: a label and 3,072 bytes for every picture."""
+    """CIFAR-10's binary batches in one folder: a label and 3,072 bytes for each picture."""
 
-    place: Path
+    path: Path
     train: tuple[str, ...] = tuple(f"data_batch_{batch}.bin" for batch in range(1, 6))
     test: tuple[str, ...] = ("test_batch.bin",)
 
-    def found(self) -> bool:
-        return all((self.place / name).is_file() for name in (*self.train, *self.test))
+    def exists(self) -> bool:
+        return all((self.path / name).is_file() for name in (*self.train, *self.test))
 
     def labels(self) -> Labels:
-        train, test = self._read(self.train), self._read(self.test)
+        train = self._read(self.train)
+        test = self._read(self.test)
         return train[:, 0].copy(), test[:, 0].copy()
 
-    def read(self) -> Four:
-        train, test = self._read(self.train), self._read(self.test)
+    def read(self) -> Splits:
+        train = self._read(self.train)
+        test = self._read(self.test)
         return train[:, 1:].reshape(-1, *CIFAR), train[:, 0], test[:, 1:].reshape(-1, *CIFAR), test[:, 0]
 
     def _read(self, names: tuple[str, ...]) -> Bytes:
+        """The records (n, 3073) of several batches."""
         size = 1 + math.prod(CIFAR)
-        parts = []
+        batches = []
         for name in names:
             try:
-                body = np.fromfile(self.place / name, np.uint8)
+                body = np.fromfile(self.path / name, np.uint8)
             except OSError as error:
-                raise damaged(self.place / name, "it cannot be read") from error
+                raise damaged(self.path / name, "it cannot be read") from error
             if not len(body) or len(body) % size:
-                raise damaged(self.place / name, f"it must hold records of {size} bytes, got {len(body)} bytes")
-            parts.append(body.reshape(-1, size))
-        return np.concatenate(parts)
+                raise damaged(self.path / name, f"it must hold records of {size} bytes, got {len(body)} bytes")
+            batches.append(body.reshape(-1, size))
+        return np.concatenate(batches)
 
 
 @dataclass(frozen=True)
 class CifarPython:
-    """CIFAR-10's pickled batches: left to torchvision, which opens only files whose checksum is the published one."""
+    """CIFAR-10's pickled batches. torchvision reads them, because it opens only files with the published checksum."""
 
-    place: Path  # the folder cifar-10-batches-py
+    path: Path  # the folder cifar-10-batches-py
 
-    def found(self) -> bool:
-        return (self.place / "data_batch_1").is_file()
+    def exists(self) -> bool:
+        return (self.path / "data_batch_1").is_file()
 
     def labels(self) -> Labels:
         _, train, _, test = self.read()
         return train, test
 
-    def read(self) -> Four:
+    def read(self) -> Splits:
         cifar10 = torchvision().datasets.CIFAR10
         try:
-            train, test = cifar10(self.place.parent, train=True), cifar10(self.place.parent, train=False)
+            train = cifar10(self.path.parent, train=True)
+            test = cifar10(self.path.parent, train=False)
         except RuntimeError as error:
-            raise damaged(self.place, "a file is missing or is not the published one") from error
-        labels = np.array(train.targets, np.uint8), np.array(test.targets, np.uint8)
-        return channels_first(train.data), labels[0], channels_first(test.data), labels[1]
+            raise damaged(self.path, "a file is missing or is not the published one") from error
+        train_y = np.array(train.targets, np.uint8)
+        test_y = np.array(test.targets, np.uint8)
+        return channels_first(train.data), train_y, channels_first(test.data), test_y
 
 
 def channels_first(pictures: Bytes) -> Bytes:
-    """(n, h, w) or (n, h, w, channels) -> (n, channels, h, w); anything else is left for its reader to refuse."""
+    """(n, h, w) or (n, h, w, channels) -> (n, channels, h, w). Other shapes stay; the check of shapes refuses them."""
     if pictures.ndim == 3:
         return pictures[:, None]
     return np.moveaxis(pictures, -1, 1) if pictures.ndim == 4 else pictures
 
 
-def damaged(file: Path, why: str, remedy: str = "Delete this file and fetch it again") -> Damaged:
-    return Damaged(f"{file.name}: {why} ({file})", remedy)
+def damaged(file: Path, reason: str, remedy: str = "Delete this file and download it again") -> Damaged:
+    """The error for a file that cannot be used."""
+    return Damaged(f"{file.name}: {reason} ({file})", remedy)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from engine.datasets.base import DATASETS, DataFolders, PartlyBundled, PictureDataset
 from engine.datasets.files import FileLayout, Idx
 
-FASHION = (9, 0, 0, 3, 0, 2, 7, 2, 5, 5)  # how Fashion-MNIST's training labels begin
+FASHION_LABELS = (9, 0, 0, 3, 0, 2, 7, 2, 5, 5)  # the first training labels of Fashion-MNIST
 
 
 @DATASETS.add("mnist", title="MNIST", source="LeCun, Cortes, Burges 1998; CC BY-SA 3.0")
@@ -16,12 +16,13 @@ class Mnist(PictureDataset, PartlyBundled):
 
     shape: ClassVar[tuple[int, ...]] = (1, 28, 28)
     classes: ClassVar[tuple[str, ...]] = tuple(str(digit) for digit in range(10))
-    centre: ClassVar[tuple[float, ...]] = (0.1307,)
-    spread: ClassVar[tuple[float, ...]] = (0.3081,)
+    channel_mean: ClassVar[tuple[float, ...]] = (0.1307,)
+    channel_std: ClassVar[tuple[float, ...]] = (0.3081,)
     bundle: ClassVar[str] = "mnist.npz"
-    torch_name: ClassVar[str] = "MNIST"
+    torchvision_name: ClassVar[str] = "MNIST"
     obtain: ClassVar[str] = "Put the four idx files into a folder named in LEAKLENS_DATA"
 
-    def layouts(self, places: DataFolders) -> tuple[FileLayout, ...]:
-        named = [folder / name for folder in places.folders for name in ("MNIST/raw", "mnist", "")]
-        return tuple(Idx(place, strangers=(FASHION,)) for place in (*named, places.system / "mnist"))
+    def layouts(self, locations: DataFolders) -> tuple[FileLayout, ...]:
+        paths = [folder / name for folder in locations.folders for name in ("MNIST/raw", "mnist", "")]
+        paths.append(locations.system / "mnist")
+        return tuple(Idx(path, other_sets=(FASHION_LABELS,)) for path in paths)

@@ -1,4 +1,4 @@
-"""Sentences from reviews of films: small enough to ship, so that a model of text runs at once."""
+"""Sentences from film reviews. LeakLens bundles this small set, so that models of text run without a download."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.datasets.base import DATASETS, TextDataset
 
 @DATASETS.add("movie-reviews", title="Movie reviews", source="Pang, Lee 2005, sentence polarity")
 class MovieReviews(TextDataset):
-    """Sentences from reviews of films, negative or positive; a fifth of them is kept apart for testing."""
+    """Sentences from film reviews, negative or positive. One fifth is the test set."""
 
     classes: ClassVar[tuple[str, ...]] = ("negative", "positive")
     bundle: ClassVar[str] = "movie_review_sentences.tsv.gz"

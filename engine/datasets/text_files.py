@@ -1,4 +1,4 @@
-"""Labelled sentences: the files they come in, the words in them, and a sentence as a row of numbers."""
+"""Readers for files of labelled sentences, and the numbers that stand for words."""
 
 from __future__ import annotations
 
@@ -16,128 +16,144 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.datasets.files import RESTORE, Four, Labels, damaged
+from engine.datasets.files import RESTORE, Labels, Splits, damaged
 from engine.words import ENDED, FIRST, UNKNOWN
 
-APART = 5  # of so many sentences of a class the last one is a test sentence
-# an address or a name is one word, so are can't and so-called; what is left are single signs
+TEST_EVERY = 5  # every fifth sentence of a class is a test sentence
+# An address or a name is one word, and so are can't and so-called. All other signs stand alone.
 WORD = re.compile(r"https?://\S+|@\w+|[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_")
-COLUMNS, POLARITIES = 6, {"0": 0, "4": 1}  # of Sentiment140: polarity, id, date, query, user, text
+COLUMNS = 6  # of Sentiment140: polarity, id, date, query, user, text
+POLARITIES = {"0": 0, "4": 1}
 
 Labelled = tuple[Sequence[str], NDArray[np.uint8]]  # sentences, and (n,) their labels
 
 
 @dataclass(frozen=True)
 class LabelledLines:
-    """One gzipped file in UTF-8: on every line a label, a tab and a sentence."""
+    """One gzipped file in UTF-8. Each line holds a label, a tab and a sentence."""
 
-    place: Path
-    length: int  # of a row
+    path: Path
+    length: int  # words in a row
 
-    def found(self) -> bool:
-        return self.place.is_file()
+    def exists(self) -> bool:
+        return self.path.is_file()
 
     def labels(self) -> Labels:
-        return parted(_lines(self.place)[1])
+        _, labels = _lines(self.path)
+        return split_labels(labels)
 
-    def read(self) -> Four:
-        return numbered(*_lines(self.place), self.length)
+    def read(self) -> Splits:
+        sentences, labels = _lines(self.path)
+        return word_rows(sentences, labels, self.length)
 
 
 @dataclass(frozen=True)
 class TweetFile:
-    """The training file of Sentiment140: a CSV in Latin-1 without a head."""
+    """The training file of Sentiment140: a CSV in Latin-1 without a header."""
 
-    place: Path
-    length: int
-    one_in: int  # of so many sentences of a class one is taken
+    path: Path
+    length: int  # words in a row
+    one_in: int  # takes one sentence out of this many of each class
 
-    def found(self) -> bool:
-        return self.place.is_file()
+    def exists(self) -> bool:
+        return self.path.is_file()
 
     def labels(self) -> Labels:
-        return parted(self._enough()[1])
+        _, labels = self._messages()
+        return split_labels(labels)
 
-    def read(self) -> Four:
-        return numbered(*self._enough(), self.length)
+    def read(self) -> Splits:
+        sentences, labels = self._messages()
+        return word_rows(sentences, labels, self.length)
 
-    def _enough(self) -> Labelled:
-        texts, labels = _tweets(self.place, self.one_in)
-        if not apart(labels).any():
-            left = f"one in {self.one_in:,} of each class leaves {len(texts)}, and {APART} of one class are needed"
-            remedy = "Fetch it again" if self.one_in == 1 else "Lower one-in; or fetch it again, if it should hold more"
-            raise damaged(self.place, f"it holds too few messages: {left}", remedy)
-        return texts, labels
+    def _messages(self) -> Labelled:
+        """The messages, at least enough for one test sentence."""
+        texts, labels = _tweets(self.path, self.one_in)
+        if held_out(labels).any():
+            return texts, labels
+        taken = f"one in {self.one_in:,} of each class leaves {len(texts)}"
+        remedy = "Lower one-in; or download it again, if it should hold more"
+        if self.one_in == 1:
+            remedy = "Download it again"
+        reason = f"it holds too few messages: {taken}, and {TEST_EVERY} of one class are needed"
+        raise damaged(self.path, reason, remedy)
 
 
 @lru_cache(maxsize=2)
-def _lines(place: Path) -> Labelled:
+def _lines(path: Path) -> Labelled:
     try:
-        text = gzip.decompress(place.read_bytes()).decode("utf-8")
+        text = gzip.decompress(path.read_bytes()).decode("utf-8")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise damaged(place, "it cannot be read", RESTORE) from error
-    pairs = [line.partition("\t") for line in text.removesuffix("\n").split("\n")]  # not at signs that mean other ends
-    if not all(label.isdecimal() and len(label) < 3 and tab for label, tab, _ in pairs):
-        raise damaged(place, "every line must be a label, a tab and a sentence", RESTORE)
-    return [text for _, _, text in pairs], np.array([int(label) for label, _, _ in pairs], np.uint8)
+        raise damaged(path, "it cannot be read", RESTORE) from error
+    # Not splitlines: it would also split at other signs, which may be part of a sentence.
+    rows = [line.partition("\t") for line in text.removesuffix("\n").split("\n")]
+    if not all(label.isdecimal() and len(label) < 3 and tab for label, tab, _ in rows):
+        raise damaged(path, "every line must be a label, a tab and a sentence", RESTORE)
+    sentences = [sentence for _, _, sentence in rows]
+    return sentences, np.array([int(label) for label, _, _ in rows], np.uint8)
 
 
 @lru_cache(maxsize=2)
-def _tweets(place: Path, one_in: int) -> Labelled:
+def _tweets(path: Path, one_in: int) -> Labelled:
     texts, labels = [], []
     try:
-        with place.open(encoding="latin-1", newline="") as file:
-            for label, text in _thinned(csv.reader(file), one_in, place):
+        with path.open(encoding="latin-1", newline="") as file:
+            for label, text in _thinned(csv.reader(file), one_in, path):
                 texts.append(html.unescape(text))
                 labels.append(label)
     except (OSError, csv.Error) as error:
-        raise damaged(place, "it cannot be read") from error
+        raise damaged(path, "it cannot be read") from error
     return texts, np.array(labels, np.uint8)
 
 
-def _thinned(rows: Iterable[Sequence[str]], one_in: int, place: Path) -> Iterator[tuple[int, str]]:
-    """The first of every `one_in` rows of a class: the file is far too long to be held."""
-    seen: Counter[int] = Counter()
+def _thinned(rows: Iterable[Sequence[str]], one_in: int, path: Path) -> Iterator[tuple[int, str]]:
+    """Label and text of the first of every `one_in` rows of a class. The whole file is too long for memory."""
+    counts: Counter[int] = Counter()
     for row in rows:
         if len(row) != COLUMNS or row[0] not in POLARITIES:
-            raise damaged(place, f"every line must have {COLUMNS} columns, the first of them 0 or 4")
+            raise damaged(path, f"every line must have {COLUMNS} columns, the first of them 0 or 4")
         label = POLARITIES[row[0]]
-        if seen[label] % one_in == 0:
+        if counts[label] % one_in == 0:
             yield label, row[-1]
-        seen[label] += 1
+        counts[label] += 1
 
 
-def apart(labels: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """(n,) which sentences are test sentences: the same ones on every machine, evenly over each class."""
-    held = np.zeros(len(labels), np.bool_)
+def held_out(labels: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """(n,) which sentences are test sentences: the same ones on every machine, and every fifth of each class."""
+    mask = np.zeros(len(labels), np.bool_)
     for label in np.unique(labels):
-        held[np.flatnonzero(labels == label)[APART - 1 :: APART]] = True
-    return held
+        mask[np.flatnonzero(labels == label)[TEST_EVERY - 1 :: TEST_EVERY]] = True
+    return mask
 
 
-def parted(labels: NDArray[np.uint8]) -> Labels:
-    held = apart(labels)
-    return labels[~held], labels[held]
+def split_labels(labels: NDArray[np.uint8]) -> Labels:
+    """The labels of the training and of the test sentences."""
+    mask = held_out(labels)
+    return labels[~mask], labels[mask]
 
 
-def numbered(sentences: Sequence[str], labels: NDArray[np.uint8], length: int) -> Four:
-    """Rows (n, length) of training and test sentences with their labels; the words are counted in training alone."""
-    held, split = apart(labels), [words(sentence) for sentence in sentences]
-    known = vocabulary(own for own, test in zip(split, held, strict=True) if not test)
+def word_rows(sentences: Sequence[str], labels: NDArray[np.uint8], length: int) -> Splits:
+    """Rows (n, length) of training and test sentences with their labels.
+
+    The vocabulary counts training sentences only, so that test sentences do not influence training.
+    """
+    mask = held_out(labels)
+    split = [words(sentence) for sentence in sentences]
+    numbers = vocabulary(sentence for sentence, test in zip(split, mask, strict=True) if not test)
     rows = np.full((len(split), length), ENDED, np.int64)
-    for row, own in zip(rows, split, strict=True):
-        places = [known.get(word, UNKNOWN) for word in own[:length]]
-        row[: len(places)] = places
-    return rows[~held], labels[~held], rows[held], labels[held]
+    for row, sentence in zip(rows, split, strict=True):
+        known = [numbers.get(word, UNKNOWN) for word in sentence[:length]]
+        row[: len(known)] = known
+    return rows[~mask], labels[~mask], rows[mask], labels[mask]
 
 
 def words(sentence: str) -> list[str]:
-    """A sentence in lower case as words and signs."""
+    """The words and signs of a sentence, in lower case."""
     return WORD.findall(sentence.lower())
 
 
 def vocabulary(sentences: Iterable[Sequence[str]]) -> Mapping[str, int]:
-    """The number of every word, the most frequent first: who knows few words knows those with small numbers."""
+    """The number of every word, the most frequent word first. A model with n words knows those below n."""
     counts = Counter(word for sentence in sentences for word in sentence)
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    return {word: place for place, word in enumerate(ranked, start=FIRST)}
+    return {word: number for number, word in enumerate(ranked, start=FIRST)}

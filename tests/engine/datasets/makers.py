@@ -1,4 +1,4 @@
-"""Tiny picture sets in the formats of the public ones, written for a test."""
+"""Tiny data sets for tests, in the file formats of the public ones."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ SEED = 0
 
 
 def drawn(count: int, *shape: int, below: int = 256) -> Array:
+    """Random bytes (count, ...)."""
     return np.random.default_rng(SEED + count).integers(0, below, (count, *shape), dtype=np.uint8)
 
 
@@ -24,34 +25,45 @@ def idx_bytes(array: Array) -> bytes:
 
 
 def write_idx(folder: Path, packed: bool = False) -> tuple[Array, Array, Array, Array]:
-    """Twelve training and five test pictures of 28 x 28; what a reader must give back."""
+    """Write twelve training and five test pictures of 28 x 28. Returns the arrays that a reader must return."""
     folder.mkdir(parents=True, exist_ok=True)
-    four = drawn(12, 28, 28), drawn(12, below=10), drawn(5, 28, 28), drawn(5, below=10)
+    train_x, train_y, test_x, test_y = drawn(12, 28, 28), drawn(12, below=10), drawn(5, 28, 28), drawn(5, below=10)
     kinds = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
-    for kind, array in zip(kinds, four, strict=True):
-        body = idx_bytes(array)
-        (folder / f"{kind}-ubyte{'.gz' if packed else ''}").write_bytes(gzip.compress(body) if packed else body)
-    return four[0][:, None], four[1], four[2][:, None], four[3]
+    for kind, array in zip(kinds, (train_x, train_y, test_x, test_y), strict=True):
+        write_packed(folder / f"{kind}-ubyte", idx_bytes(array), packed)
+    return train_x[:, None], train_y, test_x[:, None], test_y
+
+
+def write_packed(file: Path, body: bytes, packed: bool) -> None:
+    if packed:
+        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(body))
+    else:
+        file.write_bytes(body)
 
 
 def write_emnist(folder: Path, split: str, packed: bool = False) -> tuple[Array, Array, Array, Array]:
-    """The same pictures as EMNIST's own files hold them: on their side, with the labels of the split."""
+    """The same in the format of EMNIST: transposed pictures, and the labels of the split."""
     folder.mkdir(parents=True, exist_ok=True)
-    first, classes = (1, 26) if split == "letters" else (0, 47)
-    four = drawn(12, 28, 28), drawn(12, below=classes), drawn(5, 28, 28), drawn(5, below=classes)
+    first_label, classes = (1, 26) if split == "letters" else (0, 47)
+    train_x, test_x = drawn(12, 28, 28), drawn(5, 28, 28)
+    train_y, test_y = drawn(12, below=classes), drawn(5, below=classes)
     kinds = ("train-images-idx3", "train-labels-idx1", "test-images-idx3", "test-labels-idx1")
-    for kind, array in zip(kinds, four, strict=True):
-        body = idx_bytes(array.swapaxes(1, 2).copy() if array.ndim == 3 else array + np.uint8(first))
-        name = f"emnist-{split}-{kind}-ubyte{'.gz' if packed else ''}"
-        (folder / name).write_bytes(gzip.compress(body) if packed else body)
-    return four[0][:, None], four[1], four[2][:, None], four[3]
+    for kind, array in zip(kinds, (train_x, train_y, test_x, test_y), strict=True):
+        stored = array.swapaxes(1, 2).copy() if array.ndim == 3 else array + np.uint8(first_label)
+        write_packed(folder / f"emnist-{split}-{kind}-ubyte", idx_bytes(stored), packed)
+    return train_x[:, None], train_y, test_x[:, None], test_y
 
 
 def cifar_batches() -> dict[str, tuple[Array, list[int]]]:
     """Two pictures in each of six batches."""
     names = [*(f"data_batch_{batch}" for batch in range(1, 6)), "test_batch"]
-    pictures, labels = drawn(12, 3072), drawn(12, below=10).tolist()
-    return {name: (pictures[2 * at : 2 * at + 2], labels[2 * at : 2 * at + 2]) for at, name in enumerate(names)}
+    pictures = drawn(12, 3072)
+    labels = drawn(12, below=10).tolist()
+    batches = {}
+    for number, name in enumerate(names):
+        pair = slice(2 * number, 2 * number + 2)
+        batches[name] = (pictures[pair], labels[pair])
+    return batches
 
 
 def write_cifar_binary(folder: Path) -> tuple[Array, Array, Array, Array]:
@@ -59,12 +71,13 @@ def write_cifar_binary(folder: Path) -> tuple[Array, Array, Array, Array]:
     for name, (rows, labels) in cifar_batches().items():
         records = np.concatenate([np.array(labels, np.uint8)[:, None], rows], axis=1)
         (folder / f"{name}.bin").write_bytes(records.tobytes())
-    pictures, numbers = drawn(12, 3072).reshape(-1, 3, 32, 32), drawn(12, below=10)
-    return pictures[:10], numbers[:10], pictures[10:], numbers[10:]
+    pictures = drawn(12, 3072).reshape(-1, 3, 32, 32)
+    classes = drawn(12, below=10)
+    return pictures[:10], classes[:10], pictures[10:], classes[10:]
 
 
 def write_bundle(file: Path) -> tuple[Array, Array, Array, Array]:
-    """Colour pictures, channels last in the file and first in what a reader must give back."""
+    """Colour pictures: channels last in the file, and first in the arrays that a reader must return."""
     train, test = drawn(8, 6, 5, 3), drawn(3, 6, 5, 3)
     np.savez_compressed(file, x_train=train, y_train=drawn(8, below=4), x_test=test, y_test=drawn(3, below=4))
     return np.moveaxis(train, -1, 1), drawn(8, below=4), np.moveaxis(test, -1, 1), drawn(3, below=4)
@@ -74,14 +87,15 @@ TWEETS = "training.1600000.processed.noemoticon.csv"
 
 
 def write_lines(file: Path, pairs: Sequence[tuple[int, str]]) -> Path:
-    """A label, a tab and a sentence on every line."""
+    """A gzipped file with a label, a tab and a sentence on every line."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(gzip.compress("".join(f"{label}\t{text}\n" for label, text in pairs).encode("utf-8")))
+    lines = "".join(f"{label}\t{text}\n" for label, text in pairs)
+    file.write_bytes(gzip.compress(lines.encode("utf-8")))
     return file
 
 
 def write_tweets(folder: Path, pairs: Sequence[tuple[int, str]]) -> Path:
-    """Sentiment140's training file: six quoted columns in Latin-1 and no head."""
+    """The training file of Sentiment140: six quoted columns in Latin-1 without a header."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / TWEETS).open("w", encoding="latin-1", newline="") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_ALL)
