@@ -1,4 +1,4 @@
-"""The shelf of metrics: how near a guess is to the truth."""
+"""The shelf of metrics: how close a guess is to the truth."""
 
 from engine.metrics.base import METRICS, Metric
 

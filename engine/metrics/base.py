@@ -1,4 +1,8 @@
-"""The contract of a metric: the only place where a guess and the truth are held together."""
+"""The contract of a metric, which compares a guess with the truth.
+
+Privacy: only metrics and the judge in `engine.leakage` hold a guess and the truth together. An attack that imported a
+metric could compare its guesses with the truth and choose the best, so no attack may import one.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +17,27 @@ from engine.registry import Shelf
 
 
 class Metric(Part):
-    """How near a guess is to the truth."""
+    """How close a guess is to the truth."""
 
     unit: ClassVar[str] = ""
-    better: ClassVar[Literal["higher", "lower"]]  # which end means a better reconstruction, that is more leakage
+    better: ClassVar[Literal["higher", "lower"]]  # the direction of a better reconstruction, that is of more leakage
 
     @classmethod
-    def absent(cls) -> str:
-        """Why this metric cannot be had on this machine, empty if it can."""
+    def unavailable(cls) -> str:
+        """Why this machine cannot compute the metric; empty if it can."""
         return ""
 
-    def fitted(self, std: Sequence[float]) -> Self:
-        """The same metric for a data set whose pixels are divided by these deviations; most do not care."""
+    def with_deviations(self, std: Sequence[float]) -> Self:
+        """The same metric for a data set whose pixels are divided by these deviations; most metrics ignore them."""
         del std
         return self
 
     @abstractmethod
     def measure(self, guess: Tensor, truth: Tensor) -> float:
-        """One number for two pictures (channels, height, width) in [0, 1]; the guess is clipped to it first."""
+        """One number for two pictures (channels, height, width) in [0, 1]; the guess is clipped to [0, 1] first."""
 
-    def over(self, path: Sequence[Tensor], truth: Tensor) -> float:
-        """One number for all the guesses of an attack, in their order; by default that of the last."""
+    def measure_path(self, path: Sequence[Tensor], truth: Tensor) -> float:
+        """One number for all guesses of an attack, in their order; by default, that of the last guess."""
         return self.measure(path[-1], truth)
 
 

@@ -1,4 +1,4 @@
-"""LPIPS on AlexNet, whose convolutions ship with LeakLens."""
+"""LPIPS on AlexNet, whose convolutions are part of LeakLens."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from engine.metrics.pictures.pairing import paired
 
 @METRICS.add("lpips", title="LPIPS (AlexNet)", source="Zhang et al. 2018, version 0.1 on AlexNet; small sides made 64")
 class LpipsAlex(Metric):
-    """Learned perceptual distance on AlexNet: 0 is the very picture, and what people find unlike it lies far.
+    """Learned perceptual distance on AlexNet: 0 means the same picture; the less alike people find two, the larger.
 
-    A side under 64 pixels is first enlarged to 64, bilinear; grey pictures are shown in three equal channels.
+    A side under 64 pixels is enlarged to 64 first, bilinear. A grey picture fills three equal channels.
     """
 
     better = "lower"
 
     @classmethod
-    def absent(cls) -> str:
-        return str(networks.missing(networks.FEATURES, "LPIPS") or "")
+    def unavailable(cls) -> str:
+        return str(networks.missing_asset(networks.FEATURES, "LPIPS") or "")
 
     def measure(self, guess: Tensor, truth: Tensor) -> float:
-        return networks.distance(networks.lpips_alex(), self.name, *paired(self.name, guess, truth))
+        guess, truth = paired(self.name, guess, truth)
+        return networks.lpips_distance(networks.lpips_alex(), self.name, guess, truth)

@@ -1,4 +1,4 @@
-"""LPIPS on VGG16, where its weights are on this machine."""
+"""LPIPS on VGG16, for machines that have its weights."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from engine.metrics.pictures.pairing import paired
 
 @METRICS.add("lpips-vgg", title="LPIPS (VGG16)", source="Zhang et al. 2018, version 0.1 on VGG16; small sides made 64")
 class LpipsVgg(Metric):
-    """Learned perceptual distance on VGG16, as some papers measure it: its numbers are not those of AlexNet.
+    """Learned perceptual distance on VGG16, as some papers measure it: its numbers differ from those on AlexNet.
 
-    The weights are torchvision's, from its cache on this machine; they are fetched only with LEAKLENS_DOWNLOAD=1.
+    The weights are torchvision's, from its cache on this machine. They are downloaded only with LEAKLENS_DOWNLOAD=1.
     """
 
     better = "lower"
 
     @classmethod
-    def absent(cls) -> str:
+    def unavailable(cls) -> str:
         return str(networks.vgg16_missing() or "")
 
     def measure(self, guess: Tensor, truth: Tensor) -> float:
-        return networks.distance(networks.lpips_vgg(), self.name, *paired(self.name, guess, truth))
+        guess, truth = paired(self.name, guess, truth)
+        return networks.lpips_distance(networks.lpips_vgg(), self.name, guess, truth)

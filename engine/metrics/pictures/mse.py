@@ -10,7 +10,7 @@ from engine.metrics.pictures.pairing import paired
 
 @METRICS.add("mse", title="MSE", source="every paper on reconstruction; here always on pixels in [0, 1]")
 class Mse(Metric):
-    """Mean squared error of the pixels, which lie in [0, 1]: 0 is the very picture, 1 the worst there is."""
+    """Mean squared error of pixels in [0, 1]: 0 means the same picture, 1 is the largest error possible."""
 
     better = "lower"
 

@@ -16,16 +16,16 @@ from engine.metrics.pictures.pairing import paired
 
 @METRICS.add("mse-normalised", title="MSE, normalised pixels", source="FedEM (under review): its MSE, not its PSNR")
 class MseNormalised(Metric):
-    """Mean squared error of normalised pixels, as some papers print it: compare it with their numbers alone.
+    """Mean squared error of normalised pixels, as some papers print it: compare it with their numbers only.
 
-    Normalised pixels are divided by their channel's deviation over the data set, so the largest error is 1 / std²
-    and not 1; a PSNR cannot be had from it.
+    Normalised pixels are divided by the deviation of their channel over the data set. The largest error is therefore
+    1 / std² and not 1, so a PSNR cannot be computed from it.
     """
 
     better = "lower"
 
     std: tuple[float, ...] = Field(
-        (1.0,), title="deviations", description="By which pixels are divided: one per channel, or one for all."
+        (1.0,), title="deviations", description="Pixels are divided by these: one per channel, or one for all."
     )
 
     @field_validator("std")
@@ -35,7 +35,7 @@ class MseNormalised(Metric):
             raise refusal(f"{cls.name}: std", "must be numbers above 0, one per channel", value)
         return value
 
-    def fitted(self, std: Sequence[float]) -> Self:
+    def with_deviations(self, std: Sequence[float]) -> Self:
         return self.with_(std=tuple(map(float, std)))
 
     def measure(self, guess: Tensor, truth: Tensor) -> float:

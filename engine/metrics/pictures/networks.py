@@ -1,4 +1,7 @@
-"""The networks that look at pictures: LPIPS and a classifier, loaded once, on first use; only VGG16 is ever fetched."""
+"""The networks of the metrics: LPIPS and a classifier, each loaded once, on first use.
+
+Only VGG16 can be downloaded; the weights of the others are in the repository.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,10 @@ from engine.vision import torchvision
 ASSETS = ROOT / "assets"
 FEATURES = ASSETS / "alexnet_features_fp16.safetensors"
 CLASSIFIER = ASSETS / "squeezenet1_1_fp16.safetensors"
-VGG16 = "vgg16-397923af.pth"  # as torchvision names it
-RESTORE, REFETCH = "Restore this file from the repository", "Delete this file and fetch it again"
-LEAST = 64  # pixels a side; LPIPS gets smaller pictures enlarged, else too little is left of them in its last layers
+VGG16 = "vgg16-397923af.pth"  # torchvision's name for the file
+RESTORE = "Restore this file from the repository"
+REFETCH = "Delete this file and fetch it again"
+MIN_SIDE = 64  # pixels; smaller pictures are enlarged for LPIPS, because its last layers would have too few pixels
 
 
 # --- the networks ------------------------------------------------------------------------------------------
@@ -34,41 +38,45 @@ LEAST = 64  # pixels a side; LPIPS gets smaller pictures enlarged, else too litt
 
 @lru_cache(maxsize=1)
 def lpips_alex() -> nn.Module:
-    """A frozen module: pictures (n, 3, height, width) in [-1, 1], sides of 31 or more, to distances (n, 1, 1, 1)."""
+    """LPIPS on AlexNet, frozen.
+
+    From two batches of pictures (n, 3, height, width) in [-1, 1], sides of 31 or more, to distances (n, 1, 1, 1).
+    """
     damaged = Damaged(f"{FEATURES.name}: does not hold the convolutions of AlexNet", RESTORE)
-    return _lpips("alex", alexnet_features(FEATURES), damaged)
+    return _load_lpips("alex", alexnet_features(FEATURES), damaged)
 
 
 @lru_cache(maxsize=1)
 def lpips_vgg() -> nn.Module:
-    """The same on the convolutions of VGG16, sides of 16 or more."""
+    """The same on VGG16, for sides of 16 or more."""
     file = vgg16_file()
-    return _lpips("vgg", vgg16_weights(file), Damaged(f"{file}: does not hold the convolutions of VGG16", REFETCH))
+    damaged = Damaged(f"{file}: does not hold the convolutions of VGG16", REFETCH)
+    return _load_lpips("vgg", vgg16_weights(file), damaged)
 
 
 @lru_cache(maxsize=1)
 def squeezenet() -> nn.Module:
-    """SqueezeNet 1.1, frozen: pictures (n, 3, height, width), normalised as for ImageNet, to 1000 logits."""
-    found = stored(CLASSIFIER, "SqueezeNet")
-    with _replaced_weights():
+    """SqueezeNet 1.1, frozen: from pictures (n, 3, height, width), normalised as for ImageNet, to 1000 logits."""
+    weights = asset_weights(CLASSIFIER, "SqueezeNet")
+    with _initialised_quietly():
         module: nn.Module = torchvision().models.squeezenet1_1(weights=None)
     try:
-        module.load_state_dict(found)
+        module.load_state_dict(weights)
     except RuntimeError as error:
         raise Damaged(f"{CLASSIFIER.name}: does not hold the weights of SqueezeNet 1.1", RESTORE) from error
     return module.requires_grad_(False).eval()
 
 
-def _lpips(net: str, found: Mapping[str, Tensor], damaged: Damaged) -> nn.Module:
-    torchvision()  # first: without it, importing lpips may fail
-    with _replaced_weights():
+def _load_lpips(backbone: str, weights: Mapping[str, Tensor], damaged: Damaged) -> nn.Module:
+    torchvision()  # must come first: importing lpips can fail without it
+    with _initialised_quietly():
         import lpips
 
-        module: Any = lpips.LPIPS(net=net, pnet_rand=True, verbose=False)
+        module: Any = lpips.LPIPS(net=backbone, pnet_rand=True, verbose=False)
     try:
-        # `slice2.3.weight` here is `features.3.weight` there
-        own = {name: found["features." + name.partition(".")[2]] for name in module.net.state_dict()}
-        module.net.load_state_dict(own)
+        # `slice2.3.weight` of lpips is `features.3.weight` of torchvision
+        renamed = {name: weights["features." + name.partition(".")[2]] for name in module.net.state_dict()}
+        module.net.load_state_dict(renamed)
     except (KeyError, RuntimeError) as error:
         raise damaged from error
     frozen: nn.Module = module.requires_grad_(False).eval()
@@ -76,25 +84,28 @@ def _lpips(net: str, found: Mapping[str, Tensor], damaged: Damaged) -> nn.Module
 
 
 @contextmanager
-def _replaced_weights() -> Iterator[None]:
-    """First weights are drawn and then replaced: nobody's chance moves, and nothing is said about it."""
+def _initialised_quietly() -> Iterator[None]:
+    """Keeps the global generator and hides warnings while a constructor draws weights that are replaced afterwards."""
     with warnings.catch_warnings(), torch.random.fork_rng(devices=()):
         warnings.simplefilter("ignore")
         yield
 
 
-# --- their files -------------------------------------------------------------------------------------------
+# --- files of weights --------------------------------------------------------------------------------------
 
 
-def missing(file: Path, who: str) -> MissingData | None:
-    """What to say where a file that ships with LeakLens is not there."""
-    return None if file.is_file() else MissingData(f"{who}: assets/{file.name} is not there", RESTORE)
+def missing_asset(file: Path, network: str) -> MissingData | None:
+    """The error for a file of LeakLens that is not there; None if it is."""
+    if file.is_file():
+        return None
+    return MissingData(f"{network}: assets/{file.name} is not there", RESTORE)
 
 
-def stored(file: Path, who: str) -> dict[str, Tensor]:
-    """The weights of a file that ships with LeakLens, in single precision."""
-    if trouble := missing(file, who):
-        raise trouble
+def asset_weights(file: Path, network: str) -> dict[str, Tensor]:
+    """The weights in a file of LeakLens, in single precision."""
+    missing = missing_asset(file, network)
+    if missing:
+        raise missing
     try:
         return {name: tensor.float() for name, tensor in load_file(file).items()}
     except (OSError, SafetensorError) as error:
@@ -102,17 +113,17 @@ def stored(file: Path, who: str) -> dict[str, Tensor]:
 
 
 def alexnet_features(file: Path) -> dict[str, Tensor]:
-    """The stored convolutions in single precision."""
-    return stored(file, "LPIPS")
+    """The stored convolutions of AlexNet, in single precision."""
+    return asset_weights(file, "LPIPS")
 
 
 def vgg16_file() -> Path:
-    """Where torchvision keeps the weights it fetched."""
+    """Where torchvision keeps the weights that it downloaded."""
     return Path(torch.hub.get_dir()) / "checkpoints" / VGG16
 
 
 def vgg16_missing() -> MissingData | None:
-    """What to say where the weights of VGG16 are not there and may not be fetched."""
+    """The error where the weights of VGG16 are not there and may not be downloaded; None where they are usable."""
     file = vgg16_file()
     if os.path.isfile(file) or os.environ.get("LEAKLENS_DOWNLOAD") == "1":
         return None
@@ -123,38 +134,40 @@ def vgg16_missing() -> MissingData | None:
 
 
 def vgg16_weights(file: Path) -> Mapping[str, Tensor]:
-    """From torch's cache; fetched into it once where that is allowed."""
-    if trouble := vgg16_missing():
-        raise trouble
-    url, here = torchvision().models.VGG16_Weights.IMAGENET1K_V1.url, os.path.isfile(file)
+    """The weights in torch's cache; downloaded into it once where that is allowed."""
+    missing = vgg16_missing()
+    if missing:
+        raise missing
+    url = torchvision().models.VGG16_Weights.IMAGENET1K_V1.url
+    cached = os.path.isfile(file)
     try:
-        found: Any = torch.hub.load_state_dict_from_url(
+        weights: Any = torch.hub.load_state_dict_from_url(
             url, str(file.parent), "cpu", progress=False, check_hash=True, weights_only=True
         )
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        if here:
+        if cached:
             raise Damaged(f"{file}: cannot be read", REFETCH) from error
         remedy = f"Put {file.name} into {file.parent}"
         raise MissingData(f"LPIPS: the download of VGG16 failed: {error}", remedy) from error
-    return found if isinstance(found, Mapping) else {}
+    return weights if isinstance(weights, Mapping) else {}
 
 
-# --- what they are shown -----------------------------------------------------------------------------------
+# --- their input -------------------------------------------------------------------------------------------
 
 
-def coloured(who: str, picture: Tensor) -> Tensor:
-    """A picture (channels, height, width) as (1, 3, height, width) in single precision; grey is said three times."""
+def three_channels(metric: str, picture: Tensor) -> Tensor:
+    """A picture (channels, height, width) as (1, 3, height, width) in single precision; grey fills all three."""
     if len(picture) not in (1, 3):
-        raise refusal(f"{who}: pictures", "must have 1 or 3 channels", len(picture))
+        raise refusal(f"{metric}: pictures", "must have 1 or 3 channels", len(picture))
     return picture.float().expand(3, -1, -1).unsqueeze(0)
 
 
-def distance(module: nn.Module, who: str, guess: Tensor, truth: Tensor) -> float:
+def lpips_distance(module: nn.Module, metric: str, guess: Tensor, truth: Tensor) -> float:
     """LPIPS of two pictures (channels, height, width) in [0, 1]; a side under 64 pixels is enlarged to 64, bilinear."""
-    sides = [max(side, LEAST) for side in truth.shape[1:]]
-    one, other = (
-        interpolate(coloured(who, picture), sides, mode="bilinear", align_corners=False) * 2 - 1
-        for picture in (guess, truth)
-    )
+    sides = [max(side, MIN_SIDE) for side in truth.shape[1:]]
+    inputs = []
+    for picture in (guess, truth):
+        enlarged = interpolate(three_channels(metric, picture), sides, mode="bilinear", align_corners=False)
+        inputs.append(enlarged * 2 - 1)
     with torch.no_grad():
-        return float(module(one, other))
+        return float(module(*inputs))

@@ -1,4 +1,4 @@
-"""Guesses brought before the truth: checked and clipped, each to the picture it fits best, and the guess of nobody."""
+"""Checks a guess and the truth, assigns guesses to originals, and makes the trivial guess."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from torch import Tensor
 from engine.errors import BadInput, refusal
 
 
-def paired(who: str, guess: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
+def paired(metric: str, guess: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
     """Two pictures (channels, height, width) in double precision, the guess clipped to [0, 1]."""
     if truth.dim() != 3 or truth.numel() == 0:
-        raise refusal(f"{who}: truth", "must be one picture (channels, height, width)", tuple(truth.shape))
+        raise refusal(f"{metric}: truth", "must be one picture (channels, height, width)", tuple(truth.shape))
     if guess.shape != truth.shape:
-        raise refusal(f"{who}: guess", f"must have the shape {tuple(truth.shape)} of the truth", tuple(guess.shape))
-    return _clipped(who, guess), _told(who, truth)
+        raise refusal(f"{metric}: guess", f"must have the shape {tuple(truth.shape)} of the truth", tuple(guess.shape))
+    return _checked_guess(metric, guess), _checked_truth(metric, truth)
 
 
 def matched(guess: Tensor, truth: Tensor) -> Tensor:
-    """For each true picture the number of its guess, so that all together are nearest; spare guesses are left over.
+    """The index of the guess for each original, so that the total distance is smallest; spare guesses are unused.
 
-    Both are (pictures, channels, height, width). Where no guess is left the number is `len(guess)`: put a picture of
-    your choice behind the guesses before you take them in this order, else the missing one is an IndexError.
+    Both are (pictures, channels, height, width). An original without a guess gets the index `len(guess)`. Append a
+    picture of your choice to the guesses before you index with this order; without it, indexing raises IndexError.
     """
     from scipy.optimize import linear_sum_assignment
 
     if truth.dim() != 4 or guess.dim() != 4 or guess.shape[1:] != truth.shape[1:] or truth[0:1].numel() == 0:
         law = f"must be pictures (m, channels, height, width) like the truth {tuple(truth.shape)}"
         raise refusal("matching: guess", law, tuple(guess.shape))
-    ours, theirs = _told("matching", truth).flatten(1), _clipped("matching", guess).flatten(1)
-    # (pictures, guesses) squared distances; the quick way through a product would lose what sets near ones apart
-    costs = torch.cdist(ours, theirs, compute_mode="donot_use_mm_for_euclid_dist").square()
+    originals = _checked_truth("matching", truth).flatten(1)
+    guesses = _checked_guess("matching", guess).flatten(1)
+    # Matrix multiplication would be faster, but it loses the small differences between similar pictures.
+    costs = torch.cdist(originals, guesses, compute_mode="donot_use_mm_for_euclid_dist").square()  # (pictures, guesses)
     rows, columns = linear_sum_assignment(costs.numpy())
     order = torch.full((len(truth),), len(guess), dtype=torch.int64)
     order[torch.from_numpy(rows)] = torch.from_numpy(columns)
@@ -38,20 +39,23 @@ def matched(guess: Tensor, truth: Tensor) -> Tensor:
 
 
 def trivial(truth: Tensor) -> Tensor:
-    """The guess of somebody who knows only the mean colour of each picture (m, channels, height, width)."""
+    """The mean colour of each picture (m, channels, height, width): the guess of someone who knows nothing else."""
     return truth.mean(dim=(2, 3), keepdim=True).expand_as(truth).contiguous()
 
 
-def _clipped(who: str, guess: Tensor) -> Tensor:
-    """A failed attack must not look like a strong defence: what is no number is refused, not replaced."""
-    held = guess.detach().to("cpu", torch.float64)
-    if not bool(held.isfinite().all()):
-        raise BadInput(f"{who}: guess: every pixel must be a number", "The attack diverged: give it a smaller step")
-    return held.clamp(0, 1)
+def _checked_guess(metric: str, guess: Tensor) -> Tensor:
+    """The guess clipped to [0, 1] in double precision.
+
+    NaN and infinity are refused, not replaced: a failed attack must not look like a strong defence.
+    """
+    pixels = guess.detach().to("cpu", torch.float64)
+    if not bool(pixels.isfinite().all()):
+        raise BadInput(f"{metric}: guess: every pixel must be a number", "The attack diverged: give it a smaller step")
+    return pixels.clamp(0, 1)
 
 
-def _told(who: str, truth: Tensor) -> Tensor:
-    held = truth.detach().to("cpu", torch.float64)
-    if not bool(((held >= 0) & (held <= 1)).all()):
-        raise BadInput(f"{who}: truth: every pixel must lie between 0 and 1", "Undo the normalisation first")
-    return held
+def _checked_truth(metric: str, truth: Tensor) -> Tensor:
+    pixels = truth.detach().to("cpu", torch.float64)
+    if not bool(((pixels >= 0) & (pixels <= 1)).all()):
+        raise BadInput(f"{metric}: truth: every pixel must lie between 0 and 1", "Undo the normalisation first")
+    return pixels

@@ -9,14 +9,14 @@ from torch import Tensor
 from engine.metrics.base import METRICS, Metric
 from engine.metrics.pictures.pairing import paired
 
-MOST = 160.0  # dB, an error of 1e-8 per pixel: JSON holds no infinity
+MAX_DB = 160.0  # an error of 1e-8 per pixel; equal pictures have infinite PSNR, and JSON holds no infinity
 
 
 @METRICS.add("psnr", title="PSNR", source="Geiping et al. 2020 and most others; peak 1, a picture at a time")
 class Psnr(Metric):
-    """Peak signal-to-noise ratio, -10 log10 of the mean squared error: 160 dB is the very picture, 0 the worst.
+    """Peak signal-to-noise ratio, -10 log10 of the mean squared error: 160 dB means the same picture, 0 is the worst.
 
-    Equal pictures would have infinitely many decibels: 160 is the most that is told.
+    Equal pictures have an infinite PSNR. The metric returns at most 160.
     """
 
     unit = "dB"
@@ -25,4 +25,6 @@ class Psnr(Metric):
     def measure(self, guess: Tensor, truth: Tensor) -> float:
         guess, truth = paired(self.name, guess, truth)
         error = float((guess - truth).square().mean())
-        return min(MOST, 10 * math.log10(1 / error)) if error > 0 else MOST
+        if error == 0:
+            return MAX_DB
+        return min(MAX_DB, 10 * math.log10(1 / error))

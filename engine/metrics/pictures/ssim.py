@@ -1,4 +1,4 @@
-"""Structural similarity, in the Gaussian window of its authors."""
+"""Structural similarity, with the Gaussian window of its authors."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from engine.errors import refusal
 from engine.metrics.base import METRICS, Metric
 from engine.metrics.pictures.pairing import paired
 
-WINDOW = 11  # pixels a side: 3.5 deviations of 1.5 pixels to either side of the middle
+WINDOW = 11  # pixels a side: 3.5 deviations of 1.5 pixels on either side of the middle
 
 
 @METRICS.add("ssim", title="SSIM", source="Wang et al. 2004: Gaussian window of 11 x 11, deviation 1.5")
 class Ssim(Metric):
-    """Structural similarity: 1 is the very picture, 0 shares no structure with it, below 0 is like its negative.
+    """Structural similarity: 1 means the same picture, 0 no shared structure, below 0 like its negative.
 
-    Of colour pictures it is the mean over the channels.
+    For colour pictures it is the mean over the channels.
     """
 
     better = "higher"
@@ -28,15 +28,14 @@ class Ssim(Metric):
             raise refusal(f"{self.name}: pictures", f"must have sides of {WINDOW} or more", tuple(truth.shape))
         from skimage import metrics
 
-        likeness: Any = metrics.structural_similarity
-        return float(
-            likeness(
-                truth.numpy(),
-                guess.numpy(),
-                data_range=1.0,
-                channel_axis=0,
-                gaussian_weights=True,
-                sigma=1.5,
-                use_sample_covariance=False,
-            )
+        structural_similarity: Any = metrics.structural_similarity
+        similarity = structural_similarity(
+            truth.numpy(),
+            guess.numpy(),
+            data_range=1.0,
+            channel_axis=0,
+            gaussian_weights=True,
+            sigma=1.5,
+            use_sample_covariance=False,
         )
+        return float(similarity)

@@ -1,4 +1,4 @@
-"""A machine on which weights of VGG16 lie in torch's cache: drawn by chance, but of the real shapes."""
+"""Fixtures for machines with and without weights of VGG16 in torch's cache: random numbers of the real shapes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from torch import Tensor, nn
 from engine.metrics.pictures import networks
 from engine.seeds import Seeds
 
-WIDTHS = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)  # 0: halved
+WIDTHS = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)  # 0: pooling halves the picture
 
 
-def drawn() -> dict[str, Tensor]:
-    """The convolutions of a VGG16 that was never trained, under torchvision's names."""
-    rng, place, channels = Seeds(0).rng("vgg16"), 0, 3
-    found: dict[str, Tensor] = {}
+def random_vgg16() -> dict[str, Tensor]:
+    """The convolutions of an untrained VGG16, under torchvision's names."""
+    rng = Seeds(0).rng("vgg16")
+    place = 0
+    channels = 3
+    weights: dict[str, Tensor] = {}
     for width in WIDTHS:
         if not width:
             place += 1
             continue
         weight = torch.empty(width, channels, 3, 3)
-        found[f"features.{place}.weight"] = nn.init.kaiming_normal_(weight, nonlinearity="relu", generator=rng)
-        found[f"features.{place}.bias"] = torch.zeros(width)
-        place, channels = place + 2, width
-    return found
+        weights[f"features.{place}.weight"] = nn.init.kaiming_normal_(weight, nonlinearity="relu", generator=rng)
+        weights[f"features.{place}.bias"] = torch.zeros(width)
+        place += 2
+        channels = width
+    return weights
 
 
 @pytest.fixture(scope="package")
@@ -37,14 +40,14 @@ def filled_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("TORCH_HOME", str(folder))
         file = networks.vgg16_file()
     file.parent.mkdir(parents=True)
-    torch.save(drawn(), file)
+    torch.save(random_vgg16(), file)
     yield folder
     networks.lpips_vgg.cache_clear()
 
 
 @pytest.fixture
 def vgg16(filled_cache: Path) -> Iterator[Path]:
-    """The file of the weights; whoever asks for VGG16 meanwhile gets them."""
+    """The file of the weights, on a machine that has them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCH_HOME", str(filled_cache))
         yield networks.vgg16_file()
@@ -52,7 +55,7 @@ def vgg16(filled_cache: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def no_vgg16(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where the weights would lie, on a machine without them that may fetch nothing."""
+    """The path of the missing file, on a machine that may not download it."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.delenv("LEAKLENS_DOWNLOAD", raising=False)
     networks.lpips_vgg.cache_clear()

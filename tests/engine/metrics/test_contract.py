@@ -1,4 +1,4 @@
-"""What every metric promises; a new file on the shelf is tested with no edit."""
+"""The contract of every metric; a new file on the shelf is tested without an edit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("vgg16")]
 
 
 def worse(name: str, value: float) -> float:
-    """The value turned so that more is further from the truth."""
+    """The value with its sign changed, if needed, so that more means further from the truth."""
     return value if METRICS[name].better == "lower" else -value
 
 
@@ -38,26 +38,28 @@ def test_it_declares_itself(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_can_be_had_here(name: str):
-    assert METRICS[name].absent() == ""
+def test_it_is_available_with_all_weights(name: str):
+    assert METRICS[name].unavailable() == ""
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("data", SETS)
 def test_more_noise_is_further_and_the_picture_itself_is_the_best(name: str, data: str):
-    part, truths = METRICS.make(name), pictures(data, 4)
-    far = [
-        sum(worse(name, part.measure(guess, truth)) for guess, truth in zip(noisy(truths, by), truths, strict=True))
-        for by in (0.0, *DEVIATIONS)
-    ]
-    assert far == sorted(set(far))
+    part = METRICS.make(name)
+    truths = pictures(data, 4)
+    distances = []
+    for deviation in (0.0, *DEVIATIONS):
+        pairs = zip(noisy(truths, deviation), truths, strict=True)
+        distances.append(sum(worse(name, part.measure(guess, truth)) for guess, truth in pairs))
+    assert distances == sorted(set(distances))
     best = {"psnr": 160, "ssim": 1, "eps-p": 1}.get(name, 0)
     assert all(part.measure(truth, truth) == pytest.approx(best, abs=1e-9) for truth in truths)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_guess_is_clipped(name: str):
-    part, truth = METRICS.make(name), pictures("cifar10")[0]
+    part = METRICS.make(name)
+    truth = pictures("cifar10")[0]
     wild = 5 * noisy(truth, 1.0)
     assert float(wild.min()) < 0 and float(wild.max()) > 1
     assert part.measure(wild, truth) == part.measure(wild.clamp(0, 1), truth)
@@ -69,65 +71,69 @@ EXTREMES = {"black": torch.zeros(()), "white": torch.ones(()), "grey": torch.ten
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (3, 28, 33), (1, 64, 80)], ids=str)
 def test_flat_pictures_have_a_number_that_json_holds(name: str, shape: tuple[int, ...]):
-    part, drawn = METRICS.make(name), torch.rand(shape, generator=Seeds(0).rng("picture"))
+    part = METRICS.make(name)
+    random = torch.rand(shape, generator=Seeds(0).rng("picture"))
     flat = [value.expand(shape) for value in EXTREMES.values()]
-    found = [part.measure(guess, truth) for guess in (*flat, drawn) for truth in (flat[0], flat[1], drawn)]
-    assert all(isinstance(value, float) and math.isfinite(value) for value in found)
-    json.dumps(found, allow_nan=False)
+    numbers = [part.measure(guess, truth) for guess in (*flat, random) for truth in (flat[0], flat[1], random)]
+    assert all(isinstance(number, float) and math.isfinite(number) for number in numbers)
+    json.dumps(numbers, allow_nan=False)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_leaves_its_pictures_and_chance_alone(name: str):
+def test_it_changes_neither_its_pictures_nor_the_generator(name: str):
     truth = pictures("cifar10")[0].clone()
     guess = noisy(truth, 0.5).requires_grad_()
-    kept, state = (truth.clone(), guess.detach().clone()), torch.get_rng_state()
+    truth_before = truth.clone()
+    guess_before = guess.detach().clone()
+    generator_before = torch.get_rng_state()
     METRICS.make(name).measure(guess, truth)
-    assert torch.equal(truth, kept[0]) and torch.equal(guess.detach(), kept[1]) and guess.grad is None
-    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(truth, truth_before) and torch.equal(guess.detach(), guess_before) and guess.grad is None
+    assert torch.equal(torch.get_rng_state(), generator_before)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_any_precision_and_layout_will_do(name: str):
-    part, truth = METRICS.make(name), pictures("cifar10")[0]
+def test_any_precision_and_memory_layout_works(name: str):
+    part = METRICS.make(name)
+    truth = pictures("cifar10")[0]
     guess = noisy(truth, 0.1)
-    turned = guess.permute(1, 2, 0).contiguous().permute(2, 0, 1)
-    assert not turned.is_contiguous()
-    assert part.measure(turned.double(), truth.double()) == pytest.approx(part.measure(guess, truth), rel=1e-4)
+    strided = guess.permute(1, 2, 0).contiguous().permute(2, 0, 1)
+    assert not strided.is_contiguous()
+    assert part.measure(strided.double(), truth.double()) == pytest.approx(part.measure(guess, truth), rel=1e-4)
 
 
 GOOD = torch.full((3, 32, 32), 0.5)
-UNKNOWN = GOOD.clone()
-UNKNOWN[0, 0, 0] = math.nan
+WITH_NAN = GOOD.clone()
+WITH_NAN[0, 0, 0] = math.nan
 BAD = {
     "another shape": (GOOD[:, :30], GOOD, "guess: must have the shape"),
     "grey for colour": (GOOD[:1], GOOD, "guess: must have the shape"),
-    "a pile": (GOOD[None], GOOD[None], "truth: must be one picture"),
+    "a batch": (GOOD[None], GOOD[None], "truth: must be one picture"),
     "no channels": (GOOD[0], GOOD[0], "truth: must be one picture"),
     "no pixels": (GOOD[:, :0], GOOD[:, :0], "truth: must be one picture"),
-    "no number": (UNKNOWN, GOOD, "guess: every pixel must be a number"),
-    "without end": (GOOD / 0, GOOD, "guess: every pixel must be a number"),
-    "an unknown truth": (GOOD, UNKNOWN, "truth: every pixel must lie between 0 and 1"),
+    "not a number": (WITH_NAN, GOOD, "guess: every pixel must be a number"),
+    "infinity": (GOOD / 0, GOOD, "guess: every pixel must be a number"),
+    "a truth that is not a number": (GOOD, WITH_NAN, "truth: every pixel must lie between 0 and 1"),
     "a normalised truth": (GOOD, GOOD * 2 + 1, "truth: every pixel must lie between 0 and 1"),
 }
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("case", BAD)
-def test_what_are_not_two_pictures_is_refused_in_a_sentence(name: str, case: str):
-    guess, truth, words = BAD[case]
-    with pytest.raises(BadInput) as told:
+def test_anything_but_two_pictures_is_refused_in_one_sentence(name: str, case: str):
+    guess, truth, message = BAD[case]
+    with pytest.raises(BadInput) as caught:
         METRICS.make(name).measure(guess, truth)
-    assert str(told.value).startswith(f"{name}: {words}") and "\n" not in str(told.value)
+    assert str(caught.value).startswith(f"{name}: {message}") and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["lpips", "lpips-vgg", "kl-squeezenet"])
-def test_a_network_that_sees_colours_refuses_two_channels(name: str):
+def test_a_network_for_colours_refuses_two_channels(name: str):
     with pytest.raises(BadInput, match=f"{name}: pictures: must have 1 or 3 channels, got 2"):
         METRICS.make(name).measure(GOOD[:2], GOOD[:2])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_tiny_picture_has_a_number_or_a_sentence(name: str):
+def test_a_tiny_picture_gives_a_number_or_an_error(name: str):
     tiny = torch.full((3, 4, 4), 0.5)
     if name == "ssim":
         with pytest.raises(BadInput, match="ssim: pictures: must have sides of 11 or more"):
@@ -137,25 +143,27 @@ def test_a_tiny_picture_has_a_number_or_a_sentence(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_over_one_guess_it_is_that_guess(name: str):
-    part, truth = METRICS.make(name), pictures("cifar10")[0]
+def test_a_path_of_one_guess_measures_that_guess(name: str):
+    part = METRICS.make(name)
+    truth = pictures("cifar10")[0]
     guess = noisy(truth, 0.2)
-    assert part.over([guess], truth) == part.measure(guess, truth)
+    assert part.measure_path([guess], truth) == part.measure(guess, truth)
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"eps-p"}))
-def test_the_last_guess_counts(name: str):
-    part, truth = METRICS.make(name), pictures("cifar10")[0]
-    path: list[Tensor] = [noisy(truth, by) for by in (0.3, 0.1)]
-    assert part.over(path, truth) == part.measure(path[-1], truth) != part.measure(path[0], truth)
+def test_a_path_measures_its_last_guess(name: str):
+    part = METRICS.make(name)
+    truth = pictures("cifar10")[0]
+    path: list[Tensor] = [noisy(truth, deviation) for deviation in (0.3, 0.1)]
+    assert part.measure_path(path, truth) == part.measure(path[-1], truth) != part.measure(path[0], truth)
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"mse-normalised"}))
-def test_most_do_not_care_for_the_deviations(name: str):
+def test_most_metrics_ignore_the_deviations(name: str):
     part = METRICS.make(name)
-    assert part.fitted((0.2, 0.3, 0.4)) == part
+    assert part.with_deviations((0.2, 0.3, 0.4)) == part
 
 
-def test_no_vgg_is_told_by_that_metric_alone(no_vgg16: Path):
-    assert [name for name in NAMES if METRICS[name].absent()] == ["lpips-vgg"]
-    assert str(no_vgg16.parent) in METRICS["lpips-vgg"].absent()
+def test_only_lpips_vgg_is_unavailable_without_vgg16(no_vgg16: Path):
+    assert [name for name in NAMES if METRICS[name].unavailable()] == ["lpips-vgg"]
+    assert str(no_vgg16.parent) in METRICS["lpips-vgg"].unavailable()

@@ -1,4 +1,4 @@
-"""Real pictures for the metrics, and the same pictures under noise."""
+"""Real pictures for the tests of metrics, and the same pictures with noise."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def pictures(name: str, many: int = 6) -> Tensor:
 
 
 def noisy(truth: Tensor, deviation: float) -> Tensor:
-    """Not clipped: a metric does that itself."""
+    """The pictures plus noise, not clipped, because metrics clip their guess."""
     return truth + deviation * torch.randn(truth.shape, generator=Seeds(0).rng("noise"))

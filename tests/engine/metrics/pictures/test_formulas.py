@@ -1,4 +1,4 @@
-"""Each number is the one its formula says, worked out another way."""
+"""Each metric equals its formula, computed in another way."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from engine.errors import BadInput
 from engine.metrics import METRICS
 from engine.metrics.pictures.mse_normalised import MseNormalised
 from engine.part import Part
+from engine.vision import torchvision
 from tests.engine.metrics.pictures.makers import noisy, pictures
 
 TRUTH = pictures("cifar10")[0]
@@ -31,7 +32,7 @@ def test_an_error_of_a_tenth_everywhere():
     assert measured("mse-normalised", GREY + 0.1, GREY, std=(0.5,)) == pytest.approx(0.04, rel=1e-6)
 
 
-def test_the_worst_guess_there_is():
+def test_the_worst_possible_guess():
     black, white = torch.zeros(3, 32, 32), torch.ones(3, 32, 32)
     assert measured("mse", white, black) == 1
     assert str(measured("psnr", white, black)) == "0.0"
@@ -39,11 +40,11 @@ def test_the_worst_guess_there_is():
 
 
 @pytest.mark.parametrize("error", [0.0, 1e-12, 1e-160])
-def test_decibels_end_at_160(error: float):
+def test_psnr_is_at_most_160(error: float):
     assert measured("psnr", GREY.double() * 0 + error, GREY.double() * 0) == 160
 
 
-def test_decibels_are_told_below_their_end():
+def test_psnr_below_its_maximum_is_exact():
     assert measured("psnr", GREY.double() + 1e-7, GREY.double()) == pytest.approx(140, abs=1e-3)
 
 
@@ -52,26 +53,28 @@ def test_decibels_are_told_below_their_end():
 
 def test_every_channel_is_divided_by_its_own_deviation():
     std = (0.2, 0.25, 0.5)
-    whitened = [(picture / torch.tensor(std).view(3, 1, 1)).double() for picture in (GUESS, TRUTH)]
-    expected = float((whitened[0] - whitened[1]).square().mean())
-    assert MseNormalised().fitted(std).measure(GUESS, TRUTH) == pytest.approx(expected, rel=1e-6)
+    divisor = torch.tensor(std).view(3, 1, 1)
+    normalised_guess = (GUESS / divisor).double()
+    normalised_truth = (TRUTH / divisor).double()
+    expected = float((normalised_guess - normalised_truth).square().mean())
+    assert MseNormalised().with_deviations(std).measure(GUESS, TRUTH) == pytest.approx(expected, rel=1e-6)
     assert measured("mse-normalised", GUESS, TRUTH) == measured("mse", GUESS, TRUTH)
 
 
-def test_fitting_makes_another_part():
-    usual = MseNormalised()
-    fitted = usual.fitted([0.2, 0.3])
-    assert (usual.std, fitted.std) == ((1.0,), (0.2, 0.3))
-    assert METRICS.make(METRICS.dump(fitted)) == fitted != usual
+def test_other_deviations_make_another_part():
+    default = MseNormalised()
+    other = default.with_deviations([0.2, 0.3])
+    assert (default.std, other.std) == ((1.0,), (0.2, 0.3))
+    assert METRICS.make(METRICS.dump(other)) == other != default
 
 
 @pytest.mark.parametrize("std", [(), (0.0,), (0.2, -1.0), (math.nan,), (math.inf,), ("a",), 0.5])
-def test_deviations_that_are_none_are_refused(std: object):
+def test_invalid_deviations_are_refused(std: object):
     with pytest.raises(BadInput, match=r"^mse-normalised: std: must be "):
         METRICS.make({"name": "mse-normalised", "std": std})
 
 
-def test_deviations_of_other_pictures_are_refused():
+def test_deviations_for_another_number_of_channels_are_refused():
     with pytest.raises(BadInput, match="std: must be 1 number or one for each of 3 channels, got"):
         MseNormalised(std=(0.2, 0.3)).measure(GUESS, TRUTH)
 
@@ -85,15 +88,20 @@ def test_ssim_is_the_formula_of_wang_in_a_gaussian_window():
 
     means = []
     for x, y in zip(GUESS.double().numpy(), TRUTH.double().numpy(), strict=True):
-        mx, my = blurred(x), blurred(y)
-        vx, vy, both = blurred(x * x) - mx * mx, blurred(y * y) - my * my, blurred(x * y) - mx * my
-        one, two = 0.01**2, 0.03**2
-        local = (2 * mx * my + one) * (2 * both + two) / ((mx * mx + my * my + one) * (vx + vy + two))
-        means.append(local[5:-5, 5:-5].mean())  # where the window of 11 lies wholly inside
+        mean_x = blurred(x)
+        mean_y = blurred(y)
+        variance_x = blurred(x * x) - mean_x * mean_x
+        variance_y = blurred(y * y) - mean_y * mean_y
+        covariance = blurred(x * y) - mean_x * mean_y
+        c1 = 0.01**2
+        c2 = 0.03**2
+        numerator = (2 * mean_x * mean_y + c1) * (2 * covariance + c2)
+        local = numerator / ((mean_x * mean_x + mean_y * mean_y + c1) * (variance_x + variance_y + c2))
+        means.append(local[5:-5, 5:-5].mean())  # only where the window of 11 lies inside the picture
     assert measured("ssim", GUESS, TRUTH) == pytest.approx(float(np.mean(means)), abs=1e-6)
 
 
-def test_a_negative_is_less_than_nothing_in_common():
+def test_ssim_of_a_negative_is_below_zero():
     assert measured("ssim", 1 - TRUTH, TRUTH) < 0
 
 
@@ -101,14 +109,14 @@ def test_a_negative_is_less_than_nothing_in_common():
 
 
 def score(path: list[torch.Tensor], **values: Part | str) -> float:
-    return METRICS.make({"name": "eps-p", **values}).over(path, TRUTH)
+    return METRICS.make({"name": "eps-p", **values}).measure_path(path, TRUTH)
 
 
 def test_it_is_the_mean_over_all_guesses_or_the_last():
-    path = [noisy(TRUTH, by).clamp(0, 1) for by in (0.4, 0.2, 0.0)]
-    farthest = math.sqrt(3 * 32 * 32)
+    path = [noisy(TRUTH, deviation).clamp(0, 1) for deviation in (0.4, 0.2, 0.0)]
+    largest = math.sqrt(3 * 32 * 32)
     distances = [float(np.linalg.norm((guess - TRUTH).double().numpy())) for guess in path]
-    assert score(path) == pytest.approx((farthest - sum(distances) / 3) / farthest, rel=1e-6)
+    assert score(path) == pytest.approx((largest - sum(distances) / 3) / largest, rel=1e-6)
     assert score(path, iterates="last") == 1
 
 
@@ -120,35 +128,37 @@ def test_a_slow_attack_looks_private_under_the_mean():
 
 
 @pytest.mark.parametrize("iterates", ["all", "last"])
-def test_nobody_attacked(iterates: str):
+def test_the_score_without_a_guess_is_zero(iterates: str):
     assert score([], iterates=iterates) == 0
 
 
-# --- what a classifier sees --------------------------------------------------------------------------------
+# --- a classifier -----------------------------------------------------------------------------------------
 
 
-def test_kl_is_that_of_the_two_answers():
+def test_kl_is_the_divergence_of_two_answers():
+    torchvision()  # a plain import of torchvision fails with a CPU build of torch
     from torchvision.transforms.v2.functional import normalize, resize
 
     from engine.metrics.pictures.networks import squeezenet
 
-    def answer(picture: torch.Tensor) -> np.ndarray:
-        shown = normalize(resize(picture, [224, 224], antialias=False), [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
-        logits = squeezenet()(shown[None])[0].double().numpy()
-        chances = np.exp(logits - logits.max())
-        return np.asarray(np.maximum(chances / chances.sum(), 1e-8))
+    def probabilities(picture: torch.Tensor) -> np.ndarray:
+        inputs = normalize(resize(picture, [224, 224], antialias=False), [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+        logits = squeezenet()(inputs[None])[0].double().numpy()
+        exponentials = np.exp(logits - logits.max())
+        return np.asarray(np.maximum(exponentials / exponentials.sum(), 1e-8))
 
-    real, seen = answer(TRUTH), answer(GUESS)
-    assert measured("kl-squeezenet", GUESS, TRUTH) == pytest.approx(float(np.sum(real * np.log(real / seen))), rel=1e-4)
+    real = probabilities(TRUTH)
+    guessed = probabilities(GUESS)
+    expected = float(np.sum(real * np.log(real / guessed)))
+    assert measured("kl-squeezenet", GUESS, TRUTH) == pytest.approx(expected, rel=1e-4)
     assert measured("kl-squeezenet", TRUTH, GUESS) != pytest.approx(measured("kl-squeezenet", GUESS, TRUTH), rel=0.01)
 
 
 def test_kl_is_never_below_zero(monkeypatch: pytest.MonkeyPatch):
-    """Many chances raised to the least one make a sum above 1."""
-    sure, surer = torch.full((2, 1000), -40.0).unbind()
-    sure[0] = 0
-    surer[:] = torch.linspace(-17, -16, 1000)
-    surer[0] = 0
-    monkeypatch.setattr("engine.metrics.pictures.networks.squeezenet", lambda: lambda shown: torch.stack([sure, surer]))
-    found = measured("kl-squeezenet", GREY, GREY)
-    assert 0 <= found < 1e-3
+    """Many probabilities raised to the smallest allowed one sum to more than 1."""
+    logits = torch.full((2, 1000), -40.0)
+    logits[1] = torch.linspace(-17, -16, 1000)
+    logits[:, 0] = 0
+    monkeypatch.setattr("engine.metrics.pictures.networks.squeezenet", lambda: lambda inputs: logits)
+    divergence = measured("kl-squeezenet", GREY, GREY)
+    assert 0 <= divergence < 1e-3

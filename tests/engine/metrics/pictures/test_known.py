@@ -1,4 +1,4 @@
-"""The numbers of an independent run on three pictures, to their last digits."""
+"""The metrics reproduce the numbers of an independent computation on three pictures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tensor(image: NDArray[Any]) -> torch.Tensor:
     return torch.from_numpy(np.atleast_3d(image)).permute(2, 0, 1)
 
 
-def test_every_row_is_there():
+def test_every_row_is_in_the_file():
     assert {row["image"] for row in KNOWN["rows"]} == set(KNOWN["images"])
     assert len(CASES) == 60
 
@@ -46,5 +46,5 @@ def test_it_gives_the_known_number(row: dict[str, Any], column: str):
     image = picture(row["image"])
     noise = np.random.RandomState(0).standard_normal(image.shape)
     guess = 1 - image if row["sigma"] is None else image + row["sigma"] * noise  # clipped by the metric
-    found = METRICS.make(NAMES[column]).measure(tensor(guess), tensor(image))
-    assert found == pytest.approx(row[column], abs=KNOWN["tolerance"][column])
+    number = METRICS.make(NAMES[column]).measure(tensor(guess), tensor(image))
+    assert number == pytest.approx(row[column], abs=KNOWN["tolerance"][column])

@@ -1,4 +1,4 @@
-"""LPIPS is the real one: it gives the distances of the original package; the classifier knows a cat when it sees it."""
+"""LPIPS gives the distances of the original package, and the classifier recognises pictures."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ COAT = FEATURES.parent / "fashion_mnist.npz"
 
 
 @pytest.fixture
-def fresh() -> None:
+def lpips_not_loaded() -> None:
     lpips_alex.cache_clear()
 
 
 @pytest.fixture
-def plain() -> Iterator[None]:
+def squeezenet_not_loaded() -> Iterator[None]:
     squeezenet.cache_clear()
     yield
     squeezenet.cache_clear()
 
 
-def seen(picture: np.ndarray) -> Tensor:
-    """(28, 28) in [0, 1] as LPIPS takes it: three channels, in [-1, 1], a small side brought to 64 pixels."""
+def lpips_input(picture: np.ndarray) -> Tensor:
+    """A picture (28, 28) in [0, 1] as the input of LPIPS: three channels in [-1, 1], enlarged to 64 pixels."""
     x = torch.from_numpy(picture).float().expand(1, 3, *picture.shape)
     return interpolate(x, (64, 64), mode="bilinear", align_corners=False) * 2 - 1
 
@@ -45,19 +45,19 @@ def coat() -> np.ndarray:
         return np.asarray(file["x_train"][0] / 255)
 
 
-# made by an independent run of lpips 0.1.4: noise of this deviation from RandomState(0), clipped to [0, 1]
+# computed independently with lpips 0.1.4: noise of this deviation from RandomState(0), clipped to [0, 1]
 @pytest.mark.parametrize(("deviation", "distance"), [(0.01, 0.0008), (0.05, 0.0424), (0.2, 0.2982), (0.4, 0.4938)])
 def test_it_gives_the_known_distances(deviation: float, distance: float):
     picture = coat()
     noisy = np.clip(picture + deviation * np.random.RandomState(0).standard_normal(picture.shape), 0, 1)
-    assert float(lpips_alex()(seen(noisy), seen(picture))) == pytest.approx(distance, abs=0.002)
+    assert float(lpips_alex()(lpips_input(noisy), lpips_input(picture))) == pytest.approx(distance, abs=0.002)
 
 
 def test_it_gives_the_known_distance_of_a_negative():
-    assert float(lpips_alex()(seen(1 - coat()), seen(coat()))) == pytest.approx(0.3297, abs=0.002)
+    assert float(lpips_alex()(lpips_input(1 - coat()), lpips_input(coat()))) == pytest.approx(0.3297, abs=0.002)
 
 
-def test_it_is_loaded_once_in_silence_and_draws_nothing(fresh: None, capfd: pytest.CaptureFixture[str]):
+def test_lpips_is_loaded_once_and_prints_and_draws_nothing(lpips_not_loaded: None, capfd: pytest.CaptureFixture[str]):
     before = torch.get_rng_state()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -69,7 +69,7 @@ def test_it_is_loaded_once_in_silence_and_draws_nothing(fresh: None, capfd: pyte
     assert not any(weight.requires_grad for weight in module.parameters())
 
 
-def test_a_picture_may_be_changed_by_its_distance():
+def test_lpips_has_a_gradient():
     picture = torch.zeros(1, 3, 32, 32, requires_grad=True)
     lpips_alex()(picture, torch.full((1, 3, 32, 32), 0.5)).backward()
     assert picture.grad is not None
@@ -82,15 +82,17 @@ def test_missing_features_are_named(tmp_path: Path):
 
 
 @pytest.mark.parametrize("size", [0, 100, 4_000_000])
-def test_cut_features_are_damage(tmp_path: Path, size: int):
+def test_truncated_features_are_damaged(tmp_path: Path, size: int):
     cut = tmp_path / "cut.safetensors"
     cut.write_bytes(FEATURES.read_bytes()[:size])
-    with pytest.raises(Damaged, match=r"cut\.safetensors: cannot be read") as told:
+    with pytest.raises(Damaged, match=r"cut\.safetensors: cannot be read") as caught:
         alexnet_features(cut)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
-def test_features_of_another_network_are_damage(tmp_path: Path, fresh: None, monkeypatch: pytest.MonkeyPatch):
+def test_features_of_another_network_are_damaged(
+    tmp_path: Path, lpips_not_loaded: None, monkeypatch: pytest.MonkeyPatch
+):
     from safetensors.torch import save_file
 
     other = tmp_path / "other.safetensors"
@@ -103,7 +105,7 @@ def test_features_of_another_network_are_damage(tmp_path: Path, fresh: None, mon
 # --- the classifier ----------------------------------------------------------------------------------------
 
 
-# what anybody sees in these pictures; the names are torchvision's
+# what these pictures show, in torchvision's names
 @pytest.mark.parametrize(("name", "labels"), [("chelsea", {"Egyptian cat", "tabby"}), ("coffee", {"espresso"})])
 def test_the_classifier_recognises_a_picture(name: str, labels: set[str]):
     from skimage import data
@@ -112,11 +114,13 @@ def test_the_classifier_recognises_a_picture(name: str, labels: set[str]):
     x = torch.from_numpy(getattr(data, name)()).permute(2, 0, 1)[None].float() / 255
     x = interpolate(x, (224, 224), mode="bilinear", antialias=True)
     colours = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]]).view(2, 3, 1, 1)
-    place = int(squeezenet()((x - colours[0]) / colours[1]).argmax())
-    assert models.SqueezeNet1_1_Weights.IMAGENET1K_V1.meta["categories"][place] in labels
+    label = int(squeezenet()((x - colours[0]) / colours[1]).argmax())
+    assert models.SqueezeNet1_1_Weights.IMAGENET1K_V1.meta["categories"][label] in labels
 
 
-def test_the_classifier_is_loaded_once_and_draws_nothing(plain: None, capfd: pytest.CaptureFixture[str]):
+def test_the_classifier_is_loaded_once_and_draws_nothing(
+    squeezenet_not_loaded: None, capfd: pytest.CaptureFixture[str]
+):
     before = torch.get_rng_state()
     module = squeezenet()
     assert squeezenet() is module
@@ -126,30 +130,34 @@ def test_the_classifier_is_loaded_once_and_draws_nothing(plain: None, capfd: pyt
     assert not any(weight.requires_grad for weight in module.parameters())
 
 
-def test_a_missing_classifier_is_named(tmp_path: Path, plain: None, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_classifier_is_named(tmp_path: Path, squeezenet_not_loaded: None, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(networks, "CLASSIFIER", tmp_path / "none.safetensors")
     with pytest.raises(MissingData, match=r"SqueezeNet: assets/none\.safetensors is not there"):
         squeezenet()
-    assert METRICS["kl-squeezenet"].absent().startswith("SqueezeNet: assets/none.safetensors is not there. Restore")
+    assert (
+        METRICS["kl-squeezenet"].unavailable().startswith("SqueezeNet: assets/none.safetensors is not there. Restore")
+    )
 
 
-def test_missing_features_are_told_before_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_missing_features_are_reported_before_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(networks, "FEATURES", tmp_path / "none.safetensors")
-    assert METRICS["lpips"].absent() == f"{networks.missing(networks.FEATURES, 'LPIPS')}"
-    assert "Restore this file" in METRICS["lpips"].absent()
+    assert METRICS["lpips"].unavailable() == f"{networks.missing_asset(networks.FEATURES, 'LPIPS')}"
+    assert "Restore this file" in METRICS["lpips"].unavailable()
 
 
 @pytest.mark.parametrize("size", [0, 100, 2_000_000])
-def test_a_cut_classifier_is_damage(tmp_path: Path, plain: None, monkeypatch: pytest.MonkeyPatch, size: int):
+def test_a_truncated_classifier_is_damaged(
+    tmp_path: Path, squeezenet_not_loaded: None, monkeypatch: pytest.MonkeyPatch, size: int
+):
     cut = tmp_path / "cut.safetensors"
     cut.write_bytes(CLASSIFIER.read_bytes()[:size])
     monkeypatch.setattr(networks, "CLASSIFIER", cut)
-    with pytest.raises(Damaged, match=r"cut\.safetensors: cannot be read") as told:
+    with pytest.raises(Damaged, match=r"cut\.safetensors: cannot be read") as caught:
         squeezenet()
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
-def test_another_network_is_no_classifier(plain: None, monkeypatch: pytest.MonkeyPatch):
+def test_a_file_of_another_network_is_no_classifier(squeezenet_not_loaded: None, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(networks, "CLASSIFIER", FEATURES)
     with pytest.raises(Damaged, match=r"does not hold the weights of SqueezeNet 1\.1"):
         squeezenet()
