@@ -1,4 +1,4 @@
-"""The shelf of attacks: ways to turn what an adversary received back into pictures."""
+"""The shelf of attacks: ways to reconstruct pictures from what an adversary received."""
 
 from engine.attacks.base import ATTACKS, Attack, Prior
 

@@ -1,4 +1,8 @@
-"""The contract of an attack: it sees one exposure and nothing else, and says its guesses as they form."""
+"""The contract of an attack, which reconstructs pictures from one exposure.
+
+Privacy: an attack never receives the original pictures, a data set, a metric or a seed of the run. With any of them it
+could check its guesses against the truth, and its result would not show what the upload leaks.
+"""
 
 from __future__ import annotations
 
@@ -13,38 +17,39 @@ from engine.records import Exposure, Guess, Packet, World
 from engine.registry import Shelf
 from engine.seeds import Seeds
 
-Prior = Mapping[str, Tensor]  # what an attack learnt from public pictures before it saw anything
+Prior = Mapping[str, Tensor]  # what an attack learned from public pictures
 
 
 class Attack(Part):
-    """A way to turn what an adversary received back into pictures."""
+    """A way to reconstruct pictures from what an adversary received."""
 
-    malicious: ClassVar[bool] = False  # whether the server must send a model that it tampered with
-    chance: ClassVar[bool] = True  # whether another restart gives another answer
-    # What a converged attack may leave open, of what plain grey would: so little that the picture is the victim's.
-    # Squared distances go down to rounding; angles are held up by the smoothness that is asked for beside them.
-    leaves: ClassVar[float] = 3e-4
-    learns: ClassVar[tuple[str, ...]] = ()  # fields that `learn` depends on; none: it learns nothing
+    malicious: ClassVar[bool] = False  # whether the server must tamper with the model that it sends
+    chance: ClassVar[bool] = True  # whether another restart gives another result
+    # A converged attack leaves at most this share of the upload unexplained, relative to plain grey pictures. At that
+    # share its guess is the victim's picture. Squared distances fall to rounding errors. Angles stay higher, because
+    # their objectives also contain a smoothness term.
+    allowed_residual: ClassVar[float] = 3e-4
+    prior_fields: ClassVar[tuple[str, ...]] = ()  # the fields that `learn` depends on; empty for an attack without one
 
     @abstractmethod
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
-        """One restart's guesses, better and better by its own objective: the truth is not in reach.
+        """The guesses of one restart; each improves the attack's own objective, which does not contain the truth.
 
-        The module is this thread's own; the seeds are the attacker's, not the run's.
+        The module belongs to this thread. The seeds are the attacker's, not the run's.
         """
 
     def misfit(self, world: World, module: nn.Module) -> str:
-        """Why this attack cannot work on such a model, empty if it can."""
+        """Why this attack cannot work on the model; empty if it can."""
         del world, module
         return ""
 
     def learn(self, public: Tensor, seeds: Seeds) -> Iterator[tuple[float, Prior]]:
-        """What is learnt once from public pictures (n, channels, height, width), and how much of that is done."""
+        """Learns from public pictures (n, channels, height, width); yields the share of work done and the prior."""
         del public, seeds
         yield 1.0, {}
 
     def tamper(self, module: nn.Module, packet: Packet, world: World) -> tuple[nn.Module, Packet]:
-        """What a malicious server would send instead, the same at every call; one that only looks changes nothing."""
+        """The model and packet that a malicious server sends instead, equal at every call; by default unchanged."""
         del world
         return module, packet
 

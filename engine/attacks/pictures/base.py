@@ -1,4 +1,4 @@
-"""What picture attacks share."""
+"""The base of the picture attacks that use L-BFGS."""
 
 from __future__ import annotations
 
@@ -9,36 +9,40 @@ from torch import Tensor
 
 from engine.attacks.base import Attack
 from engine.attacks.pictures.problem import InversionProblem
-from engine.attacks.pictures.search import newton
+from engine.attacks.pictures.search import lbfgs
 from engine.records import Guess
 
 
-class ByCurvature(Attack):
-    """What attacks share that walk by L-BFGS on the squared distance."""
+class LbfgsAttack(Attack):
+    """An attack that minimises the squared distance with L-BFGS."""
 
-    iterations: int = Field(300, ge=1, le=10_000, title="iterations", description="Times twenty steps of L-BFGS.")
+    iterations: int = Field(300, ge=1, le=10_000, title="iterations", description="Each is twenty steps of L-BFGS.")
     lr: float = Field(1.0, gt=0, le=10, title="step", description="Share of each step that is taken.")
     gain: float = Field(
         1e5,
         gt=0,
         le=1e12,
         title="gain",
-        description="What the distance is multiplied by, so that L-BFGS does not take its curvature for zero.",
+        description="Multiplies the distance, so that L-BFGS does not round its curvature to zero.",
     )
     search: bool = Field(
         True,
         title="line search",
-        description="Tries several lengths for each step, which keeps it from diverging; the paper does not.",
+        description="Tries several lengths for each step, which prevents divergence; the paper does not.",
     )
     tolerance: float = Field(
-        1e-11, ge=0, le=1, title="tolerance", description="Ends once no more than this share of the upload is open."
+        1e-11,
+        ge=0,
+        le=1,
+        title="tolerance",
+        description="The search ends when at most this share of the upload is unexplained.",
     )
 
-    def walk(self, problem: InversionProblem, start: Tensor, belief: Tensor | None = None) -> Iterator[Guess]:
-        return newton(
+    def minimise(self, problem: InversionProblem, start: Tensor, label_logits: Tensor | None = None) -> Iterator[Guess]:
+        return lbfgs(
             problem,
             start,
-            belief,
+            label_logits,
             iterations=self.iterations,
             lr=self.lr,
             gain=self.gain,

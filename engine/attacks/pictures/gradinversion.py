@@ -1,8 +1,8 @@
-"""GradInversion: several candidates that hold on to one another, and noise that shakes them (Yin et al. 2021).
+"""GradInversion: optimises several candidates that are pulled to their mean and disturbed by noise (Yin et al. 2021).
 
 Paper → here:  α_TV → smoothness,  α_l2 → shrinking,  α_group → agreement,  x̂_g in G → candidates,  α_n → noise.
-The paper's pull towards the statistics of batch normalisation is missing: no model here has such layers. What its
-candidates agree on is the mean, pixel by pixel; the labels may hold a class more than once.
+The paper's term for the statistics of batch normalisation is left out, because no model here has such layers. The
+candidates' consensus is their mean, pixel by pixel. The labels may contain a class more than once.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.attacks.base import ATTACKS, Attack, Prior
-from engine.attacks.pictures.problem import InversionProblem, moments, roughness
-from engine.attacks.pictures.search import apart, cosine, grey_noise, guess
+from engine.attacks.pictures.problem import InversionProblem, total_variation
+from engine.attacks.pictures.search import cosine_decay, grey_noise, make_guess, mismatch, shown_iterations
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
@@ -26,62 +26,69 @@ WARM_UP = 50  # steps that grow until they have their full size
 
 @ATTACKS.add("gradinversion", title="GradInversion", source="arXiv:2104.07586")
 class Gradinversion(Attack):
-    """Several candidates at once, shaken by noise and drawn to their mean. Its pull to batch statistics is left out:
-    no model here has any."""
+    """Optimises several candidates together, disturbed by noise and pulled to their mean. The paper's term for batch
+    statistics is left out, because no model here has any."""
 
-    leaves: ClassVar[float] = 3e-3
+    allowed_residual: ClassVar[float] = 3e-3
 
     iterations: int = Field(1000, ge=1, le=100_000, title="iterations", description="Steps of every candidate.")
     lr: float = Field(0.1, gt=0, le=10, title="step", description="How far a pixel moves in one step, at most.")
     candidates: int = Field(
-        2, ge=1, le=16, title="candidates", description="How many are looked for side by side; each costs the same."
+        2, ge=1, le=16, title="candidates", description="How many are optimised together; each costs the same."
     )
     smoothness: float = Field(
         1e-4, ge=0, le=100, title="smoothness", description="Weight of the total variation, of pixels in [0, 1]."
     )
     shrinking: float = Field(
-        1e-6, ge=0, le=100, title="shrinking", description="Weight of the mean square of the pixels, normalised."
+        1e-6, ge=0, le=100, title="shrinking", description="Weight of the mean square of the normalised pixels."
     )
     agreement: float = Field(
         0.01, ge=0, le=100, title="agreement", description="Weight of the squared distance to the candidates' mean."
     )
-    noise: float = Field(
-        0.05, ge=0, le=10, title="noise", description="How hard every step is shaken, as a share of its size."
-    )
+    noise: float = Field(0.05, ge=0, le=10, title="noise", description="Noise on every step, as a share of its size.")
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
-        problem, begin, shake = InversionProblem.of(exposure, module), seeds.rng("start"), seeds.rng("noise")
-        pool = torch.stack([grey_noise(problem, begin) for _ in range(self.candidates)])  # (candidates, m, ...)
-        adam, last, labels = torch.optim.Adam([pool], lr=self.lr), self.iterations, problem.labels
-        shown = moments(last)
-        yield guess(problem, 0, last, pool[0], labels, math.inf)
+        problem = InversionProblem.of(exposure, module)
+        labels = problem.labels
+        start_rng = seeds.rng("start")
+        noise_rng = seeds.rng("noise")
+        pool = torch.stack([grey_noise(problem, start_rng) for _ in range(self.candidates)])  # (candidates, m, ...)
+        adam = torch.optim.Adam([pool], lr=self.lr)
+        last = self.iterations
+        shown = shown_iterations(last)
+        yield make_guess(problem, 0, last, pool[0], labels, math.inf)
         for iteration in range(1, last + 1):
-            losses, pool.grad = self.slopes(problem, pool)
-            size = adam.param_groups[0]["lr"] = self.lr * pace(iteration, last)
+            losses, pool.grad = self.gradients(problem, pool)
+            lr = self.lr * warm_up_decay(iteration, last)
+            adam.param_groups[0]["lr"] = lr
             adam.step()
-            pool.add_(torch.randn(pool.shape, generator=shake), alpha=size * self.noise).clamp_(0, 1)
+            noise = torch.randn(pool.shape, generator=noise_rng)
+            pool.add_(noise, alpha=lr * self.noise).clamp_(0, 1)
             if iteration in shown:
                 best = min(range(self.candidates), key=losses.__getitem__)
-                yield guess(problem, iteration, last, pool[best], labels, losses[best])
+                yield make_guess(problem, iteration, last, pool[best], labels, losses[best])
 
-    def slopes(self, problem: InversionProblem, pool: Tensor) -> tuple[list[float], Tensor]:
-        """The loss of every candidate, and what it would give to move its pixels."""
-        mean, losses, slopes = pool.mean(0), [], []
-        for one in pool:
-            pictures = one.clone().requires_grad_()
+    def gradients(self, problem: InversionProblem, pool: Tensor) -> tuple[list[float], Tensor]:
+        """The loss of every candidate, and the gradients of its pixels (candidates, m, ...)."""
+        mean = pool.mean(0)
+        losses = []
+        gradients = []
+        for candidate in pool:
+            pictures = candidate.clone().requires_grad_()
             loss = (
-                apart(problem, pictures, problem.labels)
-                + self.smoothness * roughness(pictures)
-                + self.shrinking * problem.normal(pictures).square().mean()
-                + self.agreement * problem.normal(pictures).sub(problem.normal(mean)).square().mean()
+                mismatch(problem, pictures, problem.labels)
+                + self.smoothness * total_variation(pictures)
+                + self.shrinking * problem.normalised(pictures).square().mean()
+                + self.agreement * problem.normalised(pictures).sub(problem.normalised(mean)).square().mean()
             )
-            slopes.append(torch.autograd.grad(loss, pictures)[0])
+            gradients.append(torch.autograd.grad(loss, pictures)[0])
             losses.append(float(loss.detach()))
-        return losses, torch.stack(slopes)
+        return losses, torch.stack(gradients)
 
 
-def pace(iteration: int, last: int) -> float:
-    """Steps grow while it warms up, then shrink along half a wave."""
+def warm_up_decay(iteration: int, last: int) -> float:
+    """The size of a step: it grows during warm-up, then falls along half a cosine wave."""
     warm = min(WARM_UP, last // 4)
-    return min(1.0, iteration / (warm + 1)) * cosine(max(0, iteration - warm - 1) / (last - warm))
+    growth = min(1.0, iteration / (warm + 1))
+    return growth * cosine_decay(max(0, iteration - warm - 1) / (last - warm))

@@ -1,7 +1,8 @@
-"""Improved DLG: labels are read off the upload, and pictures alone are looked for by curvature (Zhao et al. 2020).
+"""Improved DLG: labels are read off the last layer, then L-BFGS optimises the pictures alone (Zhao et al. 2020).
 
-Paper → here:  c where ∇W_L < 0 → Riddle.labels,  D = ||∇W' - ∇W||² → distance,  η → lr,  x' ~ N(0, 1) → start.
-The distance is a share of the upload times `gain`: L-BFGS would take the curvature of a small one for zero.
+Paper → here:  c where ∇W_L < 0 → InversionProblem.labels,  D = ||∇W' - ∇W||² → distance,  η → lr,
+x' ~ N(0, 1) → start.  The distance is a share of the upload times `gain`, because L-BFGS rounds the curvature of a
+small distance to zero.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ import torch
 from torch import nn
 
 from engine.attacks.base import ATTACKS, Prior
-from engine.attacks.pictures.base import ByCurvature
+from engine.attacks.pictures.base import LbfgsAttack
 from engine.attacks.pictures.problem import InversionProblem
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
 
 @ATTACKS.add("idlg", title="iDLG", source="arXiv:2001.02610")
-class Idlg(ByCurvature):
-    """Reads the labels off the last layer, then looks for pictures as DLG does. Made for smooth networks."""
+class Idlg(LbfgsAttack):
+    """Reads the labels off the last layer, then optimises the pictures as DLG does. Made for smooth networks."""
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
         problem = InversionProblem.of(exposure, module)
         start = torch.randn(problem.many, *problem.shape, generator=seeds.rng("start"))
-        return self.walk(problem, start)
+        return self.minimise(problem, start)

@@ -1,6 +1,6 @@
 """Inverting Gradients: the angle between gradients, a little total variation, and signed steps (Geiping et al. 2020).
 
-Paper → here:  1 - cos → turned,  α_TV → smoothness,  signed Adam → signed.
+Paper → here:  1 - cos → picture_angle,  α_TV → smoothness,  signed Adam → signed.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.attacks.base import ATTACKS, Attack, Prior
-from engine.attacks.pictures.problem import InversionProblem, roughness
-from engine.attacks.pictures.search import descend, grey_noise, stairs
+from engine.attacks.pictures.problem import InversionProblem, total_variation
+from engine.attacks.pictures.search import descend, grey_noise, step_decay
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
 
 @ATTACKS.add("inverting-gradients", title="Inverting Gradients", source="arXiv:2003.14053")
 class InvertingGradients(Attack):
-    """Compares only the direction of gradients, so it works on networks with ReLU and on trained ones."""
+    """Compares only the direction of gradients, so it works on networks with ReLU and on trained networks."""
 
-    leaves: ClassVar[float] = 0.06
+    allowed_residual: ClassVar[float] = 0.06
     iterations: int = Field(1600, ge=1, le=100_000, title="iterations", description="Steps of the descent.")
     lr: float = Field(0.1, gt=0, le=10, title="step", description="How far every pixel moves in one step, at first.")
     smoothness: float = Field(
@@ -33,8 +33,8 @@ class InvertingGradients(Attack):
         del prior
         problem = InversionProblem.of(exposure, module)
 
-        def angle(pictures: Tensor) -> Tensor:
-            return problem.angle(pictures, problem.labels) + self.smoothness * roughness(pictures)
+        def objective(pictures: Tensor) -> Tensor:
+            return problem.picture_angle(pictures, problem.labels) + self.smoothness * total_variation(pictures)
 
         start = grey_noise(problem, seeds.rng("start"))
-        return descend(problem, start, angle, iterations=self.iterations, lr=self.lr, pace=stairs, signed=True)
+        return descend(problem, start, objective, iterations=self.iterations, lr=self.lr, decay=step_decay, signed=True)

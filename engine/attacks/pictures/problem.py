@@ -1,4 +1,4 @@
-"""An upload as a problem: which pictures, trained on as the protocol says, would have made it?"""
+"""An upload as an inverse problem: which pictures, trained on as the protocol says, produce it?"""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from torch.nn import functional
 from engine.records import Exposure, Protocol, ResidualScale
 from engine.seeds import Seeds
 
-UNROLLED = 10  # local steps that are played through; of longer training only the direction is compared
-PROBES = 64  # grey noise pictures that tell how the sent model answers before it has seen anything
-MOST = 8  # pictures that are looked for at once; of more, only so many are
-SURE = 3.0  # standard deviations: so far may chance move what noise leaves open
+MAX_UNROLLED_STEPS = 10  # local steps that are computed one by one; of longer training only the direction is compared
+GREY_PICTURES = 64  # grey noise pictures that estimate what the sent model answers before it has seen any data
+MAX_PICTURES = 8  # pictures that are reconstructed at once, also from a larger batch
+CONFIDENCE = 3.0  # standard deviations: how far noise may plausibly move the unexplained share
 
 
 @dataclass(frozen=True)
 class InversionProblem:
-    """What one adversary received, turned so that a client's own upload could stand in its place."""
+    """What one adversary received, with its sign turned to that of one client's upload."""
 
-    module: nn.Module  # this thread's own, in eval mode, holding the weights that were sent
-    goal: Mapping[str, Tensor]
+    module: nn.Module  # this thread's own, in eval mode, with the weights that were sent
+    target: Mapping[str, Tensor]
     protocol: Protocol
     shape: tuple[int, ...]
     classes: int
     many: int  # pictures
-    free: bool  # only the direction counts: several uploads in one, or more steps than can be played through
-    std: float  # of the noise on a coordinate of the goal
-    known: Mapping[str, Tensor] = field(default_factory=dict)  # where a mask let something through
+    direction_only: bool  # the length is unknown: several uploads in one, or more steps than are unrolled
+    noise_std: float  # on each coordinate of the target
+    masks: Mapping[str, Tensor] = field(default_factory=dict)  # 1 where the protocol's mask let a number through
 
     @classmethod
     def of(cls, exposure: Exposure, module: nn.Module) -> InversionProblem:
@@ -45,36 +45,48 @@ class InversionProblem:
                 if name in exposure.sent:
                     parameter.copy_(exposure.sent[name])
         names = [name for name, _ in module.named_parameters() if name in exposure.received]
-        goal, std = received(exposure, names)
-        alone = exposure.view in ("server", "aggregate") and protocol.uploads == 1
-        simple = protocol.steps == 1 or (protocol.drawing == "whole" and protocol.steps <= UNROLLED)
-        many = min(protocol.pictures or protocol.batch, MOST)
-        known = {} if protocol.mask == "none" else {name: (tensor != 0).to(tensor) for name, tensor in goal.items()}
-        return cls(module, goal, protocol, exposure.shape, exposure.classes, many, not (alone and simple), std, known)
+        target, noise_std = target_of(exposure, names)
+        one_upload = exposure.view in ("server", "aggregate") and protocol.uploads == 1
+        unrollable = protocol.drawing == "whole" and protocol.steps <= MAX_UNROLLED_STEPS
+        exact = one_upload and (protocol.steps == 1 or unrollable)
+        masks: dict[str, Tensor] = {}
+        if protocol.mask != "none":
+            masks = {name: (tensor != 0).to(tensor) for name, tensor in target.items()}
+        return cls(
+            module=module,
+            target=target,
+            protocol=protocol,
+            shape=exposure.shape,
+            classes=exposure.classes,
+            many=min(protocol.pictures or protocol.batch, MAX_PICTURES),
+            direction_only=not exact,
+            noise_std=noise_std,
+            masks=masks,
+        )
 
     @cached_property
     def parameters(self) -> dict[str, Tensor]:
-        return {name: parameter for name, parameter in self.module.named_parameters() if name in self.goal}
+        return {name: parameter for name, parameter in self.module.named_parameters() if name in self.target}
 
     @cached_property
-    def size(self) -> Tensor:
-        """The squared norm of what was received."""
-        return torch.stack([tensor.square().sum() for tensor in self.goal.values()]).sum().clamp_min(1e-30)
+    def squared_norm(self) -> Tensor:
+        """The squared norm of the target."""
+        return torch.stack([tensor.square().sum() for tensor in self.target.values()]).sum().clamp_min(1e-30)
 
     @cached_property
     def floor(self) -> float:
-        """The share of the upload that nobody could explain, because it is noise."""
-        return min(1.0, self.count * self.std**2 / float(self.size))
+        """The share of the upload that is noise, which no pictures explain."""
+        return min(1.0, self.coordinates * self.noise_std**2 / float(self.squared_norm))
 
     @cached_property
-    def count(self) -> int:
-        """Numbers in what was received."""
-        return sum(tensor.numel() for tensor in self.goal.values())
+    def coordinates(self) -> int:
+        """How many numbers the target has."""
+        return sum(tensor.numel() for tensor in self.target.values())
 
     @cached_property
     def residual_scale(self) -> ResidualScale:
         grey = torch.full((self.many, *self.shape), 0.5)
-        doubt = SURE * self.floor * math.sqrt(2 / self.count)
+        doubt = CONFIDENCE * self.floor * math.sqrt(2 / self.coordinates)
         direct = first_linear(self.module) is not None
         return ResidualScale(self.unexplained(grey, self.labels), self.floor, doubt, direct)
 
@@ -86,233 +98,256 @@ class InversionProblem:
     def scale(self) -> Tensor:
         return torch.tensor(self.protocol.scale).view(-1, 1, 1)
 
-    def normal(self, pictures: Tensor) -> Tensor:
-        """Pixels as the model reads them."""
+    def normalised(self, pictures: Tensor) -> Tensor:
+        """Pixels in [0, 1] as the input of the model."""
         return (pictures - self.mean) / self.scale
 
-    # --- the path from pictures to an upload ---------------------------------------------------------------
+    # --- from pictures to an upload ------------------------------------------------------------------------
 
     def upload(self, pictures: Tensor, labels: Tensor, graph: bool = True) -> dict[str, Tensor]:
-        """What a client with these pictures (m, ...) would have sent, before noise.
+        """The upload of a client with these pictures (m, ...), before noise.
 
-        labels: (m,) classes, or (m, classes) shares of belief.
+        labels: (m,) classes, or (m, classes) probabilities.
         """
-        x = self.normal(pictures)
+        x = self.normalised(pictures)
         if self.protocol.kind == "gradient":
-            sent = self._slopes(self.parameters, x, labels, graph)
-        elif self.free or self.protocol.steps == 1:
-            local = self.protocol.local
-            slopes = self._slopes(self.parameters, x, labels, graph)
-            decay = local.weight_decay
-            sent = {
-                name: -local.lr * (slope + decay * self.parameters[name] if decay else slope)
-                for name, slope in slopes.items()
-            }
+            sent = self._step_gradients(self.parameters, x, labels, graph)
+        elif self.direction_only or self.protocol.steps == 1:
+            sent = self._single_step(x, labels, graph)
         else:
-            sent = self._unrolled(x, labels, graph)
+            sent = self._unrolled_steps(x, labels, graph)
         return self._clipped(sent) if self.protocol.clip == "whole-update" else sent
 
-    def _unrolled(self, x: Tensor, labels: Tensor, graph: bool) -> dict[str, Tensor]:
-        """All local steps on the same pictures, one after the other."""
-        local, start = self.protocol.local, self.parameters
-        now, momenta = dict(start), dict[str, Tensor]()
-        for _ in range(self.protocol.steps):
-            slopes = self._slopes(now, x, labels, graph)
-            for name, slope in slopes.items():
-                step = slope + local.weight_decay * now[name] if local.weight_decay else slope
-                if self.protocol.proximal:
-                    step = step + 2 * self.protocol.proximal * (now[name] - start[name])
-                if local.momentum:
-                    step = momenta[name] = step + local.momentum * momenta[name] if name in momenta else step
-                now[name] = now[name] - local.lr * step
-        return {name: now[name] - start[name] for name in start}
+    def _single_step(self, x: Tensor, labels: Tensor, graph: bool) -> dict[str, Tensor]:
+        """The update of one local step."""
+        local = self.protocol.local
+        update = {}
+        for name, gradient in self._step_gradients(self.parameters, x, labels, graph).items():
+            if local.weight_decay:
+                gradient = gradient + local.weight_decay * self.parameters[name]
+            update[name] = -local.lr * gradient
+        return update
 
-    def _slopes(self, weights: Mapping[str, Tensor], x: Tensor, labels: Tensor, graph: bool) -> dict[str, Tensor]:
-        """The gradient of one step, its pictures clipped one by one where the protocol does that."""
+    def _unrolled_steps(self, x: Tensor, labels: Tensor, graph: bool) -> dict[str, Tensor]:
+        """The update of all local steps on the same pictures, one after the other."""
+        local = self.protocol.local
+        start = self.parameters
+        weights = dict(start)
+        momenta: dict[str, Tensor] = {}
+        for _ in range(self.protocol.steps):
+            for name, gradient in self._step_gradients(weights, x, labels, graph).items():
+                step = gradient
+                if local.weight_decay:
+                    step = step + local.weight_decay * weights[name]
+                if self.protocol.proximal:
+                    step = step + 2 * self.protocol.proximal * (weights[name] - start[name])
+                if local.momentum:
+                    if name in momenta:
+                        step = step + local.momentum * momenta[name]
+                    momenta[name] = step
+                weights[name] = weights[name] - local.lr * step
+        return {name: weights[name] - start[name] for name in start}
+
+    def _step_gradients(
+        self, weights: Mapping[str, Tensor], x: Tensor, labels: Tensor, graph: bool
+    ) -> dict[str, Tensor]:
+        """The gradients of one step; each picture's own is clipped where the protocol clips per example."""
         bound = self.protocol.bound if self.protocol.clip == "per-example" else None
         if bound is None:
-            return self._gradient(weights, x, labels, graph)
+            return self._gradients(weights, x, labels, graph)
         total: dict[str, Tensor] = {}
         for place in range(len(x)):
-            own = self._gradient(weights, x[place : place + 1], labels[place : place + 1], graph)
-            factor = (bound / norm(own.values()).clamp_min(1e-12)).clamp(max=1) / len(x)
-            total = {name: slope * factor + total.get(name, 0) for name, slope in own.items()}
+            example = self._gradients(weights, x[place : place + 1], labels[place : place + 1], graph)
+            factor = (bound / joint_norm(example.values()).clamp_min(1e-12)).clamp(max=1) / len(x)
+            total = {name: gradient * factor + total.get(name, 0) for name, gradient in example.items()}
         return total
 
-    def _gradient(self, weights: Mapping[str, Tensor], x: Tensor, labels: Tensor, graph: bool) -> dict[str, Tensor]:
-        there = weights is self.parameters
-        logits = self.module(x) if there else functional_call(self.module, dict(weights), (x,))
+    def _gradients(self, weights: Mapping[str, Tensor], x: Tensor, labels: Tensor, graph: bool) -> dict[str, Tensor]:
+        own_weights = weights is self.parameters
+        logits = self.module(x) if own_weights else functional_call(self.module, dict(weights), (x,))
         loss = functional.cross_entropy(logits, labels)
         names = list(weights)
-        slopes = torch.autograd.grad(loss, [weights[name] for name in names], create_graph=graph)
-        return dict(zip(names, slopes, strict=True))
+        gradients = torch.autograd.grad(loss, [weights[name] for name in names], create_graph=graph)
+        return dict(zip(names, gradients, strict=True))
 
     def _clipped(self, sent: dict[str, Tensor]) -> dict[str, Tensor]:
         assert self.protocol.bound is not None
-        factor = (self.protocol.bound / norm(sent.values()).clamp_min(1e-12)).clamp(max=1)
+        factor = (self.protocol.bound / joint_norm(sent.values()).clamp_min(1e-12)).clamp(max=1)
         return {name: tensor * factor for name, tensor in sent.items()}
 
-    # --- how well an upload explains what was received ------------------------------------------------------
+    # --- how well an upload explains the target ------------------------------------------------------------
 
     def distance(self, sent: Mapping[str, Tensor]) -> Tensor:
-        """The squared distance, as a share of what was received; 0 explains everything."""
-        if self.free:
-            return self.turned(sent)
-        return torch.stack([(own - self.goal[name]).square().sum() for name, own in self._seen(sent)]).sum() / self.size
+        """The squared distance as a share of the target's squared norm; 0 explains everything."""
+        if self.direction_only:
+            return self.cosine_distance(sent)
+        squares = [(tensor - self.target[name]).square().sum() for name, tensor in self._masked(sent)]
+        return torch.stack(squares).sum() / self.squared_norm
 
-    def turned(self, sent: Mapping[str, Tensor]) -> Tensor:
-        """One minus the cosine: only the direction counts."""
-        pairs = [(own.flatten(), self.goal[name].flatten()) for name, own in self._seen(sent)]
-        inner = torch.stack([torch.dot(own, goal) for own, goal in pairs]).sum()
-        length = torch.stack([torch.dot(own, own) for own, _ in pairs]).sum().clamp_min(1e-30).sqrt()
-        return 1 - inner / (length * self.size.sqrt())
+    def cosine_distance(self, sent: Mapping[str, Tensor]) -> Tensor:
+        """One minus the cosine between an upload and the target."""
+        pairs = [(tensor.flatten(), self.target[name].flatten()) for name, tensor in self._masked(sent)]
+        inner = torch.stack([torch.dot(tensor, target) for tensor, target in pairs]).sum()
+        length = torch.stack([torch.dot(tensor, tensor) for tensor, _ in pairs]).sum().clamp_min(1e-30).sqrt()
+        return 1 - inner / (length * self.squared_norm.sqrt())
 
-    def angle(self, pictures: Tensor, labels: Tensor) -> Tensor:
-        """`turned` of the upload of these pictures; where it can be, without building the gradients of linear layers.
+    def picture_angle(self, pictures: Tensor, labels: Tensor) -> Tensor:
+        """`cosine_distance` of the upload of these pictures, if possible without the gradients of linear layers.
 
-        Such a gradient is δᵀ·a, of slopes δ (m, outputs) and inputs a (m, inputs): its products need no such matrix.
+        The gradient of a linear layer is δᵀ·a, with δ (m, outputs) the gradient of its output and a (m, inputs) its
+        input. Inner products of such gradients need only δ and a, not the matrix.
         """
-        layers = self._linear
+        layers = self._linear_layers
         if not layers:
-            return self.turned(self.upload(pictures, labels))
-        self._heard.clear()
-        loss = functional.cross_entropy(self.module(self.normal(pictures)), labels)
-        outputs = [self._heard[name][1] for name in layers]
-        slopes = torch.autograd.grad(loss, [*outputs, *self._rest], create_graph=True)
-        small, inner, length = list[Tensor](), list[Tensor](), list[Tensor]()
-        for name, slope in zip(layers, slopes, strict=False):
-            heard = self._heard[name][0]
-            inner.append(((slope @ self.goal[f"{name}.weight"]) * heard).sum())
-            length.append(((slope @ slope.T) * (heard @ heard.T)).sum())
-            if f"{name}.bias" in self.goal:
-                small.append(slope.sum(0))
-        # in one piece: with several restarts side by side, every call from Python waits for the others
-        flat = torch.cat([*small, *(slope.reshape(-1) for slope in slopes[len(layers) :]), self._flat[:0]])
-        inner.append(torch.dot(flat, self._flat))
+            return self.cosine_distance(self.upload(pictures, labels))
+        self._activations.clear()
+        loss = functional.cross_entropy(self.module(self.normalised(pictures)), labels)
+        outputs = [self._activations[name][1] for name in layers]
+        gradients = torch.autograd.grad(loss, [*outputs, *self._other_parameters], create_graph=True)
+        biases: list[Tensor] = []
+        inner: list[Tensor] = []
+        length: list[Tensor] = []
+        for name, gradient in zip(layers, gradients, strict=False):
+            inputs = self._activations[name][0]
+            inner.append(((gradient @ self.target[f"{name}.weight"]) * inputs).sum())
+            length.append(((gradient @ gradient.T) * (inputs @ inputs.T)).sum())
+            if f"{name}.bias" in self.target:
+                biases.append(gradient.sum(0))
+        # One tensor for all the rest: with several restarts in parallel, each Python call waits for the other threads.
+        others = [gradient.reshape(-1) for gradient in gradients[len(layers) :]]
+        flat = torch.cat([*biases, *others, self._flat_target[:0]])
+        inner.append(torch.dot(flat, self._flat_target))
         length.append(torch.dot(flat, flat))
         sign = 1 if self.protocol.kind == "gradient" else -1
-        whole = torch.stack(length).sum().clamp_min(1e-30).sqrt() * self.size.sqrt()
-        return 1 - sign * torch.stack(inner).sum() / whole
+        norms = torch.stack(length).sum().clamp_min(1e-30).sqrt() * self.squared_norm.sqrt()
+        return 1 - sign * torch.stack(inner).sum() / norms
 
     @cached_property
-    def _rest(self) -> list[Tensor]:
-        """Parameters of other layers than the linear ones."""
-        return [tensor for name, tensor in self.parameters.items() if name.rpartition(".")[0] not in self._linear]
+    def _other_parameters(self) -> list[Tensor]:
+        """The parameters outside `_linear_layers`."""
+        return [self.parameters[name] for name in self._other_names]
 
     @cached_property
-    def _flat(self) -> Tensor:
-        """What was received of the biases of linear layers, and of all other layers, in one piece."""
-        biases = [f"{name}.bias" for name in self._linear if f"{name}.bias" in self.goal]
-        others = [name for name in self.parameters if name.rpartition(".")[0] not in self._linear]
-        return torch.cat([self.goal[name].reshape(-1) for name in (*biases, *others)] or [torch.zeros(0)])
+    def _other_names(self) -> list[str]:
+        return [name for name in self.parameters if name.rpartition(".")[0] not in self._linear_layers]
 
     @cached_property
-    def _heard(self) -> dict[str, tuple[Tensor, Tensor]]:
-        """Inputs and outputs of every linear layer, in the last pass."""
-        heard: dict[str, tuple[Tensor, Tensor]] = {}
+    def _flat_target(self) -> Tensor:
+        """The target's biases of linear layers, then its other layers, in one piece."""
+        biases = [f"{name}.bias" for name in self._linear_layers if f"{name}.bias" in self.target]
+        pieces = [self.target[name].reshape(-1) for name in (*biases, *self._other_names)]
+        return torch.cat(pieces or [torch.zeros(0)])
 
-        def listen(name: str, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    @cached_property
+    def _activations(self) -> dict[str, tuple[Tensor, Tensor]]:
+        """Inputs and outputs of each of `_linear_layers` in the last forward pass."""
+        activations: dict[str, tuple[Tensor, Tensor]] = {}
+
+        def record(name: str, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
             del module
-            heard[name] = (inputs[0], output)
+            activations[name] = (inputs[0], output)
 
-        for name in self._linear:
-            self.module.get_submodule(name).register_forward_hook(partial(listen, name))
-        return heard
+        for name in self._linear_layers:
+            self.module.get_submodule(name).register_forward_hook(partial(record, name))
+        return activations
 
     @cached_property
-    def _linear(self) -> tuple[str, ...]:
-        """Linear layers, where one plain step lies between pictures and upload; none where it is more than that."""
-        plain = self.protocol.kind == "gradient" or (self.free or self.protocol.steps == 1)
-        if not plain or self.known or self.protocol.clip == "per-example" or self.protocol.local.weight_decay:
+    def _linear_layers(self) -> tuple[str, ...]:
+        """The linear layers, if the upload is one plain step from the pictures; otherwise none."""
+        one_step = self.protocol.kind == "gradient" or self.direction_only or self.protocol.steps == 1
+        altered = self.masks or self.protocol.clip == "per-example" or self.protocol.local.weight_decay
+        if not one_step or altered:
             return ()
         layers = [name for name, layer in self.module.named_modules() if isinstance(layer, nn.Linear)]
-        return tuple(name for name in layers if f"{name}.weight" in self.goal)
+        return tuple(name for name in layers if f"{name}.weight" in self.target)
 
     def unexplained(self, pictures: Tensor, labels: Tensor) -> float:
-        """The share of what was received that these pictures leave open: the same for every attack."""
+        """The share of the target that these pictures do not explain; every attack is measured by it."""
         with torch.enable_grad():
             sent = self.upload(pictures.detach(), labels, graph=False)
-        if self.free:
-            angle = 1 - float(self.turned(sent).detach())
-            return 1 - angle * abs(angle)
+        if self.direction_only:
+            cosine = 1 - float(self.cosine_distance(sent).detach())
+            return 1 - cosine * abs(cosine)
         return float(self.distance(sent).detach())
 
-    def _seen(self, sent: Mapping[str, Tensor]) -> list[tuple[str, Tensor]]:
-        return [(name, own * self.known[name] if name in self.known else own) for name, own in sent.items()]
+    def _masked(self, sent: Mapping[str, Tensor]) -> list[tuple[str, Tensor]]:
+        """The upload with zeros where the mask let nothing through."""
+        return [(name, tensor * self.masks[name] if name in self.masks else tensor) for name, tensor in sent.items()]
 
-    # --- labels ---------------------------------------------------------------------------------------------
+    # --- labels --------------------------------------------------------------------------------------------
 
     @cached_property
     def labels(self) -> Tensor:
-        """The classes behind the upload, read off the last layer: it is pushed towards the classes that are there."""
+        """The classes behind the upload, sorted; its last layer moves towards the classes of the pictures."""
         weight, bias = last_layer(self.module)
-        pushed = self.goal.get(bias) if bias in self.goal else None
-        sign = 1.0 if self.protocol.kind == "gradient" else -1.0 / self._reach
-        if pushed is not None:
-            expected, per_picture = self._guessed_chances, 1.0
-            slopes = sign * pushed
-        elif weight in self.goal:
-            slopes = sign * self.goal[weight].sum(1)
-            per_picture = self._feature_sum
-            expected = self._guessed_chances * per_picture
+        sign = 1.0 if self.protocol.kind == "gradient" else -1.0 / self._step_length
+        if bias in self.target:
+            expected = self._mean_probabilities
+            per_picture = 1.0
+            gradients = sign * self.target[bias]
+        elif weight in self.target:
+            gradients = sign * self.target[weight].sum(1)
+            per_picture = self._mean_feature_sum
+            expected = self._mean_probabilities * per_picture
         else:
             return torch.zeros(self.many, dtype=torch.int64)
-        if self.protocol.clip != "none" or self.free:  # the scale is not known: the most negative ones count
-            negative = slopes.clamp(max=0).abs().sum().clamp_min(1e-30)
-            slopes = slopes / negative * per_picture * (1 - 1 / self.classes)
-        missing = (expected - slopes) * self.many / per_picture  # how many pictures of each class
-        found = []
+        if self.protocol.clip != "none" or self.direction_only:  # the length is unknown: use the negative gradients
+            negative = gradients.clamp(max=0).abs().sum().clamp_min(1e-30)
+            gradients = gradients / negative * per_picture * (1 - 1 / self.classes)
+        missing = (expected - gradients) * self.many / per_picture  # pictures of each class not yet in `labels`
+        labels = []
         for _ in range(self.many):
-            best = int(missing.argmax())
-            found.append(best)
-            missing[best] -= 1
-        return torch.tensor(sorted(found))
+            label = int(missing.argmax())
+            labels.append(label)
+            missing[label] -= 1
+        return torch.tensor(sorted(labels))
 
     @property
-    def _reach(self) -> float:
-        """How far all the local steps go along one gradient."""
-        local, steps = self.protocol.local, self.protocol.steps
-        if self.protocol.server_step and self.free and self.protocol.uploads > 1:
+    def _step_length(self) -> float:
+        """The factor between one gradient and the update of all local steps along it."""
+        local = self.protocol.local
+        if self.protocol.server_step and self.direction_only and self.protocol.uploads > 1:
             return local.lr
-        return local.lr * sum((1 - local.momentum**left) / (1 - local.momentum) for left in range(1, steps + 1))
+        remaining = range(1, self.protocol.steps + 1)
+        return local.lr * sum((1 - local.momentum**left) / (1 - local.momentum) for left in remaining)
 
     @cached_property
-    def _quiet_answers(self) -> tuple[Tensor, Tensor]:
-        """What the sent model says, and the features it says it from, where it is shown grey noise."""
+    def _grey_outputs(self) -> tuple[Tensor, Tensor]:
+        """The probabilities of the sent model for grey noise, and the inputs of its last layer."""
         rng = Seeds(0).rng("grey")
-        grey = (0.5 + 0.25 * torch.randn(PROBES, *self.shape, generator=rng)).clamp(0, 1)
-        heard: list[Tensor] = []
+        grey = (0.5 + 0.25 * torch.randn(GREY_PICTURES, *self.shape, generator=rng)).clamp(0, 1)
+        features: list[Tensor] = []
         head = self.module.get_submodule(last_layer(self.module)[0].rpartition(".")[0])
-        hook = head.register_forward_pre_hook(lambda _, inputs: heard.append(inputs[0]))
+        hook = head.register_forward_pre_hook(lambda _, inputs: features.append(inputs[0]))
         with torch.no_grad():
-            chances = self.module(self.normal(grey)).softmax(1)
+            probabilities = self.module(self.normalised(grey)).softmax(1)
         hook.remove()
-        return chances, heard[0]
+        return probabilities, features[0]
 
     @property
-    def _guessed_chances(self) -> Tensor:
-        return self._quiet_answers[0].mean(0)
+    def _mean_probabilities(self) -> Tensor:
+        return self._grey_outputs[0].mean(0)
 
     @property
-    def _feature_sum(self) -> float:
-        return max(1e-12, float(self._quiet_answers[1].sum(1).mean()))
+    def _mean_feature_sum(self) -> float:
+        return max(1e-12, float(self._grey_outputs[1].sum(1).mean()))
 
 
-def received(exposure: Exposure, names: Sequence[str]) -> tuple[dict[str, Tensor], float]:
-    """What came in, in the sign of one client's upload, and the noise on each coordinate of it."""
+def target_of(exposure: Exposure, names: Sequence[str]) -> tuple[dict[str, Tensor], float]:
+    """What the adversary received, in the sign of one client's upload, and the noise on each of its coordinates."""
     protocol = exposure.protocol
     if exposure.view in ("server", "aggregate"):
         return {name: exposure.received[name] for name in names}, protocol.std
-    if exposure.view == "client":  # a participant compares what it was sent now with what it was sent before
-        moved = {name: exposure.received[name] - exposure.sent[name] for name in names if name in exposure.sent}
+    if exposure.view == "client":  # a client subtracts the model it received before from the one it receives now
+        change = {name: exposure.received[name] - exposure.sent[name] for name in names if name in exposure.sent}
     else:
-        moved = {name: exposure.received[name] for name in names}
+        change = {name: exposure.received[name] for name in names}
     sign = -1.0 if protocol.kind == "gradient" else 1.0
-    return {name: sign * tensor for name, tensor in moved.items()}, protocol.std
+    return {name: sign * tensor for name, tensor in change.items()}, protocol.std
 
 
-def norm(tensors: Iterable[Tensor]) -> Tensor:
-    """The length of all of them together."""
+def joint_norm(tensors: Iterable[Tensor]) -> Tensor:
+    """The norm of all tensors as one vector."""
     return torch.stack([tensor.square().sum() for tensor in tensors]).sum().sqrt()
 
 
@@ -322,37 +357,36 @@ def last_layer(module: nn.Module) -> tuple[str, str]:
     return f"{name}.weight", f"{name}.bias"
 
 
-def in_order(pictures: Tensor, problem: InversionProblem) -> Tensor:
-    """Which class belongs to which picture: labels change places while that explains more."""
+def labels_in_order(pictures: Tensor, problem: InversionProblem) -> Tensor:
+    """The label of each picture: two labels are swapped as long as that explains more of the upload."""
     labels = problem.labels.clone()
-    best, better = problem.unexplained(pictures, labels), True
-    while better:
-        better = False
-        for one, other in combinations(range(len(labels)), 2):
+    lowest = problem.unexplained(pictures, labels)
+    improved = True
+    while improved:
+        improved = False
+        for first, second in combinations(range(len(labels)), 2):
             trial = labels.clone()
-            trial[[one, other]] = labels[[other, one]]
-            if not torch.equal(trial, labels) and (found := problem.unexplained(pictures, trial)) < best:
-                best, labels, better = found, trial, True
+            trial[[first, second]] = labels[[second, first]]
+            if torch.equal(trial, labels):
+                continue
+            unexplained = problem.unexplained(pictures, trial)
+            if unexplained < lowest:
+                lowest = unexplained
+                labels = trial
+                improved = True
     return labels
 
 
 def first_linear(module: nn.Module) -> tuple[str, str] | None:
-    """The names of the weight and the bias of a first layer that is linear; None where it is something else."""
+    """The names of the weight and the bias of the first layer; None if that layer is not linear."""
     for name, layer in module.named_modules():
         if next(layer.parameters(recurse=False), None) is not None:
             return (f"{name}.weight", f"{name}.bias") if isinstance(layer, nn.Linear) else None
     return None
 
 
-def roughness(pictures: Tensor) -> Tensor:
-    """Total variation: how much neighbouring pixels differ, down and across, on average."""
+def total_variation(pictures: Tensor) -> Tensor:
+    """The mean absolute difference of neighbouring pixels, down plus across."""
     down = (pictures[..., 1:, :] - pictures[..., :-1, :]).abs().mean()
     across = (pictures[..., 1:] - pictures[..., :-1]).abs().mean()
     return down + across
-
-
-def moments(iterations: int, many: int = 40) -> frozenset[int]:
-    """After which iterations a guess is shown: often at first, then evenly, and at the end."""
-    early = {round(iterations ** (place / 12)) for place in range(8)}
-    evenly = {math.ceil(iterations * place / (many - len(early))) for place in range(1, many - len(early) + 1)}
-    return frozenset(early | evenly)

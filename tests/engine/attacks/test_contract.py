@@ -1,4 +1,4 @@
-"""What every attack must keep; a new file on the shelf is tested with no edit."""
+"""The contract of every attack; a new file on the shelf is tested without an edit."""
 
 from __future__ import annotations
 
@@ -33,123 +33,133 @@ CASES: tuple[Case, ...] = (
     ("fedavg", 3, "aggregate"),
     ("fedavg", 1, "outsider"),
     ("fedsgd", 1, "client"),
-    ("udp-fedavg", 1, "server"),  # one clip around the whole update, and noise
+    ("udp-fedavg", 1, "server"),  # the whole update clipped, and noise
     ("udp-fedavg", 3, "outsider"),
     ("dp-fedavg", 3, "server"),  # each picture clipped, and noise
 )
 
-each = pytest.mark.parametrize("name", NAMES)
+each_attack = pytest.mark.parametrize("name", NAMES)
 
 
-@each
+@each_attack
 def test_it_declares_itself(name: str) -> None:
     part = ATTACKS.make(name)
     assert part.title and part.source and part.summary().endswith(".")
     for field in type(part).model_fields.values():
         assert field.title and field.description and field.description.endswith(".")
-    assert 0 < part.leaves < 1 and set(part.learns) <= set(type(part).model_fields)
+    assert 0 < part.allowed_residual < 1 and set(part.prior_fields) <= set(type(part).model_fields)
 
 
-@each
-def test_every_parameter_is_told(name: str) -> None:
+@each_attack
+def test_every_parameter_is_in_the_json(name: str) -> None:
     parts = [ATTACKS.make(name), *changed(ATTACKS.make(name))]
     dumps = [json.dumps(ATTACKS.dump(part)) for part in parts]
     assert len(set(dumps)) == len(parts) == 1 + len(ATTACKS[name].model_fields)
     assert [ATTACKS.make(json.loads(dump)) for dump in dumps] == parts
 
 
-@each
+@each_attack
 @pytest.mark.parametrize("model", MODELS.names())
-def test_it_fits_a_model_or_says_why_not(name: str, model: str) -> None:
+def test_it_fits_a_model_or_gives_a_reason(name: str, model: str) -> None:
     text = bool(MODELS.make(model).misfit((1, 28, 28)))
     dataset = "movie-reviews" if text else "fashion-mnist"
     spec = AttackSpec(run=RunSpec(dataset=dataset, model=model, clients=2, sampled=2, rounds=1), attack=name)
     plan = make_plan(spec.run)
-    world, module = plan.world, plan.world.build(torch.Generator())
+    world = plan.world
+    module = world.build(torch.Generator())
     if text:
-        found = obstacle(spec, plan, module)
-        assert found is not None and "pictures" in found.reason and found.remedy
+        problem = obstacle(spec, plan, module)
+        assert problem is not None and "pictures" in problem.reason and problem.remedy
         return
-    said = ATTACKS.make(name).misfit(world, module)
-    assert said == said.strip().rstrip(".") and "\n" not in said
-    assert not said or len(said.split()) > 3
+    reason = ATTACKS.make(name).misfit(world, module)
+    assert reason == reason.strip().rstrip(".") and "\n" not in reason
+    assert not reason or len(reason.split()) > 3
 
 
-def sound(guess: Guess, many: int, shape: tuple[int, ...], classes: int) -> None:
+def check_guess(guess: Guess, many: int, shape: tuple[int, ...], classes: int) -> None:
     assert tuple(guess.pictures.shape) == (many, *shape) and tuple(guess.labels.shape) == (many,)
-    assert bool(((guess.pictures >= 0) & (guess.pictures <= 1)).all())  # also false for what is no number
+    assert bool(((guess.pictures >= 0) & (guess.pictures <= 1)).all())  # also false for NaN
     assert guess.labels.dtype == torch.int64 and bool(((guess.labels >= 0) & (guess.labels < classes)).all())
     assert math.isfinite(guess.loss) or guess.loss == math.inf
     assert math.isfinite(guess.unexplained) and 0 <= guess.residual_scale.floor <= 1
     assert not guess.pictures.requires_grad
 
 
-@each
+@each_attack
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
 def test_its_guesses_are_pictures(name: str, case: Case) -> None:
     attack = quick(name)
     if attack.malicious and case[2] != "server":
-        pytest.skip("a tampered model is seen through by the server alone")
-    there = inversion_scene(attack, case)
+        pytest.skip("only the server can read a tampered model")
+    scene = inversion_scene(attack, case)
     if not attack.malicious:
-        built = there.bare.world.build(torch.Generator())
-        assert attack.tamper(built, there.exposure.sent, there.bare.world) == (built, there.exposure.sent)
-    guesses = list(there.guesses())
-    many = min(8, there.exposure.protocol.pictures or there.exposure.protocol.batch)
+        module = scene.plan.world.build(torch.Generator())
+        assert attack.tamper(module, scene.exposure.sent, scene.plan.world) == (module, scene.exposure.sent)
+    guesses = list(scene.guesses())
+    many = min(8, scene.exposure.protocol.pictures or scene.exposure.protocol.batch)
     for guess in guesses:
-        sound(guess, many, there.exposure.shape, there.exposure.classes)
-    places = [guess.iteration for guess in guesses]
-    assert places == sorted(set(places)) and places[-1] == guesses[-1].of
+        check_guess(guess, many, scene.exposure.shape, scene.exposure.classes)
+    iterations = [guess.iteration for guess in guesses]
+    assert iterations == sorted(set(iterations)) and iterations[-1] == guesses[-1].of
     assert all(guess.iteration < guess.of for guess in guesses[:-1])
     assert math.isfinite(guesses[-1].loss)
 
 
 def bits(guesses: list[Guess]) -> list[tuple[object, ...]]:
-    return [(one.iteration, one.of, one.pictures.numpy().tobytes(), one.labels.tolist(), one.loss) for one in guesses]
+    return [(guess.iteration, guess.of, pixel_bytes(guess), guess.labels.tolist(), guess.loss) for guess in guesses]
 
 
-@each
+def pixel_bytes(guess: Guess) -> bytes:
+    return guess.pictures.numpy().tobytes()
+
+
+@each_attack
 def test_only_its_seeds_decide(name: str) -> None:
-    there = inversion_scene(quick(name))
-    first, other = (bits(list(there.guesses(seed))) for seed in (0, 1))
-    torch.rand(7)  # whatever torch's own generator holds
-    assert bits(list(there.guesses(0))) == first
+    scene = inversion_scene(quick(name))
+    first = bits(list(scene.guesses(0)))
+    other = bits(list(scene.guesses(1)))
+    torch.rand(7)  # the state of torch's own generator has no influence
+    assert bits(list(scene.guesses(0))) == first
     assert (first != other) is ATTACKS[name].chance
 
 
-@each
-def test_it_leaves_everything_alone(name: str) -> None:
-    there = inversion_scene(quick(name), ("fedavg", 1, "server"))
-    module, exposure = there.module(), there.exposure
-    sent, received, prior = copied(exposure.sent), copied(exposure.received), copied(there.prior or {})
-    list(there.guesses(module=module))
-    held = dict(module.named_parameters())
-    assert held.keys() == sent.keys()
-    for name_, tensor in sent.items():
-        assert torch.equal(held[name_], tensor) and held[name_].grad is None
-    for kept, now in ((sent, exposure.sent), (received, exposure.received), (prior, there.prior or {})):
-        assert kept.keys() == now.keys() and all(torch.equal(kept[one], now[one]) for one in kept)
+@each_attack
+def test_it_changes_none_of_its_inputs(name: str) -> None:
+    scene = inversion_scene(quick(name), ("fedavg", 1, "server"))
+    module = scene.module()
+    exposure = scene.exposure
+    prior = scene.prior or {}
+    sent = copied(exposure.sent)
+    received = copied(exposure.received)
+    prior_copy = copied(prior)
+    list(scene.guesses(module=module))
+    parameters = dict(module.named_parameters())
+    assert parameters.keys() == sent.keys()
+    for parameter, tensor in sent.items():
+        assert torch.equal(parameters[parameter], tensor) and parameters[parameter].grad is None
+    for before, after in ((sent, exposure.sent), (received, exposure.received), (prior_copy, prior)):
+        assert before.keys() == after.keys() and all(torch.equal(before[key], after[key]) for key in before)
 
 
-@each
+@each_attack
 def test_guesses_come_while_it_works(name: str) -> None:
     long = {field: 10_000 for field in ("iterations", "bends") if field in ATTACKS[name].model_fields}
-    there = inversion_scene(quick(name, **long))
-    guesses = there.guesses()
+    scene = inversion_scene(quick(name, **long))
+    guesses = scene.guesses()
     first = list(islice(guesses, 2))
     assert all(guess.iteration <= 2 for guess in first) and (not long or first[-1].of >= 10_000)
-    guesses.close()  # type: ignore[attr-defined]  # whoever stops it is heard
+    guesses.close()  # type: ignore[attr-defined]  # it can be stopped between two guesses
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_truth_is_not_in_reach(path: Path) -> None:
-    """What was received is all there is: no data, no measure of nearness, no run."""
-    names = {alias.name for node in ast.walk(parsed(path)) if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module or "" for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom)}
-    ours = {name.split(".")[1] for name in names if name.startswith("engine.")}
-    leaves = {"attacks", "part", "records", "registry", "seeds", "errors", "compute"}
-    assert ours <= leaves, f"{path.name} imports {', '.join(sorted(ours - leaves))}"
-
-
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    """Privacy: an attack imports no data set, no metric and no run, so it cannot compare a guess with the truth."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    imported = {name.split(".")[1] for name in names if name.startswith("engine.")}
+    allowed = {"attacks", "part", "records", "registry", "seeds", "errors", "compute"}
+    assert imported <= allowed, f"{path.name} imports {', '.join(sorted(imported - allowed))}"

@@ -1,4 +1,4 @@
-"""Small exposures that every attack can be tried on."""
+"""Small exposures for the tests of attacks."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import opening
 
 QUICK = {"iterations": 2, "bends": 2, "epochs": 1}
-SMALL: tuple[Any, ...] = ("lenet-sigmoid", {"name": "mlp", "hidden": 16})
+SMALL_MODELS: tuple[Any, ...] = ("lenet-sigmoid", {"name": "mlp", "hidden": 16})
 UNIFORM = {"name": "lenet-sigmoid", "init": "uniform"}
-Case = tuple[str, int, View]  # method, pictures, who looks
+Case = tuple[str, int, View]  # method, pictures, view
 
 
 @dataclass(frozen=True)
 class InversionScene:
-    """An exposure, the truth behind it, and what builds the model that was sent."""
+    """An exposure, the truth behind it, and the plan that builds the model."""
 
     exposure: Exposure
     attack: Attack
     prior: Prior | None
     x: Tensor
     y: Tensor
-    bare: LoadedPlan
+    plan: LoadedPlan
 
     def module(self) -> nn.Module:
-        built = self.bare.world.build(torch.Generator())
-        return self.attack.tamper(built, {}, self.bare.world)[0]
+        module = self.plan.world.build(torch.Generator())
+        return self.attack.tamper(module, {}, self.plan.world)[0]
 
     def guesses(self, seed: int = 0, module: nn.Module | None = None) -> Iterator[Guess]:
         return self.attack.reconstruct(self.exposure, module or self.module(), self.prior, Seeds(seed))
 
 
-def bare(method: Any, model: Any = "lenet-sigmoid", dataset: str = "fashion-mnist") -> LoadedPlan:
-    """A plan before its first round, built once."""
-    return _bare(json.dumps([method, model, dataset]))
+def small_plan(method: Any, model: Any = "lenet-sigmoid", dataset: str = "fashion-mnist") -> LoadedPlan:
+    """A plan before its first round, loaded once."""
+    return _small_plan(json.dumps([method, model, dataset]))
 
 
 @cache
-def _bare(asked: str) -> LoadedPlan:
-    method, model, dataset = json.loads(asked)
+def _small_plan(key: str) -> LoadedPlan:
+    method, model, dataset = json.loads(key)
     return load_plan(
         RunSpec(method=method, model=model, dataset=dataset, clients=40, sampled=3, rounds=2, batch=100, seed=3)
     )
@@ -65,27 +65,32 @@ def quick(name: str, **fields: Any) -> Attack:
     return ATTACKS.make({"name": name, **few, **fields})
 
 
-def fitting(attack: Attack, method: str) -> LoadedPlan:
+def suitable_plan(attack: Attack, method: str) -> LoadedPlan:
     """A plan with the first small model that this attack can work on."""
-    scenes = (bare(method, model) for model in SMALL)
-    return next(one for one in scenes if not attack.misfit(one.world, one.world.build(torch.Generator())))
+    for model in SMALL_MODELS:
+        plan = small_plan(method, model)
+        if not attack.misfit(plan.world, plan.world.build(torch.Generator())):
+            return plan
+    raise AssertionError(f"no small model for {attack.name}")
 
 
 def inversion_scene(
-    attack: Attack, case: Case = ("fedsgd", 1, "server"), there: LoadedPlan | None = None
+    attack: Attack, case: Case = ("fedsgd", 1, "server"), plan: LoadedPlan | None = None
 ) -> InversionScene:
+    """The exposure of one case, and what the attack needs."""
     method, many, view = case
-    there = there or fitting(attack, method)
-    data = there.spec.dataset.load()
-    x, y = data.test_x[:many], data.test_y[:many]
-    tamper = partial(attack.tamper, world=there.world) if attack.malicious else None
+    plan = plan or suitable_plan(attack, method)
+    data = plan.spec.dataset.load()
+    x = data.test_x[:many]
+    y = data.test_y[:many]
+    tamper = partial(attack.tamper, world=plan.world) if attack.malicious else None
     with ThreadTeam(1) as team:
-        exposure = expose(there, opening(there), victim(there, 1, x, y), view, team, tamper)
-    return InversionScene(exposure, attack, learnt(attack, data.test_x[-8:]), x, y, there)
+        exposure = expose(plan, opening(plan), victim(plan, 1, x, y), view, team, tamper)
+    return InversionScene(exposure, attack, learned_prior(attack, data.test_x[-8:]), x, y, plan)
 
 
-def learnt(attack: Attack, public: Tensor) -> Prior | None:
-    return list(attack.learn(public, Seeds(0)))[-1][1] if attack.learns else None
+def learned_prior(attack: Attack, public: Tensor) -> Prior | None:
+    return list(attack.learn(public, Seeds(0)))[-1][1] if attack.prior_fields else None
 
 
 def copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

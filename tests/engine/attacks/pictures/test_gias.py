@@ -1,4 +1,4 @@
-"""A generator learnt once from public pictures, and kept."""
+"""GIAS: a generator that is trained once on public pictures, and stored."""
 
 from __future__ import annotations
 
@@ -22,63 +22,68 @@ RUN: dict[str, Any] = {
 
 
 class StubShelf(AttackResources):
-    """Keeps what was learnt."""
+    """Keeps priors in memory."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Payload] = {}
+        self.priors: dict[str, Payload] = {}
 
     def prior(self, name: str) -> Payload | None:
-        return self.kept.get(name)
+        return self.priors.get(name)
 
     def keep_prior(self, name: str, payload: Mapping[str, Any]) -> None:
-        self.kept[name] = payload
+        self.priors[name] = payload
 
 
-def told(resources: AttackResources, **fields: Any) -> list[Event]:
-    asked = {"name": "gias", "epochs": 2, "iterations": 10, "bends": 20, **fields}
-    return list(attack(AttackSpec(run=RUN, attack=asked, pictures=["test-0"]), resources))
+def attack_events(resources: AttackResources, **fields: Any) -> list[Event]:
+    quick = {"name": "gias", "epochs": 2, "iterations": 10, "bends": 20, **fields}
+    return list(attack(AttackSpec(run=RUN, attack=quick, pictures=["test-0"]), resources))
 
 
-def learning(events: list[Event]) -> int:
+def learning_steps(events: list[Event]) -> int:
     return sum(isinstance(event, Step) for event in events)
 
 
+def verdict(events: list[Event]) -> Judged:
+    return next(event for event in events if isinstance(event, Judged))
+
+
 @pytest.mark.slow
-def test_it_learns_once_and_remembers() -> None:
-    shelf = StubShelf()
-    first, again = told(shelf), told(shelf)
-    assert learning(first) >= 1 and learning(again) == 0
-    ours, theirs = (next(event for event in events if isinstance(event, Judged)) for events in (first, again))
-    assert ours == theirs
-    assert learning(told(shelf, epochs=1)) == 1 and len(shelf.kept) == 2
+def test_it_learns_once_and_reuses_the_prior() -> None:
+    resources = StubShelf()
+    first = attack_events(resources)
+    second = attack_events(resources)
+    assert learning_steps(first) >= 1 and learning_steps(second) == 0
+    assert verdict(first) == verdict(second)
+    assert learning_steps(attack_events(resources, epochs=1)) == 1 and len(resources.priors) == 2
 
 
 def test_the_generator_learns_to_draw_the_public_pictures() -> None:
     public = torch.rand(16, 1, 8, 8, generator=torch.Generator().manual_seed(3)).round()
-    short, long = (list(Gias(epochs=epochs).learn(public, Seeds(0)))[-1][1] for epochs in (3, 300))
-    assert set(short) == set(long) == {name for name, _ in drawer().named_parameters()} | {"codes.mean", "codes.std"}
-    assert missed(long, public) < 0.85 * missed(short, public)
+    short = list(Gias(epochs=3).learn(public, Seeds(0)))[-1][1]
+    long = list(Gias(epochs=300).learn(public, Seeds(0)))[-1][1]
+    parameters = {name for name, _ in small_generator().named_parameters()}
+    assert set(short) == set(long) == parameters | {"codes.mean", "codes.std"}
+    assert distance_to_public(long, public) < 0.85 * distance_to_public(short, public)
 
 
-def drawer() -> torch.nn.Module:
+def small_generator() -> torch.nn.Module:
     return generator((1, 8, 8), torch.Generator())
 
 
-def missed(prior: Mapping[str, torch.Tensor], public: torch.Tensor) -> float:
-    """How far the best of many drawn pictures is from each public one."""
-    module = drawer()
+def distance_to_public(prior: Mapping[str, torch.Tensor], public: torch.Tensor) -> float:
+    """The mean distance from each public picture to the nearest of many drawn pictures."""
+    module = small_generator()
     module.load_state_dict({name: prior[name] for name, _ in module.named_parameters()})
-    codes = prior["codes.mean"] + prior["codes.std"] * torch.randn(
-        2000, CODE, generator=torch.Generator().manual_seed(1)
-    )
+    noise = torch.randn(2000, CODE, generator=torch.Generator().manual_seed(1))
+    codes = prior["codes.mean"] + prior["codes.std"] * noise
     with torch.no_grad():
         return float(torch.cdist(public.flatten(1), module(codes).flatten(1)).amin(1).mean())
 
 
 @pytest.mark.slow
-def test_it_brings_a_picture_back() -> None:
+def test_it_reconstructs_a_picture() -> None:
     spec = AttackSpec(
         run=RUN, attack={"name": "gias", "epochs": 10, "iterations": 100, "bends": 300}, pictures=["test-0"]
     )
-    judged = next(event for event in attack(spec) if isinstance(event, Judged))
+    judged = verdict(list(attack(spec)))
     assert judged.numbers["psnr"][0] > judged.trivial["psnr"][0] + 6

@@ -1,4 +1,4 @@
-"""A malicious server reads whole batches, and says that it is malicious."""
+"""Robbing the Fed: a malicious server reads whole batches, and the result shows that it tampered."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ RUN: dict[str, Any] = {
 def attacked(method: Any, pictures: list[str], **fields: Any) -> tuple[Seen, Judged]:
     spec = AttackSpec(run={**RUN, "method": method}, attack={"name": "imprint", **fields}, pictures=pictures)
     events = list(attack(spec))
-    seen, judged = (next(event for event in events if isinstance(event, kind)) for kind in (Seen, Judged))
-    assert isinstance(seen, Seen) and isinstance(judged, Judged)
+    seen = next(event for event in events if isinstance(event, Seen))
+    judged = next(event for event in events if isinstance(event, Judged))
     return seen, judged
 
 
 @pytest.mark.parametrize("method", ["fedsgd", "fedavg"])
-def test_pictures_come_out_of_a_batch_exactly(method: str) -> None:
+def test_pictures_of_a_batch_are_read_exactly(method: str) -> None:
     seen, judged = attacked(method, ["test-0", "test-2", "test-4", "test-5"])
     assert seen.facts["tampered"] is True
     assert sum(psnr > 40 for psnr in judged.numbers["psnr"]) >= 3
@@ -42,18 +42,20 @@ def test_one_picture_converges_and_three_in_two_bins_do_not() -> None:
     assert judged.state != "converged"
 
 
-def test_the_model_says_almost_what_it_said_before() -> None:
+def test_tampering_hardly_changes_the_outputs() -> None:
     world = load_plan(RunSpec(**RUN)).world
-    plain = world.build(torch.Generator())
-    plain.load_state_dict(dict(world.weights))
-    bent, packet = Imprint().tamper(world.build(torch.Generator()), world.weights, world)
-    bent.load_state_dict(dict(packet))
+    honest = world.build(torch.Generator())
+    honest.load_state_dict(dict(world.weights))
+    tampered, packet = Imprint().tamper(world.build(torch.Generator()), world.weights, world)
+    tampered.load_state_dict(dict(packet))
     x = torch.randn(8, *world.shape, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        assert float((bent(x) - plain(x)).abs().max()) < 1e-3
+        assert float((tampered(x) - honest(x)).abs().max()) < 1e-3
 
 
-def test_a_bin_that_nothing_moved_holds_no_picture() -> None:
-    weight, bias = torch.zeros(4, 3), torch.zeros(4)
-    weight[:2], bias[:2] = torch.tensor([2.0, 4.0, 6.0]), 2.0
+def test_a_bin_that_did_not_change_holds_no_picture() -> None:
+    weight = torch.zeros(4, 3)
+    bias = torch.zeros(4)
+    weight[:2] = torch.tensor([2.0, 4.0, 6.0])
+    bias[:2] = 2.0
     assert torch.equal(by_bins(weight, bias, 3), torch.tensor([[1.0, 2.0, 3.0]]))

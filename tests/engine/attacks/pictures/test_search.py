@@ -1,4 +1,4 @@
-"""When a walk by curvature ends, and what it shows then."""
+"""L-BFGS on a problem of four pixels: when it ends, and which guess it shows then."""
 
 from __future__ import annotations
 
@@ -12,92 +12,95 @@ import torch
 from torch import Tensor, nn
 
 from engine.attacks.pictures.problem import InversionProblem
-from engine.attacks.pictures.search import PATIENCE, LowestPoint, newton
+from engine.attacks.pictures.search import PATIENCE, LbfgsObjective, lbfgs
 from engine.records import Exposure, Guess, Local, Protocol
 
+TRUTH = torch.tensor([[[[0.1, 0.9], [0.4, 0.6]]]])
 
-def problem(std: float = 0.0) -> InversionProblem:
+
+def small_problem(std: float = 0.0) -> InversionProblem:
     """Two by two pixels, and a linear model of them."""
     module = nn.Sequential(nn.Flatten(), nn.Linear(4, 3))
     rng = torch.Generator().manual_seed(5)
     sent = {name: torch.randn(tensor.shape, generator=rng) for name, tensor in module.named_parameters()}
     protocol = Protocol("gradient", Local(epochs=1, batch=1, lr=0.1), 1, 1, "whole", std=std, pictures=1)
-    shell = Exposure("server", sent, sent, protocol, (1, 2, 2), 3)
-    truth = torch.tensor([[[[0.1, 0.9], [0.4, 0.6]]]])
-    received = InversionProblem.of(shell, module).upload(truth, torch.tensor([2]), graph=False)
-    shaken = {name: tensor + std * torch.randn(tensor.shape, generator=rng) for name, tensor in received.items()}
-    return InversionProblem.of(Exposure("server", sent, shaken, protocol, (1, 2, 2), 3), module)
+    unknown = Exposure("server", sent, sent, protocol, (1, 2, 2), 3)
+    clean = InversionProblem.of(unknown, module).upload(TRUTH, torch.tensor([2]), graph=False)
+    noisy = {name: tensor + std * torch.randn(tensor.shape, generator=rng) for name, tensor in clean.items()}
+    return InversionProblem.of(Exposure("server", sent, noisy, protocol, (1, 2, 2), 3), module)
 
 
-def walked(
-    there: InversionProblem, start: Tensor | None = None, belief: Tensor | None = None, **fields: Any
+def minimised(
+    problem: InversionProblem, start: Tensor | None = None, label_logits: Tensor | None = None, **fields: Any
 ) -> list[Guess]:
-    rules = {"iterations": 60, "lr": 1.0, "gain": 1e5, "search": True, "tolerance": 1e-11}
-    begin = torch.zeros(1, 1, 2, 2) if start is None else start
-    return list(newton(there, begin, belief, **{**rules, **fields}))
+    settings = {"iterations": 60, "lr": 1.0, "gain": 1e5, "search": True, "tolerance": 1e-11}
+    if start is None:
+        start = torch.zeros(1, 1, 2, 2)
+    return list(lbfgs(problem, start, label_logits, **{**settings, **fields}))
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, change: Callable[[Tensor, int], Tensor]) -> None:
-    """Bend what the problem answers: `change` is told the distance and how often it was asked for before."""
-    real, asked = InversionProblem.distance, count()
+def change_distance(monkeypatch: pytest.MonkeyPatch, change: Callable[[Tensor, int], Tensor]) -> None:
+    """Replaces the distance by `change(distance, number of earlier evaluations)`."""
+    original = InversionProblem.distance
+    evaluations = count()
 
     def distance(self: InversionProblem, sent: Mapping[str, Tensor]) -> Tensor:
-        if not next(iter(sent.values())).requires_grad:  # the scale is not bent
-            return real(self, sent)
-        return change(real(self, sent), next(asked))
+        if not next(iter(sent.values())).requires_grad:  # the residual scale does not change
+            return original(self, sent)
+        return change(original(self, sent), next(evaluations))
 
     monkeypatch.setattr(InversionProblem, "distance", distance)
 
 
 def test_it_ends_at_its_tolerance() -> None:
-    guesses = walked(problem())
+    guesses = minimised(small_problem())
     assert guesses[-1].loss <= 1e-11 and guesses[-1].iteration == guesses[-1].of < 60
-    assert torch.allclose(guesses[-1].pictures.flatten(), torch.tensor([0.1, 0.9, 0.4, 0.6]), atol=1e-3)
+    assert torch.allclose(guesses[-1].pictures.flatten(), TRUTH.flatten(), atol=1e-3)
 
 
-def test_labels_are_found_with_the_pictures() -> None:
-    guesses = walked(problem(), belief=torch.tensor([[2.0, 0.0, 0.0]]))
+def test_labels_are_optimised_with_the_pictures() -> None:
+    guesses = minimised(small_problem(), label_logits=torch.tensor([[2.0, 0.0, 0.0]]))
     assert guesses[0].labels.tolist() == [0] and guesses[-1].labels.tolist() == [2]
 
 
-def test_any_layout_of_the_start_will_do() -> None:
+def test_any_memory_layout_of_the_start_works() -> None:
     start = torch.arange(4.0).view(1, 1, 2, 2)
-    turned = start.transpose(2, 3).contiguous().transpose(2, 3)
-    assert not turned.is_contiguous()
-    assert walked(problem(), turned)[-1].loss == walked(problem(), start)[-1].loss
-    assert torch.equal(start.flatten(), torch.arange(4.0))  # it walks on a copy
+    strided = start.transpose(2, 3).contiguous().transpose(2, 3)
+    assert not strided.is_contiguous()
+    assert minimised(small_problem(), strided)[-1].loss == minimised(small_problem(), start)[-1].loss
+    assert torch.equal(start.flatten(), torch.arange(4.0))  # the search works on a copy
 
 
 def test_noise_is_not_explained() -> None:
-    there = problem(std=0.1)
-    slope = LowestPoint(there, torch.zeros(1, 1, 2, 2), None, 1.0, 1e-11)
-    assert slope.enough == there.floor > 0
-    slope()
-    assert slope.lowest > slope.enough
-    slope.lowest = slope.enough  # it has arrived
-    kept = [tensor.clone() for tensor in slope.best]
-    slope.leaves[0].data = there.normal(torch.tensor([[[[0.1, 0.9], [0.4, 0.6]]]]))
-    slope()
-    assert all(torch.equal(one, other) for one, other in zip(slope.best, kept, strict=True))
+    problem = small_problem(std=0.1)
+    objective = LbfgsObjective(problem, torch.zeros(1, 1, 2, 2), None, 1.0, 1e-11)
+    assert objective.enough == problem.floor > 0
+    objective()
+    assert objective.lowest > objective.enough
+    objective.lowest = objective.enough  # the search has reached the noise floor
+    best = [tensor.clone() for tensor in objective.best]
+    objective.leaves[0].data = problem.normalised(TRUTH)
+    objective()
+    assert all(torch.equal(now, before) for now, before in zip(objective.best, best, strict=True))
 
 
-def test_what_is_no_number_ends_it_with_the_last_good_guess(monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, lambda distance, before: (distance + 0.1) * (math.nan if before == 25 else 1))
-    guesses = walked(problem())
+def test_nan_ends_it_with_the_last_good_guess(monkeypatch: pytest.MonkeyPatch) -> None:
+    change_distance(monkeypatch, lambda distance, earlier: (distance + 0.1) * (math.nan if earlier == 25 else 1))
+    guesses = minimised(small_problem())
     assert guesses[-1].loss == math.inf and guesses[-1].iteration == guesses[-1].of < 60
     assert bool(guesses[-1].pictures.isfinite().all()) and math.isfinite(guesses[-2].loss)
     assert torch.equal(guesses[-1].pictures, guesses[-2].pictures)
 
 
 @pytest.mark.parametrize(("search", "rounds"), [(True, 2), (False, 1)])
-def test_a_walk_that_gains_nothing_ends(monkeypatch: pytest.MonkeyPatch, search: bool, rounds: int) -> None:
-    answering(monkeypatch, lambda distance, before: 0 * distance + 0.5)
-    guesses = walked(problem(), search=search)
+def test_a_search_without_progress_ends(monkeypatch: pytest.MonkeyPatch, search: bool, rounds: int) -> None:
+    change_distance(monkeypatch, lambda distance, earlier: 0 * distance + 0.5)
+    guesses = minimised(small_problem(), search=search)
     assert guesses[-1].iteration == guesses[-1].of == rounds * PATIENCE + 1
     assert guesses[-1].loss == 0.5
 
 
-def test_the_lowest_point_is_shown_wherever_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, lambda distance, before: distance + (before > 40))
-    losses = [guess.loss for guess in walked(problem(), tolerance=0.0, search=False)]
+def test_the_lowest_point_is_shown_even_if_the_distance_rises(monkeypatch: pytest.MonkeyPatch) -> None:
+    change_distance(monkeypatch, lambda distance, earlier: distance + (earlier > 40))
+    losses = [guess.loss for guess in minimised(small_problem(), tolerance=0.0, search=False)]
     assert losses == sorted(losses, reverse=True) and losses[-1] < 1
