@@ -1,1 +1,1 @@
-"""Attacks on what a run uploads: the probe, the target, and the judge that alone knows the truth."""
+"""Attacks on what a run uploads: the probe, the target, and the judge, which alone has the truth."""

@@ -1,4 +1,4 @@
-"""What rules an attack out: the model, the view or the pictures. Known before the attack is requested."""
+"""Checks, before an attack runs, whether its model, view and pictures allow it."""
 
 from __future__ import annotations
 
@@ -18,70 +18,87 @@ from engine.training.plan import Plan, make_plan
 if TYPE_CHECKING:
     from engine.leakage.target import AttackResources
 
-PICTURE_SHAPE = (3, 32, 32)  # any shape that every model of pictures reads
+PICTURE_SHAPE = (3, 32, 32)  # a shape that every model of pictures accepts
 
 
 def problem(spec: AttackSpec) -> Problem | None:
-    """The first reason why this attack cannot work; nothing is trained to find it."""
+    """The first reason why this attack cannot work; finding it needs no training."""
     try:
-        plan, module = _outline(json.dumps(spec.run.canonical(), sort_keys=True))
+        plan, module = _plan_and_model(json.dumps(spec.run.canonical(), sort_keys=True))
     except LeakLensError as error:
         return Problem(error.message, error.remedy)
-    fatal = next((one for one in spec.run.problems() if one.fatal), None)
-    return fatal or obstacle(spec, plan, module)
+    for run_problem in spec.run.problems():
+        if run_problem.fatal:
+            return run_problem
+    return obstacle(spec, plan, module)
 
 
 def of_pictures(part: str, name: str) -> bool:
-    """Whether a data set holds pictures, or a model reads them: nothing else is attacked here."""
+    """Whether a data set holds pictures, or a model accepts them; attacks need both."""
     made = SHELVES[part].make(name)
-    return len(made.shape) == len(PICTURE_SHAPE) if part == "dataset" else not made.misfit(PICTURE_SHAPE)
+    if part == "dataset":
+        return len(made.shape) == len(PICTURE_SHAPE)
+    return not made.misfit(PICTURE_SHAPE)
 
 
 @lru_cache(maxsize=64)
-def _outline(question: str) -> tuple[Plan, nn.Module]:
-    plan = make_plan(RunSpec(**json.loads(question)), False)
+def _plan_and_model(canonical: str) -> tuple[Plan, nn.Module]:
+    plan = make_plan(RunSpec(**json.loads(canonical)), False)
     return plan, plan.world.build(torch.Generator())
 
 
 def obstacle(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | None:
-    """The first reason why such an attack cannot work, whatever this home holds."""
+    """The first reason why the attack cannot work with this plan and model, whatever the home holds."""
     attack = spec.attack
     if not plan.world.pictures:
         law = f"looks for pictures, and {plan.spec.dataset.name} holds {plan.spec.dataset.noun}"
         return Problem(law, "Choose a run that learns from pictures")
-    if absent := plan.guarantee.absent.get(spec.view):
+    absent = plan.guarantee.absent.get(spec.view)
+    if absent:
         return Problem(f"is not possible in this view: {absent}", "Choose another view")
     if attack.malicious and spec.view != "server":
-        return Problem("works only for the server, who sends a model that it changed", "Choose the view of the server")
+        return Problem(
+            "works only for the server, which tampers with the model it sends", "Choose the view of the server"
+        )
     if attack.malicious and not spec.pictures:
-        return Problem("changes the model that is sent, and no run records that", "Choose a picture")
-    if reason := attack.misfit(plan.world, module):
-        return Problem(reason, "Choose another attack or another model")
-    most = len(plan.test_labels) // 2
-    late = [name for name in spec.pictures if name.startswith("test-") and int(name.removeprefix("test-")) >= most]
-    if attack.learns and late:
-        law = f"learns from the second half of the test pictures, got {late[0]}"
-        return Problem(law, f"Choose test-0 to test-{most - 1}")
+        return Problem("needs a tampered model, and no run sent one", "Choose a picture")
+    misfit = attack.misfit(plan.world, module)
+    if misfit:
+        return Problem(misfit, "Choose another attack or another model")
+    return _learned_picture(spec, plan)
+
+
+def _learned_picture(spec: AttackSpec, plan: Plan) -> Problem | None:
+    """An attack that learns from test pictures cannot attack one of them: its prior would contain the truth."""
+    if not spec.attack.prior_fields:
+        return None
+    limit = len(plan.test_labels) // 2
+    for name in spec.pictures:
+        if name.startswith("test-") and int(name.removeprefix("test-")) >= limit:
+            law = f"learns from the second half of the test pictures, got {name}"
+            return Problem(law, f"Choose test-0 to test-{limit - 1}")
     return None
 
 
 def refuse(spec: AttackSpec, resources: AttackResources) -> None:
-    """Everything that would stop the attack, said before a picture is touched."""
+    """Raises BadInput for anything that would stop the attack, before it reads a picture."""
     plan = make_plan(spec.run)
-    if found := obstacle(spec, plan, plan.world.build(torch.Generator())):
-        raise BadInput(f"attack: {spec.attack.name}: {found.reason}", found.remedy)
-    cohort = plan.cohort(which(spec, plan))
+    reason = obstacle(spec, plan, plan.world.build(torch.Generator()))
+    if reason:
+        raise BadInput(f"attack: {spec.attack.name}: {reason.reason}", reason.remedy)
+    cohort = plan.cohort(round_number(spec, plan))
     if spec.client is not None and spec.client not in cohort:
-        known = ", ".join(map(str, cohort[:20])) or "nobody"
-        raise refusal("attack: client", f"must be one that took part in that round ({known})", spec.client)
+        clients = ", ".join(map(str, cohort[:20])) or "none"
+        raise refusal("attack: client", f"must be one that took part in that round ({clients})", spec.client)
     for name in spec.pictures:
         refuse_picture(name, spec, plan, resources)
 
 
 def refuse_picture(name: str, spec: AttackSpec, plan: Plan, resources: AttackResources) -> None:
-    split, place, own, label = named(name)
-    if own is not None:
-        resources.picture(own)
+    """Raises an error for a picture that does not exist or has no valid label."""
+    split, place, upload, label = picture_name_parts(name)
+    if upload is not None:
+        resources.picture(upload)
         if int(label) >= plan.world.classes:
             raise refusal("attack: pictures", f"must have a label between 0 and {plan.world.classes - 1}", name)
         return
@@ -90,21 +107,21 @@ def refuse_picture(name: str, spec: AttackSpec, plan: Plan, resources: AttackRes
         raise refusal("attack: pictures", f"must be {split}-0 to {split}-{count - 1}", name)
 
 
-def named(picture: str) -> tuple[str, str, str | None, str]:
-    """A picture's name in its parts: split and place, or the name and label of somebody's own."""
+def picture_name_parts(picture: str) -> tuple[str, str, str | None, str]:
+    """The parts of a picture's name: split and place, or the name and label of a visitor's own picture."""
     match = PICTURE.fullmatch(picture)
     assert match is not None
-    split, place, own, label = match.groups()
-    return split, place, own, label
+    split, place, upload, label = match.groups()
+    return split, place, upload, label
 
 
-def which(spec: AttackSpec, plan: Plan) -> int:
-    """The round as a number; first and last mean rounds in which somebody took part."""
-    there = [round for round in range(1, plan.last + 1) if plan.cohort(round)]
-    if not there:
-        raise BadInput("attack: round: nobody took part in this run", "Ask for more rounds or clients")
+def round_number(spec: AttackSpec, plan: Plan) -> int:
+    """The attacked round as a number; `first` and `last` count only rounds with clients."""
+    rounds = [round for round in range(1, plan.last + 1) if plan.cohort(round)]
+    if not rounds:
+        raise BadInput("attack: round: no client took part in this run", "Choose more rounds or clients")
     if isinstance(spec.round, int):
         if not 1 <= spec.round <= plan.last:
             raise refusal("attack: round", f"must be between 1 and {plan.last}", spec.round)
         return spec.round
-    return there[0] if spec.round == "first" else there[-1]
+    return rounds[0] if spec.round == "first" else rounds[-1]

@@ -1,9 +1,8 @@
-"""An attack from beginning to end: what an adversary had in hand, its guesses as they form, and how near they came.
+"""Runs a picture attack from start to end, and judges its result.
 
-plan      the run's data and first weights                                      (plan.py)
-expose     one upload, recorded or probed, as one view saw it                    (breach.py)
-hunt       restarts of the attack side by side: they see the exposure alone      (attacks/)
-judge      the guess chosen by the attack's own objective, beside the truth      (metrics/)
+prepare_target    one upload, probed or recorded, as one view receives it                  (target.py)
+search_restarts   the restarts of the attack in parallel; they receive only the exposure   (processes.py, attacks/)
+judge             the guess with the lowest loss of its attack, compared with the truth    (metrics/)
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from engine.attacks import Attack, Prior
 from engine.compute.threads import ThreadTeam
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
 from engine.leakage.compatibility import refuse
-from engine.leakage.processes import RestartOrder, borrowed_processes
+from engine.leakage.processes import RestartRequest, borrowed_processes
 from engine.leakage.target import AttackResources, AttackTarget, prepare_target
 from engine.metrics import METRICS, Metric
 from engine.metrics.pictures.pairing import matched, trivial
@@ -37,9 +36,9 @@ from engine.training.loop import quiet_torch, round_s
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.state import array
 
-DIRECT = 0.1  # what may be left open where the first layer reads the pixels themselves
-HUSH = 3e-3  # by so much noise may always move what is left open: a louder one must stay below what may be left open
-WHILE_IT_FORMS = ("psnr", "ssim", "lpips")  # told for each moment
+DIRECT_RESIDUAL = 0.1  # the allowed residual where the first layer reads the pixels themselves
+QUIET = 3e-3  # noise that changes the residual by less never prevents convergence
+CURVES = ("psnr", "ssim", "lpips")  # metrics that are measured for every guess
 
 
 def attack(
@@ -50,94 +49,127 @@ def attack(
     device: str = "cpu",
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
-    """Everything an attack says, from its first event to its end; asked to stop, it ends without a word."""
-    began, resources = time.monotonic(), resources or AttackResources()
+    """All events of an attack; once `stop` returns True, it ends without `Judged` and `Finished`."""
+    began = time.monotonic()
+    resources = resources or AttackResources()
     with quiet_torch(device), ThreadTeam(threads) as team:
         refuse(spec, resources)
         plan = load_plan(spec.run)
         yield Started(spec.id, spec.canonical(), {"classes": list(plan.spec.dataset.facts().classes)})
-        case = yield from prepare_target(spec, plan, resources, team)
-        plain = {"psnr": many("psnr", trivial(case.truth), case.truth)}
-        yield Seen(spec.view, case.round, case.client, case.facts, tuple(map(png, case.truth)), plain)
-        prior = yield from learnt(spec, plan, resources)
+        target = yield from prepare_target(spec, plan, resources, team)
+        yield seen(spec, target)
+        prior = yield from learned_prior(spec, plan, resources)
         paths: dict[int, list[Guess]] = {}
-        for restart, guess in search_restarts(spec, case, prior, team, stop):
+        for restart, guess in search_restarts(spec, target, prior, team, stop):
             paths.setdefault(restart, []).append(guess)
             if not stop():
-                yield pictured(spec.attack, restart, guess, case.truth)
+                yield pictured(spec.attack, restart, guess, target.truth)
         if stop():
             return
-        yield judge(spec.attack, paths, case.truth, plan.world.std)
+        yield judge(spec.attack, paths, target.truth, plan.world.std)
         yield Finished(0, round_s(time.monotonic() - began))
 
 
 # --- the attack --------------------------------------------------------------------------------------------
 
 
-def learnt(spec: AttackSpec, plan: LoadedPlan, resources: AttackResources) -> Generator[Event, None, Prior | None]:
-    """What the attack knows from public pictures: learnt once, then kept in the home."""
-    if not spec.attack.learns:
+def seen(spec: AttackSpec, target: AttackTarget) -> Seen:
+    """What the adversary received, and the originals for the reader."""
+    trivial_psnr = {"psnr": measure_pairs("psnr", trivial(target.truth), target.truth)}
+    originals = tuple(map(png, target.truth))
+    return Seen(spec.view, target.round, target.client, target.facts, originals, trivial_psnr)
+
+
+def learned_prior(
+    spec: AttackSpec, plan: LoadedPlan, resources: AttackResources
+) -> Generator[Event, None, Prior | None]:
+    """What the attack learns from public pictures: learned once, then stored in the home."""
+    if not spec.attack.prior_fields:
         return None
-    asked = {name: value for name, value in spec.attack.values().items() if name in spec.attack.learns}
-    text = f"{spec.attack.name}:{sorted(asked.items())}:{plan.spec.dataset.values()}:{plan.spec.dataset.name}"
-    name = f"{spec.attack.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    if (kept := resources.prior(name)) is not None:
+    name = prior_name(spec, plan)
+    kept = resources.prior(name)
+    if kept is not None:
         return {key: torch.from_numpy(values) for key, values in kept.items()}
     data = plan.spec.dataset.load()
+    public = data.test_x[len(data.test_y) // 2 :]  # the second half of the test split, which no attack targets
     prior: Prior = {}
-    for fraction, known in spec.attack.learn(data.test_x[len(data.test_y) // 2 :], Seeds(0)):
-        prior = known
+    for fraction, learned in spec.attack.learn(public, Seeds(0)):
+        prior = learned
         yield Step("learning from public pictures", fraction)
     resources.keep_prior(name, {key: array(tensor) for key, tensor in prior.items()})
     return prior
 
 
-def search_restarts(
-    spec: AttackSpec, case: AttackTarget, prior: Prior | None, team: ThreadTeam, stop: Callable[[], bool]
-) -> Iterator[tuple[int, Guess]]:
-    """The guesses of all restarts as they come: one at a time is worked out here, the others by hands once warm."""
-    order = RestartOrder(spec.attack, case.build, case.exposure, prior, spec.seed)
-    heard: queue.SimpleQueue[tuple[int, Guess] | None] = queue.SimpleQueue()
-    seats: queue.SimpleQueue[Callable[[int], Iterator[Guess]]] = queue.SimpleQueue()
-    left = threading.Event()
+def prior_name(spec: AttackSpec, plan: LoadedPlan) -> str:
+    """The name of the stored prior: a hash of the fields that it depends on."""
+    attack = spec.attack
+    dataset = plan.spec.dataset
+    fields = {name: value for name, value in attack.values().items() if name in attack.prior_fields}
+    text = f"{attack.name}:{sorted(fields.items())}:{dataset.values()}:{dataset.name}"
+    return f"{attack.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
-    def one(restart: int) -> None:
-        seat = seats.get()
+
+def search_restarts(
+    spec: AttackSpec, target: AttackTarget, prior: Prior | None, team: ThreadTeam, stop: Callable[[], bool]
+) -> Iterator[tuple[int, Guess]]:
+    """The guesses of all restarts as they arrive: one restart at a time runs here, the others in ready processes.
+
+    Privacy: the request for a restart holds the exposure and no truth, so no process can choose its guess by the truth.
+    """
+    request = RestartRequest(spec.attack, target.build, target.exposure, prior, spec.seed)
+    results: queue.SimpleQueue[tuple[int, Guess] | None] = queue.SimpleQueue()
+    free: queue.SimpleQueue[Callable[[int], Iterator[Guess]]] = queue.SimpleQueue()
+    closed = threading.Event()
+
+    def run_restart(restart: int) -> None:
+        guesses = free.get()
         try:
-            for guess in () if left.is_set() or stop() else seat(restart):
-                heard.put((restart, guess))
-                if left.is_set() or stop():
+            if closed.is_set() or stop():
+                return
+            for guess in guesses(restart):
+                results.put((restart, guess))
+                if closed.is_set() or stop():
                     return
         finally:
-            seats.put(seat)
+            free.put(guesses)
 
-    with borrowed_processes(min(team.threads, spec.restarts) - 1) as hands:
-        seats.put(order.guesses)
-        for hand in hands:
-            hand.when_warm(partial(seats.put, partial(hand.guesses, order)))
-        done = team.begin(lambda: team.each(one, range(spec.restarts)))
-        done.add_done_callback(lambda _: heard.put(None))
+    with borrowed_processes(min(team.threads, spec.restarts) - 1) as processes:
+        free.put(request.guesses)
+        for process in processes:
+            process.when_ready(partial(free.put, partial(process.guesses, request)))
+        done = team.begin(lambda: team.each(run_restart, range(spec.restarts)))
+        done.add_done_callback(lambda _: results.put(None))
         try:
-            while (item := heard.get()) is not None:
-                yield item
+            while True:
+                result = results.get()
+                if result is None:
+                    break
+                yield result
             done.result()
         finally:
-            left.set()
+            closed.set()
             wait([done])
 
 
 def pictured(attack: Attack, restart: int, guess: Guess, truth: Tensor) -> Pictured:
-    places, shown = pairs(guess.pictures, truth)
+    """The event for one guess, with its pictures in the order of the originals."""
+    places, pictures = in_order_of_originals(guess.pictures, truth)
     return Pictured(
-        attack.name, guess.iteration, guess.of, restart, guess.loss,
-        tuple(map(png, shown)), places, many("psnr", shown, truth[list(places)]),
-    )  # fmt: skip
+        attack=attack.name,
+        iteration=guess.iteration,
+        of=guess.of,
+        restart=restart,
+        loss=guess.loss,
+        pictures=tuple(map(png, pictures)),
+        places=places,
+        psnr=measure_pairs("psnr", pictures, truth[list(places)]),
+    )
 
 
-def pairs(guess: Tensor, truth: Tensor) -> tuple[tuple[int, ...], Tensor]:
-    """The places of the originals that some guess belongs to, and those guesses in the same order."""
+def in_order_of_originals(guess: Tensor, truth: Tensor) -> tuple[tuple[int, ...], Tensor]:
+    """The places of the originals that have a guess, and their guesses in the same order."""
     order = matched(guess, truth)
-    places = tuple(place for place, own in enumerate(order.tolist()) if own < len(guess))
+    places = tuple(place for place, index in enumerate(order.tolist()) if index < len(guess))
     return places, guess[order[list(places)]]
 
 
@@ -145,79 +177,92 @@ def pairs(guess: Tensor, truth: Tensor) -> tuple[tuple[int, ...], Tensor]:
 
 
 def judge(attack: Attack, paths: Mapping[int, Sequence[Guess]], truth: Tensor, std: Sequence[float]) -> Judged:
-    """The restart with the lowest loss, measured in every way there is."""
+    """The restart with the lowest loss, measured by every available metric.
+
+    Privacy: the loss is the attack's own objective. A choice by the truth would show a stronger attacker than one that
+    exists.
+    """
     ends = {restart: path[-1] for restart, path in sorted(paths.items())}
-    best = min(ends, key=lambda restart: rank(ends[restart].loss))
+    best = min(ends, key=lambda restart: sortable_loss(ends[restart].loss))
     end = ends[best]
-    places, _ = pairs(end.pictures, truth)
-    met = truth[list(places)]
-    path = [guess.pictures[matched(guess.pictures, met)] for guess in paths[best]]
-    state, reason = state_of(paths[best], attack.leaves)
-    gauges = [part().fitted(std) for part in METRICS if not part.absent()]
+    places, _ = in_order_of_originals(end.pictures, truth)
+    originals = truth[list(places)]
+    path = [guess.pictures[matched(guess.pictures, originals)] for guess in paths[best]]
+    state, reason = state_of(paths[best], attack.allowed_residual)
+    metrics = [part().with_deviations(std) for part in METRICS if not part.unavailable()]
     return Judged(
         attack=attack.name,
         state=state,
         reason=reason,
         restart=best,
         places=places,
-        labels=tuple(end.labels[matched(end.pictures, met)].tolist()),
-        numbers={gauge.name: over(gauge, path, met) for gauge in gauges},
-        trivial={gauge.name: over(gauge, [trivial(met)], met) for gauge in gauges},
-        curves={name: tuple(mean(many(name, moment, met)) for moment in path) for name in WHILE_IT_FORMS},
-        restarts=tuple(row(attack, paths[restart], truth) for restart in ends),
+        labels=tuple(end.labels[matched(end.pictures, originals)].tolist()),
+        numbers={metric.name: measure_paths(metric, path, originals) for metric in metrics},
+        trivial={metric.name: measure_paths(metric, [trivial(originals)], originals) for metric in metrics},
+        curves={name: curve(name, path, originals) for name in CURVES},
+        restarts=tuple(restart_row(attack, paths[restart], truth) for restart in ends),
         floor=end.residual_scale.floor,
     )
 
 
-def row(attack: Attack, path: Sequence[Guess], truth: Tensor) -> dict[str, float | str]:
-    """One restart's end."""
+def restart_row(attack: Attack, path: Sequence[Guess], truth: Tensor) -> dict[str, float | str]:
+    """The end of one restart."""
     end = path[-1]
-    places, shown = pairs(end.pictures, truth)
-    psnr = mean(many("psnr", shown, truth[list(places)]))
+    places, pictures = in_order_of_originals(end.pictures, truth)
     return {
         "loss": end.loss,
         "left": end.residual_scale.left(end.unexplained),
-        "state": state_of(path, attack.leaves)[0],
-        "psnr": psnr,
+        "state": state_of(path, attack.allowed_residual)[0],
+        "psnr": mean(measure_pairs("psnr", pictures, truth[list(places)])),
     }
 
 
-def state_of(path: Sequence[Guess], tolerance: float) -> tuple[str, str]:
-    """Whether the attack found what explains the upload, and if not, why: never a word about protection."""
+def state_of(path: Sequence[Guess], allowed_residual: float) -> tuple[str, str]:
+    """Whether the attack found pictures that explain the upload, and if not, why.
+
+    The reason never mentions protection: an attack that does not converge is no evidence of privacy.
+    """
     first, last = path[0], path[-1]
+    scale = last.residual_scale
     if not (math.isfinite(last.loss) and math.isfinite(last.unexplained)):
         return "diverged", "its numbers left every bound"
     if last.unexplained > 1.05 * max(1.0, first.unexplained):
         return "diverged", "it ended further from the upload than it began"
-    if last.residual_scale.drowned:
+    if scale.drowned:
         return "not converged", "noise drowns the pictures: plain grey explains the upload as well as any"
-    left, allowed = (
-        last.residual_scale.left(last.unexplained),
-        max(tolerance, DIRECT if last.residual_scale.direct else 0),
-    )
-    if left > allowed:
-        return (
-            "not converged",
-            f"it leaves {min(left, 9.99):.0%} of what tells these pictures from plain grey unexplained",
-        )
-    if last.residual_scale.chance > max(allowed, HUSH):
+    residual = scale.left(last.unexplained)
+    allowed = max(allowed_residual, DIRECT_RESIDUAL if scale.direct else 0)
+    if residual > allowed:
+        percent = f"{min(residual, 9.99):.0%}"
+        return "not converged", f"it leaves {percent} of what tells these pictures from plain grey unexplained"
+    if scale.chance > max(allowed, QUIET):
         return "not converged", "the noise is too loud to tell whether it found the pictures"
     return "converged", ""
 
 
-def rank(loss: float) -> float:
+def sortable_loss(loss: float) -> float:
+    """The loss, with infinity for NaN and for minus infinity."""
     return loss if math.isfinite(loss) else math.inf
 
 
-def many(name: str, shown: Tensor, truth: Tensor) -> tuple[float, ...]:
+def measure_pairs(name: str, guesses: Tensor, originals: Tensor) -> tuple[float, ...]:
+    """One number for each pair of guess and original."""
     metric = METRICS[name]()
-    return tuple(metric.measure(one, other) for one, other in zip(shown, truth, strict=False))
+    return tuple(metric.measure(guess, original) for guess, original in zip(guesses, originals, strict=False))
 
 
-def over(metric: Metric, path: Sequence[Tensor], truth: Tensor) -> tuple[float, ...]:
-    """One number a picture, over all the moments that were shown."""
-    counted = range(min(len(truth), len(path[-1])))
-    return tuple(metric.over([moment[place] for moment in path], truth[place]) for place in counted)
+def measure_paths(metric: Metric, path: Sequence[Tensor], originals: Tensor) -> tuple[float, ...]:
+    """One number for each original, over all guesses of it."""
+    numbers = []
+    for place in range(min(len(originals), len(path[-1]))):
+        guesses = [pictures[place] for pictures in path]
+        numbers.append(metric.measure_path(guesses, originals[place]))
+    return tuple(numbers)
+
+
+def curve(name: str, path: Sequence[Tensor], originals: Tensor) -> tuple[float, ...]:
+    """The mean of a metric over the pictures, for each guess of the path."""
+    return tuple(mean(measure_pairs(name, pictures, originals)) for pictures in path)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -225,4 +270,5 @@ def mean(values: Sequence[float]) -> float:
 
 
 def png(picture: Tensor) -> str:
+    """A picture as PNG in base64."""
     return base64.b64encode(images.png(picture)).decode("ascii")

@@ -1,6 +1,6 @@
-"""Hands: processes that take restarts of an attack, because threads of one process wait for each other's Python.
+"""Processes that run restarts of an attack; in threads of one process, restarts wait for each other's Python code.
 
-A hand is told one exposure and what the attacker knows beside it; the truth never reaches its process.
+Privacy: a process receives one exposure and what the attacker knows besides. The truth never enters its memory.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from engine.seeds import Seeds
 
 
 @dataclass(frozen=True)
-class RestartOrder:
-    """All that one attack knows."""
+class RestartRequest:
+    """Everything that a restart of an attack may read."""
 
     attack: Attack
     build: Callable[[torch.Generator], nn.Module]
@@ -39,50 +39,55 @@ class RestartOrder:
     seed: int
 
     def guesses(self, restart: int) -> Iterator[Guess]:
-        """One restart's guesses, here and now, with a module and a chance of its own: nothing of the run's."""
+        """The guesses of one restart, computed in this process.
+
+        Privacy: the module and the seeds are the attack's own. The run's seeds would reproduce its noise and batches.
+        """
         digest = hashlib.sha256(f"attack:{self.seed}:{restart}".encode()).digest()
-        chance = Seeds(int.from_bytes(digest[:8], "big"))
-        return self.attack.reconstruct(self.exposure, self.build(torch.Generator()), self.prior, chance)
+        seeds = Seeds(int.from_bytes(digest[:8], "big"))
+        return self.attack.reconstruct(self.exposure, self.build(torch.Generator()), self.prior, seeds)
 
 
 class AttackProcess:
-    """One such process, as seen from the one that gives the orders."""
+    """A process that runs restarts, seen from its parent."""
 
     def __init__(self) -> None:
-        self._order: RestartOrder | None = None
+        self._request: RestartRequest | None = None
         self._process = serving("engine.leakage.processes")
-        self._warm: Future[None] = Future()
-        threading.Thread(target=self._await, daemon=True).start()
+        self._ready: Future[None] = Future()
+        threading.Thread(target=self._await_ready, daemon=True).start()
 
-    def when_warm(self, call: Callable[[], None]) -> None:
-        """Call, in a second or two, or now where it is warm; never, where it dies before."""
-        self._warm.add_done_callback(lambda _: call())
+    def when_ready(self, call: Callable[[], None]) -> None:
+        """Calls once the process is ready, after a second or two or at once; never if it ends before."""
+        self._ready.add_done_callback(lambda _: call())
 
-    def _await(self) -> None:
+    def _await_ready(self) -> None:
         assert self._process.stdout
         with suppress(OSError, EOFError, ValueError):
             pickle.load(self._process.stdout)
-            self._warm.set_result(None)
+            self._ready.set_result(None)
 
-    def guesses(self, order: RestartOrder, restart: int) -> Generator[Guess, None, None]:
-        """The same guesses as the order's own, made over there; left in the middle, the process ends."""
-        news, self._order = (None if order is self._order else packed(order)), order
-        over = False
+    def guesses(self, request: RestartRequest, restart: int) -> Generator[Guess, None, None]:
+        """The same guesses as `request.guesses`, computed in the process; closing the generator early ends it."""
+        new = None if request is self._request else packed(request)  # the process keeps its last request
+        self._request = request
+        finished = False
         try:
             assert self._process.stdin and self._process.stdout
-            say(self._process.stdin, (news, restart))
-            while not over:
-                word = pickle.load(self._process.stdout)
-                over = not isinstance(word, Guess)
-                if isinstance(word, BaseException):
-                    raise word
-                if not over:
-                    yield word
+            send(self._process.stdin, (new, restart))
+            while not finished:
+                reply = pickle.load(self._process.stdout)
+                if isinstance(reply, Guess):
+                    yield reply
+                    continue
+                finished = True
+                if isinstance(reply, BaseException):
+                    raise reply
         except (OSError, EOFError, pickle.UnpicklingError):
             law = f"a process of this attack ended by itself with exit code {self._process.wait()}"
-            raise RunFailed(law, "If memory is short, ask for fewer restarts; then attack again") from None
+            raise RunFailed(law, "If memory is short, choose fewer restarts; then run the attack again") from None
         finally:
-            if not over:
+            if not finished:
                 self.end()
 
     @property
@@ -94,7 +99,7 @@ class AttackProcess:
         return self._process.poll() is None
 
     def end(self) -> None:
-        """Its core is free when this returns."""
+        """Kills the process, and waits until its core is free."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -103,66 +108,73 @@ class AttackProcess:
                     pipe.close()
 
 
-_idle: list[AttackProcess] = []  # warm, and nobody's: they wait for the next attack as long as this process lives
+_idle: list[AttackProcess] = []  # started and unused; they wait for the next attack until this process ends
 _lock = threading.Lock()
 
 
 @contextmanager
 def borrowed_processes(count: int) -> Iterator[Sequence[AttackProcess]]:
-    """So many hands for a while, started where too few are warm."""
+    """This many processes until the block ends: idle ones first, then new ones."""
+    processes: list[AttackProcess] = []
     with _lock:
-        warm = [hand for hand in (_idle.pop() for _ in range(min(count, len(_idle)))) if hand.alive]
-    hands = [*warm, *(AttackProcess() for _ in range(count - len(warm)))]
+        for _ in range(min(count, len(_idle))):
+            process = _idle.pop()
+            if process.alive:
+                processes.append(process)
+    for _ in range(count - len(processes)):
+        processes.append(AttackProcess())
     try:
-        yield hands
+        yield processes
     finally:
         with _lock:
-            _idle.extend(hand for hand in hands if hand.alive)
+            _idle.extend(process for process in processes if process.alive)
 
 
-def packed(order: RestartOrder) -> bytes:
-    """Views of one memory as tensors of their own: each of them would carry the whole of it."""
-    seen = order.exposure
-    sent, received = ({name: tensor.clone() for name, tensor in one.items()} for one in (seen.sent, seen.received))
-    return pickle.dumps(replace(order, exposure=replace(seen, sent=sent, received=received)))
+def packed(request: RestartRequest) -> bytes:
+    """The request as bytes; tensors that are views of one memory are copied, because each would carry all of it."""
+    exposure = request.exposure
+    sent = {name: tensor.clone() for name, tensor in exposure.sent.items()}
+    received = {name: tensor.clone() for name, tensor in exposure.received.items()}
+    return pickle.dumps(replace(request, exposure=replace(exposure, sent=sent, received=received)))
 
 
 def main() -> None:
-    """Serve orders until whoever gives them closes the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever gives the orders
-    orders, out = private_pipes()
+    """Serves restarts until the parent closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which then closes the pipe
+    requests, out = private_pipes()
     set_thread_modes()
-    heard: SimpleQueue[tuple[bytes | None, int]] = SimpleQueue()
-    threading.Thread(target=listen, args=(orders, heard), daemon=True).start()
-    order: RestartOrder | None = None
-    say(out, "warm")
+    pending: SimpleQueue[tuple[bytes | None, int]] = SimpleQueue()
+    threading.Thread(target=read_requests, args=(requests, pending), daemon=True).start()
+    request: RestartRequest | None = None
+    send(out, "ready")
     while True:
-        news, restart = heard.get()
-        if news is not None:
-            order = pickle.loads(news)
-        assert order is not None
-        for word in words(order, restart):
-            say(out, word)
+        new, restart = pending.get()
+        if new is not None:
+            request = pickle.loads(new)
+        assert request is not None
+        for reply in replies(request, restart):
+            send(out, reply)
 
 
-def say(out: IO[bytes], word: object) -> None:
-    pickle.dump(word, out)
+def send(out: IO[bytes], message: object) -> None:
+    """Writes one message to a pipe."""
+    pickle.dump(message, out)
     out.flush()
 
 
-def listen(orders: BinaryIO, heard: SimpleQueue[tuple[bytes | None, int]]) -> None:
-    """Runs beside the work, so that a lost owner ends the process whatever it computes."""
+def read_requests(requests: BinaryIO, pending: SimpleQueue[tuple[bytes | None, int]]) -> None:
+    """Reads requests in a thread of its own, so that a closed pipe ends the process also in the middle of a restart."""
     try:
         while True:
-            heard.put(pickle.load(orders))
+            pending.put(pickle.load(requests))
     finally:
         os._exit(0)
 
 
-def words(order: RestartOrder, restart: int) -> Iterator[Guess | BaseException | None]:
-    """The guesses, an error where one came in between, and None at the end."""
+def replies(request: RestartRequest, restart: int) -> Iterator[Guess | BaseException | None]:
+    """The guesses of a restart, then None; an error ends them instead."""
     try:
-        yield from order.guesses(restart)
+        yield from request.guesses(restart)
         yield None
     except Exception as error:
         yield error

@@ -1,4 +1,4 @@
-"""The case an attack works on: one exposure, and apart from it the truth and what is said beside the pictures."""
+"""The target of an attack: one exposure and, kept apart from it, the original pictures and facts about the upload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.attacks import Attack
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
-from engine.leakage.compatibility import named, which
+from engine.leakage.compatibility import picture_name_parts, round_number
 from engine.leakage.probe import before, expose, victim
 from engine.records import Exposure, World
 from engine.specs.attack import AttackSpec
@@ -27,10 +27,10 @@ from engine.training.state import State
 
 
 class AttackResources:
-    """What a home may hold for an attack; this one is empty."""
+    """What an attack may read from a home; this base class holds nothing."""
 
     def states(self, run: str) -> Sequence[Kept]:
-        """The states that this run kept between its rounds."""
+        """The states that this run stored between its rounds."""
         del run
         return ()
 
@@ -39,17 +39,21 @@ class AttackResources:
         raise UnknownName(f"picture: no {name}", "Add it again")
 
     def prior(self, name: str) -> Payload | None:
-        """What an attack learnt before."""
+        """A stored prior, which an attack learned from public pictures; None if there is none."""
         del name
         return None
 
     def keep_prior(self, name: str, payload: Payload) -> None:
-        """Remember what an attack learnt."""
+        """Stores a prior under a name."""
 
 
 @dataclass(frozen=True)
 class AttackTarget:
-    """One exposure, and apart from it the truth and what is said beside the pictures."""
+    """One exposure and, for the judge only, the original pictures and facts about the upload.
+
+    Privacy: an attack receives the exposure and never the truth. With the truth in reach it could choose its guess by
+    it, and its result would not show what the upload leaks.
+    """
 
     exposure: Exposure
     build: Callable[[torch.Generator], nn.Module]
@@ -63,88 +67,103 @@ class AttackTarget:
 def prepare_target(
     spec: AttackSpec, plan: LoadedPlan, resources: AttackResources, team: ThreadTeam
 ) -> Generator[Event, None, AttackTarget]:
-    """The case: with pictures a probe, without them the upload as the run recorded it."""
-    round = which(spec, plan)
-    kept = list(resources.states(spec.run.id)) if round > 1 else []
+    """The target: a probe if the spec names pictures, otherwise the upload that the run recorded."""
+    round = round_number(spec, plan)
+    kept: Sequence[Kept] = ()
     if round > 1:
+        kept = list(resources.states(spec.run.id))
         yield Step("playing the rounds before")
     state = before(plan, round, kept, team)
-    case: AttackTarget = (
-        probed(spec, plan, state, round, resources, team) if spec.pictures else recorded(spec, plan, state, round, team)
-    )
-    return case
+    if spec.pictures:
+        return probed_target(spec, plan, state, round, resources, team)
+    return recorded_target(spec, plan, state, round, team)
 
 
-def probed(
+def probed_target(
     spec: AttackSpec, plan: LoadedPlan, state: State, round: int, resources: AttackResources, team: ThreadTeam
 ) -> AttackTarget:
-    x, y = chosen(spec, plan, resources)
-    who = victim(plan, round, x, y, spec.client)
-    world, bends = plan.world, spec.attack.malicious
-    tamper = partial(spec.attack.tamper, world=world) if bends else None
-    exposure = expose(plan, state, who, spec.view, team, tamper)
-    silent = quiet(plan)
-    clean = exposure if silent is None else expose(silent, state, who, spec.view, team, tamper)
-    build = partial(bent, spec.attack, world) if bends else world.build
-    facts = {**told(exposure, round, True, y), **loudness(exposure, clean)}
-    return AttackTarget(exposure, build, x, y, facts, round, who.client)
+    """The upload of a client that has only the chosen pictures."""
+    pictures, labels = chosen_pictures(spec, plan, resources)
+    subject = victim(plan, round, pictures, labels, spec.client)
+    world = plan.world
+    build = world.build
+    tamper = None
+    if spec.attack.malicious:
+        build = partial(tampered_model, spec.attack, world)
+        tamper = partial(spec.attack.tamper, world=world)
+    exposure = expose(plan, state, subject, spec.view, team, tamper)
+    noiseless = noiseless_plan(plan)
+    clean = exposure if noiseless is None else expose(noiseless, state, subject, spec.view, team, tamper)
+    facts = {**upload_facts(exposure, round, True, labels), **noise_facts(exposure, clean)}
+    return AttackTarget(exposure, build, pictures, labels, facts, round, subject.client)
 
 
-def bent(attack: Attack, world: World, rng: torch.Generator) -> nn.Module:
-    """A model as a malicious server would build it."""
+def tampered_model(attack: Attack, world: World, rng: torch.Generator) -> nn.Module:
+    """The model that a malicious server builds."""
     return attack.tamper(world.build(rng), {}, world)[0]
 
 
-def chosen(spec: AttackSpec, plan: LoadedPlan, resources: AttackResources) -> tuple[Tensor, Tensor]:
-    """The victim's pictures in [0, 1], and their classes."""
-    data, found, labels = plan.spec.dataset.load(), list[Tensor](), list[int]()
+def chosen_pictures(spec: AttackSpec, plan: LoadedPlan, resources: AttackResources) -> tuple[Tensor, Tensor]:
+    """The pictures that the spec names, in [0, 1], and their classes."""
+    data = plan.spec.dataset.load()
+    pictures: list[Tensor] = []
+    labels: list[int] = []
     for name in spec.pictures:
-        split, place, own, label = named(name)
-        if own is not None:
-            found.append(images.pixels(resources.picture(own), plan.world.shape))
+        split, place, upload, label = picture_name_parts(name)
+        if upload is not None:
+            pictures.append(images.pixels(resources.picture(upload), plan.world.shape))
             labels.append(int(label))
             continue
         x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)
-        found.append(x[int(place)])
+        pictures.append(x[int(place)])
         labels.append(int(y[int(place)]))
-    return torch.stack(found), torch.tensor(labels)
+    return torch.stack(pictures), torch.tensor(labels)
 
 
-def recorded(spec: AttackSpec, plan: LoadedPlan, state: State, round: int, team: ThreadTeam) -> AttackTarget:
-    """The round is played again, which gives the upload bit for bit, and the seat's own pictures."""
-    seen: list[Exchange] = []
-    play(plan, state, round, team, watch=partial(first, seen))
-    seats = [seat.client for seat in seen[0].seats] if seen else []
-    used = [slot for slot, client in enumerate(seats) if some(seen[0].used[slot]) and spec.client in (None, client)]
-    if not used:
-        known = ", ".join(map(str, seats[:20])) or "nobody"
-        raise BadInput(
-            f"attack: client: took no part in round {round} with a picture, got {spec.client}", f"There: {known}"
-        )
-    exposure, truth = recorded_exposure(plan, seen[0], used[0]), true_inputs(plan, seen[0], used[0])
-    facts = {**told(exposure, round, False, truth["labels"]), **loudness(exposure, None)}
-    return AttackTarget(exposure, plan.world.build, truth["pictures"], truth["labels"], facts, round, seats[used[0]])
+def recorded_target(spec: AttackSpec, plan: LoadedPlan, state: State, round: int, team: ThreadTeam) -> AttackTarget:
+    """The recorded upload and the client's own pictures; replaying the round gives the upload bit for bit."""
+    exchanges: list[Exchange] = []
+    play(plan, state, round, team, watch=partial(keep_first, exchanges))
+    clients = [seat.client for seat in exchanges[0].seats] if exchanges else []
+    slots = []
+    for slot, client in enumerate(clients):
+        if spec.client in (None, client) and used_pictures(exchanges[0].used[slot]):
+            slots.append(slot)
+    if not slots:
+        law = f"attack: client: took no part in round {round} with a picture, got {spec.client}"
+        participants = ", ".join(map(str, clients[:20])) or "none"
+        raise BadInput(law, f"Clients of that round: {participants}")
+    slot = slots[0]
+    exposure = recorded_exposure(plan, exchanges[0], slot)
+    truth = true_inputs(plan, exchanges[0], slot)
+    facts = {**upload_facts(exposure, round, False, truth["labels"]), **noise_facts(exposure, None)}
+    return AttackTarget(exposure, plan.world.build, truth["pictures"], truth["labels"], facts, round, clients[slot])
 
 
-def first(seen: list[Exchange], exchange: Exchange) -> None:
-    """Of a round's exchanges the first is looked at."""
-    if not seen:
-        seen.append(exchange)
+def keep_first(exchanges: list[Exchange], exchange: Exchange) -> None:
+    """Keeps only the first exchange of a round."""
+    if not exchanges:
+        exchanges.append(exchange)
 
 
-def some(used: Tensor | None) -> bool:
+def used_pictures(used: Tensor | None) -> bool:
+    """Whether a client used any picture; None means that it used all."""
     return used is None or len(used) > 0
 
 
-def quiet(plan: LoadedPlan) -> LoadedPlan | None:
-    """The same plan without noise, to tell signal from noise: for a number beside the picture, never for an attack."""
+def noiseless_plan(plan: LoadedPlan) -> LoadedPlan | None:
+    """The same plan without noise, or None if its method adds none.
+
+    Privacy: it serves only to measure the noise for the facts. An attack that received its upload would see the clean
+    update.
+    """
     if not getattr(plan.method, "noise", None):
         return None
     return replace(plan, method=plan.method.with_(noise=0.0))
 
 
-def told(exposure: Exposure, round: int, probe: bool, labels: Tensor) -> dict[str, Any]:
-    """How realistic this upload is."""
+def upload_facts(exposure: Exposure, round: int, probe: bool, labels: Tensor) -> dict[str, Any]:
+    """Facts that show how realistic this upload is."""
     protocol = exposure.protocol
     return {
         "probe": probe,
@@ -163,20 +182,22 @@ def told(exposure: Exposure, round: int, probe: bool, labels: Tensor) -> dict[st
     }
 
 
-def loudness(exposure: Exposure, clean: Exposure | None) -> dict[str, float]:
-    """The noise's norm over that of the upload before noise, and both of them."""
-    whole = length(exposure.received)
+def noise_facts(exposure: Exposure, clean: Exposure | None) -> dict[str, float]:
+    """The norms of the upload, its signal and its noise; without a clean upload the last two are estimated."""
+    norm = joint_norm(exposure.received)
     if clean is None:
         count = sum(tensor.numel() for tensor in exposure.received.values())
         noise = exposure.protocol.std * math.sqrt(count)
-        signal = math.sqrt(max(whole**2 - noise**2, 1e-30))
+        signal = math.sqrt(max(norm**2 - noise**2, 1e-30))
         bound = exposure.protocol.bound
-        signal = min(signal, bound) if exposure.protocol.clip == "whole-update" and bound else signal
+        if exposure.protocol.clip == "whole-update" and bound:
+            signal = min(signal, bound)
     else:
-        noise = length({name: tensor - clean.received[name] for name, tensor in exposure.received.items()})
-        signal = length(clean.received)
-    return {"norm": whole, "signal": signal, "noise": noise, "noise-to-signal": noise / max(signal, 1e-15)}
+        noise = joint_norm({name: tensor - clean.received[name] for name, tensor in exposure.received.items()})
+        signal = joint_norm(clean.received)
+    return {"norm": norm, "signal": signal, "noise": noise, "noise-to-signal": noise / max(signal, 1e-15)}
 
 
-def length(tensors: Mapping[str, Tensor]) -> float:
+def joint_norm(tensors: Mapping[str, Tensor]) -> float:
+    """The norm of all tensors as one vector."""
     return math.sqrt(sum(float(tensor.double().square().sum()) for tensor in tensors.values()))

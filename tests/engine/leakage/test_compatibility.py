@@ -1,4 +1,4 @@
-"""What stands in the way of an attack is said before it is asked, and nothing else is."""
+"""The reason why an attack cannot work is known before it runs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from engine.specs.run import RunSpec
 RUN: dict[str, Any] = {"dataset": "cifar10", "model": "lenet-sigmoid", "clients": 4, "sampled": 4, "rounds": 2}
 
 
-def said(attack: str, run: dict[str, Any] | None = None, **more: Any) -> str:
-    found = problem(AttackSpec(run=RunSpec(**{**RUN, **(run or {})}), attack=attack, pictures=("test-0",), **more))
-    return "" if found is None else f"{found.reason}. {found.remedy}."
+def problem_text(attack: str, run: dict[str, Any] | None = None, **fields: Any) -> str:
+    spec = AttackSpec(run=RunSpec(**{**RUN, **(run or {})}), attack=attack, pictures=("test-0",), **fields)
+    reason = problem(spec)
+    return "" if reason is None else f"{reason.reason}. {reason.remedy}."
 
 
-def test_what_fits_has_no_problem() -> None:
-    assert said("map") == said("analytic", {"model": "mlp"}) == said("inverting-gradients", view="outsider") == ""
+def test_a_suitable_attack_has_no_problem() -> None:
+    assert problem_text("map") == ""
+    assert problem_text("analytic", {"model": "mlp"}) == ""
+    assert problem_text("inverting-gradients", view="outsider") == ""
 
 
 def test_a_model_that_does_not_fit() -> None:
-    assert "first layer is linear" in said("analytic") and "another attack" in said("analytic")
+    text = problem_text("analytic")
+    assert "first layer is linear" in text and "another attack" in text
