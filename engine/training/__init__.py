@@ -1,1 +1,1 @@
-"""A run: the plan, the rounds, the evaluation, and the forecast before it."""
+"""Training a run: its plan, rounds, evaluation and exposures, and the forecast before it starts."""

@@ -1,4 +1,4 @@
-"""The private parts of many clients: in memory while they are few, in one nameless file beyond that."""
+"""A store for the private parts of clients: in memory up to a limit, beyond it in one unnamed file."""
 
 from __future__ import annotations
 
@@ -16,56 +16,72 @@ LIMIT_BYTES = 200_000_000
 
 
 class ClientStore(MutableMapping[int, Private]):
-    """What clients keep, by client id. The file has no name: nothing of it stays behind when the process is killed."""
+    """Private parts by client id.
+
+    The file has no name, so that private data leave no trace on disk: the system frees it even when the process is
+    killed. A named file would survive.
+    """
 
     def __init__(self, limit: int = LIMIT_BYTES) -> None:
-        self._limit, self._held = limit, 0
-        self._near: dict[int, Private] = {}
-        self._far: dict[int, int] = {}  # client -> where its bytes begin
+        self._limit = limit
+        self._memory_bytes = 0
+        self._in_memory: dict[int, Private] = {}
+        self._offsets: dict[int, int] = {}  # client -> where its bytes begin in the file
         self._layout: dict[str, torch.Size] = {}  # the same for every client of a run
         self._file: IO[bytes] | None = None
-        self._end = 0  # of the file: places are never given twice
+        self._end = 0  # of the file: an offset is never used for a second client
 
     def __setitem__(self, client: int, private: Private) -> None:
-        many = sum(tensor.nbytes for tensor in private.values())
-        shapes = {name: tensor.shape for name, tensor in private.items()}
-        plain = all(tensor.dtype == torch.float32 for tensor in private.values())
-        if client in self._near or not plain or self._layout not in ({}, shapes) or self._held + many <= self._limit:
-            self._held += 0 if client in self._near else many
-            self._near[client] = private
-            self._far.pop(client, None)
+        size = sum(tensor.nbytes for tensor in private.values())
+        if self._stays_in_memory(client, private, size):
+            if client not in self._in_memory:
+                self._memory_bytes += size
+            self._in_memory[client] = private
+            self._offsets.pop(client, None)
             return
-        self._layout, self._file = shapes, self._file or tempfile.TemporaryFile()  # noqa: SIM115  (closed with the run)
-        place = self._far.setdefault(client, self._end)
-        self._end = max(self._end, place + many)
+        self._layout = {name: tensor.shape for name, tensor in private.items()}
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the run)
+        offset = self._offsets.setdefault(client, self._end)
+        self._end = max(self._end, offset + size)
         flat = np.concatenate([tensor.detach().cpu().numpy().ravel() for tensor in private.values()])
-        os.pwrite(self._file.fileno(), flat.tobytes(), place)
+        os.pwrite(self._file.fileno(), flat.tobytes(), offset)
+
+    def _stays_in_memory(self, client: int, private: Private, size: int) -> bool:
+        """The file holds only float32 tensors of one layout; a client that is in memory stays there."""
+        if client in self._in_memory or self._memory_bytes + size <= self._limit:
+            return True
+        if any(tensor.dtype != torch.float32 for tensor in private.values()):
+            return True
+        shapes = {name: tensor.shape for name, tensor in private.items()}
+        return self._layout not in ({}, shapes)
 
     def __getitem__(self, client: int) -> Private:
-        if client not in self._far:
-            return self._near[client]
+        if client not in self._offsets:
+            return self._in_memory[client]
         assert self._file is not None
         sizes = [shape.numel() for shape in self._layout.values()]
-        flat = torch.frombuffer(
-            bytearray(os.pread(self._file.fileno(), 4 * sum(sizes), self._far[client])), dtype=torch.float32
-        )
-        parts = zip(self._layout.items(), flat.split(sizes), strict=True)
-        return {name: part.view(shape) for (name, shape), part in parts}
+        stored = bytearray(os.pread(self._file.fileno(), 4 * sum(sizes), self._offsets[client]))
+        flat = torch.frombuffer(stored, dtype=torch.float32)
+        private: dict[str, torch.Tensor] = {}
+        for (name, shape), part in zip(self._layout.items(), flat.split(sizes), strict=True):
+            private[name] = part.view(shape)
+        return private
 
     def __delitem__(self, client: int) -> None:
         raise TypeError("a client's private part is replaced, never removed")
 
     def __iter__(self) -> Iterator[int]:
-        return iter(sorted({*self._near, *self._far}))
+        return iter(sorted({*self._in_memory, *self._offsets}))
 
     def __len__(self) -> int:
-        return len(self._near) + len(self._far)
+        return len(self._in_memory) + len(self._offsets)
 
 
 def client_store(privates: Mapping[int, Private]) -> ClientStore:
-    """The same private parts, ready to grow."""
+    """These private parts in a store, or the store itself if they are in one already."""
     if isinstance(privates, ClientStore):
         return privates
-    made = ClientStore()
-    made.update(privates)
-    return made
+    store = ClientStore()
+    store.update(privates)
+    return store

@@ -1,4 +1,4 @@
-"""How well models do on test data: after a round, by class, by client."""
+"""Accuracy and loss of models on test data: over all of it, by class and by client."""
 
 from __future__ import annotations
 
@@ -18,65 +18,81 @@ from engine.records import Weights
 from engine.training.plan import LoadedPlan
 from engine.training.state import State
 
-JUDGED = 500  # test pictures on which a method has its models judged, as many of each class
+JUDGED = 500  # test pictures for the models in a method's report, the same number of each class
 
 
 def measure(plan: LoadedPlan, state: State, team: ThreadTeam) -> Iterator[Event]:
-    """Accuracy and loss on the test pictures; per class at the last round; per client where models are personal."""
+    """Accuracy and loss of the global model; also by class after the last round, and of personal models."""
     if not weights.finite(state.server):
         raise RunFailed(
             f"round {state.round}: the weights are no longer finite numbers",
             "Lower the learning rate, the server step or the noise",
         )
-    judged = plan.method.judged(state.server, state.memory, state.privates)
-    logits = predict(plan, judged["global"], plan.test_x, team)
-    right = logits.argmax(1) == plan.test_labels
-    yield Measured(state.round, "accuracy", share(right))
+    models = plan.method.judged(state.server, state.memory, state.privates)
+    logits = predict(plan, models["global"], plan.test_x, team)
+    correct = logits.argmax(1) == plan.test_labels
+    yield Measured(state.round, "accuracy", share(correct))
     yield Measured(state.round, "loss", float(functional.cross_entropy(logits, plan.test_labels)))
     if state.round == plan.last:
-        for label in range(plan.world.classes):
-            yield Measured(state.round, "accuracy", share(right[plan.test_labels == label]), f"class {label}")
-    for name, model in judged.items():
+        yield from _by_class(plan, state.round, correct)
+    for name, model in models.items():
         if isinstance(name, str) and name != "global":
-            other = predict(plan, model, plan.test_x, team).argmax(1) == plan.test_labels
-            yield Measured(state.round, "accuracy", share(other), name)
-    if any(isinstance(name, int) for name in judged):
-        yield Measured(state.round, "accuracy", personal(plan, judged, right, team), "personal")
+            also_correct = predict(plan, model, plan.test_x, team).argmax(1) == plan.test_labels
+            yield Measured(state.round, "accuracy", share(also_correct), name)
+    if any(isinstance(name, int) for name in models):
+        yield Measured(state.round, "accuracy", personal(plan, models, correct, team), "personal")
 
 
-def personal(plan: LoadedPlan, judged: Mapping[str | int, Weights], right: Tensor, team: ThreadTeam) -> float | None:
-    """The mean over clients of each one's accuracy on its own test pictures; the rest use the global model."""
+def _by_class(plan: LoadedPlan, round: int, correct: Tensor) -> Iterator[Measured]:
+    for label in range(plan.world.classes):
+        yield Measured(round, "accuracy", share(correct[plan.test_labels == label]), f"class {label}")
 
-    def one(client: int) -> float | None:
+
+def personal(plan: LoadedPlan, models: Mapping[str | int, Weights], correct: Tensor, team: ThreadTeam) -> float | None:
+    """The mean over clients of each client's accuracy on its own test pictures.
+
+    A client without a model of its own counts with the global model, whose predictions are `correct` or not.
+    """
+
+    def accuracy(client: int) -> float | None:
         places = plan.test[client]
         if not len(places):
             return None
-        if client not in judged:
-            return share(right[places])
-        return share(scores(plan.world, judged[client], plan.test_x[places]).argmax(1) == plan.test_labels[places])
+        if client not in models:
+            return share(correct[places])
+        predictions = scores(plan.world, models[client], plan.test_x[places]).argmax(1)
+        return share(predictions == plan.test_labels[places])
 
-    found = [value for value in team.each(one, range(plan.world.clients)) if value is not None]
-    return sum(found) / len(found) if found else None
+    accuracies = [value for value in team.each(accuracy, range(plan.world.clients)) if value is not None]
+    return sum(accuracies) / len(accuracies) if accuracies else None
 
 
 def judge(plan: LoadedPlan, team: ThreadTeam, models: Mapping[str, Tensor]) -> ByClass:
-    """Accuracy by class of each of these models (clients, ...), on the first test pictures of every class."""
-    most, classes = max(1, JUDGED // plan.world.classes), plan.world.classes
-    places = torch.cat([torch.nonzero(plan.test_labels == label).flatten()[:most] for label in range(classes)])
-    x, labels = plan.test_x[places], plan.test_labels[places]
+    """Accuracy by class of several models, on the first test pictures of every class.
+
+    `models` holds stacked weights (clients, ...); the result has one row for each class.
+    """
+    classes = plan.world.classes
+    per_class = max(1, JUDGED // classes)
+    firsts = [torch.nonzero(plan.test_labels == label).flatten()[:per_class] for label in range(classes)]
+    places = torch.cat(firsts)
+    x = plan.test_x[places]
+    labels = plan.test_labels[places]
     sizes = torch.bincount(labels, minlength=classes).tolist()
 
-    def one(client: int) -> list[float | None]:
+    def accuracies(client: int) -> list[float | None]:
         model = {name: stack[client] for name, stack in models.items()}
-        found = torch.cat([scores(plan.world, model, part) for part in x.split(part_size(plan))]).argmax(1)
-        right = torch.bincount(labels[found == labels], minlength=classes).tolist()
-        return [hits / size if size else None for hits, size in zip(right, sizes, strict=True)]
+        logits = torch.cat([scores(plan.world, model, part) for part in x.split(part_size(plan))])
+        predictions = logits.argmax(1)
+        correct = torch.bincount(labels[predictions == labels], minlength=classes).tolist()
+        return [hits / size if size else None for hits, size in zip(correct, sizes, strict=True)]
 
-    return tuple(zip(*team.each(one, range(len(next(iter(models.values()))))), strict=True))
+    clients = range(len(next(iter(models.values()))))
+    return tuple(zip(*team.each(accuracies, clients), strict=True))
 
 
 def predict(plan: LoadedPlan, model: Weights, x: Tensor, team: ThreadTeam) -> Tensor:
-    """Logits, the pictures shared by the team in parts that stay in the cache."""
+    """Logits of `x`. The team computes them in parts that fit into the processor's cache."""
     return torch.cat(team.each(partial(scores, plan.world, model), x.split(part_size(plan))))
 
 
@@ -84,5 +100,5 @@ def part_size(plan: LoadedPlan) -> int:
     return 1000 if plan.world.stacked else 100
 
 
-def share(right: Tensor) -> float | None:
-    return int(right.sum()) / len(right) if len(right) else None
+def share(correct: Tensor) -> float | None:
+    return int(correct.sum()) / len(correct) if len(correct) else None

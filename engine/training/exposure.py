@@ -1,4 +1,4 @@
-"""What one adversary gets of an exchange, as an Exposure: written to arrays and read back."""
+"""What one observer sees of an exchange, as an Exposure; it is written to arrays and read back."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from engine.training.state import array
 
 
 def recorded_exposure(plan: LoadedPlan, exchange: Exchange, slot: int = 0) -> Exposure:
-    """The upload of one client as the server saw it."""
-    seat, upload = exchange.seats[slot], exchange.uploads[slot]
-    protocol = plan.method.protocol(plan.world, seat, "server")
+    """The upload of one client as the server sees it."""
+    seat = exchange.seats[slot]
     used = exchange.used[slot]
-    pictures = len(used) if used is not None else plan.world.sizes[seat.client]
+    pictures = plan.world.sizes[seat.client] if used is None else len(used)
+    protocol = plan.method.protocol(plan.world, seat, "server")
     return Exposure(
         "server",
         exchange.packets[slot],
-        upload.tensors,
+        exchange.uploads[slot].tensors,
         replace(protocol, pictures=pictures),
         plan.world.shape,
         plan.world.classes,
@@ -34,35 +34,41 @@ def recorded_exposure(plan: LoadedPlan, exchange: Exchange, slot: int = 0) -> Ex
 
 
 def true_inputs(plan: LoadedPlan, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
-    """All that entered the upload, pictures as pixels in [0, 1] or rows of words: stored apart, for metrics alone."""
-    client, used = plan.client(exchange.seats[slot].client), exchange.used[slot]
-    x, y = (client.x, client.y) if used is None else (client.x[used], client.y[used])
+    """The inputs that entered the upload: pictures as pixels in [0, 1], or sentences as rows of words.
+
+    The truth is stored apart from the exposure, for metrics only. An attack that could read it would measure nothing.
+    """
+    client = plan.client(exchange.seats[slot].client)
+    used = exchange.used[slot]
+    x = client.x if used is None else client.x[used]
+    y = client.y if used is None else client.y[used]
     inputs = {"pictures": pixels(plan, x)} if plan.world.pictures else {"sentences": x}
     return {**inputs, "labels": y}
 
 
 def pixels(plan: LoadedPlan, x: Tensor) -> Tensor:
-    """Inputs of the model back as pixels in [0, 1]."""
-    mean, std = (torch.tensor(side, device=x.device).view(-1, 1, 1) for side in (plan.world.mean, plan.world.std))
+    """The model's inputs without their normalisation: pixels in [0, 1]."""
+    mean = torch.tensor(plan.world.mean, device=x.device).view(-1, 1, 1)
+    std = torch.tensor(plan.world.std, device=x.device).view(-1, 1, 1)
     return (x * std + mean).clamp(0, 1)
 
 
 def kept_exposure(plan: LoadedPlan, exchange: Exchange) -> Iterator[Kept]:
-    """The exposure of the first client that put anything in, and, apart from it, the truth."""
+    """The exposure of the first client whose upload holds any data and, apart from it, the truth."""
     for slot, seat in enumerate(exchange.seats):
         used = exchange.used[slot]
-        if used is not None and not len(used):  # DP-SGD drew nothing: there is noise to see, and no truth
+        if used is not None and not len(used):  # DP-SGD drew no picture: the upload is noise, and there is no truth
             continue
         name = f"{seat.round}-{seat.client}-server"
         facts, payload = pack(recorded_exposure(plan, exchange, slot))
-        arrays = {key: array(tensor) for key, tensor in true_inputs(plan, exchange, slot).items()}
+        truth = {key: array(tensor) for key, tensor in true_inputs(plan, exchange, slot).items()}
         yield Kept("exposure", f"exposure-{name}", seat.round, {**facts, "client": seat.client}, payload)
-        yield Kept("truth", f"truth-{name}", seat.round, {"client": seat.client}, arrays)
+        yield Kept("truth", f"truth-{name}", seat.round, {"client": seat.client}, truth)
         return
 
 
 def pack(exposure: Exposure) -> tuple[dict[str, Any], Payload]:
-    """An exposure as small JSON and arrays."""
+    """An exposure as a small JSON object and arrays."""
     facts = {
         "view": exposure.view,
         "protocol": asdict(exposure.protocol),
@@ -78,15 +84,22 @@ def pack(exposure: Exposure) -> tuple[dict[str, Any], Payload]:
 def unpack(facts: Mapping[str, Any], payload: Payload) -> Exposure:
     """The exposure that `pack` wrote."""
     try:
-        told = dict(facts["protocol"])
-        told |= {"local": Local(**told["local"]), "mean": tuple(told["mean"]), "scale": tuple(told["scale"])}
+        protocol = dict(facts["protocol"])
+        protocol["local"] = Local(**protocol["local"])
+        protocol["mean"] = tuple(protocol["mean"])
+        protocol["scale"] = tuple(protocol["scale"])
         sides: dict[str, dict[str, Tensor]] = {"sent": {}, "received": {}}
         for key, values in payload.items():
             side, _, name = key.partition("/")
             sides[side][name] = torch.from_numpy(values)
         return Exposure(
-            facts["view"], sides["sent"], sides["received"], Protocol(**told),
-            tuple(facts["shape"]), facts["classes"], facts["tampered"],
-        )  # fmt: skip
+            facts["view"],
+            sides["sent"],
+            sides["received"],
+            Protocol(**protocol),
+            tuple(facts["shape"]),
+            facts["classes"],
+            facts["tampered"],
+        )
     except (KeyError, TypeError) as error:
         raise Damaged(f"exposure: cannot be read ({error})", "Delete it and record it again") from None

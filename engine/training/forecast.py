@@ -1,4 +1,4 @@
-"""What a form shows before the click: ε per view, the promise, what stands in the way, the time, the cliff's place."""
+"""The forecast of a run: ε per view, guarantee, problems, time, memory, and the noise at which attacks should fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.compute import weights
 from engine.compute.sgd import STACK
@@ -25,32 +25,32 @@ from engine.training.rounds import WAVE
 from engine.training.timing import seconds
 
 MEMINFO = Path("/proc/meminfo")
-TESTED = 75  # pictures whose layers a thread holds while it tests: of a hundred, what is not yet let go
-PROCESS = 0.3e9  # bytes of Python with torch, before anything is asked of it
-REGION = (0.1, 1.0)  # noise-to-signal: below it pictures come back, above it nothing measured here did
+TESTED = 75  # pictures whose layer outputs a thread holds while it tests: it tests 100 at a time, and frees some early
+PROCESS = 0.3e9  # bytes of a Python process that has only imported torch
+REGION = (0.1, 1.0)  # noise to signal: below it attacks recover pictures, above it none of our measured attacks did
 
 
 @dataclass(frozen=True)
 class ExpectedCliff:
-    """Where attacks are expected to stop working, told as noise over signal of one upload."""
+    """Where attacks are expected to stop working, in units of noise over signal of one upload."""
 
-    ratio: float | None  # of this question, where a clip bounds the signal
+    ratio: float | None  # of this run; None: no clip bounds the signal
     parameters: int
-    noise_from: float  # the noise multipliers at the two ends of the region, where one clip binds the whole update
-    noise_to: float
+    noise_from: float  # the noise multiplier at the start of the region, if one clip binds the whole update
+    noise_to: float  # and at its end
     region: tuple[float, float] = REGION
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Everything that is known about a question before it is run."""
+    """Everything that can be computed about a run before it starts."""
 
     id: str
     answers: tuple[LedgerEpsilon, ...] = ()
     guarantee: Guarantee | None = None
     problems: tuple[Problem, ...] = ()
     seconds: float | None = None
-    noise: float | None = None  # in force; for a target ε solved, and but for a precise forecast by Rényi alone
+    noise: float | None = None  # that the run uses; solved for a target ε (by Rényi alone, unless `precise`)
     delta: float | None = None
     cliff: ExpectedCliff | None = None
     facts: dict[str, Any] = field(default_factory=dict)
@@ -61,30 +61,29 @@ class Forecast:
 
 
 def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forecast:
-    """ε of the whole run without running it: the schedule of clients is known from the seed, so this is no estimate."""
+    """The forecast of this run. Its ε is exact, no estimate: the seed decides which clients take part in each round."""
     try:
         plan = make_plan(spec, precise)
     except LeakLensError as error:
         others = tuple(problem for problem in spec.problems() if problem.reason != error.message)
         return Forecast(spec.id, problems=(Problem(error.message, error.remedy), *others))
+    world = plan.world
+    problems = (
+        *spec.problems(),
+        *plan.method.remarks(world),
+        *_stops_early(plan),
+        *_too_large(plan, threads),
+    )
     return Forecast(
-        spec.id,
-        plan.answers(plan.ledger(plan.last), precise),
-        plan.guarantee,
-        (
-            *spec.problems(),
-            *plan.method.remarks(plan.world),
-            *_stops_early(plan),
-            *_too_large(plan, threads),
-        ),
-        seconds(plan, threads),
-        getattr(plan.method, "noise", None),
-        plan.delta,
-        cliff(plan),
-        {
-            "sizes": [min(plan.world.sizes), max(plan.world.sizes)],
-            "parameters": weights.count(plan.world.weights),
-        },
+        id=spec.id,
+        answers=plan.answers(plan.ledger(plan.last), precise),
+        guarantee=plan.guarantee,
+        problems=problems,
+        seconds=seconds(plan, threads),
+        noise=getattr(plan.method, "noise", None),
+        delta=plan.delta,
+        cliff=cliff(plan),
+        facts={"sizes": [min(world.sizes), max(world.sizes)], "parameters": weights.count(world.weights)},
     )
 
 
@@ -92,13 +91,14 @@ def _stops_early(plan: Plan) -> tuple[Problem, ...]:
     spec, last = plan.spec, plan.last
     if spec.budget is None or last == spec.rounds:
         return ()
-    what = f"the budget ε = {spec.budget:g} in the {spec.view} view"
-    reason = f"{what} does not last for all {spec.rounds} rounds: the run will stop after round {last}"
+    budget = f"the budget ε = {spec.budget:g} in the {spec.view} view"
+    reason = f"{budget} does not last for all {spec.rounds} rounds: the run will stop after round {last}"
     return (Problem(reason, "More noise, fewer rounds or a larger budget go further", fatal=False),)
 
 
 def _too_large(plan: Plan, threads: int) -> tuple[Problem, ...]:
-    need, free = memory(plan, threads), free_memory()
+    need = memory(plan, threads)
+    free = free_memory()
     if free is None or need <= free:
         return ()
     reason = f"the run needs about {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free on this machine"
@@ -106,53 +106,69 @@ def _too_large(plan: Plan, threads: int) -> tuple[Problem, ...]:
 
 
 def memory(plan: Plan, threads: int) -> float:
-    """Bytes at the peak, roughly: what a method keeps for its clients is not in it, since that goes to disk."""
+    """Roughly the bytes at the peak. The private parts of the clients do not count: they go to disk."""
     spec, world = plan.spec, plan.world
     spread = 3 * math.sqrt(world.sampled) if world.sampling == "poisson" else 0
     cohort = min(world.clients, world.sampled + spread)
-    # an upload of each client, two copies of a wave, what each thread trains on, and the server's own
+    # copies of the weights: an upload of each client, two for each client of a wave, those that the threads train,
+    # and those of the server
     copies = cohort + 2 * min(cohort, WAVE) + threads * (3 * STACK if world.stacked else 4) + 8
     batch = min(spec.batch, max(world.sizes))
     layers = threads * max(2 * batch, TESTED) * activations(spec.model, world.shape, world.classes)
-    pictures = 2.25 * (len(plan.labels) + len(plan.test_labels)) * math.prod(world.shape)  # as read, and as dealt
+    # pictures are in memory twice: as read, and as partitioned
+    pictures = 2.25 * (len(plan.labels) + len(plan.test_labels)) * math.prod(world.shape)
     return PROCESS + 4 * (copies * weights.count(world.weights) + layers + pictures)
 
 
 @cache
 def activations(model: Model, shape: tuple[int, ...], classes: int) -> int:
-    """How many numbers the layers put out for one input."""
-    module, many = model.build(shape, classes, torch.Generator()).eval(), list[int]()
+    """The number of values that all layers together return for one input."""
+    module = model.build(shape, classes, torch.Generator()).eval()
+    counts: list[int] = []
+
+    def count(layer: nn.Module, inputs: Any, output: Any) -> None:
+        counts.append(_output(output).numel())
+
     for layer in module.modules():
         if not list(layer.children()):
-            layer.register_forward_hook(lambda layer, inputs, output: many.append(_first(output).numel()))
+            layer.register_forward_hook(count)
     with torch.no_grad():
         module(model.example(shape, 1, torch.Generator()))
-    return sum(many)
+    return sum(counts)
 
 
-def _first(output: Tensor | tuple[Tensor, ...]) -> Tensor:
-    """What a layer puts out; a recurrent one adds the state it ends in."""
+def _output(output: Tensor | tuple[Tensor, ...]) -> Tensor:
+    """The output of a layer, without the final state that a recurrent layer also returns."""
     return output if isinstance(output, Tensor) else output[0]
 
 
 def free_memory() -> float | None:
-    """Bytes that a new process may take; None where the system does not tell."""
+    """The bytes that a new process can use; None where the system does not report them."""
     try:
-        found = re.search(r"^MemAvailable:\s+(\d+) kB", MEMINFO.read_text(encoding="ascii"), re.MULTILINE)
+        match = re.search(r"^MemAvailable:\s+(\d+) kB", MEMINFO.read_text(encoding="ascii"), re.MULTILINE)
     except OSError:
         return None
-    return int(found[1]) * 1024 if found else None
+    return int(match[1]) * 1024 if match else None
 
 
 def cliff(plan: Plan) -> ExpectedCliff:
-    """Noise over signal of one upload as the server sees it, in the first round that anybody takes part in."""
-    many = weights.count(plan.world.weights)
-    cohort = next((found for round in range(1, plan.spec.rounds + 1) if (found := plan.cohort(round))), (0,))
-    seat = Seat(cohort[0], 0, 1, 1, 1, len(cohort))
-    told = plan.method.protocol(plan.world, seat, "server")
+    """Noise over signal of one upload as the server sees it, in the first round in which any client takes part."""
+    parameters = weights.count(plan.world.weights)
+    cohort = _first_cohort(plan)
+    protocol = plan.method.protocol(plan.world, Seat(cohort[0], 0, 1, 1, 1, len(cohort)), "server")
     ratio = None
-    if told.bound is not None:
-        # a whole update is at most C long; DP-SGD moves at most lr · C at each step
-        signal = told.bound if told.clip == "whole-update" else told.local.lr * told.bound * told.steps
-        ratio = told.std * math.sqrt(many) / signal
-    return ExpectedCliff(ratio, many, REGION[0] / math.sqrt(many), REGION[1] / math.sqrt(many))
+    if protocol.bound is not None:
+        if protocol.clip == "whole-update":
+            signal = protocol.bound  # a whole update is at most C long
+        else:
+            signal = protocol.local.lr * protocol.bound * protocol.steps  # DP-SGD moves at most lr · C at each step
+        ratio = protocol.std * math.sqrt(parameters) / signal
+    return ExpectedCliff(ratio, parameters, REGION[0] / math.sqrt(parameters), REGION[1] / math.sqrt(parameters))
+
+
+def _first_cohort(plan: Plan) -> tuple[int, ...]:
+    for round in range(1, plan.spec.rounds + 1):
+        cohort = plan.cohort(round)
+        if cohort:
+            return cohort
+    return (0,)

@@ -1,12 +1,14 @@
-"""A run, round by round: the page to read first.
+"""A run, round by round. Read this module first.
 
-    plan      the data is dealt to clients, the first weights are drawn        (plan.py)
-    round      send, train, merge                                               (rounds.py)
-    measure    how well the model does now
-    spend      what the round cost, in every view                               (privacy/)
-    keep       checkpoints, and what the server saw                             (exposing.py)
+A run is a generator of events. It opens no file and uses no store: its caller decides what to keep.
 
-`run` opens no file and knows no store: it says events, and whoever listens writes them down.
+    plan         partition the data, draw the first weights        training/plan.py
+    each round
+      play       send, train, merge                                training/rounds.py
+      measure    accuracy and loss on the test data                training/evaluate.py
+      account    the ε spent so far, in every view                 privacy/ledger.py
+      record     what the server sees, for attacks                 training/exposure.py
+      checkpoint the state from which the run can resume           training/state.py
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ from engine.training.plan import LoadedPlan, load_plan, parameters
 from engine.training.rounds import Exchange, opening, play
 from engine.training.state import State, array, restored
 
-CHECKPOINT_S = 2.0  # at most this often
-SHARE = 10  # and never more than one part in so many of the time
-NOTE_S = 0.5
-STATES = 8  # kept between the first and the last round, for probes
+CHECKPOINT_S = 2.0  # least seconds between two checkpoints
+CHECKPOINT_SHARE = 10  # writing checkpoints takes at most one part in this many of the time
+PROGRESS_S = 0.5  # least seconds between two progress events
+STATES = 8  # states recorded between the first and the last round, for probes
 
 
 def run(
@@ -47,51 +49,53 @@ def run(
     device: str = "cpu",
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
-    """Everything a run says, from its first event or a checkpoint to its end; asked to stop, it leaves a checkpoint."""
-    began = time.monotonic()
+    """Yield the events of a run, from its start or from the checkpoint `resume`.
+
+    The run calls `stop` after every round. When it returns true, the run leaves a checkpoint and ends.
+    """
+    started = time.monotonic()
     with quiet_torch(device), ThreadTeam(threads) as team:
         plan = load_plan(spec, device)
-        state = opening(plan) if resume is None else restored(resume.round, resume.payload, plan.world.weights)
-        ledger = plan.ledger(state.round)
-        began -= float(resume.facts.get("seconds", 0.0)) if resume else 0.0
         if resume is None:
-            yield from introduce(plan)
-        safe, recorded, states = Checkpoints(began), recorded_rounds(plan), kept_rounds(plan)
+            state = opening(plan)
+            yield from first_events(plan)
+        else:
+            state = restored(resume.round, resume.payload, plan.world.weights)
+            started -= float(resume.facts.get("seconds", 0.0))  # the time of earlier attempts counts, too
+
+        ledger = plan.ledger(state.round)
+        checkpoints = Checkpoints(started)
+        with_exposure = exposure_rounds(plan)
+        with_state = state_rounds(plan)
+
         for round in range(state.round + 1, plan.last + 1):
-            cohort, seen, reports = plan.cohort(round), list[Exchange](), list[Report]()
-            yield Round(round, spec.rounds, len(cohort))
-            watch = partial(first, seen) if round in recorded else None
-            work = partial(play, plan, state, round, team, watch=watch, report=reports.append)
-            state = yield from listen(round, spec.rounds, len(cohort), team, work)
-            while reports:
-                yield heard(reports.pop(0), partial(judge, plan, team))
-            yield from measure(plan, state, team)
-            ledger.add(plan.method.releases(plan.world, round, cohort))
-            yield from spend(plan, ledger, round)
-            if seen:
-                yield from kept_exposure(plan, seen[0])
-            if round in states:
-                yield Kept("state", f"state-{round}", round, payload=state.payload())
+            state = yield from one_round(plan, state, round, ledger, team, record=round in with_exposure)
+            if round in with_state:
+                yield recorded_state(state)
             stopping = stop()
-            yield from safe.when_due(state, now=stopping)
+            yield from checkpoints.when_due(state, now=stopping)
             if stopping:
                 return
-        yield from out_of_budget(plan)
-        yield from spend(plan, ledger, state.round, precise=True)
-        yield Kept("state", f"state-{state.round}", state.round, payload=state.payload())
-        yield Finished(state.round, round_s(time.monotonic() - began))
+
+        yield from budget_warning(plan)
+        yield from privacy_spent(plan, ledger, state.round, precise=True)
+        yield recorded_state(state)
+        yield Finished(state.round, round_s(time.monotonic() - started))
 
 
 def run_json(
-    spec: Mapping[str, Any], resume: Kept | None = None, *, home: object = None, **how: Any
+    spec: Mapping[str, Any], resume: Kept | None = None, *, home: object = None, **options: Any
 ) -> Iterator[Event]:
-    """The same from a spec as JSON: what a worker calls; a run needs nothing of the home."""
+    """Run a spec given as JSON. Workers call it; a run does not use `home`."""
     del home
-    return run(RunSpec(**spec), resume, **how)
+    return run(RunSpec(**spec), resume, **options)
 
 
-def introduce(plan: LoadedPlan) -> Iterator[Event]:
-    """What was asked, what it comes to, and what the asker should know."""
+# --- the first events --------------------------------------------------------------------------------------
+
+
+def first_events(plan: LoadedPlan) -> Iterator[Event]:
+    """The numbers that the run uses, its warnings, the partition and the first weights."""
     world = plan.world
     facts = {
         "parameters": parameters(world),
@@ -110,47 +114,110 @@ def introduce(plan: LoadedPlan) -> Iterator[Event]:
     yield Started(plan.spec.id, plan.spec.canonical(), facts)
     for problem in (*plan.spec.problems(), *plan.method.remarks(world)):
         yield Warned(problem.reason, problem.remedy)
-    counts = {name: array(counts) for name, counts in plan.counts().items()}
+    counts = {name: array(table) for name, table in plan.counts().items()}
     yield Kept("partition", "partition", 0, payload=counts)
-    yield Kept("state", "state-0", 0, payload=opening(plan).payload())
+    yield recorded_state(opening(plan))
 
 
-def listen(
-    round: int, of: int, cohort: int, team: ThreadTeam, work: Callable[..., State]
+# --- one round ---------------------------------------------------------------------------------------------
+
+
+def one_round(
+    plan: LoadedPlan, state: State, round: int, ledger: Ledger, team: ThreadTeam, record: bool
 ) -> Generator[Event, None, State]:
-    """Let the round be played beside us, and say how far it is now and then."""
-    told: queue.SimpleQueue[tuple[float, dict[str, float]] | None] = queue.SimpleQueue()
+    """Play, measure and account for one round; return the state after it.
+
+    With `record`, the round also leaves an exposure: what the server sees of one client.
+    """
+    exchanges: list[Exchange] = []
+    reports: list[Report] = []
+    watch = partial(keep_first, exchanges) if record else None
+    work = partial(play, plan, state, round, team, watch=watch, report=reports.append)
+
+    state = yield from with_progress(plan, round, team, work)
+    while reports:
+        # Each report leaves the list first: it can hold the models of all clients, which are then freed.
+        yield heard(reports.pop(0), partial(judge, plan, team))
+    yield from measure(plan, state, team)
+    ledger.add(plan.method.releases(plan.world, round, plan.cohort(round)))
+    yield from privacy_spent(plan, ledger, round)
+    for exchange in exchanges:
+        yield from kept_exposure(plan, exchange)
+    return state
+
+
+def with_progress(
+    plan: LoadedPlan, round: int, team: ThreadTeam, work: Callable[..., State]
+) -> Generator[Event, None, State]:
+    """Run `work` in another thread, yield its progress as events, and return its state."""
+    cohort = len(plan.cohort(round))
+    yield Round(round, plan.spec.rounds, cohort)
+
+    steps: queue.SimpleQueue[tuple[float, dict[str, float]] | None] = queue.SimpleQueue()
+
+    def progress(fraction: float, numbers: dict[str, float]) -> None:
+        steps.put((fraction, numbers))
+
     last = time.monotonic()
-    done = team.begin(partial(work, note=lambda fraction, numbers: told.put((fraction, numbers))))
-    done.add_done_callback(lambda _: told.put(None))
-    while (note := told.get()) is not None:
-        if time.monotonic() - last >= NOTE_S:
+    future = team.begin(partial(work, progress=progress))
+    future.add_done_callback(lambda _: steps.put(None))  # the last entry: it ends the loop
+    while True:
+        step = steps.get()
+        if step is None:
+            return future.result()
+        if time.monotonic() - last >= PROGRESS_S:
             last = time.monotonic()
-            yield Round(round, of, cohort, note[0], note[1])
-    return done.result()
+            fraction, numbers = step
+            yield Round(round, plan.spec.rounds, cohort, fraction, numbers)
 
 
-def heard(said: Report, judge: Evaluate) -> Event:
-    """What was said during a round; what needs a judge is let go when it has met one, with all the models it held."""
-    return said if isinstance(said, Event) else said(judge)
+def heard(report: Report, evaluate: Evaluate) -> Event:
+    """The event of a report. Some reports need the test accuracy of models before they are complete.
+
+    This happens after the round, so a method can never train on test data.
+    """
+    return report if isinstance(report, Event) else report(evaluate)
 
 
-def spend(plan: LoadedPlan, ledger: Ledger, round: int, precise: bool = False) -> Iterator[Spent]:
-    """What has been spent by now: every round where something is promised, else once at the end."""
+def keep_first(exchanges: list[Exchange], exchange: Exchange) -> None:
+    """Keep only the first exchange that has uploads: each one holds the uploads of the whole cohort."""
+    if not exchanges and exchange.uploads:
+        exchanges.append(exchange)
+
+
+# --- privacy -----------------------------------------------------------------------------------------------
+
+
+def privacy_spent(plan: LoadedPlan, ledger: Ledger, round: int, precise: bool = False) -> Iterator[Spent]:
+    """The ε spent so far in every view.
+
+    A method with a guarantee reports it after every round, a method without one only at the end (`precise`).
+    """
     if plan.method.unit() is None and not precise:
         return
     for answer in plan.answers(ledger, precise):
-        yield spent(round, answer)
+        yield spent_event(round, answer)
 
 
-def spent(round: int, answer: LedgerEpsilon) -> Spent:
+def spent_event(round: int, answer: LedgerEpsilon) -> Spent:
     return Spent(
-        round, answer.view, answer.epsilon, answer.unit, answer.adjacency, answer.delta, answer.accountant,
-        answer.sampling, answer.bound, answer.reason, answer.worst, answer.quantiles,
-    )  # fmt: skip
+        round=round,
+        view=answer.view,
+        epsilon=answer.epsilon,
+        unit=answer.unit,
+        adjacency=answer.adjacency,
+        delta=answer.delta,
+        accountant=answer.accountant,
+        sampling=answer.sampling,
+        bound=answer.bound,
+        reason=answer.reason,
+        worst=answer.worst,
+        quantiles=answer.quantiles,
+    )
 
 
-def out_of_budget(plan: LoadedPlan) -> Iterator[Warned]:
+def budget_warning(plan: LoadedPlan) -> Iterator[Warned]:
+    """A warning where the privacy budget ended the run early."""
     spec, last = plan.spec, plan.last
     if spec.budget is not None and last < spec.rounds:
         budget = f"the budget ε = {spec.budget:g} in the {spec.view} view"
@@ -158,46 +225,58 @@ def out_of_budget(plan: LoadedPlan) -> Iterator[Warned]:
         yield Warned(f"stopped after round {last}: the next one would exceed {budget}", remedy, last + 1)
 
 
-def first(seen: list[Exchange], exchange: Exchange) -> None:
-    """Keep the first exchange of a round alone: each holds every upload."""
-    if not seen and exchange.uploads:
-        seen.append(exchange)
+# --- what a run records ------------------------------------------------------------------------------------
 
 
-def recorded_rounds(plan: LoadedPlan) -> tuple[int, ...]:
-    """The first and the last round with anybody in it: there the first client's upload is kept as the server saw it."""
-    rounds = range(1, plan.last + 1)
-    there = [round for round in rounds if plan.cohort(round)]
-    return (there[0], there[-1]) if there else ()
+def exposure_rounds(plan: LoadedPlan) -> tuple[int, ...]:
+    """The rounds that leave an exposure: the first and the last one in which any client takes part."""
+    rounds = [round for round in range(1, plan.last + 1) if plan.cohort(round)]
+    return (rounds[0], rounds[-1]) if rounds else ()
 
 
-def kept_rounds(plan: LoadedPlan) -> frozenset[int]:
-    """Rounds after which the state is kept for probes: before the last one, and a few in between."""
+def state_rounds(plan: LoadedPlan) -> frozenset[int]:
+    """The rounds that leave their state for probes: the one before the last, and a few between.
+
+    The last landmark of the method is one of them. A run records its first and last state apart from these.
+    """
     last = plan.last
-    between = {round(last * part / (STATES + 1)) for part in range(1, STATES + 1)}
-    marks = sorted(mark for mark in plan.method.landmarks(plan.world) if mark < last)
-    return frozenset((between | {last - 1} | set(marks[-1:])) - {0, last})
+    spread = {round(last * part / (STATES + 1)) for part in range(1, STATES + 1)}
+    landmarks = sorted(mark for mark in plan.method.landmarks(plan.world) if mark < last)
+    return frozenset((spread | {last - 1} | set(landmarks[-1:])) - {0, last})
+
+
+def recorded_state(state: State) -> Kept:
+    return Kept("state", f"state-{state.round}", state.round, payload=state.payload())
 
 
 class Checkpoints:
-    """A checkpoint at most every two seconds, and never more than a tenth of the time."""
+    """Decides when a checkpoint is due: at most every two seconds, and at most a tenth of the time.
 
-    def __init__(self, began: float) -> None:
-        self.began, self.due = began, time.monotonic() + CHECKPOINT_S
+    The time of a checkpoint includes what the caller does with it, such as writing it to disk.
+    """
+
+    def __init__(self, started: float) -> None:
+        self.started = started
+        self.due = time.monotonic() + CHECKPOINT_S
 
     def when_due(self, state: State, now: bool) -> Iterator[Kept]:
-        if (before := time.monotonic()) < self.due and not now:
+        """A checkpoint of this state, if one is due or needed `now`."""
+        before = time.monotonic()
+        if before < self.due and not now:
             return
-        facts = {"seconds": round_s(before - self.began)}
+        facts = {"seconds": round_s(before - self.started)}
         yield Kept("checkpoint", f"checkpoint-{state.round}", state.round, facts, state.payload())
         after = time.monotonic()
-        self.due = after + max(CHECKPOINT_S, SHARE * (after - before))
+        self.due = after + max(CHECKPOINT_S, CHECKPOINT_SHARE * (after - before))
+
+
+# --- the machine -------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def quiet_torch(device: str) -> Iterator[None]:
-    """One intra-op thread and no denormals while a run lasts; what was set before comes back."""
-    if device != "cpu" and not found_cuda(device):
+    """Use one intra-op thread and no denormals during a run, then restore the settings."""
+    if device != "cpu" and not has_cuda(device):
         raise refusal("run: device", "must be cpu, or cuda where a GPU is found", device, "Leave --device out")
     threads = torch.get_num_threads()
     set_thread_modes()
@@ -207,9 +286,9 @@ def quiet_torch(device: str) -> Iterator[None]:
         restore_thread_modes(threads)
 
 
-def found_cuda(device: str) -> bool:
-    named = re.fullmatch(r"cuda(?::(\d+))?", device)
-    return named is not None and int(named[1] or 0) < torch.cuda.device_count()
+def has_cuda(device: str) -> bool:
+    match = re.fullmatch(r"cuda(?::(\d+))?", device)
+    return match is not None and int(match[1] or 0) < torch.cuda.device_count()
 
 
 def round_s(seconds: float) -> float:

@@ -1,8 +1,9 @@
-"""The plan of a run: data dealt to clients, first weights, the noise in force; built from the spec alone."""
+"""The plan of a run, built from its spec alone: the partition of the data, the first weights, δ and the noise."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -19,22 +20,22 @@ from engine.privacy.ledger import Ledger, LedgerEpsilon
 from engine.privacy.solver import solve
 from engine.records import VIEWS, Client, Guarantee, World
 from engine.seeds import Seeds
-from engine.specs.run import RunSpec, usual_delta
+from engine.specs.run import RunSpec, default_delta
 
-SMALL = 200e6  # bytes of a data set that are dealt once for several runs
-PartitionedData = tuple[tuple[Client, ...], Tensor]  # each client's pictures, and those for testing
+SMALL = 200e6  # bytes: up to this size, a partitioned data set is kept for the next run
+PartitionedData = tuple[tuple[Client, ...], Tensor]  # the clients with their pictures, and the test pictures
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything about a run that is known before a picture is read: enough for ε, not for training."""
+    """Everything about a run that needs no picture: enough to compute ε, not to train."""
 
     spec: RunSpec
-    method: Method  # with the noise in force, where a target ε decides it
+    method: Method  # with the noise that the run uses: a target ε decides it
     world: World
     delta: float
-    train: tuple[Tensor, ...]  # places of each client's pictures
-    test: tuple[Tensor, ...]
+    train: tuple[Tensor, ...]  # for each client, the indices of its training pictures
+    test: tuple[Tensor, ...]  # and of its test pictures
     labels: Tensor
     test_labels: Tensor
 
@@ -50,115 +51,120 @@ class Plan:
         return self.seeds.cohort(round, self.world.clients, self.world.sampled, self.world.sampling)
 
     def ledger(self, rounds: int, method: Method | None = None) -> Ledger:
-        """What the first rounds cost: the schedule is known from the seed, so this is exact before the run."""
+        """The cost of the first `rounds` rounds. It is exact before the run: the seed decides who takes part."""
+        method = method or self.method
         ledger = Ledger(self.world.clients, self.delta)
         for round in range(1, rounds + 1):
-            ledger.add((method or self.method).releases(self.world, round, self.cohort(round)))
+            ledger.add(method.releases(self.world, round, self.cohort(round)))
         return ledger
 
     def answers(self, ledger: Ledger, precise: bool = False) -> tuple[LedgerEpsilon, ...]:
-        """ε of every view that applies, 0 where nothing was released; quantiles where there is time for them."""
-        found = [ledger.answer(view, precise, quantiles=precise) for view in VIEWS if view not in self.guarantee.absent]
-        return tuple(replace(one, unit=self.method.unit() or one.unit) for one in found)
+        """ε of every view that applies; 0 where nothing was released. `precise` adds quantiles over the clients."""
+        answers: list[LedgerEpsilon] = []
+        for view in VIEWS:
+            if view not in self.guarantee.absent:
+                answer = ledger.answer(view, precise, quantiles=precise)
+                answers.append(replace(answer, unit=self.method.unit() or answer.unit))
+        return tuple(answers)
 
     @cached_property
     def last(self) -> int:
-        """The last round that is played: the one before the budget would break, where there is one."""
+        """The last round of the run: the last one that keeps the budget, if there is a budget."""
         spec = self.spec
         if spec.budget is None or spec.view is None:
             return spec.rounds
+        if self._exceeds_budget(spec.rounds):
+            return bisect_left(range(1, spec.rounds + 1), True, key=self._exceeds_budget)
+        return spec.rounds
 
-        def fits(rounds: int) -> bool:
-            assert spec.view is not None and spec.budget is not None
-            return not self.ledger(rounds).exceeds(spec.view, spec.budget)
-
-        if fits(spec.rounds):
-            return spec.rounds
-        return bisect_left(range(1, spec.rounds + 1), True, key=lambda rounds: not fits(rounds))
+    def _exceeds_budget(self, rounds: int) -> bool:
+        assert self.spec.view is not None and self.spec.budget is not None
+        return self.ledger(rounds).exceeds(self.spec.view, self.spec.budget)
 
     def counts(self) -> dict[str, Tensor]:
-        """How many pictures of each class every client has: (clients, classes)."""
-        return {
-            "train": torch.stack(
-                [torch.bincount(self.labels[own], minlength=self.world.classes) for own in self.train]
-            ),
-            "test": torch.stack(
-                [torch.bincount(self.test_labels[own], minlength=self.world.classes) for own in self.test]
-            ),
-        }
+        """The number of pictures of each class that each client has: (clients, classes)."""
+        return {"train": self._count(self.labels, self.train), "test": self._count(self.test_labels, self.test)}
+
+    def _count(self, labels: Tensor, parts: Sequence[Tensor]) -> Tensor:
+        return torch.stack([torch.bincount(labels[places], minlength=self.world.classes) for places in parts])
 
 
 @dataclass(frozen=True)
 class LoadedPlan(Plan):
-    """A plan with its pictures: each client's own, and the test pictures."""
+    """A plan with its data: the training pictures of each client, and the test pictures."""
 
     clients: tuple[Client, ...] = ()
     test_x: Tensor = field(default_factory=lambda: torch.empty(0))
 
-    def client(self, place: int) -> Client:
-        return self.clients[place]
+    def client(self, id: int) -> Client:
+        return self.clients[id]
 
 
 def make_plan(spec: RunSpec, precise: bool = True) -> Plan:
-    """Deal the labels, draw the first weights, settle δ and the noise; no picture is read.
+    """Partition the labels, draw the first weights, and settle δ and the noise. This reads no picture.
 
-    Not `precise`: the noise of a target ε is a little more than a run would take, found in a tenth of the time.
+    Without `precise`, the noise for a target ε is found in a tenth of the time. It is a little more than a run uses.
     """
     facts = spec.dataset.facts()
     _refuse_fatal(spec)
     seeds = Seeds(spec.seed)
     train, test = split(spec.partition, facts.train_y, facts.test_y, spec.clients, seeds, spec.dataset.noun)
-    world = _world(spec, facts, tuple(len(own) for own in train))
+    world = _world(spec, facts, tuple(len(places) for places in train))
     _refuse_batch_norm(spec, world)
     delta = _delta(spec, sum(world.sizes))
-    draft = Plan(spec, spec.method, world, delta, tuple(train), tuple(test), facts.train_y, facts.test_y)
+    plan = Plan(spec, spec.method, world, delta, tuple(train), tuple(test), facts.train_y, facts.test_y)
     if spec.target_epsilon is not None:
-        draft = replace(draft, method=_solved(draft, precise))
+        plan = replace(plan, method=_solved(plan, precise))
     if spec.budget is not None and spec.view is not None:
-        _answerable(draft, "budget", draft.method)
-    return draft
+        _refuse_without_epsilon(plan, "budget", plan.method)
+    return plan
 
 
 def load_plan(spec: RunSpec, device: str = "cpu") -> LoadedPlan:
-    """The plan, with every client's pictures side by side in memory."""
+    """The plan with its data in memory, on `device`."""
     plan = make_plan(spec)
     data = spec.dataset.load()
-    question = (spec.dataset, spec.partition, spec.clients, spec.seed, device)
-    if (dealt := _last.get(data.train_x, question)) is None:
-        dealt = _last.keep(data.train_x, question, _deal(plan, data, device))
-    clients, test_x = dealt
-    first = {name: tensor.to(device) for name, tensor in plan.world.weights.items()}
+    key = (spec.dataset, spec.partition, spec.clients, spec.seed, device)
+    partitioned = _last.get(data.train_x, key)
+    if partitioned is None:
+        partitioned = _last.keep(data.train_x, key, _partitioned(plan, data, device))
+    clients, test_x = partitioned
+    first_weights = {name: tensor.to(device) for name, tensor in plan.world.weights.items()}
     values = {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
-    values |= {"world": replace(plan.world, weights=first), "test_labels": data.test_y.to(device)}
+    values["world"] = replace(plan.world, weights=first_weights)
+    values["test_labels"] = data.test_y.to(device)
     return LoadedPlan(**values, clients=clients, test_x=test_x)
 
 
-def _deal(plan: Plan, data: LoadedData, device: str) -> PartitionedData:
+def _partitioned(plan: Plan, data: LoadedData, device: str) -> PartitionedData:
+    sizes = list(plan.world.sizes)
     y = data.train_y[torch.cat(plan.train)].to(device)
     x = data.train_x.new_empty(len(y), *plan.world.shape)
-    parts = x.split(list(plan.world.sizes))
-    for own, part in zip(plan.train, parts, strict=True):  # client by client: each stays in the cache
-        torch.index_select(data.train_x, 0, own, out=part)
+    for places, part in zip(plan.train, x.split(sizes), strict=True):  # one client at a time, which fits into the cache
+        torch.index_select(data.train_x, 0, places, out=part)
         data.normal_(part)
-    pairs = zip(x.to(device).split(list(plan.world.sizes)), y.split(list(plan.world.sizes)), strict=True)
-    clients = tuple(Client(place, own_x, own_y) for place, (own_x, own_y) in enumerate(pairs))
-    return clients, data.normal_(data.test_x.clone()).to(device)
+    clients: list[Client] = []
+    for id, (own_x, own_y) in enumerate(zip(x.to(device).split(sizes), y.split(sizes), strict=True)):
+        clients.append(Client(id, own_x, own_y))
+    return tuple(clients), data.normal_(data.test_x.clone()).to(device)
 
 
 class PartitionedDataCache:
-    """What was dealt last, where it is small: of a sweep the next run mostly asks for the same."""
+    """The last partitioned data set, if it is small: the next run of a sweep usually needs the same one."""
 
     def __init__(self) -> None:
-        self._held: tuple[Tensor, object, PartitionedData] | None = None
+        self._entry: tuple[Tensor, object, PartitionedData] | None = None
 
-    def get(self, source: Tensor, question: object) -> PartitionedData | None:
-        """Only from the very data that were dealt: they may have been read anew."""
-        held = self._held
-        return held[2] if held and held[0] is source and held[1] == question else None
+    def get(self, source: Tensor, key: object) -> PartitionedData | None:
+        """The cached data, if it was made from this very tensor: the data set may have been read again since."""
+        if self._entry is None:
+            return None
+        cached_source, cached_key, data = self._entry
+        return data if cached_source is source and cached_key == key else None
 
-    def keep(self, source: Tensor, question: object, dealt: PartitionedData) -> PartitionedData:
-        self._held = (source, question, dealt) if source.nbytes <= SMALL else None
-        return dealt
+    def keep(self, source: Tensor, key: object, data: PartitionedData) -> PartitionedData:
+        self._entry = (source, key, data) if source.nbytes <= SMALL else None
+        return data
 
 
 _last = PartitionedDataCache()
@@ -167,9 +173,9 @@ _last = PartitionedDataCache()
 def _world(spec: RunSpec, facts: Any, sizes: tuple[int, ...]) -> World:
     build = partial(spec.model.build, facts.shape, len(facts.classes))
     module = build(Seeds(spec.seed).rng("weights"))
-    first = {name: tensor.detach().clone() for name, tensor in module.named_parameters()}
+    first_weights = {name: tensor.detach().clone() for name, tensor in module.named_parameters()}
     return World(
-        weights=first,
+        weights=first_weights,
         build=build,
         stacked=spec.model.stacked if spec.model.stackable else None,
         head=spec.model.head(module),
@@ -191,7 +197,7 @@ def _delta(spec: RunSpec, records: int) -> float:
     units = records if spec.method.unit() == "record" else spec.clients
     noun = spec.dataset.noun if spec.method.unit() == "record" else "clients"
     if spec.delta is None:
-        return usual_delta(units)
+        return default_delta(units)
     if spec.delta >= 1 / units:
         law = f"must be below 1/n = {1 / units:.3g} for {units} {noun}"
         raise refusal("run: delta", law, spec.delta, "A larger δ would allow to publish one of them outright")
@@ -199,7 +205,7 @@ def _delta(spec: RunSpec, records: int) -> float:
 
 
 def _refuse_fatal(spec: RunSpec) -> None:
-    for part in (spec.dataset, spec.model, spec.method):  # the partition is tried right after
+    for part in (spec.dataset, spec.model, spec.method):  # `split` checks the partition
         for problem in part.problems(spec):
             if problem.fatal:
                 raise BadInput(problem.reason, problem.remedy)
@@ -217,37 +223,36 @@ def _refuse_batch_norm(spec: RunSpec, world: World) -> None:
         )
 
 
-def _solved(draft: Plan, precise: bool) -> Method:
-    """The method with the least noise that keeps the target ε over all rounds, in the view that was named."""
-    spec = draft.spec
-    assert spec.target_epsilon is not None and spec.view is not None
+def _solved(plan: Plan, precise: bool) -> Method:
+    """The method with the least noise that keeps the target ε over all rounds, in the view of the spec."""
+    spec = plan.spec
     view = spec.view
-
-    cohorts = [draft.cohort(round) for round in range(1, spec.rounds + 1)]
+    assert spec.target_epsilon is not None and view is not None
+    cohorts = [plan.cohort(round) for round in range(1, spec.rounds + 1)]
 
     def epsilon_at(noise: float, precise: bool) -> float | None:
-        method, ledger = spec.method.with_(noise=noise), Ledger(draft.world.clients, draft.delta)
+        method = spec.method.with_(noise=noise)
+        ledger = Ledger(plan.world.clients, plan.delta)
         for round, cohort in enumerate(cohorts, start=1):
-            ledger.add(one for one in method.releases(draft.world, round, cohort) if one.view == view)
+            releases = method.releases(plan.world, round, cohort)
+            ledger.add(release for release in releases if release.view == view)
         return ledger.answer(view, precise=precise).epsilon
 
-    _answerable(draft, "target-epsilon", spec.method.with_(noise=1.0))
+    _refuse_without_epsilon(plan, "target-epsilon", spec.method.with_(noise=1.0))
     return spec.method.with_(noise=solve(epsilon_at, spec.target_epsilon, high=1000.0, precise=precise))
 
 
-def _answerable(draft: Plan, asked: str, method: Method) -> None:
-    """Refuse a number in a view that has none, whatever the noise."""
-    view = draft.spec.view
+def _refuse_without_epsilon(plan: Plan, field: str, method: Method) -> None:
+    """Refuse a target or a budget in a view that has no ε at any noise."""
+    view = plan.spec.view
     assert view is not None
-    if view in method.guarantee(draft.world).absent:
-        raise BadInput(
-            f"run: {asked}: the {view} view does not apply: {draft.guarantee.absent[view]}", "Choose another view"
-        )
-    answer = draft.ledger(draft.spec.rounds, method).answer(view)
+    if view in method.guarantee(plan.world).absent:
+        reason = f"the {view} view does not apply: {plan.guarantee.absent[view]}"
+        raise BadInput(f"run: {field}: {reason}", "Choose another view")
+    answer = plan.ledger(plan.spec.rounds, method).answer(view)
     if answer.epsilon is None:
-        raise BadInput(
-            f"run: {asked}: there is no ε in the {view} view: {answer.reason}", "Choose another view or method"
-        )
+        reason = f"there is no ε in the {view} view: {answer.reason}"
+        raise BadInput(f"run: {field}: {reason}", "Choose another view or method")
 
 
 def parameters(world: World) -> int:

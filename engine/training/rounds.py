@@ -1,8 +1,8 @@
-"""One round of federated learning: send, train, merge, as often as the method exchanges."""
+"""One round of federated learning: send, train and merge, once for every exchange of the method."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,29 +10,33 @@ from torch import Tensor
 
 from engine.compute.context import ClientContext, Report
 from engine.compute.threads import ThreadTeam
-from engine.records import Packet, Seat, Upload, Weights
+from engine.records import Packet, Private, Seat, Upload, Weights
 from engine.training.client_store import client_store
 from engine.training.plan import LoadedPlan
 from engine.training.state import State
 
-WAVE = 100  # clients trained together: what they need beside their uploads is let go before the next ones begin
-Note = Callable[[float, dict[str, float]], None]
+WAVE = 100  # clients trained at once: their working memory is freed before the next wave begins
+Progress = Callable[[float, dict[str, float]], None]  # the fraction that is done, and numbers to show
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What passed between server and clients once: what a recorder may look at."""
+    """Everything that server and clients sent each other once. A recorder may read it."""
 
     seats: Sequence[Seat]
     packets: Sequence[Packet]
     uploads: Sequence[Upload]
-    used: Sequence[Tensor | None]  # which pictures of each client entered; None: all
+    used: Sequence[Tensor | None]  # the pictures of each client that entered its upload; None: all
     before: Weights
     after: Weights
 
 
 def silent(fraction: float, numbers: dict[str, float]) -> None:
-    """Nobody listens."""
+    """Ignore the progress."""
+
+
+def ignore(report: Report) -> None:
+    """Drop the report."""
 
 
 def play(
@@ -40,48 +44,67 @@ def play(
     state: State,
     round: int,
     team: ThreadTeam,
-    note: Note = silent,
+    progress: Progress = silent,
     watch: Callable[[Exchange], None] | None = None,
-    report: Callable[[Report], None] = lambda said: None,
+    report: Callable[[Report], None] = ignore,
 ) -> State:
-    """The state after this round."""
-    world, method, cohort = plan.world, plan.method, plan.cohort(round)
-    privates = client_store(state.privates)  # goes along from state to state: the last one holds it
-    of = method.exchanges(world)
-    for exchange in range(1, of + 1):
-        contexts = seated(plan, cohort, round, exchange, of, team, partial(_scaled, note, exchange, of))
+    """Play one round and return the state after it. `watch` receives each exchange."""
+    method = plan.method
+    cohort = plan.cohort(round)
+    privates = client_store(state.privates)  # passed on from state to state: only the last state holds it
+    exchanges = method.exchanges(plan.world)
+    for exchange in range(1, exchanges + 1):
+        scaled = partial(_scaled, progress, exchange, exchanges)
+        contexts = seated(plan, cohort, round, exchange, exchanges, team, scaled)
         packets = [method.send(context.seat, state.server, state.memory) for context in contexts]
-        uploads: list[Upload] = []
-        for at in range(0, len(contexts), WAVE):
-            wave = slice(at, at + WAVE)
-            clients = [plan.client(context.seat.client) for context in contexts[wave]]
-            own = [privates.get(client.id) for client in clients]
-            trained = method.train_all(clients, packets[wave], own, contexts[wave])
-            uploads += [upload for upload, _ in trained]
-            privates.update(
-                {client.id: kept for client, (_, kept) in zip(clients, trained, strict=True) if kept is not None}
-            )
-        server, memory = method.merge(
-            state.server, uploads, state.memory, server_desk(plan, cohort, round, exchange, of, team, note, report)
-        )
+        uploads = _train(plan, contexts, packets, privates)
+        server_context = server_desk(plan, cohort, round, exchange, exchanges, team, progress, report)
+        server, memory = method.merge(state.server, uploads, state.memory, server_context)
         if watch:
+            seats = [context.seat for context in contexts]
             used = [context.used for context in contexts]
-            watch(Exchange([context.seat for context in contexts], packets, uploads, used, state.server, server))
+            watch(Exchange(seats, packets, uploads, used, state.server, server))
         state = State(state.round, server, memory, privates)
     return replace(state, round=round, privates=privates)
 
 
-def _scaled(note: Note, exchange: int, of: int, fraction: float, numbers: dict[str, float]) -> None:
-    """How far an exchange is, as how far its round is."""
-    note((exchange - 1 + fraction) / of, numbers)
+def _train(
+    plan: LoadedPlan,
+    contexts: Sequence[ClientContext],
+    packets: Sequence[Packet],
+    privates: MutableMapping[int, Private],
+) -> list[Upload]:
+    """Train the clients wave by wave, and replace their private parts; return their uploads."""
+    uploads: list[Upload] = []
+    for start in range(0, len(contexts), WAVE):
+        wave = slice(start, start + WAVE)
+        clients = [plan.client(context.seat.client) for context in contexts[wave]]
+        own = [privates.get(client.id) for client in clients]
+        trained = plan.method.train_all(clients, packets[wave], own, contexts[wave])
+        for client, (upload, private) in zip(clients, trained, strict=True):
+            uploads.append(upload)
+            if private is not None:
+                privates[client.id] = private
+    return uploads
+
+
+def _scaled(progress: Progress, exchange: int, exchanges: int, fraction: float, numbers: dict[str, float]) -> None:
+    """Report the progress of one exchange as progress of its round."""
+    progress((exchange - 1 + fraction) / exchanges, numbers)
 
 
 def seated(
-    plan: LoadedPlan, cohort: Sequence[int], round: int, exchange: int, of: int, team: ThreadTeam, note: Note = silent
+    plan: LoadedPlan,
+    cohort: Sequence[int],
+    round: int,
+    exchange: int,
+    exchanges: int,
+    team: ThreadTeam,
+    progress: Progress = silent,
 ) -> list[ClientContext]:
     """A context for every client of the cohort, in the order of their ids."""
-    seats = [Seat(client, slot, round, exchange, of, len(cohort)) for slot, client in enumerate(cohort)]
-    return [ClientContext(plan.world, seat, plan.seeds, team, note) for seat in seats]
+    seats = [Seat(client, slot, round, exchange, exchanges, len(cohort)) for slot, client in enumerate(cohort)]
+    return [ClientContext(plan.world, seat, plan.seeds, team, progress) for seat in seats]
 
 
 def server_desk(
@@ -89,14 +112,14 @@ def server_desk(
     cohort: Sequence[int],
     round: int,
     exchange: int,
-    of: int,
+    exchanges: int,
     team: ThreadTeam,
-    note: Note = silent,
-    report: Callable[[Report], None] = lambda said: None,
+    progress: Progress = silent,
+    report: Callable[[Report], None] = ignore,
 ) -> ClientContext:
-    return ClientContext(
-        plan.world, Seat(-1, -1, round, exchange, of, len(cohort)), plan.seeds, team, note, report=report
-    )
+    """The context in which the server merges."""
+    seat = Seat(-1, -1, round, exchange, exchanges, len(cohort))
+    return ClientContext(plan.world, seat, plan.seeds, team, progress, report=report)
 
 
 def opening(plan: LoadedPlan) -> State:

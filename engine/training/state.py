@@ -1,4 +1,4 @@
-"""The state of a run between two rounds, and how it becomes named arrays and comes back."""
+"""The state of a run between two rounds, and its form as named arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.records import Memory, Private, Weights
 
 @dataclass(frozen=True)
 class State:
-    """Everything the next round depends on: rounds before it never need to be played again."""
+    """Everything the next round depends on. A run resumes from it without the rounds before."""
 
     round: int
     server: Weights
@@ -32,13 +32,14 @@ class State:
 
 
 def restored(round: int, payload: Payload | None, like: Weights) -> State:
-    """The state that `payload` wrote, checked against the model it must fit."""
+    """The state in `payload`, checked against the model `like` it must fit."""
     server: dict[str, Tensor] = {}
     memory: dict[str, Tensor] = {}
     privates: dict[int, dict[str, Tensor]] = {}
+    device = next(iter(like.values())).device
     for key, values in (payload or {}).items():
         kind, _, name = key.partition("/")
-        tensor = torch.from_numpy(np.array(values)).to(next(iter(like.values())).device)
+        tensor = torch.from_numpy(np.array(values)).to(device)
         if kind == "server":
             server[name] = tensor
         elif kind == "memory":
@@ -46,9 +47,15 @@ def restored(round: int, payload: Payload | None, like: Weights) -> State:
         else:
             client, _, name = name.partition("/")
             privates.setdefault(int(client), {})[name] = tensor
-    if {name: tensor.shape for name, tensor in server.items()} != {name: tensor.shape for name, tensor in like.items()}:
-        raise Damaged(f"state of round {round}: it does not fit the model of this run", "Delete the run and ask again")
+    if _shapes(server) != _shapes(like):
+        raise Damaged(
+            f"state of round {round}: it does not fit the model of this run", "Delete the run and start it again"
+        )
     return State(round, {name: server[name] for name in like}, memory, privates)
+
+
+def _shapes(weights: Weights) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in weights.items()}
 
 
 def array(tensor: Tensor) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How long a question will take on this machine: a few steps are timed, the rest is counted."""
+"""The expected time of a run on this machine: a few steps are timed, and the steps of the run are counted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from engine.compute.context import ClientContext
 from engine.compute.sgd import STACK, scores
@@ -18,9 +19,9 @@ from engine.records import Client, Seat
 from engine.seeds import Seeds
 from engine.training.plan import Plan
 
-TRIES = 3  # the best of them counts
+TRIES = 3  # the fastest one counts
 TESTED = 500  # pictures
-STACKED = (3, 64, 784)  # clients, rows, columns of the tensor that is decomposed to time it
+STACKED = (3, 64, 784)  # clients, rows, columns of the tensor whose decomposition is timed
 
 
 class StepSeconds(NamedTuple):
@@ -30,67 +31,84 @@ class StepSeconds(NamedTuple):
     test: float
 
 
-_paces: dict[str, StepSeconds] = {}  # measured once per process
+_step_seconds: dict[str, StepSeconds] = {}  # each is measured once per process
 
 
 def seconds(plan: Plan, threads: int) -> float:
-    """The expected time of the whole run."""
-    spec, world, last = plan.spec, plan.world, plan.last
-    batch = min(spec.batch, max(world.sizes))
+    """The expected seconds of the whole run."""
+    world, last = plan.world, plan.last
+    batch = min(plan.spec.batch, max(world.sizes))
+    step, test = _measured(plan, batch)
+    clients = world.sampled * plan.method.exchanges(world)
+    training = clients * _steps(plan) * step
+    testing = test * len(plan.test_labels) / TESTED
+    extra = plan.method.effort(world, last)
+    extra_seconds = extra.judged * test
+    if extra.decomposed:
+        extra_seconds += extra.decomposed * decomposing()
+    return last * training / min(threads, world.sampled) + (last * testing + extra_seconds) / threads
+
+
+def _measured(plan: Plan, batch: int) -> StepSeconds:
+    spec = plan.spec
     parts = [spec.method.name, spec.model.name, spec.model.values(), spec.dataset.name, batch]
     key = json.dumps(parts, sort_keys=True)
-    step, test = _paces[key] = _paces.get(key) or timed(plan, batch)
-    middle = sorted(range(world.clients), key=lambda client: world.sizes[client])[world.clients // 2]
-    usual = plan.method.protocol(world, Seat(middle, 0, 1, 1, 1, world.sampled), "server")
-    steps = usual.steps * (1 + _heads(plan) / world.local.epochs)
-    training = world.sampled * plan.method.exchanges(world) * steps * step
-    testing = test * len(plan.test_labels) / TESTED
-    effort = plan.method.effort(world, last)
-    beside = effort.judged * test + (effort.decomposed * decomposing() if effort.decomposed else 0.0)
-    return last * training / min(threads, world.sampled) + (last * testing + beside) / threads
+    if key not in _step_seconds:
+        _step_seconds[key] = timed(plan, batch)
+    return _step_seconds[key]
 
 
-def _heads(plan: Plan) -> int:
+def _steps(plan: Plan) -> float:
+    """The steps of a client with the median number of pictures in one exchange, with those of its own last layer."""
+    world = plan.world
+    median = sorted(range(world.clients), key=lambda client: world.sizes[client])[world.clients // 2]
+    protocol = plan.method.protocol(world, Seat(median, 0, 1, 1, 1, world.sampled), "server")
+    return protocol.steps * (1 + _head_epochs(plan) / world.local.epochs)
+
+
+def _head_epochs(plan: Plan) -> int:
     """Epochs in which a client trains a last layer of its own."""
     return int(getattr(plan.method, "head_epochs", 0))
 
 
 def timed(plan: Plan, batch: int) -> StepSeconds:
-    """One epoch of one batch, and one of the last layer where clients have their own; then a test."""
-    many = STACK if plan.world.stacked else 1
-    method = plan.method.with_(head_epochs=1) if _heads(plan) else plan.method
+    """Time one epoch of one batch, one more of the clients' own last layer if they have one, and a test."""
+    count = STACK if plan.world.stacked else 1
+    epochs = 2 if _head_epochs(plan) else 1
+    method = plan.method.with_(head_epochs=1) if _head_epochs(plan) else plan.method
     local = replace(plan.world.local, epochs=1, batch=batch)
-    world = replace(plan.world, sizes=(batch,) * max(many, plan.world.clients), local=local)
+    world = replace(plan.world, sizes=(batch,) * max(count, plan.world.clients), local=local)
     rng = plan.seeds.rng("timing")
-    clients = [
-        Client(place, plan.spec.model.example(world.shape, batch, rng), torch.zeros(batch).long())
-        for place in range(many)
-    ]
-    x = plan.spec.model.example(world.shape, TESTED, rng)
-    found = []
+    example = plan.spec.model.example
+    clients = [Client(id, example(world.shape, batch, rng), torch.zeros(batch).long()) for id in range(count)]
+    x = example(world.shape, TESTED, rng)
+    times: list[StepSeconds] = []
     with ThreadTeam(1) as team:
-        contexts = [ClientContext(world, Seat(place, place, 1, 1, 1, many), plan.seeds, team) for place in range(many)]
+        contexts = [ClientContext(world, Seat(id, id, 1, 1, 1, count), plan.seeds, team) for id in range(count)]
         packets = [method.send(context.seat, world.weights, method.begin(world)) for context in contexts]
         for _ in range(TRIES):
             start = time.perf_counter()
-            method.train_all(clients, packets, [None] * many, contexts)
-            middle = time.perf_counter()
+            method.train_all(clients, packets, [None] * count, contexts)
+            trained = time.perf_counter()
             team.each(scores, [world], [world.weights], [x])
-            found.append(
-                StepSeconds((middle - start) / many / (2 if _heads(plan) else 1), time.perf_counter() - middle)
-            )
-    return StepSeconds(min(one.step for one in found), min(one.test for one in found))
+            tested = time.perf_counter()
+            times.append(StepSeconds((trained - start) / count / epochs, tested - trained))
+    return StepSeconds(min(entry.step for entry in times), min(entry.test for entry in times))
 
 
 @cache
 def decomposing() -> float:
-    """Seconds for one unit of rows² · columns, of smoothing a stack and telling its spectra."""
+    """Seconds for one unit of rows² · columns, to smooth a stack and to compute its spectra."""
     clients, rows, columns = STACKED
     stack = torch.randn(STACKED, generator=Seeds(0).rng("pace"))
-    found = []
+    times: list[float] = []
     with ThreadTeam(1) as team:
         for _ in range(TRIES):
             start = time.perf_counter()
-            team.each(lambda one: spectra(t_tsvd(one, 0.1)), [stack])
-            found.append(time.perf_counter() - start)
-    return min(found) / (matrices(clients) * rows**2 * columns)
+            team.each(_smoothed_spectra, [stack])
+            times.append(time.perf_counter() - start)
+    return min(times) / (matrices(clients) * rows**2 * columns)
+
+
+def _smoothed_spectra(stack: Tensor) -> None:
+    spectra(t_tsvd(stack, 0.1))

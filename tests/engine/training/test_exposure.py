@@ -1,8 +1,9 @@
-"""An exposure is what the server saw and public facts; the truth lies apart."""
+"""An exposure holds what the server sees and public facts; the truth is stored apart."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
@@ -27,29 +28,40 @@ MLP = {"name": "mlp", "hidden": 8}
 
 
 @cache
-def seen(method: str) -> tuple[LoadedPlan, Exchange]:
-    plan, found = load_plan(tiny(method=method, model=MLP)), list[Exchange]()
+def first_exchange(method: str) -> tuple[LoadedPlan, Exchange]:
+    plan = load_plan(tiny(method=method, model=MLP))
+    exchanges: list[Exchange] = []
     with ThreadTeam(2) as team:
-        play(plan, opening(plan), 1, team, watch=found.append)
-    return plan, found[0]
+        play(plan, opening(plan), 1, team, watch=exchanges.append)
+    return plan, exchanges[0]
 
 
-def travelled(exposure: Exposure) -> Exposure:
+def after_storage(exposure: Exposure) -> Exposure:
+    """The exposure after it was written to JSON and arrays, and read back."""
     facts, payload = pack(exposure)
     arrays = {name: np.array(values) for name, values in payload.items()}
     return unpack(json.loads(json.dumps(facts, allow_nan=False)), arrays)
 
 
-def equal(one: Exposure, other: Exposure) -> bool:
-    sides = [(one.sent, other.sent), (one.received, other.received)]
-    tensors = all(a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a) for a, b in sides)
-    rest = [(e.view, e.protocol, e.shape, e.classes, e.tampered) for e in (one, other)]
-    return tensors and rest[0] == rest[1]
+def equal(exposure: Exposure, other: Exposure) -> bool:
+    return (
+        same_tensors(exposure.sent, other.sent)
+        and same_tensors(exposure.received, other.received)
+        and public_facts(exposure) == public_facts(other)
+    )
+
+
+def same_tensors(tensors: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:
+    return tensors.keys() == others.keys() and all(torch.equal(tensors[name], others[name]) for name in tensors)
+
+
+def public_facts(exposure: Exposure) -> tuple[Any, ...]:
+    return (exposure.view, exposure.protocol, exposure.shape, exposure.classes, exposure.tampered)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_is_recorded_is_what_the_server_sent_and_got(method: str) -> None:
-    plan, exchange = seen(method)
+def test_an_exposure_holds_what_the_server_sent_and_received(method: str) -> None:
+    plan, exchange = first_exchange(method)
     for slot, upload in enumerate(exchange.uploads):
         exposure = recorded_exposure(plan, exchange, slot)
         assert exposure.view == "server" and not exposure.tampered
@@ -58,15 +70,15 @@ def test_what_is_recorded_is_what_the_server_sent_and_got(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_exposure_travels_as_json_and_arrays(method: str) -> None:
-    plan, exchange = seen(method)
+def test_an_exposure_survives_json_and_arrays(method: str) -> None:
+    plan, exchange = first_exchange(method)
     exposure = recorded_exposure(plan, exchange)
-    assert equal(travelled(exposure), exposure)
+    assert equal(after_storage(exposure), exposure)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_truth_is_every_picture_that_entered_and_only_those(method: str) -> None:
-    plan, exchange = seen(method)
+def test_the_truth_is_exactly_the_pictures_that_entered_the_upload(method: str) -> None:
+    plan, exchange = first_exchange(method)
     data = plan.spec.dataset.load()
     for slot, seat in enumerate(exchange.seats):
         truth, used = true_inputs(plan, exchange, slot), exchange.used[slot]
@@ -75,16 +87,15 @@ def test_the_truth_is_every_picture_that_entered_and_only_those(method: str) -> 
         torch.testing.assert_close(truth["pictures"], data.train_x[places], atol=1e-5, rtol=0)
         assert float(truth["pictures"].min()) >= 0 and float(truth["pictures"].max()) <= 1
         assert recorded_exposure(plan, exchange, slot).protocol.pictures == len(places)
-        low, high = {"fedsgd": (100, 100), "dp-fedavg": (170, 250)}.get(
-            method, (300, 300)
-        )  # 1 - (2/3)³ of 300 are drawn
+        expected = {"fedsgd": (100, 100), "dp-fedavg": (170, 250)}  # DP-SGD draws 1 - (2/3)³ of 300
+        low, high = expected.get(method, (300, 300))
         assert low <= len(places) <= high
         assert len(places.unique()) == len(places)
 
 
-def test_an_exposure_has_no_place_for_a_secret() -> None:
-    """Whoever adds a field must think here: no seed, no generator, no batch indices, no truth."""
-    assert {one.name for one in fields(Exposure)} == {
+def test_an_exposure_has_no_field_for_a_secret() -> None:
+    """Check each new field: a seed, a generator, batch indices or the truth would let an attack undo the noise."""
+    assert {field.name for field in fields(Exposure)} == {
         "view",
         "sent",
         "received",
@@ -93,50 +104,54 @@ def test_an_exposure_has_no_place_for_a_secret() -> None:
         "classes",
         "tampered",
     }
-    assert {one.name for one in fields(Protocol)} == {
+    assert {field.name for field in fields(Protocol)} == {
         "kind", "local", "steps", "batch", "drawing", "loss", "proximal", "clip", "bound", "noise", "std", "mask",
         "server_step", "uploads", "mean", "scale", "pictures",
     }  # fmt: skip
-    assert {one.name for one in fields(Local)} == {"epochs", "batch", "lr", "momentum", "weight_decay"}
+    assert {field.name for field in fields(Local)} == {"epochs", "batch", "lr", "momentum", "weight_decay"}
 
 
-def held(value: Any) -> list[Any]:
-    """Everything inside a record, however deep."""
+def leaves(value: Any) -> list[Any]:
+    """Every value inside a record, at any depth."""
     if is_dataclass(value):
-        return [inner for one in fields(value) for inner in held(getattr(value, one.name))]
-    if isinstance(value, dict | tuple | list):
-        return [inner for one in (value.values() if isinstance(value, dict) else value) for inner in held(one)]
-    return [value]
+        children = [getattr(value, field.name) for field in fields(value)]
+    elif isinstance(value, dict):
+        children = list(value.values())
+    elif isinstance(value, tuple | list):
+        children = list(value)
+    else:
+        return [value]
+    return [leaf for child in children for leaf in leaves(child)]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_exposure_holds_numbers_words_and_weights_alone(method: str) -> None:
-    plan, exchange = seen(method)
+def test_an_exposure_holds_only_numbers_words_and_weights(method: str) -> None:
+    plan, exchange = first_exchange(method)
     exposure = recorded_exposure(plan, exchange)
-    inside = held(exposure)
-    assert {type(one) for one in inside} <= {str, int, float, bool, type(None), Tensor}
+    values = leaves(exposure)
+    assert {type(value) for value in values} <= {str, int, float, bool, type(None), Tensor}
     shapes = [tensor.shape for tensor in plan.world.weights.values()]
-    assert [one.shape for one in inside if isinstance(one, Tensor)] == [*shapes, *shapes]
+    assert [value.shape for value in values if isinstance(value, Tensor)] == [*shapes, *shapes]
     facts, payload = pack(exposure)
     assert {key.split("/")[0] for key in payload} == {"sent", "received"}
     assert set(facts) == {"view", "protocol", "shape", "classes", "tampered"}
 
 
-def test_a_run_keeps_the_first_client_of_its_first_and_last_round_and_the_truth_apart() -> None:
+def test_a_run_records_one_client_of_its_first_and_last_round_and_the_truth_apart() -> None:
     spec = tiny(method="udp-fedavg", model=MLP, rounds=3)
-    kept = [one for one in run(spec) if isinstance(one, Kept)]
-    exposures, truths = ([one for one in kept if one.kind == kind] for kind in ("exposure", "truth"))
+    events = [event for event in run(spec) if isinstance(event, Kept)]
+    exposures = [event for event in events if event.kind == "exposure"]
+    truths = [event for event in events if event.kind == "truth"]
     plan = load_plan(spec)
-    assert [(one.round, one.facts["client"]) for one in exposures] == [(1, plan.cohort(1)[0]), (3, plan.cohort(3)[0])]
-    assert [(one.round, one.facts["client"]) for one in truths] == [
-        (one.round, one.facts["client"]) for one in exposures
-    ]
-    found: list[Exchange] = []
+    recorded = [(event.round, event.facts["client"]) for event in exposures]
+    assert recorded == [(1, plan.cohort(1)[0]), (3, plan.cohort(3)[0])]
+    assert [(event.round, event.facts["client"]) for event in truths] == recorded
+    exchanges: list[Exchange] = []
     with ThreadTeam(1) as team:
-        play(plan, opening(plan), 1, team, watch=found.append)
+        play(plan, opening(plan), 1, team, watch=exchanges.append)
     payload = exposures[0].payload
     assert payload is not None and set(truths[0].payload or ()) == {"pictures", "labels"}
-    assert equal(unpack(exposures[0].facts, payload), recorded_exposure(plan, found[0]))
+    assert equal(unpack(exposures[0].facts, payload), recorded_exposure(plan, exchanges[0]))
 
 
 BROKEN: dict[str, Any] = {
@@ -148,8 +163,8 @@ BROKEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_what_cannot_be_read_is_damage(broken: str) -> None:
-    plan, exchange = seen("fedavg")
+def test_an_unreadable_exposure_is_refused_as_damaged(broken: str) -> None:
+    plan, exchange = first_exchange("fedavg")
     facts, payload = pack(recorded_exposure(plan, exchange))
     facts, arrays = json.loads(json.dumps(facts)), dict(payload)
     BROKEN[broken](facts, arrays)

@@ -1,4 +1,4 @@
-"""What is settled before the first round: who holds what, first weights, δ, and the noise in force."""
+"""The plan of a run: the partition, the first weights, δ, and the noise that the run uses."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from engine.training.plan import load_plan, make_plan
 from tests.engine.makers import tiny
 
 
-def refused(**asked: Any) -> str:
+def refused(**fields: Any) -> str:
+    """The message with which a plan of these fields is refused."""
     with pytest.raises(BadInput) as caught:
-        make_plan(tiny(**asked))
+        make_plan(tiny(**fields))
     return str(caught.value)
 
 
-def test_the_world_is_what_was_asked() -> None:
+def test_the_world_has_the_values_of_the_spec() -> None:
     spec = tiny(method="udp-fedavg", honest_share=0.75, momentum=0.5, weight_decay=0.01)
     world = make_plan(spec).world
     assert (world.clients, world.sampled, world.sampling, world.rounds, world.honest) == (40, 6, "poisson", 2, 0.75)
     assert (world.local, world.rate) == (spec.local, 6 / 40)
     assert (world.shape, world.classes, len(world.sizes), sum(world.sizes)) == ((1, 28, 28), 10, 40, 12_000)
     assert (world.mean, world.std) == spec.dataset.law == ((0.2860,), (0.3530,))
-    plain = make_plan(tiny(dataset={"name": "cifar10", "normalise": False})).world
-    assert (plain.mean, plain.std) == ((0.0,) * 3, (1.0,) * 3)
+    unchanged = make_plan(tiny(dataset={"name": "cifar10", "normalise": False})).world
+    assert (unchanged.mean, unchanged.std) == ((0.0,) * 3, (1.0,) * 3)
 
 
 @pytest.mark.parametrize("partition", ["iid", "dirichlet"])
-def test_every_picture_goes_to_one_client_and_nothing_is_changed_on_the_way(partition: str) -> None:
+def test_every_picture_goes_to_one_client_unchanged(partition: str) -> None:
     plan = load_plan(tiny(partition=partition))
     data = plan.spec.dataset.load()
     assert torch.equal(torch.cat(plan.train).sort().values, torch.arange(len(data.train_y)))
@@ -48,29 +49,28 @@ def test_every_picture_goes_to_one_client_and_nothing_is_changed_on_the_way(part
         assert torch.equal(client.y, data.train_y[places])
         torch.testing.assert_close(client.x * std + mean, data.train_x[places], atol=1e-5, rtol=0)
     torch.testing.assert_close(plan.test_x * std + mean, data.test_x, atol=1e-5, rtol=0)
-    assert (
-        float(data.train_x.min()) == 0 and float(data.train_x.max()) == 1
-    )  # what others share is not normalised in place
+    # other runs share these tensors: they are not normalised in place
+    assert float(data.train_x.min()) == 0 and float(data.train_x.max()) == 1
 
 
-def test_a_plan_is_a_stage_without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_reads_no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = tiny(method="udp-fedavg", partition="dirichlet")
-    whole = load_plan(spec)
+    loaded = load_plan(spec)
     monkeypatch.setattr(type(spec.dataset), "load", None)  # reading a picture would fail
     plan = make_plan(spec)
-    assert plan.world.sizes == whole.world.sizes and plan.delta == whole.delta
-    assert all(torch.equal(plan.world.weights[name], tensor) for name, tensor in whole.world.weights.items())
-    assert plan.cohort(1) == whole.cohort(1)
+    assert plan.world.sizes == loaded.world.sizes and plan.delta == loaded.delta
+    assert all(torch.equal(plan.world.weights[name], tensor) for name, tensor in loaded.world.weights.items())
+    assert plan.cohort(1) == loaded.cohort(1)
     counts = plan.counts()
     assert counts["train"].shape == (40, 10) and counts["train"].sum(1).tolist() == list(plan.world.sizes)
-    assert int(counts["test"].sum()) == len(whole.test_labels)
+    assert int(counts["test"].sum()) == len(loaded.test_labels)
 
 
-def test_first_weights_follow_the_seed_alone() -> None:
-    first, again, other = (
-        make_plan(spec).world.weights for spec in (tiny(), tiny(method="fedsgd", rounds=9), tiny(seed=4))
-    )
-    assert all(torch.equal(first[name], again[name]) for name in first)
+def test_first_weights_depend_only_on_the_seed() -> None:
+    first = make_plan(tiny()).world.weights
+    same = make_plan(tiny(method="fedsgd", rounds=9)).world.weights
+    other = make_plan(tiny(seed=4)).world.weights
+    assert all(torch.equal(first[name], same[name]) for name in first)
     assert all(not torch.equal(first[name], other[name]) for name in first)
 
 
@@ -78,7 +78,7 @@ def test_first_weights_follow_the_seed_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "delta"),
+    ("fields", "delta"),
     [
         ({"method": "udp-fedavg"}, 1e-5),
         ({"method": "udp-fedavg", "clients": 12_000 // 6 * 5}, 1e-5),
@@ -87,8 +87,8 @@ def test_first_weights_follow_the_seed_alone() -> None:
         ({"method": "udp-fedavg", "delta": 0.02}, 0.02),
     ],
 )
-def test_delta_is_small_for_every_protected_unit(asked: dict[str, Any], delta: float) -> None:
-    assert make_plan(tiny(**asked)).delta == pytest.approx(delta, rel=1e-12)
+def test_delta_is_small_for_every_protected_unit(fields: dict[str, Any], delta: float) -> None:
+    assert make_plan(tiny(**fields)).delta == pytest.approx(delta, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ class Normed(Model):
 
 
 class Picky(Model):
-    """A model that minds the weather."""
+    """A model with a warning and a fatal problem."""
 
     def problems(self, spec: Any) -> tuple[Problem, ...]:
-        return (Problem("it might rain", "Take a coat", fatal=False), Problem("picky: it rains", "Wait for the sun"))
+        return (Problem("it may be slow", "Use a small batch", fatal=False), Problem("picky: no such size", "Use 28"))
 
 
 @pytest.fixture(autouse=True)
@@ -135,21 +135,21 @@ def odd_models() -> Iterator[None]:
         del MODELS._parts[name]
 
 
-def test_batch_normalisation_is_refused_where_something_is_promised() -> None:
+def test_batch_normalisation_is_refused_for_a_method_with_a_guarantee() -> None:
     text = refused(model="normed", method="udp-fedavg")
     assert text.startswith("udp-fedavg: normed has batch normalisation, which mixes the pictures of a batch")
     assert text.endswith("Choose a model with group normalisation.")
     assert make_plan(tiny(model="normed", method="fedavg")).world.weights
 
 
-def test_the_first_fatal_problem_is_the_answer() -> None:
-    assert refused(model="picky") == "picky: it rains. Wait for the sun."
+def test_the_first_fatal_problem_is_the_message() -> None:
+    assert refused(model="picky") == "picky: no such size. Use 28."
 
 
-# --- the noise in force ------------------------------------------------------------------------------------
+# --- the noise ---------------------------------------------------------------------------------------------
 
 
-def test_without_a_target_the_noise_is_the_one_asked_for() -> None:
+def test_without_a_target_the_noise_is_that_of_the_spec() -> None:
     spec = tiny(method={"name": "udp-fedavg", "noise": 2.5})
     assert make_plan(spec).method is spec.method
 
@@ -158,12 +158,12 @@ def test_the_solved_noise_is_the_least_of_four_digits() -> None:
     plan = make_plan(tiny(method={"name": "udp-fedavg", "clip": 3.0}, target_epsilon=5.0, view="aggregate"))
     noise = plan.method.noise  # type: ignore[attr-defined]
     assert noise != 1.0 and plan.method.clip == 3.0  # type: ignore[attr-defined]
-    for less, within in ((noise, True), (noise * 0.998, False)):
-        found = plan.ledger(2, plan.method.with_(noise=less)).answer("aggregate").epsilon
-        assert found is not None and (found <= 5.0) is within
+    for value, within in ((noise, True), (noise * 0.998, False)):
+        epsilon = plan.ledger(2, plan.method.with_(noise=value)).answer("aggregate").epsilon
+        assert epsilon is not None and (epsilon <= 5.0) is within
 
 
-def test_a_target_no_noise_can_reach_is_refused() -> None:
+def test_a_target_that_no_noise_reaches_is_refused() -> None:
     text = refused(method="udp-fedavg", target_epsilon=1e-6, view="server", rounds=100)
     assert text.startswith("target ε: must be within reach (the noise 1000 gives ε = ") and "got 1e-06" in text
     fixed = refused(method="udp-fedavg", sampling="fixed", target_epsilon=8.0, view="outsider")
@@ -176,21 +176,22 @@ def test_the_ledger_of_a_plan_is_the_sum_of_its_rounds() -> None:
     for round in range(1, 4):
         ledger.add(plan.method.releases(plan.world, round, plan.cohort(round)))
     assert plan.ledger(3).answers() == ledger.answers()
-    louder = METHODS["udp-fedavg"](noise=2.0)  # type: ignore[call-arg]
-    assert plan.ledger(3, louder).answer("server").epsilon < ledger.answer("server").epsilon  # type: ignore[operator]
+    noisier = METHODS["udp-fedavg"](noise=2.0)  # type: ignore[call-arg]
+    assert plan.ledger(3, noisier).answer("server").epsilon < ledger.answer("server").epsilon  # type: ignore[operator]
 
 
-def test_the_same_data_dealt_the_same_way_are_dealt_once() -> None:
-    one, other = (load_plan(tiny(method=method)) for method in ("fedavg", {"name": "udp-fedavg", "noise": 3.0}))
-    assert one.clients is other.clients and one.test_x is other.test_x
+def test_the_same_partition_of_the_same_data_is_made_once() -> None:
+    first = load_plan(tiny(method="fedavg"))
+    same = load_plan(tiny(method={"name": "udp-fedavg", "noise": 3.0}))
+    assert first.clients is same.clients and first.test_x is same.test_x
     for change in ({"seed": 4}, {"clients": 41}, {"partition": "shards"}, {"dataset": {"name": "mnist"}},
                    {"dataset": {"name": "fashion-mnist", "normalise": False}}):  # fmt: skip
-        assert load_plan(tiny(**change)).clients is not one.clients
-    again = load_plan(tiny())  # what was dealt in between is forgotten, and comes out the same
-    assert again.clients is not one.clients
-    assert all(torch.equal(mine.x, its.x) for mine, its in zip(again.clients, one.clients, strict=True))
+        assert load_plan(tiny(**change)).clients is not first.clients
+    later = load_plan(tiny())  # the cache holds another partition now, so this one is made again, with the same result
+    assert later.clients is not first.clients
+    assert all(torch.equal(client.x, before.x) for client, before in zip(later.clients, first.clients, strict=True))
 
 
-def test_what_is_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_data_set_is_not_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.training.plan.SMALL", 0)
     assert load_plan(tiny(seed=77)).clients is not load_plan(tiny(seed=77)).clients

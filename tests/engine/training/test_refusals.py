@@ -1,4 +1,4 @@
-"""A question that cannot be asked: exit code 2, one sentence with who, the law and the value, and nothing begun."""
+"""A command that cannot run ends with exit code 2 and one sentence: where, the rule, the value and the fix."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ NOISY = "epsilon --noise 1"
 UDP = "run --method udp-fedavg"
 
 
-def refused(line: str, *words: str) -> str:
-    told = ask(line)
-    assert told.code == 2 and told.sentence().isprintable()
+def refused(line: str, *parts: str) -> str:
+    """The message of a refused command, which contains these parts."""
+    answer = ask(line)
+    assert answer.code == 2 and answer.sentence().isprintable()
     if "--json" in line:
-        assert told.sentence() in (told.json["error"], f"{told.json['error']}. {told.json['remedy']}.")
+        assert answer.sentence() in (answer.json["error"], f"{answer.json['error']}. {answer.json['remedy']}.")
     else:
-        assert told.out == ""
-    for word in words:
-        assert word in told.sentence()
-    return told.err
+        assert answer.out == ""
+    for part in parts:
+        assert part in answer.sentence()
+    return answer.err
 
 
-# --- questions ---------------------------------------------------------------------------------------------
+# --- runs --------------------------------------------------------------------------------------------------
 
 RUNS = [
     ("run --method fedavgg", "method: no fedavgg. Did you mean fedavg? Known here: "),
@@ -54,14 +55,14 @@ RUNS = [
     ("run --lr 0", "run: lr: must be a number above 0 and at most 100, got 0"),
     ("run --weight_decay 2", "run: weight-decay: must be a number between 0 and 1, got 2"),
     ("run --sampling some", "run: sampling: must be one of poisson, fixed, all, auto, got some"),
-    ("run --view nobody", "run: view: must be one of server, aggregate, outsider, client, got nobody"),
+    ("run --view everyone", "run: view: must be one of server, aggregate, outsider, client, got everyone"),
     ("run --clients 5 --sampled 6", "run: sampled: must be at most the 5 clients there are, got 6"),
     ("run --threads 0", "run: threads: must be a whole number between 1 and 256, got 0"),
     ("run --threads true", "run: threads: must be a whole number between 1 and 256, got true"),
     ("run --device cuda:900", "run: device: must be cpu, or cuda where a GPU is found, got cuda:900. Leave"),
     ("run --device tpu", "run: device: must be cpu, or cuda where a GPU is found, got tpu. Leave --device out"),
     ("run --target-epsilon 3", "run: view: is missing"),
-    ("run --target-epsilon 3 --view server", "fedavg: has no noise, so no ε can be asked of it. Choose"),
+    ("run --target-epsilon 3 --view server", "fedavg: has no noise, so a target ε or a budget does not apply. Choose"),
     (f"{UDP} --target-epsilon Infinity --view server", "run: target-epsilon: must be a number above 0", "got inf"),
     (f"{UDP} --delta 0", "run: delta: must be a number at least 1e-100 and below 1, got 0"),
     (f"{UDP} --delta 1e-320", "run: delta: must be a number at least 1e-100 and below 1, got 1e-320"),
@@ -98,21 +99,21 @@ RUNS = [
 ]
 
 
-@pytest.mark.parametrize("question", RUNS, ids=lambda question: question[0])
-def test_a_run_that_cannot_be_asked_is_not_queued(question: tuple[str, ...], monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("refusal", RUNS, ids=lambda refusal: refusal[0])
+def test_a_run_that_is_refused_is_not_queued(refusal: tuple[str, ...], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("LEAKLENS_DATA", raising=False)
     monkeypatch.delenv("LEAKLENS_DOWNLOAD", raising=False)
-    refused(*question)
+    refused(*refusal)
     assert Store().runs() == []
 
 
-def test_the_sentence_is_the_same_for_a_script():
+def test_the_message_is_the_same_with_json():
     assert ask("run --rounds -1 --json").json["error"].endswith("got -1")
     assert refused("run --rounds -1 --json") == refused("run --rounds -1")
     assert refused(f"epsilon --noise -1 {PLAN} --json") == refused(f"epsilon --noise -1 {PLAN}")
 
 
-def test_a_gpu_that_is_not_here_is_refused_for_a_dry_run_too(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_gpu_is_refused_for_a_dry_run_too(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     refused(f"run {SMALL} --device cuda --dry-run", "run: device: must be cpu", "got cuda")
 
@@ -132,13 +133,13 @@ def test_a_spec_file_of_a_newer_format_is_refused(tmp_path: Path):
         ('{"\\udcff": 1}', "run: \\udcff: no such parameter. Known here: "),
     ],
 )
-def test_a_spec_file_is_refused_in_the_words_of_its_writer(tmp_path: Path, written: str, sentence: str):
+def test_the_refusal_of_a_spec_file_quotes_its_names_and_values(tmp_path: Path, written: str, sentence: str):
     (tmp_path / "spec.json").write_text(written)
     assert refused(f"run --spec {tmp_path / 'spec.json'}").startswith(sentence)
 
 
 ONE = "epsilon: noise and target-epsilon: exactly one of them must be given. Give --noise to learn its ε"
-LAWS = {
+RULES = {
     "noise": (
         "must be 0, or a number between 0.000001 and 1000000",
         ["NaN", "Infinity", "-1", "true", "loud", "[1]", "1e308", "1e-300"],
@@ -159,67 +160,70 @@ EPSILONS = [
     ("epsilon --noise 1 --rate 1 --steps 3", "epsilon: delta: is missing. Give --noise"),
     (f"epsilon --target-epsilon 1e-9 {PLAN}", "target ε: must be within reach (the noise 10000 gives ε = ", "Ask for"),
     *(
-        (f"{'epsilon' if name == 'target-epsilon' else NOISY} {PLAN} --{name} {bad}", f"epsilon: {name}: {law}, got ")
-        for name, (law, many) in LAWS.items()
-        for bad in many
+        (
+            f"{'epsilon' if name == 'target-epsilon' else NOISY} {PLAN} --{name} {value}",
+            f"epsilon: {name}: {rule}, got ",
+        )
+        for name, (rule, values) in RULES.items()
+        for value in values
     ),
 ]
 
 
-@pytest.mark.parametrize("question", EPSILONS, ids=lambda question: question[0])
-def test_a_plan_without_an_epsilon_is_refused(question: tuple[str, ...]):
-    refused(*question)
+@pytest.mark.parametrize("refusal", EPSILONS, ids=lambda refusal: refusal[0])
+def test_a_plan_without_an_epsilon_is_refused(refusal: tuple[str, ...]):
+    refused(*refusal)
 
 
 @pytest.mark.parametrize(
-    "question",
+    "refusal",
     [
-        ("cancel nobody", "run: no nobody. It was never asked for in this home, or it was deleted"),
-        ("delete nobody", "run: no nobody. It was never asked for in this home, or it was deleted"),
+        ("cancel unknown", "run: no unknown. It was never asked for in this home, or it was deleted"),
+        ("delete unknown", "run: no unknown. It was never asked for in this home, or it was deleted"),
         ("delete ../home", "run: no ../home."),
         ("attack x --attack map", "run: no x"),
         ("export x --out page.html", "run: no x. It was never asked for in this home, or it was deleted"),
         ("export x --out page.txt", "export: out: must end in .html, got page.txt"),
         ("bench nothing", "bench: no nothing. Known here: "),
     ],
-    ids=lambda question: question[0],
+    ids=lambda refusal: refusal[0],
 )
-def test_a_command_that_cannot_be_followed_is_refused(question: tuple[str, ...]):
-    refused(*question)
+def test_a_command_that_cannot_run_is_refused(refusal: tuple[str, ...]):
+    refused(*refusal)
 
 
 @pytest.mark.parametrize(
     "line",
     ["", "dance", "list", "list songs", "run --rounds", "run --loud", "run --json=yes", "cancel", "epsilon 3"],
 )
-def test_words_that_are_no_command_are_answered_with_where_to_ask(line: str):
-    told = ask(line)
-    assert (told.code, told.out) == (2, "")
-    assert told.sentence().startswith("python -m engine")
-    assert "--help`." in told.sentence()
+def test_an_unknown_command_is_answered_with_where_to_find_help(line: str):
+    answer = ask(line)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.sentence().startswith("python -m engine")
+    assert "--help`." in answer.sentence()
 
 
-def test_help_is_no_refusal():
+def test_help_exits_with_code_0():
     assert (ask("--help").code, ask("run --help").code) == (0, 0)
     assert "--target-epsilon" in ask("run --help").out
 
 
 @pytest.mark.parametrize("line", ["--debug run --rounds -1", "run --rounds -1 --debug"])
 def test_a_traceback_is_shown_on_demand(line: str):
-    told = ask(line)
-    assert told.code == 2
-    assert "Traceback" in told.err
-    assert told.err.endswith("run: rounds: must be a whole number between 0 and 10000, got -1\n")
+    answer = ask(line)
+    assert answer.code == 2
+    assert "Traceback" in answer.err
+    assert answer.err.endswith("run: rounds: must be a whole number between 0 and 10000, got -1\n")
 
 
-def test_our_own_mistakes_are_one_sentence_too(monkeypatch: pytest.MonkeyPatch):
-    def breaks(asked: object) -> int:
+def test_an_unexpected_error_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch):
+    def breaks(arguments: object) -> int:
         raise KeyError("gone")
 
     monkeypatch.setattr(main, "list_runs", breaks)
-    told = ask("runs")
-    assert (told.code, told.out) == (1, "")
-    assert told.sentence() == "KeyError: 'gone'. This should not happen: --debug shows where."
+    answer = ask("runs")
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.sentence() == "KeyError: 'gone'. This should not happen: --debug shows where."
     assert "Traceback" in ask("runs --debug").err
 
 
@@ -250,14 +254,14 @@ HOMES = [
 
 
 @pytest.mark.parametrize("line", [f"run {SMALL}", "runs", "cancel x", "delete x"], ids=lambda line: line.split()[0])
-@pytest.mark.parametrize(("spoil", "law", "remedy"), HOMES)
-def test_a_home_that_cannot_be_used_is_told_and_left_alone(
-    home: Path, spoil: Callable[[Path], None], law: str, remedy: str, line: str
+@pytest.mark.parametrize(("damage", "rule", "remedy"), HOMES)
+def test_a_home_that_cannot_be_used_is_refused_and_left_unchanged(
+    home: Path, damage: Callable[[Path], None], rule: str, remedy: str, line: str
 ):
-    spoil(home)
+    damage(home)
     files = [home] if home.is_file() else [home / "leaklens.db"]
     before = [file.read_bytes() for file in files]
-    assert str(home) in refused(line, law, remedy)
+    assert str(home) in refused(line, rule, remedy)
     assert [file.read_bytes() for file in files] == before
 
 
@@ -278,6 +282,6 @@ def test_a_full_home_takes_no_more_runs(home: Path, monkeypatch: pytest.MonkeyPa
     assert ask("runs --json").json == []
 
 
-def test_a_quota_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch):
+def test_a_quota_that_is_not_a_number_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LEAKLENS_QUOTA_GB", "much")
     refused(f"run {SMALL}", "LEAKLENS_QUOTA_GB: must be a number above 0, got much")

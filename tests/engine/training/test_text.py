@@ -1,4 +1,4 @@
-"""Text goes through the same loop as pictures: every method learns from it, and nobody takes it for a picture."""
+"""Text runs through the same loop as pictures: every method learns from it, and picture attacks refuse it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from engine.training.plan import load_plan, make_plan
 from tests.engine.makers import accuracies, tiny, told
 
 SMALL: dict[str, Any] = {"name": "lstm", "words": 60, "width": 4, "hidden": 4}
-ASKED: dict[str, Any] = {"dataset": {"name": "movie-reviews", "length": 12}, "model": SMALL, "sampled": 4}
+FIELDS: dict[str, Any] = {"dataset": {"name": "movie-reviews", "length": 12}, "model": SMALL, "sampled": 4}
 
 
 def few(**more: Any) -> RunSpec:
-    return tiny(**{**ASKED, **more})
+    return tiny(**{**FIELDS, **more})
 
 
 @cache
@@ -39,26 +39,26 @@ def events(method: str, threads: int) -> tuple[Event, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS.names())
 def test_every_method_learns_from_text_and_the_bits_do_not_depend_on_threads(method: str) -> None:
-    one = events(method, 1)
-    assert accuracies(one)[-1] is not None
-    started = next(event for event in one if isinstance(event, Started))
+    alone = events(method, 1)
+    assert accuracies(alone)[-1] is not None
+    started = next(event for event in alone if isinstance(event, Started))
     assert started.facts["classes"] == ["negative", "positive"] and started.facts["parameters"] == 60 * 4 + 160 + 10
-    assert told(one) == told(events(method, 3))
+    assert told(alone) == told(events(method, 3))
 
 
 @pytest.mark.parametrize("method", ["fedavg", "udp-fedavg", "dp-fedavg"])
-def test_what_is_recorded_of_text_is_rows_of_words(method: str) -> None:
+def test_the_truth_of_a_run_on_text_is_rows_of_words(method: str) -> None:
     plan = load_plan(few(method=method))
-    kept = [one for one in events(method, 1) if isinstance(one, Kept) and one.kind == "truth"]
-    assert len(kept) == 2
-    for one in kept:
-        assert one.payload is not None and set(one.payload) == {"sentences", "labels"}
-        rows = {tuple(row) for row in plan.client(one.facts["client"]).x.tolist()}
-        assert len(one.payload["labels"]) == len(one.payload["sentences"]) > 0
-        assert {tuple(row) for row in one.payload["sentences"].tolist()} <= rows
+    truths = [event for event in events(method, 1) if isinstance(event, Kept) and event.kind == "truth"]
+    assert len(truths) == 2
+    for truth in truths:
+        assert truth.payload is not None and set(truth.payload) == {"sentences", "labels"}
+        rows = {tuple(row) for row in plan.client(truth.facts["client"]).x.tolist()}
+        assert len(truth.payload["labels"]) == len(truth.payload["sentences"]) > 0
+        assert {tuple(row) for row in truth.payload["sentences"].tolist()} <= rows
 
 
-def test_words_stay_whole_numbers_on_their_way() -> None:
+def test_words_stay_integers() -> None:
     plan = load_plan(few())
     data = plan.spec.dataset.load()
     assert plan.world.shape == (12,) and not plan.world.pictures and plan.world.mean == plan.world.std == ()
@@ -68,48 +68,48 @@ def test_words_stay_whole_numbers_on_their_way() -> None:
 
 
 @pytest.mark.slow
-def test_the_usual_model_learns_what_a_review_says() -> None:
+def test_the_default_model_learns_to_classify_reviews() -> None:
     spec = RunSpec(
         dataset="movie-reviews", model="lstm", clients=10, sampled=5, rounds=8, epochs=1, batch=16, lr=1.0, seed=1
     )
-    found = [value for value in accuracies(run(spec, threads=2)) if value is not None]
-    assert found[0] < 0.6 < 0.63 < found[-1]
+    curve = [value for value in accuracies(run(spec, threads=2)) if value is not None]
+    assert curve[0] < 0.6 < 0.63 < curve[-1]
 
 
 def test_the_forecast_of_a_run_on_text_is_complete() -> None:
     spec = few(method="dp-fedavg")
-    found = forecast(spec)
-    assert found.seconds and not found.fatal and found.facts["parameters"] == 60 * 4 + 160 + 10
-    [note] = found.problems
-    assert "training sentences of all clients" in note.reason
-    assert note.reason in [event.reason for event in events("dp-fedavg", 1) if isinstance(event, Warned)]
+    prediction = forecast(spec)
+    assert prediction.seconds and not prediction.fatal and prediction.facts["parameters"] == 60 * 4 + 160 + 10
+    (problem,) = prediction.problems
+    assert "training sentences of all clients" in problem.reason
+    assert problem.reason in [event.reason for event in events("dp-fedavg", 1) if isinstance(event, Warned)]
     assert memory(make_plan(spec), 1) > 0
     assert activations(spec.model, (12,), 2) == 12 * 4 + 12 * 4 + 2  # vectors, states, logits
 
 
-# --- nobody takes it for a picture -------------------------------------------------------------------------
+# --- text is not a picture ---------------------------------------------------------------------------------
 
 
 def test_models_of_pictures_and_of_text_are_not_mixed_up() -> None:
-    for asked, words in (
+    for fields, message in (
         ({"model": "mlp"}, "mlp: needs pictures, got sentences of 12 words"),
         ({"model": "lenet5"}, "lenet5: needs pictures"),
         ({"dataset": "mnist"}, "lstm: needs text, got pictures of shape"),
     ):
-        spec = few(**asked)
+        spec = few(**fields)
         assert forecast(spec).fatal
-        with pytest.raises(BadInput, match=words):
+        with pytest.raises(BadInput, match=message):
             make_plan(spec)
 
 
 @pytest.mark.parametrize("pictures", [(), ("test-0",)])
-def test_an_attack_says_before_it_begins_that_it_needs_pictures(pictures: tuple[str, ...]) -> None:
+def test_an_attack_on_text_is_refused_before_it_begins(pictures: tuple[str, ...]) -> None:
     spec = AttackSpec(run=few(), attack="map", pictures=pictures)
     plan = make_plan(spec.run)
-    found = obstacle(spec, plan, plan.world.build(torch.Generator()))
-    assert found is not None and found == problem(spec)
-    assert found.reason == "looks for pictures, and movie-reviews holds sentences"
-    assert found.remedy == "Choose a run that learns from pictures"
+    refusal = obstacle(spec, plan, plan.world.build(torch.Generator()))
+    assert refusal is not None and refusal == problem(spec)
+    assert refusal.reason == "looks for pictures, and movie-reviews holds sentences"
+    assert refusal.remedy == "Choose a run that learns from pictures"
     with pytest.raises(BadInput, match=r"^attack: map: looks for pictures"):
         refuse(spec, AttackResources())
 
@@ -120,7 +120,7 @@ def test_a_probe_with_text_is_refused() -> None:
         victim(plan, 1, plan.test_x[:1], plan.test_labels[:1])
 
 
-def test_a_sentence_has_no_thumb_and_a_delta_counts_sentences() -> None:
+def test_a_sentence_has_no_thumbnail_and_delta_counts_sentences() -> None:
     with pytest.raises(BadInput, match="must be 1 or 3 channels"):
         thumbnails("movie-reviews", ["test-0"], Home.find())
     assert classes("movie-reviews") == ("negative", "positive")
@@ -128,7 +128,7 @@ def test_a_sentence_has_no_thumb_and_a_delta_counts_sentences() -> None:
         make_plan(few(method="dp-fedavg", delta=0.1))
 
 
-def test_what_may_be_attacked_is_known_by_name() -> None:
+def test_the_name_of_a_part_decides_whether_it_is_for_pictures() -> None:
     assert [of_pictures("dataset", name) for name in ("cifar10", "emnist", "movie-reviews", "sentiment140")] == [
         True, True, False, False,
     ]  # fmt: skip
