@@ -1,1 +1,1 @@
-"""Requests to the engine, frozen and validated: a run, an attack, a sweep, the tables of papers."""
+"""Specs: frozen, validated requests for a run, an attack, a sweep or a paper table."""

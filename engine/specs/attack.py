@@ -1,4 +1,4 @@
-"""AttackSpec: one attack on one upload, frozen, validated, and named by a short hash of what it asks."""
+"""AttackSpec: one attack on one upload, frozen, validated, and named by a short hash of its canonical JSON."""
 
 from __future__ import annotations
 
@@ -15,40 +15,41 @@ from engine.part import Declared, as_written
 from engine.records import View
 from engine.specs.run import RunSpec
 
-ATTACK_FORMAT = 1  # raised when the same attack would give other pictures
-
-
+ATTACK_FORMAT = 1  # raised when the same attack would return other pictures
 PICTURE = re.compile(r"(train|test)-(\d{1,7})|own-([0-9a-f]{16})-(\d{1,3})")
-
-
 MOST_PICTURES = 8  # of one probe
 
 
 class AttackSpec(Declared):
-    """One attack on one upload: of a run as it was, or of a probe with pictures somebody chose."""
+    """One attack on one upload: an upload that a run recorded, or one of a probe with chosen pictures."""
 
-    run: Annotated[RunSpec, PlainValidator(lambda value: as_run(value)), PlainSerializer(RunSpec.canonical)] = Field(
+    run: Annotated[RunSpec, PlainValidator(lambda value: _as_run(value)), PlainSerializer(RunSpec.canonical)] = Field(
         title="run", description="The training run whose upload is attacked"
     )
     attack: Annotated[Attack, *ATTACKS.field()] = Field(
-        "map", title="attack", description="How the pictures are looked for"
+        "map", title="attack", description="How the pictures are reconstructed"
     )  # type: ignore[assignment]
     pictures: tuple[str, ...] = Field(
         (),
         title="pictures",
         description="train-7 or test-7 of the data set, own-NAME-LABEL of your own; none: the recorded upload",
     )
-    round: int | Literal["first", "last"] = Field("first", title="round", description="Which round's upload")
-    client: int | None = Field(None, ge=0, title="client", description="Whose seat; by default the first of the round")
-    view: View = Field("server", title="view", description="Who looks")
-    restarts: int = Field(1, ge=1, le=64, title="restarts", description="How often the attack begins anew")
-    seed: int = Field(0, ge=0, le=2**53, title="seed", description="The attacker's own chance")
+    round: int | Literal["first", "last"] = Field("first", title="round", description="The round of the upload")
+    client: int | None = Field(
+        None, ge=0, title="client", description="The client of the upload; by default the first one of the round"
+    )
+    view: View = Field("server", title="view", description="Who observes the upload")
+    restarts: int = Field(
+        1, ge=1, le=64, title="restarts", description="How often the attack starts again from another guess"
+    )
+    seed: int = Field(0, ge=0, le=2**53, title="seed", description="The attack seed: the attack's random numbers")
 
     def __init__(self, /, **values: Any) -> None:
         super().__init__(**{key: value for key, value in values.items() if key != "format"})
-        if isinstance(value := values.get("format", 1), int) and value > ATTACK_FORMAT:
-            law = f"attack: the spec has format {value}, and this LeakLens knows up to {ATTACK_FORMAT}"
-            raise NewerVersion(law, "Update LeakLens to open it")
+        written = values.get("format", 1)
+        if isinstance(written, int) and written > ATTACK_FORMAT:
+            rule = f"attack: the spec has format {written}, and this LeakLens knows up to {ATTACK_FORMAT}"
+            raise NewerVersion(rule, "Update LeakLens to open it")
 
     @classmethod
     def called(cls) -> str:
@@ -56,14 +57,16 @@ class AttackSpec(Declared):
 
     @field_validator("round", mode="before")
     @classmethod
-    def _which(cls, value: Any) -> Any:
-        if value in ("first", "last") or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+    def _check_round(cls, value: Any) -> Any:
+        if value in ("first", "last"):
+            return value
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
             return value
         raise refusal("attack: round", "must be first, last, or a whole number at least 1", as_written(value))
 
     @field_validator("pictures")
     @classmethod
-    def _called_rightly(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_pictures(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if len(value) > MOST_PICTURES:
             raise refusal("attack: pictures", f"must be at most {MOST_PICTURES}", len(value))
         for name in value:
@@ -72,21 +75,23 @@ class AttackSpec(Declared):
         return value
 
     @model_validator(mode="after")
-    def _one_answer(self) -> AttackSpec:
-        if not self.attack.chance:  # another beginning would find the same
+    def _resolve_attack(self) -> AttackSpec:
+        if not self.attack.chance:  # another start would give the same result
             object.__setattr__(self, "restarts", 1)
         if not self.pictures and self.view != "server":
             raise BadInput(f"attack: view: only server uploads are recorded, got {self.view}", "Choose a picture")
         return self
 
     def canonical(self) -> dict[str, Any]:
+        """The spec as JSON. Optional fields at their default are left out."""
         return {"format": ATTACK_FORMAT, **self.question()}
 
     @property
     def id(self) -> str:
+        """A short hash of the canonical JSON."""
         text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def as_run(value: Any) -> RunSpec:
+def _as_run(value: Any) -> RunSpec:
     return value if isinstance(value, RunSpec) else RunSpec(**value)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from engine.specs.attack import AttackSpec
+NONE = "none"  # the column of the baseline
+OF_RUN = "run"  # the column of the run as it was requested
+NOISY = "udp-fedavg"  # the method of the columns with noise
 
 
 @dataclass(frozen=True)
 class RequestedAttack:
-    """One cell of the grid: an attack, or why there cannot be one."""
+    """One cell of the grid: an attack, or the reason why it cannot run."""
 
     column: str
     attack: str
@@ -31,12 +31,3 @@ class RequestedAttack:
 @lru_cache(maxsize=2000)
 def _id(spec: AttackSpec) -> str:
     return spec.id
-
-
-NONE = "none"  # the column without protection
-
-
-OF_RUN = "run"  # the column of the run as it was requested
-
-
-NOISY = "udp-fedavg"  # the method of the columns with noise

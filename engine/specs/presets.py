@@ -1,4 +1,4 @@
-"""Specs by name: the files in assets/presets, and every cell of a paper's table."""
+"""Presets: specs with a name, from the files in assets/presets and from the cells of paper tables."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ FOLDER = ROOT / "assets" / "presets"
 
 
 def read_preset(name: str) -> dict[str, Any]:
-    """The fields of a preset: a file, else a cell of a paper's table."""
+    """The fields of a preset: of a file, or else of a cell of a paper's table."""
     files = sorted(path.stem for path in FOLDER.glob("*.json"))
     if name in files:
         return read_spec_file(FOLDER / f"{name}.json")
     cells = cell_names()
     if name in cells:
         return cell_preset(name)
-    near = difflib.get_close_matches(name, [*files, *cells], n=3)
-    hint = f"Did you mean {', '.join(near)}? " if near else ""
-    others = "`python3 -m engine list tables` names those of the tables"
-    raise UnknownName(f"preset: no {shown(name)}", f"{hint}Known here: {', '.join(files) or 'none yet'}; {others}")
+    similar = difflib.get_close_matches(name, [*files, *cells], n=3)
+    hint = f"Did you mean {', '.join(similar)}? " if similar else ""
+    known = ", ".join(files) or "none yet"
+    others = "`python3 -m engine list tables` lists those of the tables"
+    raise UnknownName(f"preset: no {shown(name)}", f"{hint}Known here: {known}; {others}")
 
 
 def read_spec_file(path: Path) -> dict[str, Any]:
@@ -42,13 +43,13 @@ def read_spec_file(path: Path) -> dict[str, Any]:
 
 
 def cell_names() -> tuple[str, ...]:
-    """The presets of all tables: each cell at each scale in each reading."""
+    """The preset names of all tables: each cell at each scale in each reading."""
     return tuple(paper_tables.cells_by_name(paper_tables.FILES))
 
 
 def cell_preset(name: str) -> dict[str, Any]:
-    """The fields of one cell."""
-    found = paper_tables.cells_by_name(paper_tables.FILES).get(name)
-    if found is None:
-        raise UnknownName(f"preset: no {shown(name)}", "`python3 -m engine list tables` names them")
-    return found.question()
+    """The fields of one cell of a table."""
+    cell = paper_tables.cells_by_name(paper_tables.FILES).get(name)
+    if cell is None:
+        raise UnknownName(f"preset: no {shown(name)}", "`python3 -m engine list tables` lists them")
+    return cell.question()

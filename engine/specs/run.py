@@ -1,4 +1,4 @@
-"""RunSpec: one question to the engine, frozen, validated, and named by a short hash of what it asks."""
+"""RunSpec: one training run, frozen, validated, and named by a short hash of its canonical JSON."""
 
 from __future__ import annotations
 
@@ -26,53 +26,53 @@ SHELVES: Mapping[str, Shelf[Any]] = {
     "partition": PARTITIONS,
     "attack": ATTACKS,
 }
-FORMAT = 1  # raised when the same spec would give other results
+FORMAT = 1  # the result format: raised when the same spec would give other results
 
 
-def usual_delta(units: int) -> float:
-    """δ where none is asked for: a tenth of 1/n, and never above 1e-5."""
+def default_delta(units: int) -> float:
+    """The default δ: a tenth of 1/n, and at most 1e-5."""
     return min(1e-5, 1 / (10 * units))
 
 
 class RunSpec(Declared):
-    """A federated training run: what to learn, who takes part, how it is protected."""
+    """A federated training run: its data and model, its clients, and its protection."""
 
     later: ClassVar[tuple[str, ...]] = (
         "momentum", "weight_decay", "honest_share", "delta", "target_epsilon", "view", "budget",
     )  # fmt: skip
 
     method: Annotated[Method, *METHODS.field()] = Field(
-        "fedavg", title="method", description="How the clients learn together"
+        "fedavg", title="method", description="How the clients train one model together"
     )  # type: ignore[assignment]
     dataset: Annotated[Dataset, *DATASETS.field()] = Field(
-        "fashion-mnist", title="data set", description="What they learn from"
+        "fashion-mnist", title="data set", description="The data that the clients learn from"
     )  # type: ignore[assignment]
-    model: Annotated[Model, *MODELS.field()] = Field("mlp", title="model", description="What learns")  # type: ignore[assignment]
+    model: Annotated[Model, *MODELS.field()] = Field("mlp", title="model", description="The network that is trained")  # type: ignore[assignment]
     partition: Annotated[Partition, *PARTITIONS.field()] = Field(
-        "iid", title="partition", description="Who holds which pictures"
+        "iid", title="partition", description="How the data is divided among the clients"
     )  # type: ignore[assignment]
-    rounds: int = Field(30, ge=0, le=10_000, title="rounds T", description="How many rounds")
-    clients: int = Field(100, ge=1, le=10_000, title="clients N", description="How many clients there are")
+    rounds: int = Field(30, ge=0, le=10_000, title="rounds T", description="Number of rounds")
+    clients: int = Field(100, ge=1, le=10_000, title="clients N", description="Number of clients")
     sampled: int = Field(
         10,
         ge=1,
         le=10_000,
         title="clients a round K",
-        description="How many clients take part in a round, on average under poisson",
+        description="Clients that take part in a round; with poisson, their mean number",
     )
     sampling: Literal["poisson", "fixed", "all", "auto"] = Field(
         "auto",
         title="client sampling",
-        description="How the clients of a round are drawn; auto: poisson where an ε is claimed, else fixed",
+        description="How the clients of a round are drawn; auto: poisson for a method with a guarantee, else fixed",
     )
     epochs: int = Field(
-        2, ge=1, le=1000, title="local epochs E", description="How often a client goes through its pictures in a round"
+        2, ge=1, le=1000, title="local epochs E", description="Passes of a client over its data in a round"
     )
     batch: int = Field(32, ge=1, le=10_000, title="batch B", description="Pictures in one local step")
     lr: float = Field(0.1, gt=0, le=100, title="learning rate", description="Size of a local step")
     momentum: float = Field(0.0, ge=0, lt=1, title="momentum", description="Momentum of the local steps")
     weight_decay: float = Field(0.0, ge=0, le=1, title="weight decay", description="Weight decay of the local steps")
-    seed: int = Field(0, ge=0, le=2**53, title="seed", description="All chance of the run comes from it")
+    seed: int = Field(0, ge=0, le=2**53, title="seed", description="All random numbers of the run come from it")
     honest_share: float = Field(
         1.0, ge=0, le=1, title="honest share", description="The share of clients that add their noise."
     )
@@ -81,17 +81,17 @@ class RunSpec(Declared):
         ge=1e-100,
         lt=1,
         title="δ",
-        description="The chance that ε does not hold; by default at most a tenth of 1/n",
+        description="The probability that ε does not hold; by default at most a tenth of 1/n",
     )
     target_epsilon: float | None = Field(
-        None, gt=0, le=1e6, title="target ε", description="Solve the noise for this ε."
+        None, gt=0, le=1e6, title="target ε", description="Find the noise that gives this ε."
     )
     budget: float | None = Field(
-        None, gt=0, le=1e6, title="budget ε", description="Stop before a round would exceed it."
+        None, gt=0, le=1e6, title="budget ε", description="Stop before the round that would exceed this ε."
     )
-    view: View | None = Field(None, title="view", description="Who looks, for the target and the budget.")
+    view: View | None = Field(None, title="view", description="Who observes, for the target and the budget.")
 
-    def __init__(self, /, **values: Any) -> None:  # parts may come by name, as objects, or ready made
+    def __init__(self, /, **values: Any) -> None:  # a part is given by its name, as JSON, or as an object
         super().__init__(**values)
 
     @classmethod
@@ -100,55 +100,54 @@ class RunSpec(Declared):
 
     @model_validator(mode="before")
     @classmethod
-    def _newer(cls, values: Any) -> Any:
-        if isinstance(values, Mapping) and "format" in values:
-            written = values["format"]
-            if not isinstance(written, int) or isinstance(written, bool) or written < 1:
-                raise refusal("run: format", "must be a whole number at least 1", as_written(written))
-            if written > FORMAT:
-                raise NewerVersion(
-                    f"run: the spec has format {written}, and this LeakLens knows up to {FORMAT}",
-                    "Update LeakLens to open it",
-                )
-            values = {key: value for key, value in values.items() if key != "format"}
-        return values
+    def _check_format_number(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping) or "format" not in values:
+            return values
+        written = values["format"]
+        if not isinstance(written, int) or isinstance(written, bool) or written < 1:
+            raise refusal("run: format", "must be a whole number at least 1", as_written(written))
+        if written > FORMAT:
+            rule = f"run: the spec has format {written}, and this LeakLens knows up to {FORMAT}"
+            raise NewerVersion(rule, "Update LeakLens to open it")
+        return {key: value for key, value in values.items() if key != "format"}
 
     @model_validator(mode="after")
-    def _settled(self) -> RunSpec:
+    def _resolve_fields(self) -> RunSpec:
+        self._resolve_sampling()
+        if self.method.unit() == "user" and self.delta == default_delta(self.clients):
+            self._put("delta", None)  # the default, written out, is the same run
+        self._resolve_privacy()
+        return self
+
+    def _resolve_sampling(self) -> None:
         if self.sampled > self.clients and self.sampling != "all":
-            raise refusal(
-                "run: sampled", f"must be at most the {self.clients} clients there are", self.sampled, "Ask for fewer"
-            )
+            rule = f"must be at most the {self.clients} clients there are"
+            raise refusal("run: sampled", rule, self.sampled, "Take fewer")
         if self.sampling == "all" and self.sampled != self.clients:
             if "sampled" in self.model_fields_set:
-                law = f"must be all {self.clients} clients where sampling is all"
-                raise refusal("run: sampled", law, self.sampled, "Leave it out")
+                rule = f"must be all {self.clients} clients where sampling is all"
+                raise refusal("run: sampled", rule, self.sampled, "Leave it out")
             self._put("sampled", self.clients)
         if self.sampling == "auto":
             self._put("sampling", "poisson" if self.method.unit() else "fixed")
-        if self.method.unit() == "user" and self.delta == usual_delta(self.clients):
-            self._put("delta", None)  # the same question
-        self._settle_privacy()
-        return self
 
-    def _settle_privacy(self) -> None:
+    def _resolve_privacy(self) -> None:
         if self.target_epsilon is None and self.budget is None:
             if self.view is not None:
-                self._put("view", None)  # it says nothing without a number
+                self._put("view", None)  # without a target or a budget, it changes nothing
             return
         if self.view is None:
             raise BadInput(
                 "run: view: is missing; every view has its own ε",
-                "Name who looks: server, aggregate, outsider or client",
+                "Name who observes: server, aggregate, outsider or client",
             )
         if "noise" not in type(self.method).model_fields:
             raise BadInput(
-                f"{self.method.name}: has no noise, so no ε can be asked of it",
+                f"{self.method.name}: has no noise, so a target ε or a budget does not apply",
                 "Choose a method with noise, such as udp-fedavg",
             )
-        if (
-            self.target_epsilon is not None
-        ):  # the target decides the noise: two questions with one answer are one question
+        if self.target_epsilon is not None:
+            # The target decides the noise, so specs that differ only in their noise are one run with one id.
             self._put("method", self.method.with_(noise=type(self.method).model_fields["noise"].default))
 
     def _put(self, name: str, value: Any) -> None:
@@ -163,18 +162,15 @@ class RunSpec(Declared):
         return (self.method, self.dataset, self.model, self.partition)
 
     def canonical(self) -> dict[str, Any]:
-        """The question as JSON: optional fields at their default are left out, so that ids survive new versions."""
+        """The spec as JSON. Optional fields at their default are left out, so that ids survive new versions."""
         return {"format": FORMAT, **self.question()}
 
     @property
     def id(self) -> str:
-        """A short hash of the question and of the engine's result format."""
+        """A short hash of the canonical JSON, which includes the result format."""
         text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def problems(self) -> tuple[Problem, ...]:
-        """Everything the parts have against this question."""
+        """The problems that the parts find in this spec."""
         return tuple(problem for part in self.parts for problem in part.problems(self))
-
-
-# --- attacks -----------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""A frontier: methods times noises times seeds of one question. Each point is a run, so none is run twice."""
+"""A sweep: methods times noises times seeds over one base spec. Each point is a run, so none is computed twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from engine.errors import refusal
 
 if TYPE_CHECKING:
+    from engine.methods import Method
     from engine.specs.run import RunSpec
 
-MOST_POINTS = 500  # points of one frontier
-SHARED = (
-    "clip",
-    "noise-split",
-    "server-step",
-)  # taken from the base question, where it says them and a method has them
+MOST_POINTS = 500  # of one sweep
+SHARED = ("clip", "noise-split", "server-step")  # a method takes these from the base spec, if both have them
 
 
 class SweepPlace(Protocol):
-    """Where on the frontier a run stands: all that is needed to draw what it came to."""
+    """The position of a run in a sweep: everything that is needed to draw its result."""
 
     @property
     def method(self) -> str: ...
@@ -40,14 +37,14 @@ class SweepPlace(Protocol):
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """One place on the frontier, and the run that finds out how well it does."""
+    """One position in a sweep, and the spec of its run."""
 
     method: str
-    noise: float | None  # None: this method has none
-    step: float  # of the server
+    noise: float | None  # None: the method has no noise
+    step: float  # the step size of the server
     seed: int
     spec: RunSpec
-    label: str = ""  # tells two versions of one method apart
+    label: str = ""  # distinguishes two versions of one method
 
     @property
     def name(self) -> str:
@@ -60,63 +57,78 @@ class SweepPoint:
 
 @dataclass(frozen=True)
 class SweepGrid:
-    """What is varied."""
+    """The values that a sweep varies."""
 
-    methods: tuple[Mapping[str, Any], ...]  # each a name and the fields of its own
+    methods: tuple[Mapping[str, Any], ...]  # each with its name and its own fields
     noises: tuple[float, ...]
     seeds: tuple[int, ...] = (0,)
-    steps: tuple[float, ...] = ()  # of the server; none: each method's own
+    steps: tuple[float, ...] = ()  # of the server; none: the step of each method
 
 
 def points(base: RunSpec, grid: SweepGrid) -> tuple[SweepPoint, ...]:
-    """Every point once, the first seed of everything before the second."""
+    """Every point once: all points of the first seed, then all of the second."""
     if base.target_epsilon is not None:
-        law = "must be left out where noises are compared: it would solve the noise anew at every point"
-        raise refusal("sweep: target-epsilon", law, base.target_epsilon, "Name the noises instead")
-    found: dict[str, SweepPoint] = {}
+        rule = "must be left out where noises are compared: it would solve the noise again at every point"
+        raise refusal("sweep: target-epsilon", rule, base.target_epsilon, "Name the noises instead")
+    by_id: dict[str, SweepPoint] = {}
     for seed, method in product(grid.seeds, grid.methods):
-        for point in _of_method(base, method, grid, seed):
-            found.setdefault(point.id, point)
-            if len(found) > MOST_POINTS:
-                law, few = f"must be at most {MOST_POINTS}", "Ask for fewer noises, seeds or steps"
-                raise refusal("sweep: points", law, _many(grid), few)
-    if not found:
+        for point in _points_of_method(base, method, grid, seed):
+            by_id.setdefault(point.id, point)
+            if len(by_id) > MOST_POINTS:
+                rule = f"must be at most {MOST_POINTS}"
+                raise refusal("sweep: points", rule, _count(grid), "Choose fewer noises, seeds or steps")
+    if not by_id:
         raise refusal("sweep: points", "must be at least 1", 0, "Name a method, a noise and a seed")
-    return tuple(found.values())
+    return tuple(by_id.values())
 
 
-def _many(grid: SweepGrid) -> int:
-    """How many points were asked for, without making them."""
+def _count(grid: SweepGrid) -> int:
+    """The number of points of a grid, without their specs."""
     from engine.methods import METHODS
 
-    fields = [METHODS[str(method["name"])].model_fields for method in grid.methods]
-    noises, steps = len(set(grid.noises)), max(1, len(set(grid.steps)))
-    each = [(noises if "noise" in own else 1) * (steps if "server_step" in own else 1) for own in fields]
-    return len(set(grid.seeds)) * sum(each)
+    noises = len(set(grid.noises))
+    steps = max(1, len(set(grid.steps)))
+    count = 0
+    for method in grid.methods:
+        fields = METHODS[str(method["name"])].model_fields
+        count += (noises if "noise" in fields else 1) * (steps if "server_step" in fields else 1)
+    return len(set(grid.seeds)) * count
 
 
-def _of_method(base: RunSpec, method: Mapping[str, Any], grid: SweepGrid, seed: int) -> Iterator[SweepPoint]:
+def _points_of_method(base: RunSpec, method: Mapping[str, Any], grid: SweepGrid, seed: int) -> Iterator[SweepPoint]:
     from engine.methods import METHODS
     from engine.specs.run import RunSpec
 
     part = METHODS[str(method["name"])]
-    fields = {field.alias or name for name, field in part.model_fields.items()}
-    asked = base.canonical()
-    usual = METHODS.dump(type(base.method)())
-    own = {name: value for name, value in asked["method"].items() if name in fields and value != usual.get(name)}
-    if part.name != base.method.name:
-        own = _legal_split(part, {name: value for name, value in own.items() if name in SHARED})
-    noisy = "noise" in fields
-    for noise in grid.noises if noisy else (None,):
-        for step in grid.steps or (None,):
-            chosen = {**own, **method, **({"noise": noise} if noisy else {})}
-            if step is not None and "server-step" in fields:
-                chosen["server-step"] = step
-            spec = RunSpec(**{**asked, "method": chosen, "seed": seed})
-            yield SweepPoint(part.name, noise, float(getattr(spec.method, "server_step", 1.0)), seed, spec)
+    names = {field.alias or name for name, field in part.model_fields.items()}
+    fields_of_base = base.canonical()
+    shared = _shared_fields(base, part, names)
+    noises = grid.noises if "noise" in names else (None,)
+    for noise, step in product(noises, grid.steps or (None,)):
+        fields = {**shared, **method}
+        if noise is not None:
+            fields["noise"] = noise
+        if step is not None and "server-step" in names:
+            fields["server-step"] = step
+        spec = RunSpec(**{**fields_of_base, "method": fields, "seed": seed})
+        yield SweepPoint(part.name, noise, float(getattr(spec.method, "server_step", 1.0)), seed, spec)
 
 
-def _legal_split(part: Any, own: dict[str, Any]) -> dict[str, Any]:
-    """Another method keeps its own noise split where it does not know that of the question."""
-    known = part.model_json_schema(by_alias=True)["properties"].get("noise-split", {}).get("enum", ())
-    return {name: value for name, value in own.items() if name != "noise-split" or value in known}
+def _shared_fields(base: RunSpec, part: type[Method], names: Container[str]) -> dict[str, Any]:
+    """The fields that a method takes from the base spec: all that differ from their default, or those in SHARED."""
+    from engine.methods import METHODS
+
+    defaults = METHODS.dump(type(base.method)())
+    fields: dict[str, Any] = {}
+    for name, value in base.canonical()["method"].items():
+        if name in names and value != defaults.get(name):
+            fields[name] = value
+    if part.name == base.method.name:
+        return fields
+    return _legal_split(part, {name: value for name, value in fields.items() if name in SHARED})
+
+
+def _legal_split(part: type[Method], fields: dict[str, Any]) -> dict[str, Any]:
+    """Leave out a noise split that this method does not have; it then uses its own default."""
+    splits = part.model_json_schema(by_alias=True)["properties"].get("noise-split", {}).get("enum", ())
+    return {name: value for name, value in fields.items() if name != "noise-split" or value in splits}

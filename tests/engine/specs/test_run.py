@@ -1,4 +1,4 @@
-"""One question, one id: everything asked is in it, and nothing else is."""
+"""The id of a run follows from all of its fields, and from nothing else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from engine.training.plan import make_plan
 from tests.engine.makers import changed, tiny
 
 SHELVES: dict[str, Shelf[Any]] = {"method": METHODS, "dataset": DATASETS, "model": MODELS, "partition": PARTITIONS}
-ASKED: dict[str, Any] = {  # for each field another legal value, in a question whose noise is to be solved
+OTHER: dict[str, Any] = {  # for each field another legal value, in a spec with a target ε
     "method": "dp-fedavg", "dataset": "cifar10", "model": "lenet5", "partition": "dirichlet", "rounds": 31,
     "clients": 99, "sampled": 11, "sampling": "fixed", "epochs": 3, "batch": 33, "lr": 0.2, "momentum": 0.5,
     "weight_decay": 0.01, "seed": 1, "honest_share": 0.5, "delta": 1e-6, "target_epsilon": 9.0, "budget": 7.0,
@@ -42,9 +42,10 @@ def again(spec: RunSpec) -> RunSpec:
     return RunSpec(**json.loads(json.dumps(spec.canonical(), allow_nan=False)))
 
 
-def refused(**asked: Any) -> str:
+def refused(**fields: Any) -> str:
+    """The message with which a run with these fields is refused."""
     with pytest.raises(BadInput) as caught:
-        make_plan(RunSpec(**asked))
+        make_plan(RunSpec(**fields))
     return str(caught.value)
 
 
@@ -52,9 +53,9 @@ def refused(**asked: Any) -> str:
 
 
 def test_every_field_changes_the_id_and_survives_json() -> None:
-    assert set(ASKED) == set(RunSpec.model_fields)  # a new field must be tried here
-    specs = [RunSpec(**BASE), *(RunSpec(**{**BASE, name: value}) for name, value in ASKED.items())]
-    assert len({spec.id for spec in specs}) == 1 + len(ASKED)
+    assert set(OTHER) == set(RunSpec.model_fields)  # add each new field to OTHER
+    specs = [RunSpec(**BASE), *(RunSpec(**{**BASE, name: value}) for name, value in OTHER.items())]
+    assert len({spec.id for spec in specs}) == 1 + len(OTHER)
     for spec in specs:
         assert again(spec) == spec and again(spec).id == spec.id and again(spec).canonical() == spec.canonical()
 
@@ -64,18 +65,18 @@ PARTS = [pytest.param(place, part, id=part.name) for place, shelf in SHELVES.ite
 
 @pytest.mark.parametrize(("place", "part"), PARTS)
 def test_every_field_of_every_part_changes_the_id_and_survives_json(place: str, part: type[Part]) -> None:
-    specs = [tiny(**{place: one}) for one in (part(), *changed(part()))]
+    specs = [tiny(**{place: value}) for value in (part(), *changed(part()))]
     assert len({spec.id for spec in specs}) == 1 + len(part.model_fields)
     assert [again(spec).id for spec in specs] == [spec.id for spec in specs]
 
 
 @pytest.mark.parametrize("place", SHELVES)
-def test_every_part_of_a_shelf_has_an_id_of_its_own(place: str) -> None:
+def test_every_part_of_a_shelf_changes_the_id(place: str) -> None:
     names = SHELVES[place].names()
     assert len({tiny(**{place: name}).id for name in names}) == len(names)
 
 
-def test_the_id_is_a_hash_of_the_question_and_the_format() -> None:
+def test_the_id_is_a_hash_of_the_canonical_json() -> None:
     spec = RunSpec()
     text = json.dumps(spec.canonical(), sort_keys=True, separators=(",", ":"))
     assert spec.id == hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -89,7 +90,7 @@ def test_optional_fields_at_their_default_are_left_out() -> None:
         momentum=0.0, weight_decay=0.0, honest_share=1.0, delta=None, target_epsilon=None, view=None, budget=None
     )
     assert explicit.id == RunSpec().id
-    full = RunSpec(**{**BASE, **{name.replace("-", "_"): ASKED[name.replace("-", "_")] for name in OPTIONAL}})
+    full = RunSpec(**{**BASE, **{name.replace("-", "_"): OTHER[name.replace("-", "_")] for name in OPTIONAL}})
     assert set(OPTIONAL) <= set(full.canonical())
 
 
@@ -103,13 +104,15 @@ def test_optional_fields_at_their_default_are_left_out() -> None:
         ({"sampling": "all", "clients": 7}, {"sampling": "all", "clients": 7, "sampled": 7}),
     ],
 )
-def test_what_is_resolved_has_the_id_of_what_is_said(auto: dict[str, Any], explicit: dict[str, Any]) -> None:
+def test_a_resolved_value_has_the_id_of_the_same_value_written_out(
+    auto: dict[str, Any], explicit: dict[str, Any]
+) -> None:
     assert RunSpec(**auto).id == RunSpec(**explicit).id
     assert RunSpec(**auto).canonical()["sampling"] != "auto"
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("fields", "same"),
     [
         ({"weight_decay": 0.1}, {"weight-decay": 0.1}),
         ({"method": "udp_fedavg"}, {"method": "udp-fedavg"}),
@@ -123,16 +126,16 @@ def test_what_is_resolved_has_the_id_of_what_is_said(auto: dict[str, Any], expli
         ({"method": "fedavg"}, {"method": METHODS["fedavg"]()}),
     ],
 )  # fmt: skip
-def test_two_spellings_are_one_question(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert RunSpec(**one).id == RunSpec(**other).id
+def test_two_spellings_have_one_id(fields: dict[str, Any], same: dict[str, Any]) -> None:
+    assert RunSpec(**fields).id == RunSpec(**same).id
 
 
-def test_a_view_without_a_number_is_no_question() -> None:
+def test_a_view_without_a_target_or_budget_is_ignored() -> None:
     assert RunSpec(method="udp-fedavg", view="server").id == RunSpec(method="udp-fedavg").id
     assert RunSpec(method="fedavg", view="client").view is None
 
 
-def test_a_target_decides_the_noise_so_the_noise_asked_for_is_forgotten() -> None:
+def test_a_target_decides_the_noise_and_replaces_the_given_one() -> None:
     ids = {RunSpec(**{**BASE, "method": {"name": "udp-fedavg", "noise": noise}}).id for noise in (0.0, 1.0, 3.0)}
     assert len(ids) == 1
     budgets = {
@@ -143,11 +146,11 @@ def test_a_target_decides_the_noise_so_the_noise_asked_for_is_forgotten() -> Non
     assert clipped.id not in ids
 
 
-# --- any legal question survives JSON -----------------------------------------------------------------------
+# --- any valid spec survives JSON ---------------------------------------------------------------------------
 
 
 def legal(field: FieldInfo) -> st.SearchStrategy[Any]:
-    """Any value the declaration allows."""
+    """Any value that the field allows."""
     if get_origin(field.annotation) is Literal:
         return st.sampled_from(get_args(field.annotation))
     limits = bounds(field)
@@ -167,15 +170,15 @@ def any_part(shelf: Shelf[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-plain = {
+numbers = {
     name: legal(RunSpec.model_fields[name])
     for name in ("rounds", "epochs", "batch", "lr", "momentum", "weight_decay", "seed", "honest_share")
 }
-questions = st.fixed_dictionaries(
+specs = st.fixed_dictionaries(
     {},
     optional={
         **{name: any_part(shelf) for name, shelf in SHELVES.items()},
-        **plain,
+        **numbers,
         "delta": st.none() | st.floats(1e-12, 0.5),
     },
 )
@@ -183,19 +186,20 @@ counts = st.integers(1, 10_000).flatmap(lambda clients: st.tuples(st.just(client
 
 
 @settings(max_examples=60)
-@given(questions, counts, st.sampled_from(["poisson", "fixed", "auto"]))
-def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int, int], sampling: str) -> None:
-    spec = RunSpec(**asked, clients=many[0], sampled=many[1], sampling=sampling)
+@given(specs, counts, st.sampled_from(["poisson", "fixed", "auto"]))
+def test_any_valid_spec_survives_json(fields: dict[str, Any], count: tuple[int, int], sampling: str) -> None:
+    clients, sampled = count
+    spec = RunSpec(**fields, clients=clients, sampled=sampled, sampling=sampling)
     assert again(spec) == spec and again(spec).id == spec.id
-    assert all(getattr(spec, name) == value for name, value in asked.items())
+    assert all(getattr(spec, name) == value for name, value in fields.items())
     assert spec.with_(seed=spec.seed).id == spec.id
 
 
-# --- questions that cannot be asked ------------------------------------------------------------------------
+# --- invalid specs ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("fields", "message"),
     [
         ({"method": {"name": "udp-fedavg", "noise": -1}}, f"{NOISE}, got -1"),
         ({"method": {"name": "udp-fedavg", "noise": math.nan}}, f"{NOISE}, got nan"),
@@ -222,11 +226,11 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
         ({"momentum": 1e-320}, "run: momentum: must be 0 or at least 1e-12, got 1e-320"),
         ({"lr": "0.1"}, 'run: lr: must be a number above 0 and at most 100, got "0.1"'),
         ({"clients": 0}, "run: clients: must be a whole number between 1 and 10000, got 0"),
-        ({"sampled": 101}, "run: sampled: must be at most the 100 clients there are, got 101. Ask for fewer."),
+        ({"sampled": 101}, "run: sampled: must be at most the 100 clients there are, got 101. Take fewer."),
         ({"sampling": "all", "sampled": 10},
          "run: sampled: must be all 100 clients where sampling is all, got 10. Leave it out."),
         ({"sampling": "some"}, "run: sampling: must be one of poisson, fixed, all, auto, got some"),
-        ({"view": "nobody"}, "run: view: must be one of server, aggregate, outsider, client, got nobody"),
+        ({"view": "everyone"}, "run: view: must be one of server, aggregate, outsider, client, got everyone"),
         ({"seed": 2**54}, "run: seed: must be a whole number between 0 and 9007199254740992, got 18014398509481984"),
         ({"delta": 0}, "run: delta: must be a number at least 1e-100 and below 1, got 0"),
         ({"delta": 1e-320}, "run: delta: must be a number at least 1e-100 and below 1, got 1e-320"),
@@ -242,21 +246,21 @@ def test_any_legal_question_survives_json(asked: dict[str, Any], many: tuple[int
         ({"delta": 0.01}, "run: delta: must be below 1/n = 0.01 for 100 clients, got 0.01. "
                           "A larger δ would allow to publish one of them outright."),
         ({"target_epsilon": 8.0, "method": "udp-fedavg"}, "run: view: is missing; every view has its own ε. "
-                                                          "Name who looks: server, aggregate, outsider or client."),
+                                                          "Name who observes: server, aggregate, outsider or client."),
         ({"budget": 8.0, "method": "udp-fedavg"}, "run: view: is missing; every view has its own ε. "
-                                                  "Name who looks: server, aggregate, outsider or client."),
-        ({"target_epsilon": 8.0, "view": "server"}, "fedavg: has no noise, so no ε can be asked of it. "
+                                                  "Name who observes: server, aggregate, outsider or client."),
+        ({"target_epsilon": 8.0, "view": "server"}, "fedavg: has no noise, so a target ε or a budget does not apply. "
                                                     "Choose a method with noise, such as udp-fedavg."),
         ({"target_epsilon": 0, "view": "server"},
          "run: target-epsilon: must be a number above 0 and at most 1000000, got 0"),
     ],
 )  # fmt: skip
-def test_a_bad_question_is_answered_with_one_clear_sentence(asked: dict[str, Any], sentence: str) -> None:
+def test_an_invalid_spec_is_refused_with_one_clear_message(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(LeakLensError) as caught:
-        make_plan(RunSpec(**asked))
+        make_plan(RunSpec(**fields))
     text = str(caught.value)
     assert caught.value.exit_code == 2 and "\n" not in text and "pydantic" not in text
-    assert text == sentence
+    assert text == message
 
 
 def test_an_unknown_field_is_answered_with_the_known_ones() -> None:
@@ -265,7 +269,7 @@ def test_an_unknown_field_is_answered_with_the_known_ones() -> None:
     )
 
 
-def test_a_newer_format_is_refused_whatever_else_it_says() -> None:
+def test_a_newer_format_is_refused_before_its_fields_are_checked() -> None:
     with pytest.raises(NewerVersion) as caught:
         RunSpec(format=FORMAT + 1, planet="Mars")
     assert str(caught.value) == (
@@ -273,7 +277,7 @@ def test_a_newer_format_is_refused_whatever_else_it_says() -> None:
     )
 
 
-# --- numbers beyond all measure ----------------------------------------------------------------------------
+# --- numbers out of range ---------------------------------------------------------------------------------
 
 
 DECLARED: list[type[Declared]] = [RunSpec, *(part for shelf in SHELVES.values() for part in shelf)]
@@ -287,7 +291,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize("value", [5e-324, 1e-320, -1e-320, 1e300, -1e300, 1.7e308])
 @pytest.mark.parametrize(("declared", "name"), NUMBERS)
-def test_no_field_takes_a_number_beyond_all_measure(declared: type[Declared], name: str, value: float) -> None:
+def test_no_field_takes_a_number_out_of_range(declared: type[Declared], name: str, value: float) -> None:
     with pytest.raises(
         BadInput, match=f"^{declared.called()}: {hyphened(name)}: must be .* got {value!r}".replace("+", ".")
     ):
@@ -296,20 +300,20 @@ def test_no_field_takes_a_number_beyond_all_measure(declared: type[Declared], na
     assert {"ge", "gt"} & set(limits) and {"le", "lt"} & set(limits)
 
 
-DUST = {"lr": 1e-12, "momentum": 1e-12, "weight_decay": 1e-12, "delta": 1e-100, "honest_share": 1e-12}
+TINIEST = {"lr": 1e-12, "momentum": 1e-12, "weight_decay": 1e-12, "delta": 1e-100, "honest_share": 1e-12}
 LEAST = {"noise": 1e-12, "clip": 1e-12, "server-step": 1e-12}
 MOST = {"noise": 1000.0, "clip": 1000.0, "server-step": 10.0}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [DUST, {"lr": 100.0, "momentum": 1 - 1e-12, "weight_decay": 1.0}, {}])
+@pytest.mark.parametrize("more", [TINIEST, {"lr": 100.0, "momentum": 1 - 1e-12, "weight_decay": 1.0}, {}])
 @pytest.mark.parametrize("method", METHODS.names())
-def test_at_the_ends_of_what_may_be_asked_a_run_ends_or_says_why(method: str, more: dict[str, Any]) -> None:
+def test_a_run_at_the_limits_finishes_or_fails_with_a_reason(method: str, more: dict[str, Any]) -> None:
     if method == "fedsgd":
         more = {name: value for name, value in more.items() if name not in ("momentum", "weight_decay")}
     for ends in (LEAST, MOST):
-        own = {name: value for name, value in ends.items() if name.replace("-", "_") in METHODS[method].model_fields}
-        spec = tiny(method={"name": method, **own}, model={"name": "mlp", "dropout": 1 - 1e-12}, **more)
+        limits = {name: value for name, value in ends.items() if name.replace("-", "_") in METHODS[method].model_fields}
+        spec = tiny(method={"name": method, **limits}, model={"name": "mlp", "dropout": 1 - 1e-12}, **more)
         forecast(spec)
         try:
             assert isinstance(list(run(spec))[-1], Finished)
@@ -323,6 +327,6 @@ def test_a_client_without_pictures_is_refused() -> None:
     assert "500 clients" in text and "alpha 0.01" in text and "Raise alpha" in text
 
 
-def test_a_question_is_frozen() -> None:
+def test_a_spec_is_frozen() -> None:
     with pytest.raises(Exception, match="frozen"):
         RunSpec().rounds = 3  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""A frontier: which runs it is made of, and what several results of one place come to."""
+"""A sweep: the runs it consists of, and the summary of several results at one point."""
 
 from __future__ import annotations
 
@@ -24,22 +24,26 @@ def grid(*methods: dict[str, Any], noises: tuple[float, ...] = (0.5, 1.0), **mor
     return SweepGrid(methods, noises, **more)
 
 
-def test_every_point_is_a_run_of_its_own_and_the_first_seed_comes_first() -> None:
-    found = points(tiny(), grid(UDP, PPSGD, seeds=(3, 4)))
-    assert [one.seed for one in found] == [3] * 4 + [4] * 4
-    assert len({one.spec.id for one in found}) == 8
-    assert {(one.method, one.noise) for one in found} == {
+def test_every_point_is_a_separate_run_and_the_first_seed_comes_first() -> None:
+    sweep = points(tiny(), grid(UDP, PPSGD, seeds=(3, 4)))
+    assert [point.seed for point in sweep] == [3] * 4 + [4] * 4
+    assert len({point.spec.id for point in sweep}) == 8
+    assert {(point.method, point.noise) for point in sweep} == {
         (name, noise) for name in ("udp-fedavg", "ppsgd") for noise in (0.5, 1.0)
     }
-    assert found[0].spec == tiny(method={"name": "udp-fedavg", "noise": 0.5})
+    assert sweep[0].spec == tiny(method={"name": "udp-fedavg", "noise": 0.5})
 
 
 def test_a_method_without_noise_is_one_point() -> None:
-    found = points(tiny(), grid(AVG, UDP))
-    assert [(one.method, one.noise) for one in found] == [("fedavg", None), ("udp-fedavg", 0.5), ("udp-fedavg", 1.0)]
+    sweep = points(tiny(), grid(AVG, UDP))
+    assert [(point.method, point.noise) for point in sweep] == [
+        ("fedavg", None),
+        ("udp-fedavg", 0.5),
+        ("udp-fedavg", 1.0),
+    ]
 
 
-def test_the_question_gives_what_it_says_and_each_method_keeps_the_rest() -> None:
+def test_methods_share_the_fields_of_the_base_and_keep_their_own() -> None:
     base = tiny(method={"name": "udp-fedavg", "clip": 0.5, "noise-split": "full-local"})
     udp, ppsgd, avg = points(base, grid(UDP, PPSGD, AVG, noises=(1.0,), seeds=(3,)))
     assert (udp.spec.method.clip, udp.spec.method.noise_split) == (0.5, "full-local")  # type: ignore[attr-defined]
@@ -53,16 +57,16 @@ def test_the_question_gives_what_it_says_and_each_method_keeps_the_rest() -> Non
     )
 
 
-def test_a_split_that_another_method_does_not_know_stays_behind() -> None:
+def test_a_noise_split_that_a_method_does_not_have_is_left_out() -> None:
     base = tiny(method={"name": "udp-fedavg", "noise-split": "full-local"})
     centaur, udp = points(base, grid({"name": "centaur", "noise-split": "server"}, UDP, noises=(1.0,)))
     assert centaur.spec.method.noise_split == "server"  # type: ignore[attr-defined]
     assert udp.spec.method.noise_split == "full-local"  # type: ignore[attr-defined]
 
 
-def test_steps_are_tried_for_all_and_the_same_run_is_asked_once() -> None:
-    found = points(tiny(), grid(UDP, noises=(1.0,), seeds=(3,), steps=(0.1, 0.3)))
-    assert [one.step for one in found] == [0.1, 0.3] and found[0].spec == tiny(method=dict(UDP))
+def test_every_server_step_is_a_point_and_equal_runs_are_one_point() -> None:
+    sweep = points(tiny(), grid(UDP, noises=(1.0,), seeds=(3,), steps=(0.1, 0.3)))
+    assert [point.step for point in sweep] == [0.1, 0.3] and sweep[0].spec == tiny(method=dict(UDP))
     assert len(points(tiny(), grid(UDP, UDP, noises=(1.0, 1.0)))) == 1
 
 
@@ -73,16 +77,16 @@ def test_too_many_points_or_none_are_refused() -> None:
         points(tiny(), grid(UDP, noises=()))
 
 
-def told(noise: float, step: float, seed: int, accuracy: float, epsilon: float | None = 2.0) -> PointResult:
+def result(noise: float, step: float, seed: int, accuracy: float, epsilon: float | None = 2.0) -> PointResult:
     point = SweepPoint("udp-fedavg", noise, step, seed, RunSpec())
     return PointResult(point, accuracy, None, {"outsider": epsilon, "server": 9.0 + seed}, "user")
 
 
-def test_each_noise_keeps_the_step_that_did_best_over_all_seeds() -> None:
+def test_each_noise_keeps_the_step_with_the_best_mean_over_seeds() -> None:
     (low, high) = summaries(
         [
-            told(0.5, 0.1, 0, 0.6), told(0.5, 0.1, 1, 0.7), told(0.5, 1.0, 0, 0.9), told(0.5, 1.0, 1, 0.2),
-            told(1.0, 0.1, 0, 0.3), told(1.0, 1.0, 0, 0.4, None), told(1.0, 1.0, 1, 0.2),
+            result(0.5, 0.1, 0, 0.6), result(0.5, 0.1, 1, 0.7), result(0.5, 1.0, 0, 0.9), result(0.5, 1.0, 1, 0.2),
+            result(1.0, 0.1, 0, 0.3), result(1.0, 1.0, 0, 0.4, None), result(1.0, 1.0, 1, 0.2),
         ]
     )  # fmt: skip
     assert (low.noise, low.step) == (0.5, 0.1) and low.mean == pytest.approx(0.65)
@@ -91,69 +95,70 @@ def test_each_noise_keeps_the_step_that_did_best_over_all_seeds() -> None:
     assert high.epsilon == {"outsider": None, "server": 10.0}
 
 
-def test_steps_are_compared_on_the_seeds_that_all_of_them_have() -> None:
-    slow = [told(1.0, 0.1, seed, accuracy) for seed, accuracy in enumerate((0.4, 0.4, 0.9))]
-    quick = [told(1.0, 1.0, seed, 0.6) for seed in (0, 1)]  # its third run did not end
+def test_steps_are_compared_on_the_seeds_that_all_of_them_finished() -> None:
+    slow = [result(1.0, 0.1, seed, accuracy) for seed, accuracy in enumerate((0.4, 0.4, 0.9))]
+    quick = [result(1.0, 1.0, seed, 0.6) for seed in (0, 1)]  # its third run did not finish
     (best,) = summaries([*slow, *quick])
     assert (best.step, best.seeds) == (1.0, 2) and best.score() == pytest.approx(0.6)
-    (most,) = summaries([*slow[1:], told(1.0, 1.0, 0, 0.6)])  # no seed in common: more seeds count
+    (most,) = summaries([*slow[1:], result(1.0, 1.0, 0, 0.6)])  # no seed in common: more seeds count
     assert (most.step, most.seeds) == (0.1, 2)
 
 
-def test_some_seeds_of_a_spot() -> None:
-    (one,) = summaries([told(1.0, 0.1, 0, 0.4), told(1.0, 0.1, 1, 0.6)])
-    (other,) = summaries([told(2.0, 0.1, 1, 0.4), told(2.0, 0.1, 2, 0.6)])
-    assert common([one, other]) == {1} and common([]) == set()
-    part = one.on({1})
-    assert part and (part.seeds, part.score(), part.epsilon["server"]) == (1, 0.6, 10.0) and one.on({5}) is None
+def test_a_summary_of_some_seeds() -> None:
+    (first,) = summaries([result(1.0, 0.1, 0, 0.4), result(1.0, 0.1, 1, 0.6)])
+    (second,) = summaries([result(2.0, 0.1, 1, 0.4), result(2.0, 0.1, 2, 0.6)])
+    assert common([first, second]) == {1} and common([]) == set()
+    part = first.on({1})
+    assert part and (part.seeds, part.score(), part.epsilon["server"]) == (1, 0.6, 10.0) and first.on({5}) is None
 
 
-def test_a_run_that_measured_nothing_is_no_result() -> None:
+def test_a_run_without_accuracy_gives_no_result() -> None:
     point = SweepPoint("fedavg", None, 1.0, 0, RunSpec())
     assert point_result(point, {"accuracy": None}) is None
-    found = point_result(
+    result = point_result(
         point, {"accuracy": 0.5, "accuracy-personal": 0.6, "epsilon": {}, "reason": {"server": "because"}}
     )
-    assert found is not None and (found.accuracy, found.personal, found.why) == (0.5, 0.6, {"server": "because"})
+    assert result is not None and (result.accuracy, result.personal, result.why) == (0.5, 0.6, {"server": "because"})
 
 
-def test_a_target_would_solve_the_noises_away() -> None:
+def test_a_target_is_refused_where_noises_are_compared() -> None:
     with pytest.raises(BadInput, match="sweep: target-epsilon: must be left out"):
         points(tiny(method=dict(UDP), target_epsilon=8.0, view="outsider"), grid(UDP))
 
 
-def test_too_many_points_are_counted_and_not_made() -> None:
-    noises = tuple(float(one) for one in range(1, 400))
+def test_too_many_points_are_counted_without_their_specs() -> None:
+    noises = tuple(float(noise) for noise in range(1, 400))
     with pytest.raises(BadInput, match="must be at most 500, got 400000"):
         points(tiny(), grid(UDP, AVG, noises=noises, seeds=tuple(range(500)), steps=(0.1, 0.3)))
 
 
-def test_a_result_keeps_the_words_of_its_epsilon() -> None:
+def test_a_result_keeps_the_terms_of_its_epsilon() -> None:
     point = SweepPoint("fedceo", 1.0, 0.1, 0, RunSpec())
     body = {
         "accuracy": 0.5, "accuracy-personal": None, "epsilon": {"server": 9.0}, "unit": "user", "delta": 1e-5,
         "adjacency": "zero-out", "accountant": {"server": "exact"}, "sampling": {"server": "all"},
         "bound": {"server": "upper bound"}, "reason": {}, "guarantee": {"absent": {"aggregate": "it sees each"}},
     }  # fmt: skip
-    found = point_result(point, body)
-    assert found is not None and found.point.id == RunSpec().id and found.score(own=True) == 0.5
-    assert (found.adjacency, found.delta, found.accountant["server"]) == ("zero-out", 1e-5, "exact")
-    assert (found.sampling["server"], found.bound["server"]) == ("all", "upper bound")
-    assert found.why == {"aggregate": "it sees each"}
+    result = point_result(point, body)
+    assert result is not None and result.point.id == RunSpec().id and result.score(own=True) == 0.5
+    assert (result.adjacency, result.delta, result.accountant["server"]) == ("zero-out", 1e-5, "exact")
+    assert (result.sampling["server"], result.bound["server"]) == ("all", "upper bound")
+    assert result.why == {"aggregate": "it sees each"}
 
 
-def test_the_best_step_for_the_shared_model_need_not_be_that_for_the_clients_own() -> None:
-    def told(step: float, shared: float, own: float) -> PointResult:
+def test_the_best_step_can_differ_between_the_shared_and_the_personal_models() -> None:
+    def personal_result(step: float, shared: float, own: float) -> PointResult:
         return PointResult(SweepPoint("ppsgd", 1.0, step, 0, RunSpec()), shared, own, {"outsider": 2.0}, "user")
 
-    found = [told(0.1, 0.7, 0.5), told(1.0, 0.4, 0.8)]
-    (shared,), (own,) = summaries(found), summaries(found, own=True)
+    results = [personal_result(0.1, 0.7, 0.5), personal_result(1.0, 0.4, 0.8)]
+    (shared,) = summaries(results)
+    (own,) = summaries(results, own=True)
     assert (shared.step, shared.scores()) == (0.1, (0.7,))
     assert (own.step, own.scores(own=True), own.scores()) == (1.0, (0.8,), (0.4,))
 
 
-def test_the_epsilon_of_a_spot_is_that_of_its_dearest_seed() -> None:
-    found = [told(1.0, 0.1, 0, 0.6, 3.0), told(1.0, 0.1, 1, 0.7, 2.0), told(2.0, 0.1, 0, 0.6, None)]
-    known, unknown = summaries(found)
-    assert known.dearest("outsider") is found[0] and known.dearest("server") is found[1]
-    assert known.seeds == 2 and unknown.dearest("outsider") is None and known.dearest("client") is None
+def test_the_epsilon_of_a_summary_is_the_largest_over_its_seeds() -> None:
+    results = [result(1.0, 0.1, 0, 0.6, 3.0), result(1.0, 0.1, 1, 0.7, 2.0), result(2.0, 0.1, 0, 0.6, None)]
+    finite, infinite = summaries(results)
+    assert finite.dearest("outsider") is results[0] and finite.dearest("server") is results[1]
+    assert finite.seeds == 2 and infinite.dearest("outsider") is None and finite.dearest("client") is None
