@@ -1,1 +1,1 @@
-"""What finished runs and attacks amount to: reports, summaries, rankings."""
+"""Results of finished runs and attacks: reports, summaries and rankings."""

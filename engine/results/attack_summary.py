@@ -1,4 +1,4 @@
-"""What became of each attack of a grid: its guesses, its numbers, and the best of several."""
+"""The results of the attacks of a grid: guesses, measured numbers, and the best of several attacks."""
 
 from __future__ import annotations
 
@@ -9,34 +9,36 @@ from dataclasses import dataclass
 from engine.events import Event, Failed, Judged, Pictured, Seen, Step
 from engine.specs.attack_grid import RequestedAttack
 
-BETTER = 3.0  # dB above the mean colour: from there on something came back
-WHOLE = 8.0  # dB above the mean colour: from there on people recognise the picture
+BETTER = 3.0  # dB above the mean colour: from here on, part of the picture was recovered
+WHOLE = 8.0  # dB above the mean colour: from here on, people recognise the picture
 MOVING = ("queued", "running")
 METRICS = ("psnr", "ssim", "lpips")
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of one protection."""
+    """The best result of all attacks against one protection."""
 
     title: str
-    gain: float | None  # dB above the mean colour, of the attack that came nearest; None: not everything is known yet
+    gain: float | None  # dB above the mean colour, of the best attack; None: some attacks have not finished
     psnr: float = 0.0
 
     @property
     def open(self) -> bool:
+        """Whether part of the picture was recovered."""
         return self.gain is not None and self.gain > BETTER
 
     @property
     def whole(self) -> bool:
+        """Whether people recognise the recovered picture."""
         return self.gain is not None and self.gain > WHOLE
 
 
 @dataclass(frozen=True)
 class AttackEvents:
-    """Where one attack stands and everything it said."""
+    """The status of one attack and its events."""
 
-    status: str  # of the store, or `stored`
+    status: str  # in the store; `stored` for an example that ships
     events: tuple[Event, ...]
     place: int | None = None  # in the queue
 
@@ -48,9 +50,9 @@ class AttackCell:
     column: str
     attack: str
     id: str
-    status: str = ""  # empty: nobody asked it yet
-    problem: str = ""  # why it cannot be asked, or why it failed
-    doing: str = ""  # before its first guess
+    status: str = ""  # empty: it was not requested yet
+    problem: str = ""  # why it cannot run, or why it failed
+    doing: str = ""  # its current step, before its first guess
     seen: Seen | None = None
     path: tuple[Pictured, ...] = ()  # the guesses of the restart that is shown
     judged: Judged | None = None
@@ -65,76 +67,84 @@ class AttackCell:
 
     @property
     def share(self) -> float:
-        """How much of it is done."""
+        """The fraction of the attack that is done."""
         if self.status and not self.moving:
             return 1.0
-        return self.path[-1].iteration / max(1, self.path[-1].of) if self.path else 0.0
+        if not self.path:
+            return 0.0
+        return self.path[-1].iteration / max(1, self.path[-1].of)
 
     @property
     def many(self) -> int:
-        """Pictures in the upload."""
+        """The number of pictures in the upload."""
         return len(self.seen.originals) if self.seen else 0
 
     def psnr(self, picture: int) -> float | None:
-        """How near its last guess of one picture came."""
+        """The PSNR of the last guess of one picture."""
         if self.judged is not None:
             return self.number("psnr", picture)
-        found = moment(self.path[-1], picture) if self.path else None
-        return found[1] if found else None
+        guess = moment(self.path[-1], picture) if self.path else None
+        return guess[1] if guess else None
 
     def number(self, metric: str, picture: int) -> float | None:
-        """One measure of the end, once it is judged."""
-        return _of(self.judged.numbers.get(metric, ()), self.judged.places, picture) if self.judged else None
+        """A metric of the final guess; None before the attack has finished."""
+        if self.judged is None:
+            return None
+        return _of_picture(self.judged.numbers.get(metric, ()), self.judged.places, picture)
 
     def trivial(self, picture: int, metric: str = "psnr") -> float | None:
-        """What the mean colour of the picture reaches."""
+        """The same metric for the mean colour of the picture."""
         if self.judged is not None:
-            return _of(self.judged.trivial.get(metric, ()), self.judged.places, picture)
+            return _of_picture(self.judged.trivial.get(metric, ()), self.judged.places, picture)
         values = self.seen.trivial.get(metric, ()) if self.seen else ()
         return finite(values[picture]) if picture < len(values) else None
 
     def gain(self, picture: int) -> float | None:
-        """dB above the mean colour."""
-        mine, plain = self.psnr(picture), self.trivial(picture)
-        return None if mine is None or plain is None else mine - plain
+        """PSNR above the mean colour, in dB."""
+        psnr = self.psnr(picture)
+        trivial = self.trivial(picture)
+        return None if psnr is None or trivial is None else psnr - trivial
 
     @property
     def best(self) -> tuple[float, float] | None:
-        """dB above the mean colour and PSNR of the picture that came out best: one that leaks is a leak."""
-        known = [
-            (gain, psnr)
-            for at in range(self.many)
-            if (gain := self.gain(at)) is not None and (psnr := self.psnr(at)) is not None
-        ]
-        return max(known, default=None)
+        """Gain and PSNR of the best recovered picture: one leaked picture makes the upload a leak."""
+        results: list[tuple[float, float]] = []
+        for picture in range(self.many):
+            gain = self.gain(picture)
+            psnr = self.psnr(picture)
+            if gain is not None and psnr is not None:
+                results.append((gain, psnr))
+        return max(results, default=None)
 
 
 def moment(guess: Pictured, picture: int) -> tuple[str, float | None] | None:
-    """What a guess shows of one original, and how near that is; None where it is the nearest to none."""
+    """The guessed picture that is nearest to an original, and its PSNR; None if no guessed picture is."""
     if picture not in guess.places:
         return None
-    at = guess.places.index(picture)
-    return guess.pictures[at], finite(guess.psnr[at])
+    place = guess.places.index(picture)
+    return guess.pictures[place], finite(guess.psnr[place])
 
 
-def _of(values: Sequence[float], places: Sequence[int], picture: int) -> float | None:
-    """The number of one original, where the numbers stand in the order of places."""
+def _of_picture(values: Sequence[float], places: Sequence[int], picture: int) -> float | None:
+    """The value of one original, where the values are in the order of `places`."""
     return finite(values[places.index(picture)]) if picture in places and values else None
 
 
 def finite(value: float | None) -> float | None:
+    """The value, or None if it is not a finite number."""
     return value if value is not None and math.isfinite(value) else None
 
 
-def collect_cell(asked: RequestedAttack, told: AttackEvents | None) -> AttackCell:
-    """A cell from what is known of its attack."""
-    if told is None:
-        return AttackCell(asked.column, asked.attack, asked.id, problem=asked.problem)
+def collect_cell(request: RequestedAttack, recorded: AttackEvents | None) -> AttackCell:
+    """The cell of a requested attack, from the events that it has so far."""
+    if recorded is None:
+        return AttackCell(request.column, request.attack, request.id, problem=request.problem)
     seen: Seen | None = None
     judged: Judged | None = None
-    problem, doing = asked.problem, ""
+    problem = request.problem
+    doing = ""
     paths: dict[int, list[Pictured]] = {}
-    for event in told.events:
+    for event in recorded.events:
         if isinstance(event, Seen):
             seen = event
         elif isinstance(event, Pictured):
@@ -145,51 +155,71 @@ def collect_cell(asked: RequestedAttack, told: AttackEvents | None) -> AttackCel
             doing = event.what
         elif isinstance(event, Failed):
             problem = f"{event.reason}. {event.remedy}.".replace(". .", ".")
-    path = _shown(paths, judged)
+    path = _chosen_path(paths, judged)
     return AttackCell(
-        asked.column, asked.attack, asked.id, told.status, problem, "" if path else doing, seen, path, judged
+        column=request.column,
+        attack=request.attack,
+        id=request.id,
+        status=recorded.status,
+        problem=problem,
+        doing="" if path else doing,
+        seen=seen,
+        path=path,
+        judged=judged,
     )
 
 
-def _shown(paths: Mapping[int, Sequence[Pictured]], judged: Judged | None) -> tuple[Pictured, ...]:
-    """The restart that the attack chose; while it still works, the one that explains most so far."""
+def _chosen_path(paths: Mapping[int, Sequence[Pictured]], judged: Judged | None) -> tuple[Pictured, ...]:
+    """The guesses of the restart that the attack chose; of a running attack, those with the lowest loss so far."""
     if not paths:
         return ()
     if judged is not None and judged.restart in paths:
         return tuple(paths[judged.restart])
-    best = min(paths, key=lambda restart: loss if (loss := paths[restart][-1].loss) is not None else math.inf)
-    return tuple(paths[best])
+
+    def loss(restart: int) -> float:
+        value = paths[restart][-1].loss
+        return math.inf if value is None else value
+
+    return tuple(paths[min(paths, key=loss)])
 
 
 def of_column(cells: Iterable[AttackCell], column: str) -> list[AttackCell]:
+    """The cells of one column."""
     return [cell for cell in cells if cell.column == column]
 
 
 def best(cells: Sequence[AttackCell], picture: int) -> AttackCell | None:
-    """The adversary envelope: across attacks by measured PSNR, which no adversary could choose by."""
-    known = [(value, cell) for cell in cells if (value := cell.psnr(picture)) is not None]
-    return max(known, key=lambda pair: pair[0])[1] if known else None
+    """The attack with the highest measured PSNR. An attacker could not choose it, because it needs the original."""
+    best_cell: AttackCell | None = None
+    highest = -math.inf
+    for cell in cells:
+        psnr = cell.psnr(picture)
+        if psnr is not None and psnr > highest:
+            best_cell, highest = cell, psnr
+    return best_cell
 
 
-def working(cells: Sequence[AttackCell], control: str) -> tuple[str, ...]:
-    """Attacks that reach their aim where nothing is protected: only these say anything about protection."""
-    return tuple(
-        cell.attack
-        for cell in of_column(cells, control)
-        if cell.judged and cell.judged.state == "converged" and cell.best and cell.best[0] > BETTER
-    )
+def working(cells: Sequence[AttackCell], baseline: str) -> tuple[str, ...]:
+    """The attacks that succeed in the column of the baseline. Only these show anything about protection."""
+    attacks: list[str] = []
+    for cell in of_column(cells, baseline):
+        converged = cell.judged is not None and cell.judged.state == "converged"
+        if converged and cell.best is not None and cell.best[0] > BETTER:
+            attacks.append(cell.attack)
+    return tuple(attacks)
 
 
 def fate(cells: Sequence[AttackCell], column: str, title: str) -> Fate:
-    """What the attack that came nearest got from one protection, once all of them are done: a leak is a leak."""
-    mine = [cell for cell in of_column(cells, column) if not cell.problem or cell.done]
-    known = [found for cell in mine if (found := cell.best) is not None]
-    if not known or not all(cell.done for cell in mine):
+    """The best result against one protection, once all its attacks have finished."""
+    able = [cell for cell in of_column(cells, column) if not cell.problem or cell.done]
+    results = [cell.best for cell in able if cell.best is not None]
+    if not results or not all(cell.done for cell in able):
         return Fate(title, None)
-    gain, psnr = max(known)
+    gain, psnr = max(results)
     return Fate(title, gain, psnr)
 
 
 def fractions(cells: Sequence[AttackCell]) -> float:
-    asked = [cell for cell in cells if cell.status]
-    return sum(cell.share for cell in asked) / len(asked) if asked else 0.0
+    """The fraction of all requested attacks that is done."""
+    requested = [cell for cell in cells if cell.status]
+    return sum(cell.share for cell in requested) / len(requested) if requested else 0.0

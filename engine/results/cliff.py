@@ -1,58 +1,60 @@
-"""At which noise a picture disappears: the best attack at each noise of a series."""
+"""The cliff: the noise that hides a picture, from the best attack at each noise of a series."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, best, of_column, working
 
-LEAST = 0.001  # noise over signal at the quiet end of the series, where the clip binds
-MOST = 10.0  # and at the loud end
-CLOSE = 0.05  # what is this near an end of the region stands on it: gone there already is gone before
+LEAST = 0.001  # noise over signal at the low end of the series, where the clip binds
+MOST = 10.0  # and at the high end
+CLOSE = 0.05  # a ratio this near an end of the region counts as that end
 
 
 @dataclass(frozen=True)
 class CliffPoint:
     """The best attack at one noise."""
 
-    noise: float | None  # None: the control
-    ratio: float  # noise over signal, as this upload was
+    noise: float | None  # None: the baseline
+    ratio: float  # noise over signal of this upload
     psnr: float
     state: str
     reason: str
     attack: str
-    leaks: bool  # nearer than the mean colour by more than chance
-    done: int  # attacks that are over
+    leaks: bool  # better than the mean colour by more than chance
+    done: int  # attacks that have finished
     of: int
 
 
 @dataclass(frozen=True)
 class Cliff:
-    """Everything measured so far."""
+    """The measured points of a series, and what follows from them."""
 
     control: CliffPoint | None
     points: tuple[CliffPoint, ...]  # by noise over signal
     trivial: float | None
-    complete: bool  # nothing is open any more
-    worked: bool  # whether some attack reached its aim without noise: else nothing follows from the rest
+    complete: bool  # all attacks have finished
+    worked: bool  # whether an attack succeeds on the baseline; else the other points show nothing
     signal: float | None = None  # the length of the upload before noise
-    bound: float | None = None  # what the clip lets through
+    bound: float | None = None  # the largest length that the clip allows
 
     @property
     def last_open(self) -> CliffPoint | None:
-        return max((one for one in self.points if one.leaks), key=lambda one: one.ratio, default=None)
+        """The point with the most noise at which an attack succeeds."""
+        return max((point for point in self.points if point.leaks), key=_ratio, default=None)
 
     @property
     def first_held(self) -> CliffPoint | None:
-        """The first noise from which on nothing came back."""
-        beyond = self.last_open.ratio if self.last_open else 0.0
-        return min((one for one in self.points if one.ratio > beyond), key=lambda one: one.ratio, default=None)
+        """The point with the least noise from which on no attack succeeds."""
+        last_ratio = self.last_open.ratio if self.last_open else 0.0
+        return min((point for point in self.points if point.ratio > last_ratio), key=_ratio, default=None)
 
     def when(self, region: tuple[float, float]) -> str:
-        """Whether the picture disappeared in the region, sooner or later; empty where it did not disappear."""
+        """Where the picture is hidden: `inside` the region, `sooner` or `later`; empty if it is never hidden."""
         last, first = self.last_open, self.first_held
         if first is None:
             return ""
@@ -61,38 +63,69 @@ class Cliff:
         return "later" if last and last.ratio >= region[1] * (1 - CLOSE) else "inside"
 
 
+def _ratio(point: CliffPoint) -> float:
+    return point.ratio
+
+
 def levels(parameters: int, many: int = 9) -> tuple[float, ...]:
-    """Noise multipliers whose noise is LEAST to MOST times the signal, where the clip binds the whole update."""
+    """Noise multipliers whose noise is LEAST to MOST times the signal, if the clip binds the whole update."""
     decades = math.log10(MOST / LEAST)
-    shares = [LEAST * 10 ** (decades * place / (many - 1)) for place in range(many)]
-    return tuple(float(f"{share / math.sqrt(parameters):.3g}") for share in shares)
+    ratios = [LEAST * 10 ** (decades * place / (many - 1)) for place in range(many)]
+    return tuple(float(f"{ratio / math.sqrt(parameters):.3g}") for ratio in ratios)
 
 
 def collect_cliff(columns: Mapping[str, float | None], cells: Sequence[AttackCell], titles: Mapping[str, str]) -> Cliff:
-    """`columns`: the noise of each, None for the control. The first picture of the upload is the one that counts."""
-    points = [found for key, noise in columns.items() if (found := _point(noise, of_column(cells, key), titles))]
-    noisy = sorted((one for one in points if one.noise is not None), key=lambda one: one.ratio)
-    trivial = next((value for cell in cells if (value := cell.trivial(0)) is not None), None)
-    seen = next((cell.seen for cell in cells if cell.seen and cell.seen.facts.get("clip") == "whole-update"), None)
-    facts = seen.facts if seen and seen.view == "server" else {}
+    """The cliff of the first picture of the upload. `columns` has the noise of each column, None for the baseline."""
+    points: list[CliffPoint] = []
+    for column, noise in columns.items():
+        point = _point(noise, of_column(cells, column), titles)
+        if point is not None:
+            points.append(point)
+    baselines = [column for column, noise in columns.items() if noise is None]
     able = [cell for cell in cells if cell.id]
+    facts = _clip_facts(cells)
     return Cliff(
-        next((one for one in points if one.noise is None), None), tuple(noisy), trivial,
-        bool(able) and all(cell.done for cell in able),
-        any(working(cells, key) for key, noise in columns.items() if noise is None),
-        facts.get("signal"), facts.get("bound"),
-    )  # fmt: skip
+        control=next((point for point in points if point.noise is None), None),
+        points=tuple(sorted((point for point in points if point.noise is not None), key=_ratio)),
+        trivial=_trivial(cells),
+        complete=bool(able) and all(cell.done for cell in able),
+        worked=any(working(cells, column) for column in baselines),
+        signal=facts.get("signal"),
+        bound=facts.get("bound"),
+    )
+
+
+def _trivial(cells: Sequence[AttackCell]) -> float | None:
+    for cell in cells:
+        trivial = cell.trivial(0)
+        if trivial is not None:
+            return trivial
+    return None
+
+
+def _clip_facts(cells: Sequence[AttackCell]) -> Mapping[str, Any]:
+    """The facts of the first upload with a clip on the whole update; empty if another view than the server saw it."""
+    for cell in cells:
+        if cell.seen and cell.seen.facts.get("clip") == "whole-update":
+            return cell.seen.facts if cell.seen.view == "server" else {}
+    return {}
 
 
 def _point(noise: float | None, cells: Sequence[AttackCell], titles: Mapping[str, str]) -> CliffPoint | None:
     done = [cell for cell in cells if cell.done]
-    found = best(done, 0)
-    if found is None or found.seen is None or found.judged is None:
+    cell = best(done, 0)
+    if cell is None or cell.seen is None or cell.judged is None:
         return None
-    psnr, gain = found.psnr(0), found.gain(0)
+    psnr, gain = cell.psnr(0), cell.gain(0)
     assert psnr is not None
     return CliffPoint(
-        noise, float(found.seen.facts.get("noise-to-signal") or 0.0), psnr, found.judged.state, found.judged.reason,
-        titles.get(found.attack, found.attack), gain is not None and gain > attack_summary.BETTER,
-        len(done), sum(bool(cell.id) for cell in cells),
-    )  # fmt: skip
+        noise=noise,
+        ratio=float(cell.seen.facts.get("noise-to-signal") or 0.0),
+        psnr=psnr,
+        state=cell.judged.state,
+        reason=cell.judged.reason,
+        attack=titles.get(cell.attack, cell.attack),
+        leaks=gain is not None and gain > attack_summary.BETTER,
+        done=len(done),
+        of=sum(bool(cell.id) for cell in cells),
+    )

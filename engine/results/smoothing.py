@@ -1,4 +1,4 @@
-"""What the smoothings of a run met and did: spectra, distances between clients, accuracy by class."""
+"""The smoothings of a run: spectra, distances between clients, and accuracy by class before and after."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from engine.events import ByClass, Event, Round, Smoothed, Started
 
 REACH = 2e-6  # a value below this share of the largest is rounding
-FAR = 1e3  # a threshold this many times beyond all values is not on the chart
-ROOM = 0.2  # of the height, above and below everything
-LOW = 2 / 3  # a client is much lower where it has less than this share of the median
-POINTS = 0.1  # and lies at least so far below the median
+FAR = 1e3  # a threshold this many times beyond all values is left off the chart
+ROOM = 0.2  # of the height of the chart, left free above and below all values
+LOW = 2 / 3  # a client is much lower than the others below this share of the median
+POINTS = 0.1  # and at least this far below the median
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Every smoothing of a run; one of them, and one weight, is looked at."""
+    """The spectra of all smoothings of a run, with one smoothing and one weight selected."""
 
     told: tuple[Smoothed, ...]
     at: int
     weight: str
-    averaged: bool = False  # over several orders of the clients, of which one is told of
+    averaged: bool = False  # over several orders of the clients; the spectra are those of one order
 
     @property
     def now(self) -> Smoothed:
@@ -31,12 +31,12 @@ class Spectrum:
 
     @property
     def one_of_several(self) -> bool:
-        """Whether this is what one order of the clients met; where there is only their sum, there is no order."""
+        """Whether these are the spectra of one order of several. The sum of the models alone has no order."""
         return self.averaged and bool(self.now.clients)
 
     @property
     def values(self) -> tuple[tuple[float, ...], ...]:
-        """By frequency, the slowest first."""
+        """Singular values by frequency, the slowest first."""
         return self.now.spectra[self.weight]
 
     @property
@@ -45,53 +45,64 @@ class Spectrum:
 
     @property
     def many(self) -> int:
-        """Singular values of each frequency."""
+        """The number of singular values of each frequency."""
         return self.ranks[-1]
 
     @property
     def exact(self) -> bool:
-        """Whether none was left out."""
+        """Whether the event has all singular values, and not only some of the ranks."""
         return len(self.ranks) == self.many
 
     @property
     def removed(self) -> tuple[int, ...]:
-        """So many of each frequency lie below the threshold."""
-        return tuple(self.many - _above(values, self.ranks, self.now.threshold) for values in self.values)
+        """The number of singular values of each frequency below the threshold."""
+        return tuple(self.many - _count_above(values, self.ranks, self.now.threshold) for values in self.values)
 
     @property
     def span(self) -> tuple[float, float]:
-        """From where to where the chart reaches: an axis of powers has no zero, and rounding is not worth a look."""
-        shown = [value for one in self.told for values in one.spectra[self.weight] for value in values]
-        thresholds = [one.threshold for one in self.told]
+        """The range of the chart's axis. The axis is logarithmic, so it leaves out zero and values from rounding."""
+        thresholds = [event.threshold for event in self.told]
+        shown: list[float] = []
+        for event in self.told:
+            for values in event.spectra[self.weight]:
+                shown.extend(values)
         largest = max(shown) or max(thresholds)
         least = min((value for value in shown if value > largest * REACH), default=largest)
-        low = min([least, *(one for one in thresholds if one * FAR >= least)])
-        high = max([largest, *(one for one in thresholds if one <= largest * FAR)])
+        low = min([least, *(threshold for threshold in thresholds if threshold * FAR >= least)])
+        high = max([largest, *(threshold for threshold in thresholds if threshold <= largest * FAR)])
         room = max(2.0, (high / low) ** ROOM)
         return low / room, high * room
 
 
-def _above(values: Sequence[float], ranks: Sequence[int], threshold: float) -> int:
-    """How many reach over the threshold; between two ranks that are known, as a straight line would have it."""
-    over = sum(value > threshold for value in values)
-    if over in (0, len(values)):
-        return ranks[-1] if over else 0
-    low, high, before, behind = ranks[over - 1], ranks[over], values[over - 1], values[over]
-    return low + math.floor((high - low) * (before - threshold) / (before - behind)) if high - low > 1 else low
+def _count_above(values: Sequence[float], ranks: Sequence[int], threshold: float) -> int:
+    """The number of singular values above the threshold. Between two recorded ranks, it is interpolated linearly."""
+    recorded = sum(value > threshold for value in values)
+    if recorded == 0:
+        return 0
+    if recorded == len(values):
+        return ranks[-1]
+    low, high = ranks[recorded - 1], ranks[recorded]
+    if high - low <= 1:
+        return low
+    above, below = values[recorded - 1], values[recorded]
+    return low + math.floor((high - low) * (above - threshold) / (above - below))
 
 
 def collect_spectrum(events: Sequence[Event]) -> Spectrum | None:
-    told = {event.round: event for event in events if isinstance(event, Smoothed) and event.spectra}
-    if not told:
+    """The spectra of a run's smoothings, with the last smoothing and its last matrix selected."""
+    by_round = {event.round: event for event in events if isinstance(event, Smoothed) and event.spectra}
+    if not by_round:
         return None
-    last = tuple(told.values())[-1]
-    same = tuple(one for one in told.values() if one.spectra.keys() == last.spectra.keys())
-    matrices = [name for name, ranks in last.ranks.items() if ranks[-1] > 1]  # a bias has one value a frequency
-    return Spectrum(same, len(same) - 1, (matrices or list(last.spectra))[-1], averaged(events))
+    smoothings = tuple(by_round.values())
+    last = smoothings[-1]
+    comparable = tuple(event for event in smoothings if event.spectra.keys() == last.spectra.keys())
+    matrices = [name for name, ranks in last.ranks.items() if ranks[-1] > 1]  # a bias has one value per frequency
+    weight = (matrices or list(last.spectra))[-1]
+    return Spectrum(comparable, len(comparable) - 1, weight, averaged(events))
 
 
 def averaged(events: Sequence[Event]) -> bool:
-    """Whether the question asks for the mean over several orders."""
+    """Whether the run averages over several orders of the clients."""
     spec = next((event.spec for event in events if isinstance(event, Started)), {})
     method = spec.get("method")
     return isinstance(method, Mapping) and method.get("client-order") == "averaged"
@@ -99,10 +110,10 @@ def averaged(events: Sequence[Event]) -> bool:
 
 @dataclass(frozen=True)
 class Smoothness:
-    """Every smoothing of a run that knew its clients; one of them, and one class, is looked at."""
+    """The smoothings of a run with a model for each client, with one smoothing and one class selected."""
 
     told: tuple[Smoothed, ...]
-    cohorts: tuple[int, ...]  # clients of each smoothing: of a large one the first alone are told of
+    cohorts: tuple[int, ...]  # clients of each smoothing; of a large one, the event has only the first clients
     names: tuple[str, ...]  # of the classes
     at: int
     label: int
@@ -123,67 +134,94 @@ class Smoothness:
 
     @property
     def known(self) -> list[tuple[float, float]]:
-        """The same of those clients whose accuracy is known."""
+        """Accuracy before and after, of the clients with a measured accuracy."""
         pairs = zip(*self.scores, strict=True)
         return [(before, after) for before, after in pairs if before is not None and after is not None]
 
     @property
     def erased(self) -> bool:
-        """Whether nothing is left of the last layer, the last that the server has told of."""
+        """Whether the smoothing erased the last layer: no singular value is above the threshold."""
         spectra = self.now.spectra
-        last = list(spectra)[-1].rpartition(".")[0] if spectra else ""
-        ends = [values[0] for name in spectra if name.rpartition(".")[0] == last for values in spectra[name]]
-        return not self.apart[1] and 0 < max(ends, default=0.0) <= self.now.threshold
+        last = _layer(list(spectra)[-1]) if spectra else ""
+        largest: list[float] = []
+        for name, frequencies in spectra.items():
+            if _layer(name) == last:
+                largest.extend(values[0] for values in frequencies)
+        return not self.apart[1] and 0 < max(largest, default=0.0) <= self.now.threshold
 
     @property
     def low(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Places of the clients that are much lower than the others, before and after."""
+        """The places of the clients that are much lower than the others, before and after."""
         before, after = self.scores
         return _low(before), _low(after)
 
     @property
     def apart(self) -> tuple[float, float]:
-        """How far the clients' last layers are from each other, as a distance."""
-        before, after = (math.sqrt(statistics.fmean([*_known(rows)] or [0.0])) for rows in self.now.rough)
-        return before, after
+        """The distance of the clients' last layers from each other, before and after."""
+        before, after = self.now.rough
+        return _distance(before), _distance(after)
+
+
+def _layer(weight: str) -> str:
+    """The layer of a weight: `fc2` for `fc2.bias`."""
+    return weight.rpartition(".")[0]
+
+
+def _distance(rows: ByClass) -> float:
+    return math.sqrt(statistics.fmean([*_known(rows)] or [0.0]))
 
 
 def _known(rows: ByClass) -> Iterator[float]:
+    """Every value of a table that is not None."""
     return (value for row in rows for value in row if value is not None)
 
 
 def _low(scores: Sequence[float | None]) -> frozenset[int]:
-    known = [value for value in scores if value is not None]
-    if len(known) < 3:
+    values = [value for value in scores if value is not None]
+    if len(values) < 3:
         return frozenset()
-    limit = min(LOW * statistics.median(known), statistics.median(known) - POINTS)
-    return frozenset(at for at, value in enumerate(scores) if value is not None and value < limit)
+    median = statistics.median(values)
+    limit = min(LOW * median, median - POINTS)
+    return frozenset(place for place, value in enumerate(scores) if value is not None and value < limit)
 
 
 def collect_smoothness(events: Sequence[Event]) -> Smoothness | None:
-    told = {
-        event.round: event
-        for event in events
-        if isinstance(event, Smoothed) and len(event.clients) > 1 and event.rough[0] and event.accuracy[0]
-    }
-    if not told:
+    """The smoothings of a run, with the last one and the class that changed most selected."""
+    by_round = {event.round: event for event in events if isinstance(event, Smoothed) and _compares_clients(event)}
+    if not by_round:
         return None
-    many = len(tuple(told.values())[-1].rough[0])
-    begun = next((event for event in events if isinstance(event, Started)), None)
-    given = list(begun.facts.get("classes", ()) if begun else ())
-    names = tuple(given if len(given) == many else (f"class {label}" for label in range(many)))
-    every = tuple(one for one in told.values() if len(one.rough[0]) == many)
-    met = {event.round: event.cohort for event in events if isinstance(event, Round)}
-    cohorts = tuple(met.get(one.round, 0) for one in every)
-    return Smoothness(every, cohorts, names, len(every) - 1, max(range(many), key=lambda label: _moved(every, label)))
+    smoothings = tuple(by_round.values())
+    classes = len(smoothings[-1].rough[0])
+    comparable = tuple(event for event in smoothings if len(event.rough[0]) == classes)
+    cohorts = {event.round: event.cohort for event in events if isinstance(event, Round)}
+    changes = [_change(comparable, label) for label in range(classes)]
+    return Smoothness(
+        told=comparable,
+        cohorts=tuple(cohorts.get(event.round, 0) for event in comparable),
+        names=_class_names(events, classes),
+        at=len(comparable) - 1,
+        label=changes.index(max(changes)),
+    )
 
 
-def _moved(told: Sequence[Smoothed], label: int) -> float:
-    """How much the smoothings changed what clients know of a class, for better or worse."""
-    changes = [
-        abs(after - before)
-        for one in told
-        for before, after in zip(one.accuracy[0][label], one.accuracy[1][label], strict=True)
-        if before is not None and after is not None
-    ]
+def _compares_clients(event: Smoothed) -> bool:
+    return len(event.clients) > 1 and bool(event.rough[0]) and bool(event.accuracy[0])
+
+
+def _class_names(events: Sequence[Event], classes: int) -> tuple[str, ...]:
+    started = next((event for event in events if isinstance(event, Started)), None)
+    names = tuple(started.facts.get("classes", ())) if started else ()
+    if len(names) == classes:
+        return names
+    return tuple(f"class {label}" for label in range(classes))
+
+
+def _change(smoothings: Sequence[Smoothed], label: int) -> float:
+    """The mean absolute change in the clients' accuracy on a class."""
+    changes: list[float] = []
+    for event in smoothings:
+        befores, afters = event.accuracy
+        for before, after in zip(befores[label], afters[label], strict=True):
+            if before is not None and after is not None:
+                changes.append(abs(after - before))
     return statistics.fmean(changes) if changes else 0.0

@@ -1,4 +1,4 @@
-"""What several runs of one method amount to: accuracy over seeds, the largest ε, the best server step."""
+"""Several runs of one method in one summary: accuracy over seeds, the largest ε, the best server step."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from engine.specs.sweep import SweepPlace
 
 @dataclass(frozen=True)
 class PointResult:
-    """What one point came to."""
+    """The result of one point of a sweep."""
 
     point: SweepPlace
     accuracy: float
     personal: float | None
     epsilon: Mapping[str, float | None] = field(default_factory=dict)  # by view
     unit: str | None = None
-    why: Mapping[str, str] = field(default_factory=dict)  # where a view has no finite ε
+    why: Mapping[str, str] = field(default_factory=dict)  # by view, where it has no finite ε
     adjacency: str | None = None
     delta: float | None = None
-    accountant: Mapping[str, str] = field(default_factory=dict)  # by view, as the rest
+    accountant: Mapping[str, str] = field(default_factory=dict)  # by view, like the two below
     sampling: Mapping[str, str] = field(default_factory=dict)
     bound: Mapping[str, str] = field(default_factory=dict)
 
     def score(self, own: bool = False) -> float:
-        """The accuracy, or that of the clients' own models where the method has some."""
+        """The accuracy; with `own`, the accuracy of the personal models if the method has any."""
         return self.accuracy if not own or self.personal is None else self.personal
 
 
 @dataclass(frozen=True)
 class PointSummary:
-    """One method at one noise, over all seeds, at the server step that did best there."""
+    """One method at one noise over all seeds, at its best server step."""
 
     method: str
     noise: float | None
     step: float
-    results: tuple[PointResult, ...]  # one of each seed
+    results: tuple[PointResult, ...]  # one for each seed
 
     @property
     def accuracies(self) -> tuple[float, ...]:
-        return tuple(one.accuracy for one in self.results)
+        return tuple(result.accuracy for result in self.results)
 
     @property
     def personals(self) -> tuple[float, ...]:
-        return tuple(one.personal for one in self.results if one.personal is not None)
+        return tuple(result.personal for result in self.results if result.personal is not None)
 
     @property
     def mean(self) -> float:
@@ -68,119 +68,146 @@ class PointSummary:
 
     @property
     def views(self) -> tuple[str, ...]:
-        return tuple(sorted({view for one in self.results for view in (*one.epsilon, *one.why)}))
+        return tuple(sorted({view for result in self.results for view in (*result.epsilon, *result.why)}))
 
     @cached_property
     def epsilon(self) -> Mapping[str, float | None]:
-        """Of each view the largest over the seeds: who takes part differs between them."""
+        """By view, the largest ε over the seeds. It differs because each seed draws other clients."""
         return {view: self.telling(view).epsilon.get(view) for view in self.views}
 
     @cached_property
     def why(self) -> Mapping[str, str]:
-        """Where a view has no finite ε."""
-        return {view: why for view in self.views if (why := self.telling(view).why.get(view))}
+        """By view, why it has no finite ε."""
+        reasons = {view: self.telling(view).why.get(view, "") for view in self.views}
+        return {view: reason for view, reason in reasons.items() if reason}
 
     def scores(self, own: bool = False) -> tuple[float, ...]:
-        return tuple(one.score(own) for one in self.results)
+        return tuple(result.score(own) for result in self.results)
 
     def score(self, own: bool = False) -> float:
         return fmean(self.scores(own))
 
     def on(self, seeds: Container[int]) -> PointSummary | None:
-        """The same point as these seeds alone tell it."""
-        some = tuple(one for one in self.results if one.point.seed in seeds)
-        return replace(self, results=some) if some else None
+        """The summary of these seeds only; None if none of them finished."""
+        results = tuple(result for result in self.results if result.point.seed in seeds)
+        return replace(self, results=results) if results else None
 
     def telling(self, view: str) -> PointResult:
-        """The seed that decides what is said of this view: one without a finite ε, else the one with the largest."""
-        return max(self.results, key=lambda one: math.inf if (value := one.epsilon.get(view)) is None else value)
+        """The seed that decides the ε of this view: one without a finite ε, else the one with the largest."""
+
+        def epsilon(result: PointResult) -> float:
+            value = result.epsilon.get(view)
+            return math.inf if value is None else value
+
+        return max(self.results, key=epsilon)
 
     def dearest(self, view: str) -> PointResult | None:
-        """The seed whose ε in this view is the largest; None where one has no finite ε."""
-        one = self.telling(view)
-        return None if one.epsilon.get(view) is None else one
+        """The seed with the largest ε in this view; None if a seed has no finite ε."""
+        result = self.telling(view)
+        return None if result.epsilon.get(view) is None else result
 
 
 def point_result(point: SweepPlace, body: Mapping[str, Any]) -> PointResult | None:
-    """From the report of its run; None where that has no accuracy."""
+    """The result of a point from the report of its run; None if the report has no accuracy."""
     if body.get("accuracy") is None:
         return None
     absent = (body.get("guarantee") or {}).get("absent") or {}
     return PointResult(
-        point, body["accuracy"], body.get("accuracy-personal"), body.get("epsilon") or {}, body.get("unit"),
-        {**absent, **(body.get("reason") or {})}, body.get("adjacency"), body.get("delta"),
-        body.get("accountant") or {}, body.get("sampling") or {}, body.get("bound") or {},
-    )  # fmt: skip
+        point=point,
+        accuracy=body["accuracy"],
+        personal=body.get("accuracy-personal"),
+        epsilon=body.get("epsilon") or {},
+        unit=body.get("unit"),
+        why={**absent, **(body.get("reason") or {})},
+        adjacency=body.get("adjacency"),
+        delta=body.get("delta"),
+        accountant=body.get("accountant") or {},
+        sampling=body.get("sampling") or {},
+        bound=body.get("bound") or {},
+    )
 
 
 def summaries(results: Sequence[PointResult], own: bool = False) -> tuple[PointSummary, ...]:
-    """By method and noise; of several server steps the one with the best mean, which is a choice made on test data.
+    """One summary for each method and noise.
 
-    `own`: the best for the clients' own models, where a method has some.
+    Of several server steps, each summary has the one with the best mean. This is a choice made on test data.
+    With `own`, the best step is that of the personal models, where a method has any.
     """
-    rows: dict[tuple[str, float | None, float], list[PointResult]] = {}
-    for one in results:
-        rows.setdefault((one.point.name, one.point.noise, one.point.step), []).append(one)
-    tried: dict[tuple[str, float | None], list[PointSummary]] = {}
-    for (method, noise, step), found in rows.items():
-        tried.setdefault((method, noise), []).append(PointSummary(method, noise, step, tuple(found)))
-    return tuple(_best(steps, own) for steps in tried.values())
+    by_step: dict[tuple[str, float | None, float], list[PointResult]] = {}
+    for result in results:
+        point = result.point
+        by_step.setdefault((point.name, point.noise, point.step), []).append(result)
+    by_noise: dict[tuple[str, float | None], list[PointSummary]] = {}
+    for (method, noise, step), of_step in by_step.items():
+        by_noise.setdefault((method, noise), []).append(PointSummary(method, noise, step, tuple(of_step)))
+    return tuple(_best(steps, own) for steps in by_noise.values())
 
 
-def common(several: Iterable[PointSummary]) -> set[int]:
-    """The seeds that all of them have."""
-    held = [{one.point.seed for one in spot.results} for spot in several]
-    return set.intersection(*held) if held else set()
+def common(summaries: Iterable[PointSummary]) -> set[int]:
+    """The seeds that all of these summaries have."""
+    seeds = [{result.point.seed for result in summary.results} for summary in summaries]
+    return set.intersection(*seeds) if seeds else set()
 
 
 def _best(steps: Sequence[PointSummary], own: bool) -> PointSummary:
-    """The step with the best mean on the seeds that all of them finished; where there is none, that with most."""
+    """The step with the best mean on the seeds that all steps finished; if there are none, the one with most seeds."""
     seeds = common(steps)
 
-    def rank(spot: PointSummary) -> tuple[int, float, int]:
-        there = spot.on(seeds) or spot
-        return there.seeds, there.score(own), spot.seeds
+    def rank(summary: PointSummary) -> tuple[int, float, int]:
+        compared = summary.on(seeds) or summary
+        return compared.seeds, compared.score(own), summary.seeds
 
     return max(steps, key=rank)
 
 
-# --- ε of several seeds, with the terms it stands on -------------------------------------------------------
+# --- ε over several seeds, with its terms ------------------------------------------------------------------
 
 EpsilonTerms = Mapping[str, Any]
 
 
-def epsilon_terms(spot: PointSummary, view: str) -> dict[str, Any]:
-    """What stands beside the ε of one view; where a seed has none, why."""
-    one = spot.telling(view)
+def epsilon_terms(summary: PointSummary, view: str) -> dict[str, Any]:
+    """The ε of one view with its terms; if a seed has none, the reason."""
+    result = summary.telling(view)
     return {
-        "epsilon": one.epsilon.get(view),
-        "reason": one.why.get(view, ""),
-        "unit": one.unit,
-        "adjacency": one.adjacency,
-        "delta": one.delta,
-        "accountant": one.accountant.get(view),
-        "sampling": one.sampling.get(view),
-        "bound": one.bound.get(view, ""),
+        "epsilon": result.epsilon.get(view),
+        "reason": result.why.get(view, ""),
+        "unit": result.unit,
+        "adjacency": result.adjacency,
+        "delta": result.delta,
+        "accountant": result.accountant.get(view),
+        "sampling": result.sampling.get(view),
+        "bound": result.bound.get(view, ""),
     }
 
 
-def shared_terms(bills: Iterable[EpsilonTerms], seeds: int) -> str:
-    """What all of them stand on, said once; where they differ, everything that occurs."""
-    told = [one for one in bills if one["epsilon"] is not None]
-    if not told:
+def shared_terms(entries: Iterable[EpsilonTerms], seeds: int) -> str:
+    """The terms of several ε in one phrase. Where they differ, it lists every value that occurs."""
+    finite = [terms for terms in entries if terms["epsilon"] is not None]
+    if not finite:
         return "none is finite"
-    said = [f"per {each(one['unit'] for one in told)}", each(one["adjacency"] for one in told)]
-    deltas = each(f"{one['delta']:.2g}" for one in told)
-    said += [f"δ = {deltas}", each(f"{one['accountant']} for {one['sampling']} sampling" for one in told)]
-    said += [f"worst {told[0]['unit']}{' and seed' if seeds > 1 else ''}", each(one["bound"] for one in told)]
-    return ", ".join(filter(None, said))
+    units = each(terms["unit"] for terms in finite)
+    deltas = each(f"{terms['delta']:.2g}" for terms in finite)
+    phrases = [
+        f"per {units}",
+        each(terms["adjacency"] for terms in finite),
+        f"δ = {deltas}",
+        each(f"{terms['accountant']} for {terms['sampling']} sampling" for terms in finite),
+        f"worst {finite[0]['unit']}{' and seed' if seeds > 1 else ''}",
+        each(terms["bound"] for terms in finite),
+    ]
+    return ", ".join(phrase for phrase in phrases if phrase)
 
 
 def each(values: Iterable[str | None]) -> str:
-    return " or ".join(dict.fromkeys(filter(None, values)))
+    """Every value once, joined by `or`."""
+    return " or ".join(dict.fromkeys(value for value in values if value))
 
 
 def reasons(named: Sequence[tuple[str, EpsilonTerms]], view: str) -> list[str]:
-    """Why something has no ε there, each reason once."""
-    missing = ((name, one["reason"] or "it promises none") for name, one in named if one["epsilon"] is None)
-    return list(dict.fromkeys(f"{name}: no ε in the {view} view: {why}" for name, why in missing))
+    """The reasons why some have no ε in this view, each reason once."""
+    lines: list[str] = []
+    for name, terms in named:
+        if terms["epsilon"] is None:
+            reason = terms["reason"] or "it has no guarantee"
+            lines.append(f"{name}: no ε in the {view} view: {reason}")
+    return list(dict.fromkeys(lines))

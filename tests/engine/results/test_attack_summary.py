@@ -1,4 +1,4 @@
-"""What became of an attack, and what the page may say about it."""
+"""The results of an attack, and what the page shows of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from app.screens.leak.grid import ColumnHead, GridSheet, told
-from app.texts import attacks
 from app.texts import attacks as attack_texts
 from engine.events import Event, Failed, Pictured, Step
 from engine.results import attack_summary
@@ -31,73 +30,74 @@ def ended(psnr: float, column: str = "none", attack: str = "map", state: str = "
 # --- one attack --------------------------------------------------------------------------------------------
 
 
-def test_nobody_asked_yet() -> None:
-    found = collect_cell(RequestedAttack("none", "map", None, "needs another model"), None)
-    assert (found.status, found.problem, found.path, found.done) == ("", "needs another model", (), False)
-    assert found.psnr(0) is None and found.best is None and found.share == 0
+def test_an_attack_that_was_not_requested() -> None:
+    empty = collect_cell(RequestedAttack("none", "map", None, "needs another model"), None)
+    assert (empty.status, empty.problem, empty.path, empty.done) == ("", "needs another model", (), False)
+    assert empty.psnr(0) is None and empty.best is None and empty.share == 0
 
 
-def test_while_it_forms_the_best_explanation_is_shown() -> None:
+def test_a_running_attack_shows_the_restart_with_the_lowest_loss() -> None:
     events = [seen(), guess(5, [15.0], restart=0, loss=0.5), guess(5, [30.0], restart=1, loss=0.9)]
-    found = cell(events, status="running")
-    assert found.psnr(0) == 15.0  # by its own objective, not by the truth
-    assert found.share == 0.25 and attack_texts.state(found) == "forming, 25 %"
+    running = cell(events, status="running")
+    assert running.psnr(0) == 15.0  # by the loss of the attack, not by the truth
+    assert running.share == 0.25 and attack_texts.state(running) == "forming, 25 %"
 
 
-def test_at_the_end_the_chosen_restart_is_shown() -> None:
+def test_a_finished_attack_shows_the_restart_it_chose() -> None:
     events = [seen(), guess(5, [15.0], restart=0, loss=0.1), guess(5, [30.0], restart=1, loss=0.9)]
-    found = cell([*events, judged([31.0], restart=1)])
-    assert [one.restart for one in found.path] == [1] and found.psnr(0) == 31.0
+    finished = cell([*events, judged([31.0], restart=1)])
+    assert [event.restart for event in finished.path] == [1] and finished.psnr(0) == 31.0
 
 
-def test_what_it_does_before_its_first_guess_is_told() -> None:
-    found = cell([Step("learning from public pictures", 0.5)], status="running")
-    assert attack_texts.state(found) == "learning from public pictures"
+def test_before_its_first_guess_an_attack_shows_its_step() -> None:
+    running = cell([Step("learning from public pictures", 0.5)], status="running")
+    assert attack_texts.state(running) == "learning from public pictures"
 
 
-def test_guesses_stand_in_the_order_of_the_originals() -> None:
-    guess_ = Pictured("map", 20, 20, 0, 1.0, ("second", "first"), (1, 0), (20.0, 30.0))
+def test_guesses_are_in_the_order_of_the_originals() -> None:
+    last_guess = Pictured("map", 20, 20, 0, 1.0, ("second", "first"), (1, 0), (20.0, 30.0))
     end = replace(judged([21.0, 31.0]), places=(1, 0), trivial={"psnr": (11.0, 12.0)})
-    forming, found = cell([seen(2), guess_], status="running"), cell([seen(2), guess_, end])
-    assert [attack_summary.moment(guess_, at) for at in range(3)] == [("first", 30.0), ("second", 20.0), None]
+    forming = cell([seen(2), last_guess], status="running")
+    finished = cell([seen(2), last_guess, end])
+    assert [attack_summary.moment(last_guess, at) for at in range(3)] == [("first", 30.0), ("second", 20.0), None]
     assert [forming.psnr(at) for at in range(3)] == [30.0, 20.0, None]
-    assert [found.psnr(at) for at in range(3)] == [31.0, 21.0, None]
-    assert found.trivial(0) == 12.0 and found.best == (19.0, 31.0)
+    assert [finished.psnr(at) for at in range(3)] == [31.0, 21.0, None]
+    assert finished.trivial(0) == 12.0 and finished.best == (19.0, 31.0)
 
 
-def test_a_failure_has_its_sentence() -> None:
-    found = cell([Failed("it broke", "Ask again")], status="failed")
-    assert found.problem == "it broke. Ask again." and attack_texts.state(found) == "failed"
+def test_a_failed_attack_has_its_reason() -> None:
+    failed = cell([Failed("it broke", "Run it again")], status="failed")
+    assert failed.problem == "it broke. Run it again." and attack_texts.state(failed) == "failed"
 
 
 def test_not_converged_is_never_called_protected() -> None:
-    for state, said in attack_texts.STATES.items():
-        assert attack_texts.state(ended(14.0, state=state)) == said
-        assert "protect" not in said
+    for state, words in attack_texts.STATES.items():
+        assert attack_texts.state(ended(14.0, state=state)) == words
+        assert "protect" not in words
 
 
-def test_a_number_that_is_none_is_not_shown() -> None:
+def test_a_number_that_is_not_finite_is_not_shown() -> None:
     assert attack_summary.finite(math.inf) is None and attack_summary.finite(None) is None
-    found = cell([seen(), guess(5, [math.nan])], status="running")
-    assert found.psnr(0) is None and attack_summary.best([found], 0) is None
+    running = cell([seen(), guess(5, [math.nan])], status="running")
+    assert running.psnr(0) is None and attack_summary.best([running], 0) is None
 
 
 # --- the whole grid ----------------------------------------------------------------------------------------
 
 
-def test_the_envelope_goes_by_the_truth() -> None:
+def test_the_best_attack_is_chosen_by_the_truth() -> None:
     cells = [ended(20.0), ended(25.0, attack="other", state="not converged")]
-    found = attack_summary.best(cells, 0)
-    assert found is not None and found.attack == "other"
+    best = attack_summary.best(cells, 0)
+    assert best is not None and best.attack == "other"
 
 
-def test_only_attacks_that_work_undefended_say_anything() -> None:
+def test_only_attacks_that_work_on_the_baseline_count() -> None:
     cells = [ended(31.0), ended(15.0, attack="weak"), ended(30.0, attack="lost", state="not converged")]
     assert attack_summary.working(cells, "none") == ("map",)
 
 
 @pytest.mark.parametrize(
-    ("control", "state", "first", "second", "said"),
+    ("baseline", "state", "first", "second", "parts"),
     [
         (31.0, "converged", 14.5, 14.0, ["the picture comes back: 31.0 dB", "14.0 dB", "noise 0.1 and 1, the attack"]),
         (31.0, "converged", 30.0, 14.0, ["With UDP-FedAvg at noise 0.1 it comes back", "at noise 1, the attack that"]),
@@ -108,37 +108,38 @@ def test_only_attacks_that_work_undefended_say_anything() -> None:
         (15.0, "converged", 14.0, 14.0, ["says nothing about protection"]),
     ],
 )
-def test_the_sentence(control: float, state: str, first: float, second: float, said: Sequence[str]) -> None:
-    cells = [ended(control, state=state), ended(first, "a"), ended(second, "b")]
-    found = attacks.verdict_of_cells(cells, TITLES, "none")
-    for part in said:
-        assert part in found
-    assert ("did not beat" in found) == (control > GREY + 3 and state == "converged" and min(first, second) < GREY + 3)
-
-
-def test_a_leak_counts_whoever_found_it() -> None:
-    """An attack that does not converge undefended proves nothing when it fails, but a picture is a picture."""
-    cells = [ended(31.0), ended(14.0, attack="weak"), ended(14.0, "a"), ended(26.0, "a", "weak", "not converged")]
-    assert "With UDP-FedAvg at noise 0.1 it comes back, too." in attacks.verdict_of_cells(cells, TITLES, "none")
-
-
-def test_the_sentence_is_about_the_picture_that_came_out_best() -> None:
-    end = replace(judged([15.0, 30.0]), trivial={"psnr": (14.0, 12.0)})
-    found = cell([seen(2), guess(20, [15.0, 30.0]), end])
-    assert "comes back: 30.0 dB, where a grey square reaches 12.0 dB" in attacks.verdict_of_cells(
-        [found], TITLES, "none"
+def test_the_verdict(baseline: float, state: str, first: float, second: float, parts: Sequence[str]) -> None:
+    cells = [ended(baseline, state=state), ended(first, "a"), ended(second, "b")]
+    verdict = attack_texts.verdict_of_cells(cells, TITLES, "none")
+    for part in parts:
+        assert part in verdict
+    assert ("did not beat" in verdict) == (
+        baseline > GREY + 3 and state == "converged" and min(first, second) < GREY + 3
     )
 
 
-def test_nothing_is_said_before_everything_is_known() -> None:
+def test_a_leak_counts_even_if_the_attack_fails_on_the_baseline() -> None:
+    """If such an attack fails, it proves nothing; if it recovers a picture, the picture leaks."""
+    cells = [ended(31.0), ended(14.0, attack="weak"), ended(14.0, "a"), ended(26.0, "a", "weak", "not converged")]
+    assert "With UDP-FedAvg at noise 0.1 it comes back, too." in attack_texts.verdict_of_cells(cells, TITLES, "none")
+
+
+def test_the_verdict_is_about_the_best_recovered_picture() -> None:
+    end = replace(judged([15.0, 30.0]), trivial={"psnr": (14.0, 12.0)})
+    finished = cell([seen(2), guess(20, [15.0, 30.0]), end])
+    verdict = attack_texts.verdict_of_cells([finished], TITLES, "none")
+    assert "comes back: 30.0 dB, where a grey square reaches 12.0 dB" in verdict
+
+
+def test_there_is_no_verdict_before_all_attacks_have_finished() -> None:
     forming = cell([seen(), guess(5, [30.0])], status="running")
-    assert attacks.verdict_of_cells([forming], TITLES, "none") == ""
+    assert attack_texts.verdict_of_cells([forming], TITLES, "none") == ""
     half = [ended(31.0), ended(14.0, "a"), cell([seen(), guess(5, [30.0])], "a", "other", "running")]
-    assert "UDP-FedAvg" not in attacks.verdict_of_cells(half, TITLES, "none")
+    assert "UDP-FedAvg" not in attack_texts.verdict_of_cells(half, TITLES, "none")
     assert attack_summary.fractions([ended(31.0), cell([], status="queued")]) == 0.5
 
 
-# --- what the browser is told ------------------------------------------------------------------------------
+# --- what the browser receives -----------------------------------------------------------------------------
 
 
 def sheet(frames: bool = True, picture: int = 0) -> GridSheet:
@@ -150,39 +151,39 @@ def sheet(frames: bool = True, picture: int = 0) -> GridSheet:
     return GridSheet(heads, {"map": "Most probable", "other": "Other"}, cells, picture, frames)
 
 
-def test_rows_are_attacks_and_the_envelope() -> None:
-    found = told(sheet())
-    assert [row["title"] for row in found["rows"]] == ["Most probable", "Other", attack_texts.BEST]
-    assert [[one["value"] for one in row["cells"]] for row in found["rows"]] == [
+def test_rows_are_the_attacks_and_the_best_of_them() -> None:
+    grid = told(sheet())
+    assert [row["title"] for row in grid["rows"]] == ["Most probable", "Other", attack_texts.BEST]
+    assert [[entry["value"] for entry in row["cells"]] for row in grid["rows"]] == [
         ["31.0 dB", "14.0 dB"],
         ["19.0 dB", "20.0 dB"],
         ["31.0 dB", "20.0 dB"],
     ]
-    assert found["rows"][2]["cells"][1]["state"] == "by Other"
-    assert attack_texts.decibel(GREY) in found["original"]["caption"]
+    assert grid["rows"][2]["cells"][1]["state"] == "by Other"
+    assert attack_texts.decibel(GREY) in grid["original"]["caption"]
 
 
-def test_what_leaks_is_said_in_words_too() -> None:
+def test_a_leak_is_shown_in_words_too() -> None:
     (first, second), (third, fourth), _ = (row["cells"] for row in told(sheet())["rows"])
     assert first["tone"] == "leaking" and first["state"] == "converged · leaks"
     assert second["tone"] == "" and second["state"] == "converged"
     assert third["state"] == "did not converge · leaks"
-    assert fourth["tone"] == "" and fourth["state"].startswith("forming")  # it may still turn out otherwise
+    assert fourth["tone"] == "" and fourth["state"].startswith("forming")  # the result can still change
 
 
 def test_one_scrubber_goes_through_all_moments() -> None:
-    found = told(sheet())
-    assert found["moments"] == 3 and len(found["labels"]) == 3
-    assert found["rows"][0]["cells"][0]["psnr"] == [GREY, GREY + 1, 31.0]
-    assert found["labels"] == ["iteration 0 of 20", "iteration 10 of 20", "iteration 20 of 20"]
+    grid = told(sheet())
+    assert grid["moments"] == 3 and len(grid["labels"]) == 3
+    assert grid["rows"][0]["cells"][0]["psnr"] == [GREY, GREY + 1, 31.0]
+    assert grid["labels"] == ["iteration 0 of 20", "iteration 10 of 20", "iteration 20 of 20"]
     assert told(sheet(frames=False))["moments"] == 0 and told(sheet(frames=False))["labels"] == []
 
 
 def test_attacks_of_different_length_share_the_scrubber() -> None:
     long = [seen(), *(Pictured("map", at, 90, 0, 1.0, ("x",), (0,), (20.0,)) for at in (0, 30, 60, 90)), judged([20.0])]
     cells = [ended(31.0), cell(long, attack="other")]
-    found = told(GridSheet([ColumnHead("none", "no protection")], {"map": "A", "other": "B"}, cells, frames=True))
-    assert found["labels"] == [
+    grid = told(GridSheet([ColumnHead("none", "no protection")], {"map": "A", "other": "B"}, cells, frames=True))
+    assert grid["labels"] == [
         "0 % of each attack",
         "33 % of each attack",
         "67 % of each attack",
@@ -190,6 +191,6 @@ def test_attacks_of_different_length_share_the_scrubber() -> None:
     ]
 
 
-def test_a_picture_that_is_not_in_the_upload_is_not_there() -> None:
-    found = told(sheet(picture=5))
-    assert found["original"]["src"] == "" and all(one["src"] == "" for row in found["rows"] for one in row["cells"])
+def test_a_picture_that_is_not_in_the_upload_is_empty() -> None:
+    grid = told(sheet(picture=5))
+    assert grid["original"]["src"] == "" and all(entry["src"] == "" for row in grid["rows"] for entry in row["cells"])

@@ -1,4 +1,4 @@
-"""A run boiled down to one JSON object: the last word on each thing counts."""
+"""The report of a run is one JSON object. Where a value occurs several times, the last one counts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ KEYS = {
     "id", "accuracy", "accuracy-best", "accuracy-personal", "rounds-done", "epsilon", "unit", "adjacency", "delta",
     "accountant", "guarantee", "seconds",
 }  # fmt: skip
-PROMISE = {"status": "formal", "reason": "noise", "absent": {"aggregate": "n/a, because every slice is returned"}}
-BEGUN = Started("abc", {"rounds": 3}, {"guarantee": PROMISE, "delta": 1e-5, "unit": "user", "noise": 1.0})
+GUARANTEE = {"status": "formal", "reason": "noise", "absent": {"aggregate": "n/a, because every slice is returned"}}
+STARTED = Started("abc", {"rounds": 3}, {"guarantee": GUARANTEE, "delta": 1e-5, "unit": "user", "noise": 1.0})
 
 
-def spent(round: int, view: str, epsilon: float | None, accountant: str = "rdp", **words: Any) -> Spent:
-    return Spent(round, view, epsilon, "user", "zero-out", 1e-5, accountant, "poisson", **words)
+def spent(round: int, view: str, epsilon: float | None, accountant: str = "rdp", **fields: Any) -> Spent:
+    return Spent(round, view, epsilon, "user", "zero-out", 1e-5, accountant, "poisson", **fields)
 
 
 RUN: list[Event] = [
-    BEGUN,
+    STARTED,
     Round(1, 3, 10),
     Measured(1, "accuracy", 0.3),
     Measured(1, "loss", 2.0),
@@ -59,39 +59,39 @@ def test_a_finished_run() -> None:
         "adjacency": "zero-out",
         "delta": 1e-5,
         "accountant": {"server": "none", "outsider": "prv"},
-        "guarantee": PROMISE,
+        "guarantee": GUARANTEE,
         "seconds": 1.25,
     }
     assert body["reason"] == {"server": "it leaves without noise"}
     assert body["bound"] == {"outsider": "upper bound"}
 
 
-def test_the_order_of_the_last_words_is_the_order_told() -> None:
+def test_the_last_value_counts() -> None:
     assert report([*RUN[:-1], Measured(3, "accuracy", 0.2), RUN[-1]])["accuracy"] == 0.2
 
 
-def test_a_run_without_protection_has_no_unit_and_says_so() -> None:
-    begun = Started(
+def test_a_run_without_protection_has_no_unit() -> None:
+    started = Started(
         "abc", {}, {"guarantee": {"status": "none", "reason": "clear", "absent": {}}, "delta": 1e-5, "unit": None}
     )
     body = report(
-        [begun, Measured(1, "accuracy", 0.5), spent(1, "server", None, "none", reason="clear"), Finished(1, 0.5)]
+        [started, Measured(1, "accuracy", 0.5), spent(1, "server", None, "none", reason="clear"), Finished(1, 0.5)]
     )
     assert body["unit"] is None and body["epsilon"] == {"server": None} and body["guarantee"]["status"] == "none"
     assert body["accuracy-personal"] is None
 
 
-@pytest.mark.parametrize("ending", [Cancelled(2), Failed("round 3: broken", "Mend it"), None])
+@pytest.mark.parametrize("ending", [Cancelled(2), Failed("round 3: broken", "Fix it"), None])
 def test_a_run_that_did_not_finish_has_done_the_rounds_it_measured(ending: Event | None) -> None:
     body = report([*RUN[:11], Round(3, 3, 10, 0.5), *([ending] if ending else [])])
     assert (body["rounds-done"], body["accuracy"], body["epsilon"]) == (2, 0.8, {"server": 4.0, "outsider": 2.0})
     assert body["seconds"] is None
     failed = isinstance(ending, Failed)
-    assert (body.get("error"), body.get("remedy")) == (("round 3: broken", "Mend it") if failed else (None, None))
+    assert (body.get("error"), body.get("remedy")) == (("round 3: broken", "Fix it") if failed else (None, None))
 
 
 def test_a_run_of_no_rounds() -> None:
-    body = report([BEGUN, Finished(0, 0.0)])
+    body = report([STARTED, Finished(0, 0.0)])
     assert (body["accuracy"], body["accuracy-best"], body["rounds-done"], body["epsilon"]) == (None, None, 0, {})
     assert body["adjacency"] is None
 
@@ -100,13 +100,13 @@ def test_no_events_are_no_error() -> None:
     assert report([])["rounds-done"] == 0
 
 
-def test_json_never_holds_what_is_no_number() -> None:
-    odd = [BEGUN, Measured(1, "accuracy", math.nan), spent(1, "server", math.inf), Finished(1, math.nan)]
-    body = json.loads(json.dumps(report(odd), allow_nan=False))
+def test_json_never_holds_nan_or_infinity() -> None:
+    events = [STARTED, Measured(1, "accuracy", math.nan), spent(1, "server", math.inf), Finished(1, math.nan)]
+    body = json.loads(json.dumps(report(events), allow_nan=False))
     assert (body["accuracy"], body["epsilon"], body["seconds"]) == (None, {"server": None}, None)
 
 
-def test_an_epsilon_never_stands_alone() -> None:
+def test_an_epsilon_always_has_its_terms() -> None:
     words = epsilon_words("outsider", 12.4129, "user", "zero-out", 1e-5, "prv", "", "upper bound")
     assert words == "ε = 12.41 in the outsider view (per user, zero-out, δ = 1e-05, prv, worst user, upper bound)"
     none = epsilon_words("server", None, "user", None, 1e-5, "none", "it leaves without noise", "")
