@@ -1,4 +1,4 @@
-"""The examples that ship: finished runs that a first visit shows at once, before torch is loaded."""
+"""The finished runs that ship with LeakLens. A first visit shows them at once, before torch is loaded."""
 
 from __future__ import annotations
 
@@ -15,22 +15,18 @@ from engine.errors import Damaged, HomeError, LeakLensError, NewerVersion
 from engine.events import Event, Finished, Started, decode
 
 ASSETS = ROOT / "assets"
-
-
 FORMAT = 1  # of the files in assets/gallery
-
-
-RESULTS = 1  # the result format of their runs: that of engine.specs.run, which only torch can open
+RESULT_FORMAT = 1  # of their runs: a copy of engine.specs.run.FORMAT, whose module loads torch
 
 
 @dataclass(frozen=True)
 class PresetWords:
-    """What a person reads of a preset."""
+    """The words next to a preset. The fields are keys of assets/presets/words.toml."""
 
     title: str
     lesson: str
-    twin: str = ""  # the preset that asks the same without protection
-    aside: bool = False  # only shown as the twin of another
+    twin: str = ""  # the preset of its baseline: the same run without protection
+    aside: bool = False  # shown only as the baseline of another preset
 
 
 @dataclass(frozen=True)
@@ -42,88 +38,96 @@ class RunExample:
     lesson: str
     made: str  # the day, as 2025-12-31
     id: str
-    spec: Mapping[str, Any]  # the canonical question
-    command: str  # the line that repeats it
+    spec: Mapping[str, Any]  # canonical
+    command: str  # the command line that repeats the run
     seconds: float  # on the machine that made it
-    events: tuple[Event, ...]  # all that was told, but for what was put aside
+    events: tuple[Event, ...]  # all but the recorded arrays
     partition: tuple[tuple[int, ...], ...]  # training pictures of each client, by class
-    twin: str = ""  # the id of the same run without protection, where that ships too
+    twin: str = ""  # the id of its baseline, where that ships too
     aside: bool = False
 
 
 def examples() -> tuple[RunExample, ...]:
-    """What a newcomer sees, in this order; what cannot be read is left out, and `troubles` says why."""
-    return tuple(one for one in _gallery(ASSETS)[0] if not one.aside)
+    """The examples in their order. Unreadable ones are left out, and `load_errors` has the reasons."""
+    loaded, _ = load_gallery(ASSETS)
+    return tuple(example for example in loaded if not example.aside)
 
 
 def example(run: str) -> RunExample | None:
-    """The example with this run's id, those that are only twins among them."""
-    return next((one for one in _gallery(ASSETS)[0] if one.id == run), None)
+    """The example with the id of this run, including those that are only baselines."""
+    loaded, _ = load_gallery(ASSETS)
+    return next((example for example in loaded if example.id == run), None)
 
 
-def troubles() -> tuple[LeakLensError, ...]:
-    """Why an example is missing."""
-    return _gallery(ASSETS)[1]
+def load_errors() -> tuple[LeakLensError, ...]:
+    """Why examples are missing."""
+    _, errors = load_gallery(ASSETS)
+    return errors
 
 
 def names() -> tuple[str, ...]:
     """Every preset that has words, in the order of the examples."""
-    return tuple(_words(ASSETS))
+    return tuple(read_words(ASSETS))
 
 
 @cache
-def _gallery(assets: Path) -> tuple[tuple[RunExample, ...], tuple[LeakLensError, ...]]:
-    found: dict[str, RunExample] = {}
-    missed: list[LeakLensError] = []
+def load_gallery(assets: Path) -> tuple[tuple[RunExample, ...], tuple[LeakLensError, ...]]:
+    """All examples, and the errors of those that cannot be read."""
+    loaded: dict[str, RunExample] = {}
+    errors: list[LeakLensError] = []
     try:
-        words = _words(assets)
+        words = read_words(assets)
     except HomeError as error:
         return (), (error,)
-    for name, told in words.items():
+    for name, preset_words in words.items():
         try:
-            found[name] = _read(assets / "gallery" / f"{name}.json", name, told)
+            loaded[name] = read_example(assets / "gallery" / f"{name}.json", name, preset_words)
         except HomeError as error:
-            missed.append(error)
-    for name, one in found.items():
-        twin = found.get(words[name].twin)
-        found[name] = replace(one, twin=twin.id if twin else "")
-    return tuple(found.values()), tuple(missed)
+            errors.append(error)
+    for name, example in loaded.items():
+        baseline = loaded.get(words[name].twin)
+        loaded[name] = replace(example, twin=baseline.id if baseline else "")
+    return tuple(loaded.values()), tuple(errors)
 
 
-def _words(assets: Path) -> dict[str, PresetWords]:
+def read_words(assets: Path) -> dict[str, PresetWords]:
+    """The words of every preset, by its name."""
     path = assets / "presets" / "words.toml"
     try:
-        return {name: PresetWords(**said) for name, said in tomllib.loads(path.read_text(encoding="utf-8")).items()}
+        body = tomllib.loads(path.read_text(encoding="utf-8"))
+        return {name: PresetWords(**fields) for name, fields in body.items()}
     except (OSError, ValueError, TypeError) as error:
-        raise Damaged(f"gallery: {path.name}: cannot be read: {_why(error)}", "Fetch LeakLens again, whole") from None
+        reason = reason_of(error)
+        raise Damaged(f"gallery: {path.name}: cannot be read: {reason}", "Fetch LeakLens again, whole") from None
 
 
-def _read(path: Path, name: str, words: PresetWords) -> RunExample:
-    again = f"Make it again: python3 -m engine gallery {name}"
+def read_example(path: Path, name: str, words: PresetWords) -> RunExample:
+    """The example in one file."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
-        if int(body["format"]) > FORMAT or int(body["spec"]["format"]) > RESULTS:
+        if int(body["format"]) > FORMAT or int(body["spec"]["format"]) > RESULT_FORMAT:
             raise NewerVersion(f"gallery: {path.name}: was made by a newer LeakLens", "Update this one")
         return _example(body, name, words)
     except Damaged as error:
         raise Damaged(f"gallery: {path.name}: {error.message}", error.remedy) from None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise Damaged(f"gallery: {path.name}: {_why(error)}", again) from None
+        remedy = f"Make it again: python3 -m engine gallery {name}"
+        raise Damaged(f"gallery: {path.name}: {reason_of(error)}", remedy) from None
 
 
 def _example(body: Mapping[str, Any], name: str, words: PresetWords) -> RunExample:
-    if int(body["spec"]["format"]) < RESULTS:
-        raise ValueError("holds what an older LeakLens answered")
-    events = tuple(decode(one) for one in body["events"])
-    begun = events[0] if events else None
-    if not isinstance(begun, Started) or begun.run != body["id"] or not isinstance(events[-1], Finished):
+    if int(body["spec"]["format"]) < RESULT_FORMAT:
+        raise ValueError("holds the results of an older LeakLens")
+    events = tuple(decode(event) for event in body["events"])
+    first = events[0] if events else None
+    if not isinstance(first, Started) or first.run != body["id"] or not isinstance(events[-1], Finished):
         raise ValueError("its events are not those of one finished run")
     return RunExample(
         name=name,
         title=words.title,
         lesson=words.lesson,
         made=str(body["made"]),
-        id=begun.run,
+        id=first.run,
         spec=body["spec"],
         command=str(body["command"]),
         seconds=float(body["seconds"]),
@@ -133,7 +137,10 @@ def _example(body: Mapping[str, Any], name: str, words: PresetWords) -> RunExamp
     )
 
 
-def _why(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """The reason why a file cannot be read or written, as the end of a sentence."""
     if isinstance(error, OSError):
         return (error.strerror or str(error)).lower()
-    return f"{error.args[0]} is missing" if isinstance(error, KeyError) and error.args else str(error)
+    if isinstance(error, KeyError) and error.args:
+        return f"{error.args[0]} is missing"
+    return str(error)

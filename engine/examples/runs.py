@@ -1,6 +1,6 @@
-"""The gallery: finished runs that ship with LeakLens, shown at once on a first visit, before torch is loaded.
+"""Make the gallery: run every preset, and write its events to the files that ship with LeakLens.
 
-assets/presets holds the questions and `words.toml`, the words beside them; assets/gallery what the runs told.
+assets/presets has the specs and, in `words.toml`, the words next to them; assets/gallery has the events of the runs.
 """
 
 from __future__ import annotations
@@ -15,43 +15,49 @@ from typing import Any
 
 from engine.errors import Damaged, HomeUnwritable, UnknownName, shown
 from engine.events import Event, Finished, Kept, Measured, Round, encode
-from engine.examples.files import ASSETS, FORMAT, RunExample, _gallery, _read, _why, _words, names
+from engine.examples.files import (
+    ASSETS,
+    FORMAT,
+    RunExample,
+    load_gallery,
+    names,
+    read_example,
+    read_words,
+    reason_of,
+)
 from engine.results.report import report
 
-DIGITS = 6  # significant ones of what was measured; an ε keeps all of them
+DIGITS = 6  # significant digits of a measured value; an ε keeps all of its digits
 PARTS = ("method", "dataset", "model", "partition")
 
 
-# --- reading: nothing here needs torch ---------------------------------------------------------------------
-
-
-# --- making: runs each preset for real ---------------------------------------------------------------------
-
-
-def chosen(asked: Sequence[str]) -> tuple[str, ...]:
-    """The presets that were named, or all of them."""
-    known, named = names(), tuple(name.replace("_", "-") for name in asked)
-    if unknown := [name for name in named if name not in known]:
-        raise UnknownName(f"gallery: no {shown(unknown[0])}", f"Known here: {', '.join(known)}")
-    return named or known
+def chosen(presets: Sequence[str]) -> tuple[str, ...]:
+    """The presets with these names; all presets if there are no names."""
+    known = names()
+    selected = tuple(name.replace("_", "-") for name in presets)
+    for name in selected:
+        if name not in known:
+            raise UnknownName(f"gallery: no {shown(name)}", f"Known here: {', '.join(known)}")
+    return selected or known
 
 
 def make(name: str, threads: int) -> RunExample:
-    """Run a preset, write what it told, and read it back."""
-    import opacus.accountants  # noqa: F401  (a second of imports, which is not the run's)
+    """Run a preset, write its events, and read them back."""
+    import opacus.accountants  # noqa: F401  (importing it takes a second, which is not part of the run)
 
     from engine.specs.run import RunSpec
     from engine.training.loop import run
 
-    question = _question(ASSETS / "presets" / f"{name}.json")
-    spec = RunSpec(**question)
-    told: list[Event] = []
+    preset = _preset_fields(ASSETS / "presets" / f"{name}.json")
+    spec = RunSpec(**preset)
+    events: list[Event] = []
     counts: list[list[int]] = []
     for event in run(spec, threads=threads):
         if isinstance(event, Kept) and event.kind == "partition" and event.payload is not None:
             counts = event.payload["train"].tolist()
-        told += [event] if _shipped(event) else []
-    ending = told[-1]
+        if _shipped(event):
+            events.append(event)
+    ending = events[-1]
     assert isinstance(ending, Finished)
     body = {
         "format": FORMAT,
@@ -59,77 +65,92 @@ def make(name: str, threads: int) -> RunExample:
         "made": date.today().isoformat(),
         "seconds": ending.seconds,
         "id": spec.id,
-        "command": command(question),
+        "command": command(preset),
         "spec": spec.canonical(),
         "partition": {"train": counts},
-        "events": [compact(event) for event in told],
+        "events": [compact(event) for event in events],
     }
     path = file(name)
+    _write(path, json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    load_gallery.cache_clear()
+    return read_example(path, name, read_words(ASSETS)[name])
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a new file next to the old one, then replace it: a reader never sees half a file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         half = path.with_suffix(".half")
         half.write_text(text + "\n", encoding="utf-8")
         half.replace(path)
     except OSError as error:
-        raise HomeUnwritable(f"gallery: {path}: cannot be written: {_why(error)}", "Correct its permissions") from None
-    _gallery.cache_clear()
-    return _read(path, name, _words(ASSETS)[name])
+        reason = reason_of(error)
+        raise HomeUnwritable(f"gallery: {path}: cannot be written: {reason}", "Correct its permissions") from None
 
 
 def file(name: str) -> Path:
-    """Where the example of a preset lies."""
+    """The file with the example of a preset."""
     return ASSETS / "gallery" / f"{name}.json"
 
 
-def row(made: RunExample) -> dict[str, Any]:
-    """The answer of the command for one example."""
-    told = report(made.events)
-    body = {"name": made.name, "id": made.id, **{key: told[key] for key in ("accuracy", "epsilon", "seconds")}}
-    return {**body, "bytes": file(made.name).stat().st_size}
+def row(example: RunExample) -> dict[str, Any]:
+    """One example as the command `gallery` prints it."""
+    body = report(example.events)
+    return {
+        "name": example.name,
+        "id": example.id,
+        "accuracy": body["accuracy"],
+        "epsilon": body["epsilon"],
+        "seconds": body["seconds"],
+        "bytes": file(example.name).stat().st_size,
+    }
 
 
-def _question(path: Path) -> dict[str, Any]:
+def _preset_fields(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise Damaged(f"gallery: preset {path.name}: {_why(error)}", "Fetch LeakLens again, whole") from None
+        raise Damaged(f"gallery: preset {path.name}: {reason_of(error)}", "Fetch LeakLens again, whole") from None
 
 
 def _shipped(event: Event) -> bool:
-    """What was put aside does not ship, and how far a round had come depends on the machine."""
-    return not isinstance(event, Kept) and not (isinstance(event, Round) and event.fraction > 0)
+    """Recorded arrays do not ship, nor does the progress of a round, which depends on the machine."""
+    if isinstance(event, Round):
+        return event.fraction == 0
+    return not isinstance(event, Kept)
 
 
 def compact(event: Event) -> dict[str, Any]:
-    """An event as JSON without what `decode` fills in again."""
+    """An event as JSON, without the defaults that `decode` fills in again."""
     if isinstance(event, Measured) and event.value is not None:
         event = replace(event, value=float(f"{event.value:.{DIGITS}g}"))
-    usual = {one.name: _default(one) for one in fields(event)}
-    return {
-        name: value for name, value in encode(event).items() if name == "event" or getattr(event, name) != usual[name]
-    }
+    defaults = {field.name: _default(field) for field in fields(event)}
+    body: dict[str, Any] = {}
+    for name, value in encode(event).items():
+        if name == "event" or getattr(event, name) != defaults[name]:
+            body[name] = value
+    return body
 
 
 def _default(field: Field[Any]) -> Any:
     return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
-def command(question: Mapping[str, Any]) -> str:
-    """The line that asks this in a terminal."""
-    return shlex.join(["python3", "-m", "engine", "run", *_options(question)])
+def command(preset: Mapping[str, Any]) -> str:
+    """The command line that repeats a run."""
+    return shlex.join(["python3", "-m", "engine", "run", *_options(preset)])
 
 
-def _options(question: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in question.items():
+def _options(preset: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in preset.items():
         if name not in PARTS or isinstance(value, str):
             yield from (f"--{name}", _text(value))
             continue
         yield from (f"--{name}", value["name"])
-        for inner, held in value.items():
-            if inner != "name":
-                prefix = "" if name == "method" else f"{name}."
-                yield from ("--set", f"{prefix}{inner}={_text(held)}")
+        prefix = "" if name == "method" else f"{name}."
+        for parameter, setting in value.items():
+            if parameter != "name":
+                yield from ("--set", f"{prefix}{parameter}={_text(setting)}")
 
 
 def _text(value: Any) -> str:

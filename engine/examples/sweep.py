@@ -1,6 +1,6 @@
-"""The frontier that ships: what a newcomer sees at once, several methods at several noises, each point a finished run.
+"""The finished sweep that ships with LeakLens: several methods at several noises, each point a finished run.
 
-assets/frontiers/asked.json names the question and what is varied; told.json holds what each point came to.
+assets/frontiers/asked.json has the base spec and the values to vary; told.json has the result of each point.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from engine.specs.sweep import SweepGrid, points
 if TYPE_CHECKING:
     from engine.specs.sweep import SweepPoint
 
-ASKED = ROOT / "assets" / "frontiers" / "asked.json"
-TOLD = ROOT / "assets" / "frontiers" / "told.json"
+REQUEST_FILE = ROOT / "assets" / "frontiers" / "asked.json"
+RESULT_FILE = ROOT / "assets" / "frontiers" / "told.json"
 FORMAT = 1
-NAME = "frontier"  # for the command
-DIGITS = 6
-OWN = ("accuracy", "accuracy-personal", "epsilon", "seconds")  # of a point; what else it told, many share
-SHARED = ("unit", "adjacency", "delta", "accountant", "sampling", "bound", "reason", "absent")
+NAME = "frontier"  # for the command `gallery`
+DIGITS = 6  # significant digits of every number
+OWN = ("accuracy", "accuracy-personal", "epsilon", "seconds")  # values that each point has for itself
+TERMS = ("unit", "adjacency", "delta", "accountant", "sampling", "bound", "reason", "absent")
 AGAIN = f"Make it again: python3 -m engine gallery {NAME}"
 
 
 @dataclass(frozen=True)
 class StoredPoint:
-    """Where a point stands that ships: a place on the frontier without its question."""
+    """The position of a stored point in the sweep. It has no spec, which would load torch."""
 
     method: str
     noise: float | None
@@ -46,79 +46,91 @@ class StoredPoint:
 
 @dataclass(frozen=True)
 class SweepExample:
-    """A finished frontier, as it ships."""
+    """The finished sweep that ships."""
 
     made: str  # the day, as 2025-12-31
-    seconds: float  # of all its runs, one after another
+    seconds: float  # of all runs together
     titles: Mapping[str, str]  # of the methods
-    headless: tuple[str, ...]  # those without a last layer that is shared
+    headless: tuple[str, ...]  # methods without a shared last layer
     results: tuple[PointResult, ...]
 
 
 def frontier() -> SweepExample | None:
-    """What a newcomer sees; None where it cannot be read."""
+    """The sweep of a first visit; None where it cannot be read."""
     try:
-        return read(TOLD)
+        return read(RESULT_FILE)
     except LeakLensError:
         return None
 
 
 @cache
 def read(path: Path) -> SweepExample:
+    """The sweep in one file."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
         if int(body["format"]) > FORMAT:
             raise NewerVersion(f"gallery: {path.name}: was made by a newer LeakLens", "Update this one")
-        found = tuple(_result(one, body["terms"]) for one in body["points"])
-        seconds = sum(float(one["seconds"]) for one in body["points"])
-        return SweepExample(str(body["made"]), seconds, dict(body["titles"]), tuple(body["headless"]), found)
+        results = tuple(_result(point, body["terms"]) for point in body["points"])
+        seconds = sum(float(point["seconds"]) for point in body["points"])
+        return SweepExample(str(body["made"]), seconds, dict(body["titles"]), tuple(body["headless"]), results)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise Damaged(f"gallery: {path.name}: cannot be read: {error}", AGAIN) from None
 
 
 def _result(body: Mapping[str, Any], terms: Sequence[Mapping[str, Any]]) -> PointResult:
-    told = {**terms[body["terms"]], **{name: body[name] for name in OWN}}
-    noise, method = body["noise"], str(body["method"])
-    place = StoredPoint(
-        method, None if noise is None else float(noise), float(body["step"]), body["seed"], method, str(body["id"])
+    values = dict(terms[body["terms"]])
+    for name in OWN:
+        values[name] = body[name]
+    method = str(body["method"])
+    point = StoredPoint(
+        method=method,
+        noise=None if body["noise"] is None else float(body["noise"]),
+        step=float(body["step"]),
+        seed=body["seed"],
+        name=method,
+        id=str(body["id"]),
     )
-    found = point_result(place, {**told, "guarantee": {"absent": told["absent"]}})
-    if found is None:
-        raise ValueError(f"{place.id} has no accuracy")
-    return found
+    result = point_result(point, {**values, "guarantee": {"absent": values["absent"]}})
+    if result is None:
+        raise ValueError(f"{point.id} has no accuracy")
+    return result
 
 
-# --- making: every point for real --------------------------------------------------------------------------
+# --- making the file ---------------------------------------------------------------------------------------
 
 
 def questions() -> tuple[SweepPoint, ...]:
-    """The question of the file, and what it varies."""
+    """The points of the sweep, with their specs."""
     from engine.specs.run import RunSpec
 
     try:
-        asked = json.loads(ASKED.read_text(encoding="utf-8"))
-        base, methods = RunSpec(**asked["run"]), tuple({"name": name} for name in asked["methods"])
-        seeds = tuple(range(base.seed, base.seed + int(asked["seeds"])))
-        return points(base, SweepGrid(methods, tuple(asked["noises"]), seeds, tuple(asked["steps"])))
+        request = json.loads(REQUEST_FILE.read_text(encoding="utf-8"))
+        base = RunSpec(**request["run"])
+        methods = tuple({"name": name} for name in request["methods"])
+        seeds = tuple(range(base.seed, base.seed + int(request["seeds"])))
+        return points(base, SweepGrid(methods, tuple(request["noises"]), seeds, tuple(request["steps"])))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"gallery: preset {ASKED.name}: {error}", "Fetch LeakLens again, whole") from None
+        raise Damaged(f"gallery: preset {REQUEST_FILE.name}: {error}", "Fetch LeakLens again, whole") from None
 
 
 def make(threads: int) -> list[dict[str, Any]]:
-    """Run them all and write what they came to; the answer of the command, a row each."""
+    """Run all points and write their results; return a row for each, as the command `gallery` prints it."""
     from engine.training.loop import run
 
-    todo, terms, cells, rows = questions(), list[dict[str, Any]](), list[dict[str, Any]](), list[dict[str, Any]]()
-    for point in todo:
-        told = report(run(point.spec, threads=threads))
-        words = {**told, "absent": (told["guarantee"] or {}).get("absent") or {}}
-        shared = {name: words[name] for name in SHARED}
-        if shared not in terms:
-            terms.append(shared)
-        where = {"id": point.id, "method": point.method, "noise": point.noise, "step": point.step, "seed": point.seed}
-        cells.append({**where, **{name: _short(told[name]) for name in OWN}, "terms": terms.index(shared)})
-        rows.append({"name": NAME, **where, "accuracy": told["accuracy"], "seconds": told["seconds"]})
-    methods = {point.method: type(point.spec.method) for point in todo}
+    sweep = questions()
+    terms: list[dict[str, Any]] = []  # many points share theirs
+    cells: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    for point in sweep:
+        body = report(run(point.spec, threads=threads))
+        of_point = _terms(body)
+        if of_point not in terms:
+            terms.append(of_point)
+        place = {"id": point.id, "method": point.method, "noise": point.noise, "step": point.step, "seed": point.seed}
+        own = {name: _shortened(body[name]) for name in OWN}
+        cells.append({**place, **own, "terms": terms.index(of_point)})
+        rows.append({"name": NAME, **place, "accuracy": body["accuracy"], "seconds": body["seconds"]})
+    methods = {point.method: type(point.spec.method) for point in sweep}
     titles = {name: method.title for name, method in methods.items()}
     headless = [name for name, method in methods.items() if method.headless]
     made = date.today().isoformat()
@@ -127,8 +139,14 @@ def make(threads: int) -> list[dict[str, Any]]:
     return rows
 
 
+def _terms(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a report that many points share: the terms of their ε."""
+    values = {**body, "absent": (body["guarantee"] or {}).get("absent") or {}}
+    return {name: values[name] for name in TERMS}
+
+
 def _lines(head: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """One line a point: whoever compares two versions sees which of them changed."""
+    """One line for each point, so that a diff of two versions shows which points changed."""
 
     def text(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -140,17 +158,17 @@ def _lines(head: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> Itera
 
 def _write(text: str) -> None:
     try:
-        TOLD.parent.mkdir(parents=True, exist_ok=True)
-        half = TOLD.with_suffix(".half")
+        RESULT_FILE.parent.mkdir(parents=True, exist_ok=True)
+        half = RESULT_FILE.with_suffix(".half")
         half.write_text(text, encoding="utf-8")
-        half.replace(TOLD)
+        half.replace(RESULT_FILE)
     except OSError as error:
-        raise HomeUnwritable(f"gallery: {TOLD}: cannot be written: {error}", "Correct its permissions") from None
+        raise HomeUnwritable(f"gallery: {RESULT_FILE}: cannot be written: {error}", "Correct its permissions") from None
     read.cache_clear()
 
 
-def _short(value: Any) -> Any:
-    """Numbers as far as anybody reads them."""
+def _shortened(value: Any) -> Any:
+    """The value with all of its numbers cut to the digits that a reader needs."""
     if isinstance(value, Mapping):
-        return {key: _short(item) for key, item in value.items()}
+        return {key: _shortened(item) for key, item in value.items()}
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

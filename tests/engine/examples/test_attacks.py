@@ -1,4 +1,4 @@
-"""The grid that ships: what was asked is what was told, and a run today says the same."""
+"""The grid that ships: it has a result for every request, and an attack today gives the same result."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from engine.leakage.pictures import attack
 from engine.specs.attack import AttackSpec
 
 
-def test_what_ships_answers_what_is_asked() -> None:
+def test_every_requested_attack_ships() -> None:
     shipped = attacks.leaks()
-    assert [one.id for one in shipped] == [spec.id for spec in attacks.questions()]
-    for one in shipped:
-        assert AttackSpec(**one.spec).id == one.id
-        assert sum(isinstance(event, Seen) for event in one.events) == 1
-        assert sum(isinstance(event, Judged) for event in one.events) == 1
-        assert any(isinstance(event, Pictured) for event in one.events)
+    assert [example.id for example in shipped] == [spec.id for spec in attacks.questions()]
+    for example in shipped:
+        assert AttackSpec(**example.spec).id == example.id
+        assert sum(isinstance(event, Seen) for event in example.events) == 1
+        assert sum(isinstance(event, Judged) for event in example.events) == 1
+        assert any(isinstance(event, Pictured) for event in example.events)
 
 
 @pytest.mark.slow
-def test_an_attack_run_today_says_what_ships() -> None:
-    for place in (0, 3, 6):  # the exact ones: undefended, and under two noises
-        one = attacks.leaks()[place]
-        today = next(event for event in attack(AttackSpec(**one.spec)) if isinstance(event, Judged))
-        then = next(event for event in one.events if isinstance(event, Judged))
-        assert today.state == then.state and today.labels == then.labels
-        assert today.numbers["psnr"][0] == pytest.approx(then.numbers["psnr"][0], abs=0.5)
+def test_an_attack_today_gives_the_result_that_ships() -> None:
+    for place in (0, 3, 6):  # the exact attack: on the baseline, and under two noises
+        example = attacks.leaks()[place]
+        actual = next(event for event in attack(AttackSpec(**example.spec)) if isinstance(event, Judged))
+        shipped = next(event for event in example.events if isinstance(event, Judged))
+        assert actual.state == shipped.state and actual.labels == shipped.labels
+        assert actual.numbers["psnr"][0] == pytest.approx(shipped.numbers["psnr"][0], abs=0.5)
 
 
-def test_what_cannot_be_read_is_no_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_file_gives_no_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "told.json"
-    monkeypatch.setattr(attacks, "TOLD", file)
+    monkeypatch.setattr(attacks, "RESULT_FILE", file)
     assert attacks.leaks() == ()
     for text in ("{", "[]", json.dumps({"format": 1, "made": "2026-01-01", "cells": [{"events": []}]})):
         file.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The examples that ship: they belong to their questions, teach what is true, and can be run again."""
+"""The examples that ship: they match their presets, their lessons are true, and they can be run again."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, UnknownName
 from engine.events import Finished, Kept, Measured, Round, Spent, Started, Warned, decode, encode
 from engine.examples import files, runs
-from engine.examples.files import RunExample, example, examples, names, troubles
+from engine.examples.files import RunExample, example, examples, load_errors, names
 from engine.examples.runs import compact, make
 from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.training.loop import run
 from engine.training.plan import make_plan
+from tests.engine.makers import accuracies
 
 pytestmark = pytest.mark.slow
 
@@ -36,15 +37,15 @@ PRESETS = sorted(path.stem for path in (ROOT / "assets/presets").glob("*.json"))
 AGAIN = "make it again: python3 -m engine gallery"
 
 
-def question(name: str) -> RunSpec:
+def preset_spec(name: str) -> RunSpec:
     return RunSpec(**json.loads((ROOT / f"assets/presets/{name}.json").read_text(encoding="utf-8")))
 
 
 def stored(name: str) -> RunExample:
-    assert not troubles(), f"{troubles()}; {AGAIN}"
-    found = example(question(name).id)
-    assert found and found.name == name, f"{name}: no example has the id of its preset; {AGAIN} {name}"
-    return found
+    assert not load_errors(), f"{load_errors()}; {AGAIN}"
+    shipped = example(preset_spec(name).id)
+    assert shipped and shipped.name == name, f"{name}: no example has the id of its preset; {AGAIN} {name}"
+    return shipped
 
 
 def accuracy(name: str) -> float:
@@ -56,7 +57,7 @@ def epsilon(name: str) -> dict[str, Any]:
 
 
 def near(number: Any) -> Any:
-    """The same number, but for what the order of a sum may change on another processor."""
+    """The same number, up to the rounding of another processor."""
     return number if number is None else pytest.approx(number, rel=1e-12)
 
 
@@ -69,7 +70,7 @@ def test_every_preset_has_words_and_every_example_a_preset() -> None:
     assert 6 <= len(examples()) <= 8
 
 
-def test_a_newcomer_sees_noise_beside_its_unprotected_twin() -> None:
+def test_the_first_example_has_noise_and_its_baseline_is_the_second() -> None:
     first, second = examples()[:2]
     assert report(first.events)["unit"] == "user"
     assert first.twin == second.id
@@ -77,63 +78,65 @@ def test_a_newcomer_sees_noise_beside_its_unprotected_twin() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_an_example_belongs_to_its_preset(name: str) -> None:
-    one = stored(name)
-    assert RunSpec(**one.spec).id == one.id
-    assert one.title and one.lesson.endswith(".") and len(one.lesson) < 200
-    for words in (shlex.split(one.command)[3:], ["run", "--preset", name]):
-        assert read_spec(parser().parse_args(words)).id == one.id
+    shipped = stored(name)
+    assert RunSpec(**shipped.spec).id == shipped.id
+    assert shipped.title and shipped.lesson.endswith(".") and len(shipped.lesson) < 200
+    for arguments in (shlex.split(shipped.command)[3:], ["run", "--preset", name]):
+        assert read_spec(parser().parse_args(arguments)).id == shipped.id
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_what_is_known_before_the_first_round_is_still_said(name: str) -> None:
-    one = stored(name)
-    opening = takewhile(lambda event: not isinstance(event, Round), run(question(name)))
-    said = [event for event in opening if not isinstance(event, Kept)]
-    kept = list(takewhile(lambda event: not isinstance(event, Round), one.events))
-    assert kept == [decode(json.loads(json.dumps(encode(event)))) for event in said], f"{AGAIN} {name}"
-    assert not [event for event in kept if isinstance(event, Warned)]
+def test_the_events_before_the_first_round_are_still_the_same(name: str) -> None:
+    first = takewhile(lambda event: not isinstance(event, Round), run(preset_spec(name)))
+    actual = [event for event in first if not isinstance(event, Kept)]
+    shipped = list(takewhile(lambda event: not isinstance(event, Round), stored(name).events))
+    assert shipped == [decode(json.loads(json.dumps(encode(event)))) for event in actual], f"{AGAIN} {name}"
+    assert not [event for event in shipped if isinstance(event, Warned)]
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_an_example_is_one_whole_run(name: str) -> None:
-    one = stored(name)
-    rounds = one.spec["rounds"]
-    assert isinstance(one.events[0], Started) and isinstance(one.events[-1], Finished)
-    assert one.events[-1].seconds == one.seconds <= 30
-    assert [event.round for event in one.events if isinstance(event, Round)] == [*range(1, rounds + 1)]
-    curve = [event.round for event in one.events if isinstance(event, Measured) and event.who == "global"]
+    shipped = stored(name)
+    rounds = shipped.spec["rounds"]
+    assert isinstance(shipped.events[0], Started) and isinstance(shipped.events[-1], Finished)
+    assert shipped.events[-1].seconds == shipped.seconds <= 30
+    assert [event.round for event in shipped.events if isinstance(event, Round)] == [*range(1, rounds + 1)]
+    curve = [event.round for event in shipped.events if isinstance(event, Measured) and event.who == "global"]
     assert sorted(curve) == sorted([*range(1, rounds + 1)] * 2)  # accuracy and loss
-    assert not [event for event in one.events if isinstance(event, Kept)]
+    assert not [event for event in shipped.events if isinstance(event, Kept)]
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_its_epsilon_and_its_partition_follow_from_the_question(name: str) -> None:
-    one, plan = stored(name), make_plan(question(name))
-    told = {event.view: event for event in one.events if isinstance(event, Spent)}
+def test_the_epsilon_and_the_partition_follow_from_the_preset(name: str) -> None:
+    shipped = stored(name)
+    plan = make_plan(preset_spec(name))
+    spent = {event.view: event for event in shipped.events if isinstance(event, Spent)}
     for answer in plan.answers(plan.ledger(plan.last), precise=True):
-        words = told.pop(answer.view)
-        assert words.epsilon == near(answer.epsilon), f"{AGAIN} {name}"
-        assert (words.accountant, words.unit, words.worst) == (answer.accountant, answer.unit, answer.worst)
-    assert not told
-    assert [list(row) for row in one.partition] == plan.counts()["train"].tolist()
+        event = spent.pop(answer.view)
+        assert event.epsilon == near(answer.epsilon), f"{AGAIN} {name}"
+        assert (event.accountant, event.unit, event.worst) == (answer.accountant, answer.unit, answer.worst)
+    assert not spent
+    assert [list(row) for row in shipped.partition] == plan.counts()["train"].tolist()
 
 
-@pytest.mark.parametrize("name", [one.name for one in examples() if one.twin])
-def test_a_twin_asks_the_same_without_protection(name: str) -> None:
-    mine, twin = question(name), stored(name).twin
-    beside = {key: value for key, value in mine.canonical().items() if key not in ("format", "method")}
-    assert RunSpec(**beside, method=type(mine.method).unprotected).id == twin
-    assert example(twin) is not None
+@pytest.mark.parametrize("name", [shipped.name for shipped in examples() if shipped.twin])
+def test_a_baseline_is_the_same_run_without_protection(name: str) -> None:
+    spec = preset_spec(name)
+    baseline = stored(name).twin
+    others = {key: value for key, value in spec.canonical().items() if key not in ("format", "method")}
+    assert RunSpec(**others, method=type(spec.method).unprotected).id == baseline
+    assert example(baseline) is not None
 
 
-def test_the_fastest_protected_example_is_run_again() -> None:
-    one = stored("noise-1")
-    again = list(run(question("noise-1"), threads=2))
-    bills = [event for event in one.events if isinstance(event, Spent)]
-    for mine, real in zip(bills, (event for event in again if isinstance(event, Spent)), strict=True):
-        assert replace(mine, epsilon=0.0, quantiles=()) == replace(real, epsilon=0.0, quantiles=())
-        assert mine.epsilon == near(real.epsilon) and mine.quantiles == near(real.quantiles), f"{AGAIN} noise-1"
-    assert report(again)["accuracy"] == pytest.approx(accuracy("noise-1"), abs=0.005)
+def test_a_protected_example_gives_the_same_results_today() -> None:
+    actual = list(run(preset_spec("noise-1"), threads=2))
+    shipped = [event for event in stored("noise-1").events if isinstance(event, Spent)]
+    spent = [event for event in actual if isinstance(event, Spent)]
+    for expected, event in zip(shipped, spent, strict=True):
+        assert replace(expected, epsilon=0.0, quantiles=()) == replace(event, epsilon=0.0, quantiles=())
+        assert expected.epsilon == near(event.epsilon), f"{AGAIN} noise-1"
+        assert expected.quantiles == near(event.quantiles), f"{AGAIN} noise-1"
+    assert report(actual)["accuracy"] == pytest.approx(accuracy("noise-1"), abs=0.005)
 
 
 # --- the lessons are true ----------------------------------------------------------------------------------
@@ -145,34 +148,31 @@ def test_noise_costs_accuracy_and_half_of_it_more_than_doubles_epsilon() -> None
     assert set(epsilon("no-protection").values()) == {None}
 
 
-def test_an_outsider_learns_little_and_the_server_a_lot() -> None:
-    told = epsilon("noise-1")
-    assert told["outsider"] < 5 and told["server"] > 10 * told["outsider"]
+def test_epsilon_is_small_for_an_outsider_and_large_for_the_server() -> None:
+    by_view = epsilon("noise-1")
+    assert by_view["outsider"] < 5 and by_view["server"] > 10 * by_view["outsider"]
 
 
-def test_without_trust_the_server_learns_less_and_the_model_too() -> None:
+def test_without_trust_in_the_server_epsilon_and_accuracy_are_lower() -> None:
     assert epsilon("no-trust")["server"] < epsilon("noise-1")["server"] / 4
     assert accuracy("no-trust") < accuracy("noise-1") - 0.05
 
 
-def test_in_a_crowd_the_same_noise_costs_little_and_the_server_sees_more() -> None:
+def test_with_many_clients_the_same_noise_costs_little_accuracy() -> None:
     assert accuracy("many-clients") > accuracy("many-clients-open") - 0.03
     assert epsilon("many-clients")["outsider"] == pytest.approx(epsilon("noise-1")["outsider"])
     assert epsilon("many-clients")["server"] > 2 * epsilon("noise-1")["server"]
 
 
-def test_noise_on_every_step_holds_against_the_server_for_one_picture() -> None:
-    told = report(stored("dp-sgd").events)
-    assert told["unit"] == "record" and told["epsilon"]["server"] < 5
+def test_noise_on_every_step_protects_a_picture_from_the_server() -> None:
+    body = report(stored("dp-sgd").events)
+    assert body["unit"] == "record" and body["epsilon"]["server"] < 5
     assert accuracy("dp-sgd") > accuracy("dp-sgd-open") - 0.1
 
 
-def test_two_classes_each_learn_less_and_jump() -> None:
+def test_with_two_classes_per_client_accuracy_is_lower_and_jumps() -> None:
     def jumps(name: str) -> float:
-        events = stored(name).events
-        curve = [
-            e.value or 0.0 for e in events if isinstance(e, Measured) and (e.name, e.who) == ("accuracy", "global")
-        ]
+        curve = [value or 0.0 for value in accuracies(stored(name).events)]
         return sum(abs(after - before) for before, after in pairwise(curve))
 
     assert max(sum(count > 0 for count in row) for row in stored("non-iid").partition) <= 2
@@ -180,9 +180,9 @@ def test_two_classes_each_learn_less_and_jump() -> None:
     assert jumps("non-iid") > 2 * jumps("no-protection")
 
 
-def test_a_gradient_for_every_batch_learns_as_well() -> None:
+def test_a_gradient_for_every_batch_reaches_the_same_accuracy() -> None:
     assert abs(accuracy("each-batch") - accuracy("no-protection")) < 0.02
-    assert question("each-batch").batch == 10  # as the lesson says
+    assert preset_spec("each-batch").batch == 10  # as the lesson says
 
 
 # --- reading -----------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_a_gradient_for_every_batch_learns_as_well() -> None:
 
 def test_reading_loads_no_torch() -> None:
     code = (
-        "import sys; from engine.examples.runs import examples; assert len(examples()) > 5;"
+        "import sys, engine.examples.runs; from engine.examples.files import examples; assert len(examples()) > 5;"
         "assert not {'torch', 'numpy', 'pydantic'} & set(sys.modules), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
@@ -198,12 +198,13 @@ def test_reading_loads_no_torch() -> None:
 
 @pytest.fixture
 def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of what ships, free to be damaged."""
+    """A copy of the files that ship, for tests that damage them."""
     for folder in ("presets", "gallery"):
         shutil.copytree(ROOT / "assets" / folder, tmp_path / folder)
-    monkeypatch.setattr(runs, "ASSETS", tmp_path)
+    for module in (files, runs):
+        monkeypatch.setattr(module, "ASSETS", tmp_path)
     yield tmp_path
-    files._gallery.cache_clear()
+    files.load_gallery.cache_clear()
 
 
 def change(file: Path, **values: Any) -> None:
@@ -215,7 +216,7 @@ def change(file: Path, **values: Any) -> None:
     [
         ({"format": 99}, "was made by a newer LeakLens"),
         ({"spec": {"format": 99}}, "was made by a newer LeakLens"),
-        ({"spec": {"format": 0}}, "holds what an older LeakLens answered"),
+        ({"spec": {"format": 0}}, "holds the results of an older LeakLens"),
         ({"spec": None}, "'NoneType' object is not subscriptable"),
         ({"events": []}, "its events are not those of one finished run"),
         ({"id": "another"}, "its events are not those of one finished run"),
@@ -223,21 +224,21 @@ def change(file: Path, **values: Any) -> None:
         ({"partition": {}}, "train is missing"),
     ],
 )
-def test_a_damaged_example_is_left_out_and_told(assets: Path, values: dict[str, Any], reason: str) -> None:
+def test_a_damaged_example_is_left_out_and_reported(assets: Path, values: dict[str, Any], reason: str) -> None:
     change(assets / "gallery/noise-1.json", **values)
-    assert [one.name for one in examples()][:2] == ["no-protection", "half-noise"]
-    (trouble,) = troubles()
-    assert trouble.message == f"gallery: noise-1.json: {reason}"
-    assert trouble.remedy
+    assert [shipped.name for shipped in examples()][:2] == ["no-protection", "half-noise"]
+    (error,) = load_errors()
+    assert error.message == f"gallery: noise-1.json: {reason}"
+    assert error.remedy
 
 
-def test_a_missing_or_torn_file_is_left_out_and_told(assets: Path) -> None:
+def test_a_missing_or_incomplete_file_is_left_out_and_reported(assets: Path) -> None:
     (assets / "gallery/noise-1.json").unlink()
-    torn = assets / "gallery/no-protection.json"
-    torn.write_text(torn.read_text(encoding="utf-8")[:-100], encoding="utf-8")
+    incomplete = assets / "gallery/no-protection.json"
+    incomplete.write_text(incomplete.read_text(encoding="utf-8")[:-100], encoding="utf-8")
     assert next(iter(examples())).name == "half-noise"
     assert next(iter(examples())).twin == ""
-    missing, broken = (str(trouble) for trouble in troubles())
+    missing, broken = (str(error) for error in load_errors())
     assert "no such file" in missing and "python3 -m engine gallery noise-1" in missing
     assert "no-protection.json" in broken
 
@@ -247,11 +248,11 @@ def test_without_words_there_is_no_gallery_and_no_crash(assets: Path, text: str 
     words = assets / "presets/words.toml"
     words.unlink() if text is None else words.write_text(text, encoding="utf-8")
     assert examples() == () and example("x") is None
-    assert str(troubles()[0]).startswith("gallery: words.toml: cannot be read: ")
+    assert str(load_errors()[0]).startswith("gallery: words.toml: cannot be read: ")
 
 
-def test_the_results_that_can_be_read_are_those_of_today() -> None:
-    assert files.RESULTS == engine.specs.run.FORMAT, "raise it in engine/examples/runs.py, and " + AGAIN
+def test_the_result_format_is_the_same_in_both_places() -> None:
+    assert files.RESULT_FORMAT == engine.specs.run.FORMAT, "raise it in engine/examples/files.py, and " + AGAIN
 
 
 # --- making ------------------------------------------------------------------------------------------------
@@ -259,41 +260,41 @@ def test_the_results_that_can_be_read_are_those_of_today() -> None:
 
 @pytest.fixture
 def tiny(assets: Path) -> Path:
-    """A preset of a fraction of a second."""
+    """A preset that runs in a fraction of a second; the fixture is the path of its example."""
     change(assets / "presets/noise-1.json", rounds=2, dataset="mnist", partition={"name": "dirichlet", "alpha": 5.0})
     return assets / "gallery/noise-1.json"
 
 
-def test_what_is_made_is_what_the_run_told(tiny: Path) -> None:
+def test_a_made_example_has_the_events_of_its_run(tiny: Path) -> None:
     made = make("noise-1", threads=2)
     body = json.loads(tiny.read_text(encoding="utf-8"))
     spec = RunSpec(**body["spec"])
-    told = [event for event in run(spec, threads=1) if not isinstance(event, Kept)]
-    for mine, real in zip(made.events[:-1], told, strict=False):
-        assert mine == decode(compact(real))
-    assert len(told) == len(made.events)
+    events = [event for event in run(spec, threads=1) if not isinstance(event, Kept)]
+    for shipped, event in zip(made.events[:-1], events, strict=False):
+        assert shipped == decode(compact(event))
+    assert len(events) == len(made.events)
     assert made.id == spec.id and examples()[0] == replace(made, twin=examples()[1].id)
     assert "--partition dirichlet --set partition.alpha=5.0" in made.command
     assert read_spec(parser().parse_args(shlex.split(made.command)[3:])).id == made.id
 
 
-def test_made_twice_only_the_day_and_the_seconds_differ(tiny: Path) -> None:
-    texts = []
+def test_two_examples_differ_only_in_their_day_and_seconds(tiny: Path) -> None:
+    bodies = []
     for threads in (1, 2):
         make("noise-1", threads)
         body = json.loads(tiny.read_text(encoding="utf-8"))
-        texts.append(body | {"made": "", "seconds": 0, "events": [*body["events"][:-1], "the end"]})
-    assert texts[0] == texts[1]
+        bodies.append(body | {"made": "", "seconds": 0, "events": [*body["events"][:-1], "the end"]})
+    assert bodies[0] == bodies[1]
 
 
-def test_what_ships_is_compact_and_loses_nothing() -> None:
-    bill = Spent(1, "server", 24.381610883113673, "user", "zero-out", 1e-5, "exact", "all", worst=3)
-    assert decode(compact(bill)) == bill and "reason" not in compact(bill)
+def test_the_compact_form_loses_nothing() -> None:
+    spent = Spent(1, "server", 24.381610883113673, "user", "zero-out", 1e-5, "exact", "all", worst=3)
+    assert decode(compact(spent)) == spent and "reason" not in compact(spent)
     loss = Measured(1, "loss", 1.9633440971374512)
     assert decode(compact(loss)) == Measured(1, "loss", 1.96334)
 
 
-def test_the_command_makes_what_is_named(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_makes_the_named_example(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gallery", "noise_1", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["name"] == "noise-1" and row["bytes"] == tiny.stat().st_size
@@ -310,7 +311,7 @@ def test_an_unknown_preset_is_refused_before_anything_is_run(tiny: Path) -> None
     assert tiny.read_bytes() == before
 
 
-def test_what_cannot_be_written_or_asked_is_said(tiny: Path) -> None:
+def test_an_unwritable_file_and_an_unreadable_preset_are_reported(tiny: Path) -> None:
     shutil.rmtree(tiny.parent)
     tiny.parent.write_text("a file where the folder should be", encoding="utf-8")
     with pytest.raises(HomeUnwritable, match=r"cannot be written: file exists"):
