@@ -82,7 +82,7 @@ def questions() -> list[AttackSpec]:
             specs.append(AttackSpec(run=run, attack=attack, pictures=request["pictures"]))
         return specs
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"gallery: preset {REQUEST_FILE.name}: {error}", "Fetch LeakLens again, whole") from None
+        raise Damaged(f"gallery: preset {REQUEST_FILE.name}: {error}", "Download LeakLens again") from None
 
 
 def make(threads: int) -> list[dict[str, Any]]:

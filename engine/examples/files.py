@@ -98,7 +98,7 @@ def read_words(assets: Path) -> dict[str, PresetWords]:
         return {name: PresetWords(**fields) for name, fields in body.items()}
     except (OSError, ValueError, TypeError) as error:
         reason = reason_of(error)
-        raise Damaged(f"gallery: {path.name}: cannot be read: {reason}", "Fetch LeakLens again, whole") from None
+        raise Damaged(f"gallery: {path.name}: cannot be read: {reason}", "Download LeakLens again") from None
 
 
 def read_example(path: Path, name: str, words: PresetWords) -> RunExample:

@@ -110,7 +110,7 @@ def _preset_fields(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise Damaged(f"gallery: preset {path.name}: {reason_of(error)}", "Fetch LeakLens again, whole") from None
+        raise Damaged(f"gallery: preset {path.name}: {reason_of(error)}", "Download LeakLens again") from None
 
 
 def _shipped(event: Event) -> bool:

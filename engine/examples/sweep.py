@@ -110,7 +110,7 @@ def questions() -> tuple[SweepPoint, ...]:
         seeds = tuple(range(base.seed, base.seed + int(request["seeds"])))
         return points(base, SweepGrid(methods, tuple(request["noises"]), seeds, tuple(request["steps"])))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"gallery: preset {REQUEST_FILE.name}: {error}", "Fetch LeakLens again, whole") from None
+        raise Damaged(f"gallery: preset {REQUEST_FILE.name}: {error}", "Download LeakLens again") from None
 
 
 def make(threads: int) -> list[dict[str, Any]]:

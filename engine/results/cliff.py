@@ -67,10 +67,10 @@ def _ratio(point: CliffPoint) -> float:
     return point.ratio
 
 
-def levels(parameters: int, many: int = 9) -> tuple[float, ...]:
+def levels(parameters: int, count: int = 9) -> tuple[float, ...]:
     """Noise multipliers whose noise is LEAST to MOST times the signal, if the clip binds the whole update."""
     decades = math.log10(MOST / LEAST)
-    ratios = [LEAST * 10 ** (decades * place / (many - 1)) for place in range(many)]
+    ratios = [LEAST * 10 ** (decades * place / (count - 1)) for place in range(count)]
     return tuple(float(f"{ratio / math.sqrt(parameters):.3g}") for ratio in ratios)
 
 

@@ -48,7 +48,7 @@ class AttackSpec(Declared):
         super().__init__(**{key: value for key, value in values.items() if key != "format"})
         written = values.get("format", 1)
         if isinstance(written, int) and written > ATTACK_FORMAT:
-            rule = f"attack: the spec has format {written}, and this LeakLens knows up to {ATTACK_FORMAT}"
+            rule = f"attack: the spec has format {written}, and this LeakLens reads formats up to {ATTACK_FORMAT}"
             raise NewerVersion(rule, "Update LeakLens to open it")
 
     @classmethod

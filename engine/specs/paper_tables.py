@@ -162,7 +162,7 @@ def _tables(folder: Path) -> dict[str, PaperTable]:
                 tables[table.name] = table
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-            raise Damaged(f"tables: {path.name}: {reason}", "Fetch LeakLens again, whole") from None
+            raise Damaged(f"tables: {path.name}: {reason}", "Download LeakLens again") from None
     return tables
 
 

@@ -107,7 +107,7 @@ class RunSpec(Declared):
         if not isinstance(written, int) or isinstance(written, bool) or written < 1:
             raise refusal("run: format", "must be a whole number at least 1", as_written(written))
         if written > FORMAT:
-            rule = f"run: the spec has format {written}, and this LeakLens knows up to {FORMAT}"
+            rule = f"run: the spec has format {written}, and this LeakLens reads formats up to {FORMAT}"
             raise NewerVersion(rule, "Update LeakLens to open it")
         return {key: value for key, value in values.items() if key != "format"}
 

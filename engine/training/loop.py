@@ -2,13 +2,13 @@
 
 A run is a generator of events. It opens no file and uses no store: its caller decides what to keep.
 
-    plan         partition the data, draw the first weights        training/plan.py
-    each round
-      play       send, train, merge                                training/rounds.py
-      measure    accuracy and loss on the test data                training/evaluate.py
-      account    the ε spent so far, in every view                 privacy/ledger.py
-      record     what the server sees, for attacks                 training/exposure.py
-      checkpoint the state from which the run can resume           training/state.py
+    plan             partition the data, draw the first weights     training/plan.py
+    for each round:
+        train        send, train, merge                             training/rounds.py
+        measure      accuracy and loss on the test data             training/evaluate.py
+        account      the ε spent so far, in every view              privacy/ledger.py
+        record       what the server sees, for attacks              training/exposure.py
+        checkpoint   the state from which the run can resume        training/state.py
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def first_events(plan: LoadedPlan) -> Iterator[Event]:
 def one_round(
     plan: LoadedPlan, state: State, round: int, ledger: Ledger, team: ThreadTeam, record: bool
 ) -> Generator[Event, None, State]:
-    """Play, measure and account for one round; return the state after it.
+    """Train, measure and account for one round; return the state after it.
 
     With `record`, the round also leaves an exposure: what the server sees of one client.
     """

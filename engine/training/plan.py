@@ -199,8 +199,8 @@ def _delta(spec: RunSpec, records: int) -> float:
     if spec.delta is None:
         return default_delta(units)
     if spec.delta >= 1 / units:
-        law = f"must be below 1/n = {1 / units:.3g} for {units} {noun}"
-        raise refusal("run: delta", law, spec.delta, "A larger δ would allow to publish one of them outright")
+        rule = f"must be below 1/n = {1 / units:.3g} for {units} {noun}"
+        raise refusal("run: delta", rule, spec.delta, "A larger δ would allow a method to publish one of them")
     return spec.delta
 
 
@@ -218,7 +218,7 @@ def _refuse_batch_norm(spec: RunSpec, world: World) -> None:
     if any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in module.modules()):
         raise BadInput(
             f"{spec.method.name}: {spec.model.name} has batch normalisation, which mixes the pictures of a batch: "
-            "no clip bounds what one of them changes",
+            "no clip bounds the effect of one picture",
             "Choose a model with group normalisation",
         )
 

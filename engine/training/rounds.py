@@ -48,7 +48,7 @@ def play(
     watch: Callable[[Exchange], None] | None = None,
     report: Callable[[Report], None] = ignore,
 ) -> State:
-    """Play one round and return the state after it. `watch` receives each exchange."""
+    """Train one round and return the state after it. `watch` receives each exchange."""
     method = plan.method
     cohort = plan.cohort(round)
     privates = client_store(state.privates)  # passed on from state to state: only the last state holds it

@@ -317,5 +317,5 @@ def test_an_unwritable_file_and_an_unreadable_preset_are_reported(tiny: Path) ->
     with pytest.raises(HomeUnwritable, match=r"cannot be written: file exists"):
         make("noise-1", threads=1)
     (tiny.parent.parent / "presets/noise-1.json").write_text("[", encoding="utf-8")
-    with pytest.raises(Damaged, match=r"preset noise-1\.json: .*Fetch LeakLens again"):
+    with pytest.raises(Damaged, match=r"preset noise-1\.json: .*Download LeakLens again"):
         make("noise-1", threads=1)

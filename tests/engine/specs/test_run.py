@@ -244,7 +244,7 @@ def test_any_valid_spec_survives_json(fields: dict[str, Any], count: tuple[int, 
         ({"format": 0}, "run: format: must be a whole number at least 1, got 0"),
         ({"format": None}, "run: format: must be a whole number at least 1, got nothing"),
         ({"delta": 0.01}, "run: delta: must be below 1/n = 0.01 for 100 clients, got 0.01. "
-                          "A larger δ would allow to publish one of them outright."),
+                          "A larger δ would allow a method to publish one of them."),
         ({"target_epsilon": 8.0, "method": "udp-fedavg"}, "run: view: is missing; every view has its own ε. "
                                                           "Name who observes: server, aggregate, outsider or client."),
         ({"budget": 8.0, "method": "udp-fedavg"}, "run: view: is missing; every view has its own ε. "
@@ -273,7 +273,8 @@ def test_a_newer_format_is_refused_before_its_fields_are_checked() -> None:
     with pytest.raises(NewerVersion) as caught:
         RunSpec(format=FORMAT + 1, planet="Mars")
     assert str(caught.value) == (
-        f"run: the spec has format {FORMAT + 1}, and this LeakLens knows up to {FORMAT}. Update LeakLens to open it."
+        f"run: the spec has format {FORMAT + 1}, and this LeakLens reads formats up to {FORMAT}. "
+        "Update LeakLens to open it."
     )
 
 

@@ -94,7 +94,7 @@ def test_the_truth_is_exactly_the_pictures_that_entered_the_upload(method: str) 
 
 
 def test_an_exposure_has_no_field_for_a_secret() -> None:
-    """Check each new field: a seed, a generator, batch indices or the truth would let an attack undo the noise."""
+    """An observer has no seed, generator, batch indices or truth. Check that a new field gives it none of them."""
     assert {field.name for field in fields(Exposure)} == {
         "view",
         "sent",
