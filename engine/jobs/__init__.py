@@ -1,1 +1,1 @@
-"""The store of runs, the queue, and the processes that work on it."""
+"""Jobs: the store of runs and attacks, the queue, and the processes that run them."""

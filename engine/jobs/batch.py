@@ -1,4 +1,4 @@
-"""Many runs requested as one: submit them and report each one as it ends."""
+"""A batch: many runs requested as one. It submits them and reports each one as it ends."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from engine.jobs.store import Store
     from engine.jobs.supervisor import Supervisor
 
-LOOK_S = 0.05
-LOOK_SHARE = 20  # and this many times what a look takes
+POLL_S = 0.05
+POLL_SHARE = 20  # the pause is at least this many times the duration of a poll
 ENDED = ("finished", "failed", "cancelled")
 
 
@@ -23,9 +23,9 @@ def follow(
     specs: Mapping[str, Mapping[str, Any]],
     options: Mapping[str, object] | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Submit what is not finished, and yield each run with its status as it ends.
+    """Submit the runs that are not finished, and yield each run with its status as it ends.
 
-    A run whose process is gone is submitted again. A run that someone deletes counts as cancelled.
+    An interrupted run is submitted again. A run that someone deletes counts as cancelled.
     """
 
     def submit(runs: Sequence[str]) -> None:
@@ -51,11 +51,11 @@ def follow(
             _raise(supervisor.trouble)
         waiting = left
         if waiting:
-            time.sleep(max(LOOK_S, LOOK_SHARE * (time.monotonic() - began)))
+            time.sleep(max(POLL_S, POLL_SHARE * (time.monotonic() - began)))
 
 
 def _raise(trouble: Exception) -> None:
-    """Nothing can move any more: say why."""
+    """Raise the error that keeps the supervisor from running anything."""
     if isinstance(trouble, LeakLensError):
         raise trouble
     raise RunFailed(f"{type(trouble).__name__}: {trouble}", "Run it again: finished runs are reused")

@@ -1,4 +1,4 @@
-"""The SQLite file: its tables, its versions, its connections, and its complaints in plain words."""
+"""The SQLite file of the store: its tables, versions and connections, and its errors as sentences with a fix."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from engine.errors import Damaged, HomeError, HomeFull, HomeUnwritable, NewerVer
 from engine.jobs.home import MAKE_ROOM, Home
 
 BUSY_S = 10.0
-SEALED = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # nothing can be written, for whatever reason
-SPARE = 8  # connections kept open between questions
+UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # nothing can be written, for whatever reason
+IDLE_CONNECTIONS = 8  # kept open between transactions
 
 Migration = tuple[str, ...]
-MIGRATIONS: list[Migration] = [  # the n-th leads from version n to n + 1; written once, never changed
+MIGRATIONS: list[Migration] = [  # number n raises version n to n + 1; a published migration never changes
     (
         """CREATE TABLE runs (
             id TEXT PRIMARY KEY,
@@ -61,21 +61,21 @@ MIGRATIONS: list[Migration] = [  # the n-th leads from version n to n + 1; writt
 
 
 class Database:
-    """One file, many threads: each question borrows a connection of its own."""
+    """One file for many threads. Each transaction uses a connection that no other thread uses meanwhile."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
-        self._idle: deque[tuple[sqlite3.Connection, int]] = deque(maxlen=SPARE)
+        self._idle: deque[tuple[sqlite3.Connection, int]] = deque(maxlen=IDLE_CONNECTIONS)
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """One unmoving picture of the store."""
+        """A consistent snapshot of the store."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Read, then write, with nobody in between: a deferred transaction would fail at once under load."""
+        """Read, then write, with no other writer in between. A deferred transaction would fail under load."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
@@ -86,7 +86,7 @@ class Database:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         try:
-            with self._borrowed() as connection:
+            with self._connection() as connection:
                 connection.execute(begin)
                 try:
                     yield connection
@@ -99,32 +99,33 @@ class Database:
             explain(self.home, error)
 
     @contextmanager
-    def _borrowed(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self) -> Iterator[sqlite3.Connection]:
         connection, file = self._open()
         try:
             yield connection
         except BaseException:
             connection.close()
             raise
-        if len(self._idle) < SPARE and not isinstance(connection, ReadOnlyConnection):
+        if len(self._idle) < IDLE_CONNECTIONS and not isinstance(connection, ReadOnlyConnection):
             self._idle.append((connection, file))
         else:
             connection.close()
 
     def _open(self) -> tuple[sqlite3.Connection, int]:
-        file = self._file()
+        """A connection, and the number of the file that it is connected to."""
+        current = self._file_number()
         while self._idle:
             try:
-                connection, known = self._idle.pop()
-            except IndexError:  # another thread was faster
+                connection, file = self._idle.pop()
+            except IndexError:  # another thread took the last one
                 break
-            if known == file:
-                return connection, file
-            connection.close()  # the file was moved aside: writing on would be writing into nothing
+            if file == current:
+                return connection, current
+            connection.close()  # the file was moved away: the new file would miss what is written here
         connection = connect(Home.find(self.home.path))
-        return connection, self._file()
+        return connection, self._file_number()
 
-    def _file(self) -> int:
+    def _file_number(self) -> int:
         try:
             return os.stat(self.home.database).st_ino
         except OSError:
@@ -132,32 +133,32 @@ class Database:
 
 
 class ReadOnlyConnection(sqlite3.Connection):
-    """A look at a store beside which nothing can be written, not even the files SQLite reads with; never kept."""
+    """A connection to a store in a folder where SQLite cannot even create the files it reads with. It is not reused."""
 
 
 def connect(home: Home) -> sqlite3.Connection:
-    """A connection to a store of this version; older ones are led up, newer ones refused."""
+    """A connection to a store of this version. An older store is migrated, a newer one is refused."""
     try:
-        return _led_up(home)
+        return _connect_to_write(home)
     except sqlite3.OperationalError as error:
-        if not _at_rest(home, error):
+        if not _complete_without_log(home, error):
             raise
-        return _glance(home, error)
+        return _connect_to_read(home, error)
 
 
-def _at_rest(home: Home, error: sqlite3.OperationalError) -> bool:
-    """Nothing can be written here, and nobody has left anything in the log: the file alone tells everything."""
+def _complete_without_log(home: Home, error: sqlite3.OperationalError) -> bool:
+    """True if nothing can be written and the log is empty, so that the database file alone holds everything."""
     log = home.database.with_name(f"{home.database.name}-wal")
     try:
-        whole = home.database.stat().st_size > 0 and not (log.exists() and log.stat().st_size)
+        complete = home.database.stat().st_size > 0 and not (log.exists() and log.stat().st_size)
     except OSError:
         return False
-    return whole and _named(error).startswith(SEALED)
+    return complete and _error_name(error).startswith(UNWRITABLE)
 
 
-def _glance(home: Home, error: sqlite3.OperationalError) -> sqlite3.Connection:
-    place = f"{home.database.as_uri()}?mode=ro&immutable=1"
-    connection = sqlite3.connect(place, uri=True, isolation_level=None, factory=ReadOnlyConnection)
+def _connect_to_read(home: Home, error: sqlite3.OperationalError) -> sqlite3.Connection:
+    address = f"{home.database.as_uri()}?mode=ro&immutable=1"
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, factory=ReadOnlyConnection)
     try:
         connection.row_factory = sqlite3.Row
         if _outdated(home, connection):
@@ -168,11 +169,11 @@ def _glance(home: Home, error: sqlite3.OperationalError) -> sqlite3.Connection:
     return connection
 
 
-def _led_up(home: Home) -> sqlite3.Connection:
+def _connect_to_write(home: Home) -> sqlite3.Connection:
     connection = sqlite3.connect(home.database, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         connection.row_factory = sqlite3.Row
-        outdated = _outdated(home, connection)  # before anything is written: a file of somebody else stays as it is
+        outdated = _outdated(home, connection)  # before any write, so that a file of another program stays unchanged
         _use_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         if outdated:
@@ -184,28 +185,31 @@ def _led_up(home: Home) -> sqlite3.Connection:
 
 
 def _use_log(connection: sqlite3.Connection) -> None:
-    """Readers never wait for the writer. Two first openings at once may collide whatever the busy timeout."""
-    last = time.monotonic() + BUSY_S
+    """Turn on WAL mode, in which readers never wait for the writer.
+
+    Two processes that open a new store at once may collide, whatever the busy timeout is. Therefore it is retried.
+    """
+    deadline = time.monotonic() + BUSY_S
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if not _named(error).startswith("SQLITE_BUSY") or time.monotonic() > last:
+            if not _error_name(error).startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
 
 
 def _outdated(home: Home, connection: sqlite3.Connection) -> bool:
-    # one statement, one picture: another process may be making the tables at this moment
-    asked = "SELECT user_version, EXISTS (SELECT 1 FROM sqlite_master) FROM pragma_user_version"
-    version, foreign = map(int, connection.execute(asked).fetchone())
+    # One statement, so one snapshot: another process may be creating the tables at this moment.
+    query = "SELECT user_version, EXISTS (SELECT 1 FROM sqlite_master) FROM pragma_user_version"
+    version, has_tables = map(int, connection.execute(query).fetchone())
     if version > len(MIGRATIONS):
         raise NewerVersion(
             f"{home.database}: has version {version}, this LeakLens knows up to {len(MIGRATIONS)}",
             "Update LeakLens, or choose another folder with LEAKLENS_HOME",
         )
-    if version == 0 and foreign:
+    if version == 0 and has_tables:
         raise damaged(home, "holds tables of another program")
     return version < len(MIGRATIONS)
 
@@ -230,22 +234,22 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def explain(home: Home, error: sqlite3.DatabaseError) -> NoReturn:
-    """Say what SQLite means and what to do; our own mistakes stay what they are."""
+    """Raise an SQLite error as a sentence with a fix. Errors in our own SQL are raised unchanged."""
     if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
         raise error
-    raise _told(home, error) from error
+    raise _home_error(home, error) from error
 
 
-def _told(home: Home, error: sqlite3.DatabaseError) -> HomeError:
-    name = _named(error)
-    if name == "SQLITE_FULL" or (name.startswith(SEALED) and _full(home)):
+def _home_error(home: Home, error: sqlite3.DatabaseError) -> HomeError:
+    name = _error_name(error)
+    if name == "SQLITE_FULL" or (name.startswith(UNWRITABLE) and _disk_full(home)):
         return HomeFull(f"{home.path}: no space is left", MAKE_ROOM)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return HomeUnwritable(
-            f"{home.database}: has been held by another program for {BUSY_S:g} seconds",
+            f"{home.database}: another program has locked it for {BUSY_S:g} seconds",
             "End that program, then try again",
         )
-    if name.startswith((*SEALED, "SQLITE_PERM", "SQLITE_AUTH")):
+    if name.startswith((*UNWRITABLE, "SQLITE_PERM", "SQLITE_AUTH")):
         return HomeUnwritable(
             f"{home.database}: cannot be written: {error}",
             "Choose another folder with LEAKLENS_HOME, or correct its permissions",
@@ -253,18 +257,18 @@ def _told(home: Home, error: sqlite3.DatabaseError) -> HomeError:
     return damaged(home, f"cannot be read: {error}")
 
 
-def _full(home: Home) -> bool:
-    """A disk made for reading alone has no free byte either, and deleting is no remedy there."""
+def _disk_full(home: Home) -> bool:
+    """False for a read-only disk: it has no free byte either, but deleting runs does not help there."""
     return os.access(home.path, os.W_OK) and shutil.disk_usage(home.path).free < 1 << 20
 
 
 def damaged(home: Home, reason: str) -> Damaged:
     return Damaged(
         f"{home.database}: {reason}",
-        f"Move {home.database.name} and the files {home.database.name}-* beside it to another folder, and a new "
-        f"store is begun; nothing was overwritten, and the payloads in {home.payloads} stay",
+        f"Move {home.database.name} and the files {home.database.name}-* next to it to another folder. LeakLens then "
+        f"creates a new store; nothing was overwritten, and the payloads in {home.payloads} stay",
     )
 
 
-def _named(error: sqlite3.DatabaseError) -> str:
+def _error_name(error: sqlite3.DatabaseError) -> str:
     return str(getattr(error, "sqlite_errorname", ""))

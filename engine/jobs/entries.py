@@ -1,4 +1,4 @@
-"""Attacks as jobs: what they need of the home, and where what they learnt is kept."""
+"""Attacks as jobs: the function that a worker calls, and the files of the home that an attack may use."""
 
 from __future__ import annotations
 
@@ -18,31 +18,37 @@ from engine.specs.attack import AttackSpec
 
 
 class HomeResources(AttackResources):
-    """The home, as far as an attack may look into it."""
+    """The states, uploaded pictures and priors of one home."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
 
     def states(self, run: str) -> Sequence[Kept]:
-        """What is still there: a finished run lets its checkpoints go."""
+        """The states that can still be read. A finished run has no checkpoints any more."""
         store = Store(self._home.path)
         try:
-            told = [event for _, event in store.events(run)]
-        except LeakLensError:  # the run is not here: its rounds are played again
+            numbered = store.events(run)
+        except LeakLensError:  # this store does not hold the run: the attack replays its rounds
             return ()
         finally:
             store.close()
-        kept = [event for event in told if isinstance(event, Kept) and event.kind == "state"]
-        whole = [event for event in kept if payloads.whole(self._home, run, event.name)]
-        return [replace(event, payload=payloads.read(self._home, run, event.name)) for event in whole]
+        states = []
+        for _, event in numbered:
+            if not isinstance(event, Kept) or event.kind != "state":
+                continue
+            if payloads.readable(self._home, run, event.name):
+                states.append(replace(event, payload=payloads.read(self._home, run, event.name)))
+        return states
 
     def picture(self, name: str) -> bytes:
         return UploadedPictures(self._home).read(name)
 
     def prior(self, name: str) -> Payload | None:
         try:
-            return payloads.read(self._home, PRIORS, name) if payloads.whole(self._home, PRIORS, name) else None
-        except Damaged:  # it is learnt again
+            if not payloads.readable(self._home, PRIORS, name):
+                return None
+            return payloads.read(self._home, PRIORS, name)
+        except Damaged:  # the attack trains the prior again
             return None
 
     def keep_prior(self, name: str, payload: Payload) -> None:
@@ -50,6 +56,6 @@ class HomeResources(AttackResources):
 
 
 def attack_json(spec: Mapping[str, Any], resume: Kept | None = None, *, home: Home, **how: Any) -> Iterator[Event]:
-    """An attack from its spec as JSON: what a worker calls. It keeps no checkpoint and always begins at the start."""
+    """Run an attack from its JSON spec. An attack keeps no checkpoint, so it always starts from the beginning."""
     del resume
     return attack(AttackSpec(**spec), HomeResources(home), **how)

@@ -1,7 +1,7 @@
-"""What the holder of a lease may do: take a run, tell its events, go back to a checkpoint, let go.
+"""What the owner of a lease may do: take a run, append its events, return to a checkpoint, release the lease.
 
-A lease is a slot: the live ones are counted against the cores, over all supervisors of one home. Its token fences:
-whoever lost the lease can write nothing more.
+A live lease takes one slot. Slots are counted against the cores, over all supervisors of one home. The token of a
+lease fences it: a process that lost the lease can write nothing more.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Any
 from engine.errors import Damaged, LeaseLost
 from engine.events import Event, Kept, decode, encode
 from engine.jobs import payloads
-from engine.jobs.fair_queue import in_turn
+from engine.jobs.fair_queue import queue_order
 from engine.jobs.home import Home
 from engine.jobs.process_id import ProcessId
 from engine.jobs.status import held, stored_run
 
-CHECKPOINTS = 2  # kept of a run: the last one, and one to fall back on
+CHECKPOINTS = 2  # kept for each run: the last one, and the one before in case the last is damaged
 
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to run one attempt, and where it goes on."""
+    """The right to run one attempt of a run, and the place where it resumes."""
 
     run: str
     token: str
@@ -36,28 +36,28 @@ class Lease:
     spec: dict[str, Any]
     options: dict[str, Any]
     resume: Kept | None  # the checkpoint, without its payload
-    after: int  # the number of the last event that stays
-    alone: bool  # nobody else runs or waits
+    after: int  # the number of the last event that is kept
+    alone: bool  # no other run is running or waiting
 
 
 def take(
-    connection: sqlite3.Connection, home: Home, holder: ProcessId, slots: int, only: Container[str] | None
+    connection: sqlite3.Connection, home: Home, owner: ProcessId, slots: int, only: Container[str] | None
 ) -> Lease | None:
-    """The next run in turn, if a slot is free."""
-    chosen = following(connection, slots, only)
-    if chosen is None:
+    """Lease the next run in the queue, if a slot is free."""
+    run = next_run(connection, slots, only)
+    if run is None:
         return None
     alone = demand(connection) == 1
-    row = connection.execute("SELECT * FROM runs WHERE id = ?", (chosen,)).fetchone()
+    row = connection.execute("SELECT * FROM runs WHERE id = ?", (run,)).fetchone()
     token = secrets.token_hex(8)
-    connection.execute("UPDATE runs SET taken = attempt WHERE id = ?", (chosen,))
+    connection.execute("UPDATE runs SET taken = attempt WHERE id = ?", (run,))
     connection.execute(
         "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (chosen, token, row["attempt"], holder.place, holder.pid, holder.start, time.time()),
+        (run, token, row["attempt"], owner.place, owner.pid, owner.start, time.time()),
     )
-    after, resume = _go_back(connection, home, chosen)
+    after, resume = _restore_checkpoint(connection, home, run)
     return Lease(
-        run=chosen,
+        run=run,
         token=token,
         attempt=row["attempt"],
         spec=json.loads(row["spec"]),
@@ -68,22 +68,25 @@ def take(
     )
 
 
-def following(connection: sqlite3.Connection, slots: int, only: Container[str] | None) -> str | None:
-    """The run that `take` would take."""
-    live = _live(connection)
+def next_run(connection: sqlite3.Connection, slots: int, only: Container[str] | None) -> str | None:
+    """The run that `take` would lease."""
+    live = _live_runs(connection)
     if len(live) >= slots:
         return None
-    free = in_turn(connection, [run for run in waiting(connection) if run not in live], live)
-    return next((run for run in free if only is None or run in only), None)
+    free = [run for run in waiting_runs(connection) if run not in live]
+    for run in queue_order(connection, free, live):
+        if only is None or run in only:
+            return run
+    return None
 
 
 def demand(connection: sqlite3.Connection) -> int:
-    """How many slots would be in use if there were enough."""
-    return len(_live(connection).union(waiting(connection)))
+    """The number of runs that are running or waiting."""
+    return len(_live_runs(connection).union(waiting_runs(connection)))
 
 
-def waiting(connection: sqlite3.Connection) -> list[str]:
-    """Runs that may be taken, the oldest first; a question that cannot be read keeps nobody waiting behind it."""
+def waiting_runs(connection: sqlite3.Connection) -> list[str]:
+    """Runs that may be leased, the oldest first. A run with an unreadable spec is left out, so it blocks no other."""
     rows = connection.execute(
         """SELECT id FROM runs WHERE taken < attempt
             AND NOT EXISTS (SELECT 1 FROM requests WHERE kind = 'cancel' AND run = id AND number > attempt)
@@ -96,15 +99,14 @@ def waiting(connection: sqlite3.Connection) -> list[str]:
 
 
 def append(connection: sqlite3.Connection, lease: Lease, events: Sequence[Event]) -> None:
-    """Number and write events; one that ends gives the lease back with the same stroke."""
+    """Number and write events. An event that ends the run releases the lease in the same transaction."""
     check(connection, lease)
     now = time.time()
     bodies = [json.dumps(encode(event), allow_nan=False, separators=(",", ":")) for event in events]
-    told = connection.execute("SELECT told FROM runs WHERE id = ?", (lease.run,)).fetchone()["told"]
-    connection.executemany(
-        "INSERT INTO events VALUES (?, ?, ?, ?, ?)",
-        [(lease.run, told + number, lease.attempt, now, body) for number, body in enumerate(bodies, start=1)],
-    )
+    row = connection.execute("SELECT told FROM runs WHERE id = ?", (lease.run,)).fetchone()
+    first = row["told"] + 1
+    rows = [(lease.run, number, lease.attempt, now, body) for number, body in enumerate(bodies, start=first)]
+    connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
     connection.execute(
         "UPDATE runs SET told = told + ?, text = text + ? WHERE id = ?",
         (len(bodies), sum(map(len, bodies)), lease.run),
@@ -114,17 +116,17 @@ def append(connection: sqlite3.Connection, lease: Lease, events: Sequence[Event]
 
 
 def outdated_checkpoints(connection: sqlite3.Connection, run: str) -> set[str]:
-    """Names of checkpoints that newer ones have replaced; once the run is finished nobody goes back to any."""
-    known = stored_run(connection, run)
-    keep = 0 if known and known.status == "finished" else CHECKPOINTS
+    """Names of checkpoints that newer ones replaced. A finished run needs none of its checkpoints."""
+    stored = stored_run(connection, run)
+    keep = 0 if stored and stored.status == "finished" else CHECKPOINTS
     names = [kept.name for _, kept in _checkpoints(connection, run)]
     return set(names) - set(names[:keep])
 
 
 def rewind(connection: sqlite3.Connection, home: Home, lease: Lease) -> Lease:
-    """Back to the last whole checkpoint: the holder's worker is gone, and another will go on."""
+    """Return to the last readable checkpoint, for a new worker of the same owner."""
     check(connection, lease)
-    after, resume = _go_back(connection, home, lease.run)
+    after, resume = _restore_checkpoint(connection, home, lease.run)
     return replace(lease, after=after, resume=resume)
 
 
@@ -137,59 +139,66 @@ def release(connection: sqlite3.Connection, lease: Lease) -> None:
     connection.execute("DELETE FROM leases WHERE run = ? AND token = ?", (lease.run, lease.token))
 
 
-def unwanted(connection: sqlite3.Connection, lease: Lease) -> bool:
-    """Has somebody asked to cancel or delete this attempt?"""
-    asked = "SELECT 1 FROM requests WHERE kind IN ('cancel', 'delete') AND run = ? AND number > ?"
-    return connection.execute(asked, (lease.run, lease.attempt)).fetchone() is not None
+def stop_requested(connection: sqlite3.Connection, lease: Lease) -> bool:
+    """True if a request to cancel or delete this attempt exists."""
+    query = "SELECT 1 FROM requests WHERE kind IN ('cancel', 'delete') AND run = ? AND number > ?"
+    return connection.execute(query, (lease.run, lease.attempt)).fetchone() is not None
 
 
 def check(connection: sqlite3.Connection, lease: Lease) -> None:
-    holds = connection.execute("SELECT 1 FROM leases WHERE run = ? AND token = ?", (lease.run, lease.token)).fetchone()
-    if holds is None:
-        raise LeaseLost(f"run {lease.run}: another supervisor holds it now")
+    query = "SELECT 1 FROM leases WHERE run = ? AND token = ?"
+    if connection.execute(query, (lease.run, lease.token)).fetchone() is None:
+        raise LeaseLost(f"run {lease.run}: another supervisor owns it now")
 
 
-def _live(connection: sqlite3.Connection) -> set[str]:
-    """Runs whose holder lives and moves.
+def _live_runs(connection: sqlite3.Connection) -> set[str]:
+    """Runs with a lease that is renewed in time.
 
-    A lease that nobody renews stays until its run is taken anew: its holder may only have been stopped for a while
-    (Ctrl-Z, a laptop put to sleep). Meanwhile its slot is free, for it uses no core; afterwards it simply goes on.
+    A lease that is no longer renewed stays until another process takes its run. Its owner may only have been stopped
+    for a while (Ctrl-Z, a laptop put to sleep). Meanwhile its slot is free, because it uses no core. When the owner
+    wakes up, it continues with the same lease.
     """
     return {str(row["run"]) for row in connection.execute("SELECT * FROM leases") if held(row)}
 
 
-def _go_back(connection: sqlite3.Connection, home: Home, run: str) -> tuple[int, Kept | None]:
-    """Delete what was told after the last checkpoint that can be read; replay will tell it again."""
-    after, resume = next(
-        ((number, kept) for number, kept in _checkpoints(connection, run) if payloads.whole(home, run, kept.name)),
-        (0, None),
-    )
-    gone = connection.execute("DELETE FROM events WHERE run = ? AND number > ?", (run, after)).rowcount
-    if gone:
+def _restore_checkpoint(connection: sqlite3.Connection, home: Home, run: str) -> tuple[int, Kept | None]:
+    """Delete the events after the last readable checkpoint. The run produces them again when it resumes."""
+    after, resume = _last_readable_checkpoint(connection, home, run)
+    deleted = connection.execute("DELETE FROM events WHERE run = ? AND number > ?", (run, after)).rowcount
+    if deleted:
         connection.execute(
             """UPDATE runs SET edition = ?, text = (SELECT COALESCE(SUM(LENGTH(body)), 0) FROM events WHERE run = id)
                 WHERE id = ?""",
             (secrets.token_hex(4), run),
         )
-    named = connection.execute(
+    rows = connection.execute(
         """SELECT json_extract(body, '$.name') AS name FROM events WHERE run = ? AND CASE WHEN json_valid(body)
             THEN json_extract(body, '$.event') IN ('kept', 'pictured') AND json_extract(body, '$.name') <> '' END""",
         (run,),
     )
-    payloads.keep_only(home, run, {row["name"] for row in named})
+    payloads.keep_only(home, run, {row["name"] for row in rows})
     return after, resume
 
 
+def _last_readable_checkpoint(connection: sqlite3.Connection, home: Home, run: str) -> tuple[int, Kept | None]:
+    """The number of its event and the checkpoint; 0 and None if there is none."""
+    for number, kept in _checkpoints(connection, run):
+        if payloads.readable(home, run, kept.name):
+            return number, kept
+    return 0, None
+
+
 def _checkpoints(connection: sqlite3.Connection, run: str) -> list[tuple[int, Kept]]:
-    """The newest first; one that cannot be read is none."""
+    """Every checkpoint whose event can be read, the newest first."""
     rows = connection.execute(
         """SELECT number, body FROM events WHERE run = ?
             AND CASE WHEN json_valid(body) THEN json_extract(body, '$.kind') = 'checkpoint' END ORDER BY number DESC""",
         (run,),
     )
-    found = []
+    checkpoints = []
     for row in rows:
         with suppress(Damaged):
             event = decode(json.loads(row["body"]))
-            found += [(int(row["number"]), event)] if isinstance(event, Kept) else []
-    return found
+            if isinstance(event, Kept):
+                checkpoints.append((int(row["number"]), event))
+    return checkpoints

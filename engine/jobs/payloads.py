@@ -1,4 +1,4 @@
-"""Arrays beside the events: written whole or not at all, read back or refused by name."""
+"""Payloads: the arrays of a run, stored in files next to its events. A file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -22,40 +22,42 @@ TRASH = ".trash-"
 
 
 def write(home: Home, run: str, name: str, payload: Payload) -> None:
-    """Temporary file, fsync, rename: whoever hears the name afterwards finds the whole file."""
+    """Temporary file, fsync, rename: a reader that receives the name later finds the complete file."""
     path = home.payload(run, name)
-    home.room(sum(array.nbytes for array in payload.values()))
-    rough = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    home.require_room(sum(array.nbytes for array in payload.values()))
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     with home.explained():
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            _save(rough, payload)
-            rough.replace(path)
+            _save(temporary, payload)
+            temporary.replace(path)
         finally:
-            rough.unlink(missing_ok=True)
-        _settle(path.parent)
+            temporary.unlink(missing_ok=True)
+        _sync_folder(path.parent)
 
 
 def read(home: Home, run: str, name: str) -> dict[str, numpy.ndarray[Any, Any]]:
-    """Every array of a payload, or the name of the file that cannot be read."""
+    """Every array of a payload. The error names the file if it is missing or damaged."""
     from numpy.lib import format
 
-    path, found = home.payload(run, name), {}
+    path = home.payload(run, name)
+    arrays = {}
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             for entry in archive.namelist():
                 with archive.open(entry) as member:
-                    found[entry.removesuffix(".npy")] = format.read_array(member, allow_pickle=False)
-        return found
+                    arrays[entry.removesuffix(".npy")] = format.read_array(member, allow_pickle=False)
+        return arrays
     except FileNotFoundError:
         reason = "is missing"
-    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile):  # Runtime: as if encrypted
+    # zipfile raises RuntimeError when a flipped bit marks the file as encrypted
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile):
         reason = "cannot be read"
-    raise Damaged(f"{path}: {reason}", "Ask the run again: it goes on from an older checkpoint, or from the start")
+    raise Damaged(f"{path}: {reason}", "Run it again: it resumes from an older checkpoint, or from the start")
 
 
-def whole(home: Home, run: str, name: str) -> bool:
-    """Can this payload be read to its end, and is anything in it?"""
+def readable(home: Home, run: str, name: str) -> bool:
+    """True if this payload can be read completely and holds at least one array."""
     try:
         return bool(read(home, run, name))
     except LeakLensError:
@@ -63,7 +65,7 @@ def whole(home: Home, run: str, name: str) -> bool:
 
 
 def keep_only(home: Home, run: str, names: Collection[str]) -> None:
-    """Remove what no event names: left by an end between file and event, or told by events taken back."""
+    """Remove files that no event names. A crash between file and event leaves them, and so do removed events."""
     keep = {home.payload(run, name).name for name in names}
     with home.explained():
         for path in _files(home, run):
@@ -80,8 +82,8 @@ def remove(home: Home, run: str, names: Collection[str]) -> None:
                 path.unlink(missing_ok=True)
 
 
-def bury(home: Home, run: str) -> None:
-    """Take all payloads of a run out of sight in one step; `empty_trash` frees the space."""
+def move_to_trash(home: Home, run: str) -> None:
+    """Hide all payloads of a run in one step. `empty_trash` frees the space."""
     folder = home.folder(run)
     with home.explained():
         if folder.exists():
@@ -95,7 +97,7 @@ def empty_trash(home: Home) -> None:
 
 
 def _save(path: Path, payload: Payload) -> None:
-    # Not numpy.savez: its arguments forbid the keys `file` and `allow_pickle`, and the time goes into its file.
+    # Not numpy.savez: it forbids the keys `file` and `allow_pickle`, and it writes the time into the file.
     from numpy.lib import format
 
     with path.open("wb") as file:
@@ -107,8 +109,8 @@ def _save(path: Path, payload: Payload) -> None:
         os.fsync(file.fileno())
 
 
-def _settle(folder: Path) -> None:
-    """Make a rename outlive a power cut, where folders can be opened for that."""
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut, on systems that can open a folder for this."""
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -119,4 +121,6 @@ def _settle(folder: Path) -> None:
 
 def _files(home: Home, run: str) -> list[Path]:
     folder = home.folder(run)
-    return [path for path in folder.iterdir() if path.suffix in (".npz", ".tmp")] if folder.is_dir() else []
+    if not folder.is_dir():
+        return []
+    return [path for path in folder.iterdir() if path.suffix in (".npz", ".tmp")]

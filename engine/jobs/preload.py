@@ -1,8 +1,8 @@
-"""What a worker does before its first job, so that a click is answered at once: imports, shelves, the default data."""
+"""What a worker loads before its first job, so that a run starts at once: imports, shelves, the default data set."""
 
 from __future__ import annotations
 
-import opacus.accountants  # noqa: F401  (a second of imports that the first ε would wait for)
+import opacus.accountants  # noqa: F401  (takes a second, which the first ε would otherwise wait for)
 
 from engine.errors import LeakLensError
 from engine.specs.run import RunSpec
@@ -10,11 +10,11 @@ from engine.training import loop  # noqa: F401
 
 
 def warm_up() -> None:
-    spec = RunSpec()  # finds the parts of four shelves
+    spec = RunSpec()  # loads the parts of four shelves
     try:
         spec.dataset.load()
     except LeakLensError:
-        return  # whoever asks for these data is told
+        return  # a run that needs these data reports the error
 
 
 warm_up()

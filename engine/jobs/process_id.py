@@ -1,4 +1,4 @@
-"""Who holds a lease, whether that process still lives, and how many cores it may use."""
+"""The identity of the process that owns a lease, whether it is alive, and how many cores it may use."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-GRACE_S = 30.0  # a lease not renewed for so long is free, whoever holds it
-ALIVE = "?"  # a process is there, but this system does not say when it began
+GRACE_S = 30.0  # a lease that was not renewed for this long is free, whichever process owns it
+ALIVE = "?"  # the process exists, but this system does not report when it started
 
 
 @dataclass(frozen=True)
 class ProcessId:
-    """A process, named so that a reused number or another machine is not taken for it."""
+    """One process. The start time and the machine keep a reused process number from being taken for it."""
 
     place: str
     pid: int
@@ -24,46 +24,51 @@ class ProcessId:
 
     @classmethod
     def me(cls) -> ProcessId:
-        return _of(os.getpid())
+        """The current process."""
+        return _process_id(os.getpid())
 
     def alive(self, beat: float) -> bool:
-        """From elsewhere only the heartbeat is seen; here the process itself must be there too."""
+        """True if the last heartbeat is recent and, on this machine, the process itself still exists."""
         if time.time() - beat > GRACE_S:
             return False
-        return self == ProcessId.me() or self.place != place() or started(self.pid) == self.start
+        if self == ProcessId.me() or self.place != machine():
+            return True
+        return start_time(self.pid) == self.start
 
 
 @cache
-def _of(pid: int) -> ProcessId:
-    """Asked many times a second; a process stays what it is."""
-    return ProcessId(place(), pid, started(pid))
+def _process_id(pid: int) -> ProcessId:
+    """Cached: callers need it many times a second, and it never changes."""
+    return ProcessId(machine(), pid, start_time(pid))
 
 
 @cache
-def place() -> str:
-    """Machine, boot and process namespace: within one place a process number means one process."""
+def machine() -> str:
+    """Host name, boot and process namespace. Within these three a process number means one process."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        space = str(Path("/proc/self/ns/pid").readlink())
+        namespace = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
-        boot = space = ""
-    return f"{platform.node()}/{boot}/{space}"
+        boot = ""
+        namespace = ""
+    return f"{platform.node()}/{boot}/{namespace}"
 
 
-def started(pid: int) -> str:
-    """When a process began, in the words of the kernel; empty when it is gone or only its name is left."""
+def start_time(pid: int) -> str:
+    """When a process started, as the kernel writes it. Empty if the process ended or is a zombie."""
     if not Path("/proc/self/stat").exists():
-        return _answers(pid)
+        return _probe(pid)
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
-    return "" if fields[0] in "ZX" else fields[19]
+    state = fields[0]
+    return "" if state in "ZX" else fields[19]
 
 
 def cores() -> int:
-    """Cores this process may use: its affinity, and the share a container grants."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may use: its affinity, limited by the CPU quota of a container."""
+    count = _affinity()
     try:
         share, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         count = min(count, math.ceil(int(share) / int(period)))
@@ -72,8 +77,14 @@ def cores() -> int:
     return max(1, count)
 
 
-def _answers(pid: int) -> str:
-    if os.name == "nt":  # there, signal 0 is not a question
+def _affinity() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _probe(pid: int) -> str:
+    if os.name == "nt":  # on Windows, signal 0 does not test for existence
         return ALIVE
     try:
         os.kill(pid, 0)

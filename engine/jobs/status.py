@@ -1,4 +1,4 @@
-"""Where a run stands: derived from its last event, what was asked of it, and whether a live worker holds its lease."""
+"""The status of a run. It follows from the last event, the requests, and whether a live process owns the lease."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from engine.jobs.process_id import ProcessId
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 ENDINGS: Mapping[str, Status] = {"finished": "finished", "failed": "failed", "cancelled": "cancelled"}
 
-AT_ONCE = 500  # SQLite takes a thousand or more
-RELEASED: set[str] = set()  # tokens of leases that this process no longer holds, though a full disk could not be told
+QUERY_LIMIT = 500  # runs in one query; SQLite takes a thousand or more parameters
+RELEASED: set[str] = set()  # tokens of leases that this process gave up, even if a full disk kept the row from going
 
-# Of an event that cannot be read only itself is lost: json_extract would fail the whole question.
+# `json_valid` guards each event: without it, json_extract on one damaged event would fail the whole query.
 SELECT = """
 SELECT r.*, l.token, l.attempt AS leased, l.place, l.pid, l.start, l.beat,
     e.attempt AS last_attempt, CASE WHEN json_valid(e.body) THEN json_extract(e.body, '$.event') END AS last_kind,
@@ -41,13 +41,13 @@ class ListedRun:
     status: Status
     spec: Mapping[str, Any]
     options: Mapping[str, Any]
-    attempt: int  # how often it was asked anew
+    attempt: int  # how many times it was submitted
     submitted: float  # seconds since 1970
-    round: int  # the last one begun
+    round: int  # the last round that began
     events: int  # the number of the last event
     bytes: int  # events and payloads
     place: int | None  # in the queue, from 1
-    edition: str  # changes when events already told are taken back: read again from 0
+    edition: str  # changes when stored events are removed: read the events again from number 0
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -55,28 +55,31 @@ class ListedRun:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run, and whether its lease is held by somebody alive."""
+    """The row of a run, and whether a live process owns its lease."""
 
     row: sqlite3.Row
     held: bool
 
     @property
     def status(self) -> Status:
-        row, attempt = self.row, self.row["attempt"]
-        ended = ENDINGS.get(row["last_kind"] or "") if row["last_attempt"] == attempt else None
-        if ended == "finished":
+        row = self.row
+        attempt = row["attempt"]
+        ending = None
+        if row["last_attempt"] == attempt:
+            ending = ENDINGS.get(row["last_kind"] or "")
+        if ending == "finished":
             return "finished"
-        if (row["cancel"] or 0) > attempt:  # at the first click, and stronger than a failure
+        if (row["cancel"] or 0) > attempt:  # counts from the first click, and outranks a failure
             return "cancelled"
-        if ended:
-            return ended
+        if ending:
+            return ending
         if self.held and row["leased"] == attempt:
             return "running"
         return "interrupted" if row["taken"] == attempt else "queued"
 
     @property
     def removed(self) -> bool:
-        """Somebody asked for its end after the last time somebody asked for it."""
+        """True if the last request for this run is a deletion."""
         return (self.row["removal"] or 0) > int(self.row["attempt"])
 
     def listed(self, place: int | None, payloads: int) -> ListedRun:
@@ -102,31 +105,34 @@ def stored_run(connection: sqlite3.Connection, run: str) -> StoredRun | None:
 
 
 def stored_runs_of(connection: sqlite3.Connection, runs: Sequence[str]) -> list[StoredRun]:
-    """Those of these runs that are known, many of them at a time."""
-    found = []
-    for start in range(0, len(runs), AT_ONCE):
-        some = runs[start : start + AT_ONCE]
-        places = ",".join("?" * len(some))
-        found += connection.execute(f"{SELECT} WHERE r.id IN ({places})", some).fetchall()
-    return [StoredRun(row, held(row)) for row in found]
+    """The stored runs among these ids, read in a few queries."""
+    rows = []
+    for start in range(0, len(runs), QUERY_LIMIT):
+        ids = runs[start : start + QUERY_LIMIT]
+        marks = ",".join("?" * len(ids))
+        rows += connection.execute(f"{SELECT} WHERE r.id IN ({marks})", ids).fetchall()
+    return [StoredRun(row, held(row)) for row in rows]
 
 
 def stored_runs(connection: sqlite3.Connection) -> list[StoredRun]:
-    """Every run that is not on its way out, the oldest question first."""
-    found = [StoredRun(row, held(row)) for row in connection.execute(f"{SELECT} ORDER BY r.attempt")]
-    return [one for one in found if not one.removed]
+    """Every run that is not being deleted, in the order of submission."""
+    rows = connection.execute(f"{SELECT} ORDER BY r.attempt")
+    runs = [StoredRun(row, held(row)) for row in rows]
+    return [run for run in runs if not run.removed]
 
 
 def held(row: sqlite3.Row) -> bool:
+    """True if the row has a lease and the process that owns it is alive."""
     if row["beat"] is None or row["token"] in RELEASED:
         return False
-    return ProcessId(row["place"], row["pid"], row["start"]).alive(row["beat"])
+    owner = ProcessId(row["place"], row["pid"], row["start"])
+    return owner.alive(row["beat"])
 
 
 def mapping(text: str) -> dict[str, Any] | None:
-    """A question or its options as they were asked; None where they can no longer be read."""
+    """A stored spec or its options. None if the text is not a JSON object."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, TypeError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None

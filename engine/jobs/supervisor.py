@@ -1,42 +1,40 @@
-"""The supervisor: claims runs, hands them to workers, writes down what they tell, and lets go of what must stop."""
+"""The supervisor: it claims runs, gives them to workers, stores their events, and stops what was cancelled."""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, Full, Queue
-from typing import Any
 
-from engine.errors import Damaged, HomeError, LeakLensError, LeaseLost
-from engine.events import Cancelled, Event, Failed, Round, decode, encode
+from engine.errors import HomeError, LeakLensError, LeaseLost
+from engine.events import Cancelled, Event, Failed, Round, encode
 from engine.jobs.leases import Lease
 from engine.jobs.process_id import ProcessId, cores
 from engine.jobs.store import Store
-from engine.jobs.worker_handle import Inbox, WarmWorkerSlots, WorkerHandle
+from engine.jobs.worker_handle import Inbox, WarmWorkerSlots, WorkerHandle, parsed_line
 
 TICK_S = 0.05
 BEAT_S = 2.0
 TIDY_S = 5.0
-CANCEL_S = 0.7  # for a worker to stop by itself; after it the process is ended
+CANCEL_S = 0.7  # a cancelled worker may stop by itself within this time; then its process is killed
 CRASHES = 3  # at the same place, then the run has failed
-JOBS = 100  # of one worker
-IDLE_S = 30.0  # for more than one worker without work
-SOON_S = 120.0  # so long a worker is kept for runs that may be asked for
-SPARE_S = 2.0  # a run that has just begun keeps its cores to itself before the next spare is warmed up
-LOOK_S = 1.0  # how often it is looked whether a warm worker would get a slot
-QUEUED_S = 3.0  # so long a warm worker waits although all slots are in use
-PAUSE_S = 1.0  # after trouble with the home
-ENTRIES = {False: "engine.training.loop:run_json", True: "engine.jobs.entries:attack_json"}  # is it an attack?
-INBOX = 4096  # lines; a worker that tells more has to wait
+JOBS_PER_WORKER = 100
+IDLE_S = 30.0  # an idle worker is kept this long, unless it is the last one
+EXPECT_S = 120.0  # workers stay warm this long for runs that are expected
+WARM_UP_PAUSE_S = 2.0  # a run that has just started keeps its cores this long before another worker warms up
+DEMAND_S = 1.0  # how often the demand is checked to see whether a warm worker would get a slot
+QUEUED_S = 3.0  # a warm worker waits this long while all slots are in use
+PAUSE_S = 1.0  # after an error of the home
+ENTRIES = {False: "engine.training.loop:run_json", True: "engine.jobs.entries:attack_json"}  # True for an attack
+INBOX = 4096  # lines; a worker that writes more has to wait
 
 
 @dataclass
 class RunningJob:
-    """One lease in the hands of one worker."""
+    """One lease that one worker runs."""
 
     lease: Lease
     threads: int
@@ -44,11 +42,11 @@ class RunningJob:
     crashes: int = 0
     deadline: float | None = None  # set by a cancel
     beat: float = field(default_factory=time.monotonic)
-    next_look: float = 0.0  # when it is asked again whether anybody wants it
+    next_check: float = 0.0  # when to look again for a request to cancel or delete it
 
 
 class Supervisor:
-    """One thread beside a page or a command; many of them, in many processes, may share one store."""
+    """One thread next to a page or a command. Many supervisors, in many processes, may share one store."""
 
     def __init__(
         self,
@@ -58,32 +56,36 @@ class Supervisor:
         preload: Sequence[str] = ("torch", "engine.training.loop"),
         only: Container[str] | None = None,
     ) -> None:
-        """`only`: claim these runs and no others, as a command does that ends with its own run."""
-        self.store, self.entry, self.preload, self.only = store, entry, tuple(preload), only
+        """`only`: claim these runs and no others. A command uses it, because it ends with its own run."""
+        self.store = store
+        self.entry = entry
+        self.preload = tuple(preload)
+        self.only = only
         self.workers = workers or cores()
         self._inbox: Inbox = Queue(INBOX)
-        self._crew: list[WorkerHandle] = []
-        self._tasks: dict[WorkerHandle, RunningJob] = {}
-        self._spare = WarmWorkerSlots(store.home.path, self.workers)
-        self._next_spare = self._next_tidy = self._next_look = self._next_try = 0.0
-        self._soon = (1, 0.0)  # how many workers may be needed, and until when that is believed
-        self._crowded: float | None = None  # since when all slots are in use
-        self._unsaid: list[tuple[Lease, Failed]] = []  # how runs ended that the store could not be told
-        self._lost: Exception | None = None  # what cost us a run
-        self._stuck: Exception | None = None  # what cost us the last step
+        self._handles: list[WorkerHandle] = []
+        self._jobs: dict[WorkerHandle, RunningJob] = {}
+        self._warm_slots = WarmWorkerSlots(store.home.path, self.workers)
+        self._next_warm_up = self._next_tidy = self._next_demand = self._next_retry = 0.0
+        self._expectation = (1, 0.0)  # the workers to keep warm, and until when; one tuple, read by two threads
+        self._full_since: float | None = None  # since when all slots are in use
+        self._unwritten: list[tuple[Lease, Failed]] = []  # failures that the store could not write yet
+        self._run_error: Exception | None = None  # the error that ended a run
+        self._step_error: Exception | None = None  # the error of the last step
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> Supervisor:
         if self._thread is None:
             self._stopping.clear()
-            self._thread = threading.Thread(target=self._live, name="supervisor", daemon=True)
+            self._thread = threading.Thread(target=self._loop, name="supervisor", daemon=True)
             self._thread.start()
         return self
 
     def stop(self) -> None:
-        """End the workers and give every lease back: its run is interrupted, and goes on when it is asked again."""
-        thread, self._thread = self._thread, None
+        """End the workers and release every lease. The runs are interrupted, and resume when submitted again."""
+        thread = self._thread
+        self._thread = None
         if thread:
             self._stopping.set()
             thread.join()
@@ -92,7 +94,7 @@ class Supervisor:
         return self.start()
 
     def wake(self) -> None:
-        """Look for new questions now, not at the next tick."""
+        """Look for new runs now, not at the next tick."""
         with suppress(Full):
             self._inbox.put_nowait((None, None))
 
@@ -100,138 +102,144 @@ class Supervisor:
         self.stop()
 
     def expect(self, runs: int) -> None:
-        """So many runs may be asked for in a moment: as many workers as may work on them are kept warm for a while."""
-        self._soon = (max(1, min(runs, self.workers)), time.monotonic() + SOON_S)
-        self._next_spare = 0.0
+        """Prepare for this many runs: keep enough workers warm for them for a while."""
+        self._expectation = (max(1, min(runs, self.workers)), time.monotonic() + EXPECT_S)
+        self._next_warm_up = 0.0
         self.wake()
 
     @property
     def warm(self) -> bool:
-        """Whether the workers that may be needed have imported what they need."""
-        ready = sum(worker.ready and not worker.busy for worker in list(self._crew))
-        return ready >= self._expected(time.monotonic())
+        """True if enough idle workers have finished their imports."""
+        ready = sum(worker.ready and not worker.busy for worker in list(self._handles))
+        return ready >= self._expected_workers(time.monotonic())
 
-    def _expected(self, now: float) -> int:
-        """How many workers wait for work where there is none."""
-        return self._soon[0] if now < self._soon[1] else 1
+    def _expected_workers(self, now: float) -> int:
+        """How many idle workers to keep warm."""
+        workers, until = self._expectation
+        return workers if now < until else 1
 
     @property
     def working(self) -> bool:
-        """Whether it holds a run."""
-        return bool(self._tasks)
+        """True if a worker of this supervisor runs a job."""
+        return bool(self._jobs)
 
     @property
     def trouble(self) -> Exception | None:
-        """Why a run was lost or nothing moves, until something works again."""
-        return self._lost or self._stuck
+        """The error that ended a run or stops all runs. It clears when the next step or claim works."""
+        return self._run_error or self._step_error
 
     # --- the thread ----------------------------------------------------------------------------------------------
 
-    def _live(self) -> None:
+    def _loop(self) -> None:
         try:
             while not self._stopping.is_set():
                 try:
                     self._step()
-                    self._stuck = None
-                except Exception as error:  # a server outlives any trouble; what it held can be asked again
-                    self._stuck = error
+                    self._step_error = None
+                except Exception as error:  # a server survives any error; its runs can be submitted again
+                    self._step_error = error
                     if not isinstance(error, HomeError):
-                        self._lost = error if self._tasks else self._lost
-                        self._let_go()
+                        self._run_error = error if self._jobs else self._run_error
+                        self._release_all()
                     self._stopping.wait(PAUSE_S)
         finally:
-            self._let_go()
+            self._release_all()
 
     def _step(self) -> None:
         for worker, lines in self._collect(TICK_S).items():
-            self._hear(worker, lines)
+            self._handle_lines(worker, lines)
             if None in lines:
-                self._lose(worker)
-        for worker, task in list(self._tasks.items()):
-            with self._holding(worker, task):
-                self._watch(worker, task)
-        for worker in self._crew:
-            if worker.stuck:  # what it was given since goes to a fresh one
+                self._worker_ended(worker)
+        for worker, job in list(self._jobs.items()):
+            with self._store_errors(worker, job):
+                self._check_job(worker, job)
+        for worker in self._handles:
+            if worker.stuck:  # a new worker gets the job that was given to it meanwhile
                 worker.kill()
-        self._catch_up()
+        self._retry_unwritten()
         if time.monotonic() > self._next_tidy:
             self._next_tidy = time.monotonic() + TIDY_S
-            self.store.tidy()
-        self._staff()
-        self._claim()
+            self.store.complete_deletions()
+        self._adjust_warm_workers()
+        self._claim_runs()
 
     def _collect(self, wait: float) -> dict[WorkerHandle, list[bytes | None]]:
-        """What the workers said since the last time: gathered, so that one transaction writes it."""
-        heard: dict[WorkerHandle, list[bytes | None]] = {}
+        """The new lines of all workers, collected so that one transaction writes the events of a worker."""
+        collected: dict[WorkerHandle, list[bytes | None]] = {}
         with suppress(Empty):
             for count in range(INBOX):
                 worker, line = self._inbox.get(block=count == 0, timeout=wait)
                 if worker:
-                    heard.setdefault(worker, []).append(line)
-        return heard
+                    collected.setdefault(worker, []).append(line)
+        return collected
 
-    def _hear(self, worker: WorkerHandle, lines: Sequence[bytes | None]) -> None:
-        told: list[Event] = []
+    def _handle_lines(self, worker: WorkerHandle, lines: Sequence[bytes | None]) -> None:
+        events: list[Event] = []
         done = ""
         for line in lines:
-            if line is None or not line.endswith(b"\n"):  # the end, or a line cut by it
+            if line is None or not line.endswith(b"\n"):  # the end, or the line it cut off
                 continue
-            message = understood(line)
-            if message is None:  # something may be missing now: a fresh worker tells it again from the checkpoint
+            message = parsed_line(line)
+            if message is None:  # an event may be lost: a new worker produces it again from the checkpoint
                 worker.garbled = True
                 worker.kill()
                 break
             if isinstance(message, Event):
-                told.append(message)
-            worker.ready |= isinstance(message, dict) and "ready" in message
-            done = message.get("done", done) if isinstance(message, dict) else done
-        if told and (task := self._tasks.get(worker)):
-            with self._holding(worker, task):
-                self._record(worker, task, told)
+                events.append(message)
+            else:
+                worker.ready |= "ready" in message
+                done = message.get("done", done)
+        job = self._jobs.get(worker)
+        if events and job:
+            with self._store_errors(worker, job):
+                self._record(worker, job, events)
         if done:
             worker.done(done)
 
-    def _record(self, worker: WorkerHandle, task: RunningJob, told: list[Event]) -> None:
-        self.store.append(task.lease, told)
-        task.round = max([task.round, *(event.round for event in told if isinstance(event, Round))])
-        if told[-1].ends:
-            del self._tasks[worker]
-            worker.told_its_end()
-            self._next_tidy = 0.0  # it may be what a deletion waits for
+    def _record(self, worker: WorkerHandle, job: RunningJob, events: list[Event]) -> None:
+        self.store.append(job.lease, events)
+        for event in events:
+            if isinstance(event, Round):
+                job.round = max(job.round, event.round)
+        if events[-1].ends:
+            del self._jobs[worker]
+            worker.run_ended()
+            self._next_tidy = 0.0  # a deletion may be waiting for this run to end
 
-    def _watch(self, worker: WorkerHandle, task: RunningJob) -> None:
-        """Cancel what nobody wants any more; show that the rest is still held."""
+    def _check_job(self, worker: WorkerHandle, job: RunningJob) -> None:
+        """Cancel the job if that was requested, and renew its lease."""
         now = time.monotonic()
-        if task.deadline is None and now > task.next_look:
-            task.next_look = now + TICK_S
-            if self.store.unwanted(task.lease):
-                task.deadline = now + CANCEL_S
-                worker.cancel(task.lease.token)
-        elif task.deadline is not None and now > task.deadline:
+        if job.deadline is None and now > job.next_check:
+            job.next_check = now + TICK_S
+            if self.store.stop_requested(job.lease):
+                job.deadline = now + CANCEL_S
+                worker.cancel(job.lease.token)
+        elif job.deadline is not None and now > job.deadline:
             self._dismiss(worker)
-            self.store.append(task.lease, [Cancelled(task.round)])
+            self.store.append(job.lease, [Cancelled(job.round)])
             self._next_tidy = 0.0
-        if now - task.beat > BEAT_S and worker in self._tasks:
-            task.beat = now
-            self.store.renew(task.lease)
+        if now - job.beat > BEAT_S and worker in self._jobs:
+            job.beat = now
+            self.store.renew(job.lease)
 
-    def _claim(self) -> None:
-        holder = ProcessId.me()
-        while len(self._tasks) < self.workers:
-            lease = self.store.take(holder, self.workers, self.only)
+    def _claim_runs(self) -> None:
+        owner = ProcessId.me()
+        while len(self._jobs) < self.workers:
+            lease = self.store.take(owner, self.workers, self.only)
             if lease is None:
                 return
-            threads = lease.options.get("threads") or (cores() if lease.alone else 1)
-            self._lost = None
+            default = cores() if lease.alone else 1
+            threads = lease.options.get("threads") or default
+            self._run_error = None
             self._assign(RunningJob(lease, threads, lease.resume.round if lease.resume else 0))
-            self._next_spare = time.monotonic() + SPARE_S
+            self._next_warm_up = time.monotonic() + WARM_UP_PAUSE_S
 
-    def _assign(self, task: RunningJob) -> None:
-        # one that has told its ending is about to be free: it takes the next job from its queue
-        free = [worker for worker in self._crew if worker not in self._tasks and worker.jobs < JOBS]
-        worker = min(free, key=lambda worker: (worker.busy, not worker.ready)) if free else self._hire()
-        lease = task.lease
-        self._tasks[worker] = task
+    def _assign(self, job: RunningJob) -> None:
+        # A worker whose run has ended, but which is still busy, counts as free: it takes this job next.
+        free = [worker for worker in self._handles if worker not in self._jobs and worker.jobs < JOBS_PER_WORKER]
+        worker = min(free, key=lambda worker: (worker.busy, not worker.ready)) if free else self._start_worker()
+        lease = job.lease
+        self._jobs[worker] = job
         worker.begin(
             {
                 "token": lease.token,
@@ -240,142 +248,140 @@ class Supervisor:
                 "spec": lease.spec,
                 "resume": encode(lease.resume) if lease.resume else None,
                 "home": str(self.store.home.path),
-                "threads": task.threads,
+                "threads": job.threads,
                 "device": lease.options.get("device") or "cpu",
             }
         )
 
-    # --- the team ------------------------------------------------------------------------------------------------
+    # --- workers -------------------------------------------------------------------------------------------------
 
-    def _hire(self) -> WorkerHandle:
+    def _start_worker(self) -> WorkerHandle:
         worker = WorkerHandle(self._inbox, self.preload)
-        self._crew.append(worker)
+        self._handles.append(worker)
         return worker
 
-    def _staff(self) -> None:
-        """Warm workers wait where a run may still come and get a slot."""
+    def _adjust_warm_workers(self) -> None:
+        """Keep idle warm workers where a run may still come and get a slot."""
         now = time.monotonic()
-        if now > self._next_look:
-            self._next_look = now + LOOK_S
-            crowded = self.store.demand() >= self.workers
-            self._crowded = (self._crowded or now) if crowded else None
-        idle = self._idle(now)
-        wanted = min(self._expected(now), self.workers - len(self._tasks))
-        if self.only is not None and self._tasks:
+        self._check_demand(now)
+        idle = self._dismiss_idle(now)
+        wanted = min(self._expected_workers(now), self.workers - len(self._jobs))
+        if self.only is not None and self._jobs:
             wanted = 0
-        self._spare.leave(keep=max(idle, wanted))
+        self._warm_slots.leave(keep=max(idle, wanted))
         if idle >= max(1, wanted):
             return
-        if not wanted or self._crowded:
-            self._spare.leave()
-        elif now > self._next_spare:
-            self._next_spare = now + LOOK_S
-            for _ in range(self._spare.take(wanted) - idle):
-                self._hire()
+        if not wanted or self._full_since:
+            self._warm_slots.leave()
+        elif now > self._next_warm_up:
+            self._next_warm_up = now + DEMAND_S
+            for _ in range(self._warm_slots.take(wanted) - idle):
+                self._start_worker()
 
-    def _idle(self, now: float) -> int:
-        """How many workers wait for work; the worn out and the superfluous are sent away."""
-        idle = [worker for worker in self._crew if not worker.busy]
-        for place, worker in enumerate(idle):
-            late = self._crowded is not None and now - max(self._crowded, worker.idle_since) > QUEUED_S
-            spare = place >= self._expected(now) and now - worker.idle_since > IDLE_S
-            if late or worker.jobs >= JOBS or spare:
+    def _check_demand(self, now: float) -> None:
+        if now <= self._next_demand:
+            return
+        self._next_demand = now + DEMAND_S
+        if self.store.demand() < self.workers:
+            self._full_since = None
+        elif not self._full_since:
+            self._full_since = now
+
+    def _dismiss_idle(self, now: float) -> int:
+        """Count the idle workers, and end those that are worn out or no longer needed."""
+        idle = [worker for worker in self._handles if not worker.busy]
+        for number, worker in enumerate(idle):
+            late = self._full_since is not None and now - max(self._full_since, worker.idle_since) > QUEUED_S
+            surplus = number >= self._expected_workers(now) and now - worker.idle_since > IDLE_S
+            if late or worker.jobs >= JOBS_PER_WORKER or surplus:
                 self._dismiss(worker)
         return len(idle)
 
     def _dismiss(self, worker: WorkerHandle) -> None:
-        self._tasks.pop(worker, None)
-        if worker in self._crew:
-            self._crew.remove(worker)
+        self._jobs.pop(worker, None)
+        if worker in self._handles:
+            self._handles.remove(worker)
         worker.kill()
 
-    def _lose(self, worker: WorkerHandle) -> None:
-        """A worker's last line is read: it is dead, whether we ended it or not."""
-        task = self._tasks.get(worker)
+    def _worker_ended(self, worker: WorkerHandle) -> None:
+        """Clean up after a worker whose last line was read, and resume its job."""
+        job = self._jobs.get(worker)
         self._dismiss(worker)
-        if not worker.ready:  # it died while it warmed up, and so may the next one
-            self._next_spare = time.monotonic() + TIDY_S
-        how, words = worker.obituary(), worker.last_words()
-        worker.bury()
-        if task:
-            with self._holding(worker, task):
-                self._go_on(task, how, words)
+        if not worker.ready:  # it ended while it warmed up, and so may the next one
+            self._next_warm_up = time.monotonic() + TIDY_S
+        reason = worker.exit_reason()
+        trace = worker.stderr_tail()
+        worker.close()
+        if job:
+            with self._store_errors(worker, job):
+                self._resume_or_fail(job, reason, trace)
 
-    def _go_on(self, task: RunningJob, how: str, words: str) -> None:
-        """A fresh worker goes on from the checkpoint, unless workers die again and again at the same place."""
-        if task.deadline is not None:
-            self.store.append(task.lease, [Cancelled(task.round)])
+    def _resume_or_fail(self, job: RunningJob, exit_reason: str, trace: str) -> None:
+        """Resume on a new worker from the checkpoint. After several crashes at the same place, fail the run."""
+        if job.deadline is not None:
+            self.store.append(job.lease, [Cancelled(job.round)])
             return
-        lease = self.store.rewind(task.lease)
-        task.crashes = 1 if lease.after > task.lease.after else task.crashes + 1
-        task.lease = lease
-        if task.crashes < CRASHES:
-            self._assign(task)
+        lease = self.store.rewind(job.lease)
+        job.crashes = 1 if lease.after > job.lease.after else job.crashes + 1
+        job.lease = lease
+        if job.crashes < CRASHES:
+            self._assign(job)
             return
-        reason = f"the worker process stopped {CRASHES} times at the same place: it {how}"
-        remedy = "Choose a smaller model or fewer clients per round, or ask again: it goes on from its checkpoint"
-        self.store.append(lease, [Failed(reason, remedy, words)])
+        reason = f"the worker process stopped {CRASHES} times at the same place: it {exit_reason}"
+        remedy = "Choose a smaller model or fewer clients per round, or run it again: it resumes from its checkpoint"
+        self.store.append(lease, [Failed(reason, remedy, trace)])
 
     @contextmanager
-    def _holding(self, worker: WorkerHandle, task: RunningJob) -> Iterator[None]:
-        """What to do with a run when the store refuses: forget what is not ours, fail what cannot be written."""
+    def _store_errors(self, worker: WorkerHandle, job: RunningJob) -> Iterator[None]:
+        """End a worker whose lease was lost, or whose events the store cannot write. The latter fails the run."""
         try:
             yield
         except LeaseLost:
             self._dismiss(worker)
-        except LeakLensError as trouble:
-            self._lost = trouble
+        except LeakLensError as error:
+            self._run_error = error
             self._dismiss(worker)
-            end = Failed(trouble.message, trouble.remedy)
-            if not self._said(task.lease, end):
-                self._unsaid.append((task.lease, end))
+            failed = Failed(error.message, error.remedy)
+            if not self._write_failure(job.lease, failed):
+                self._unwritten.append((job.lease, failed))
 
-    def _said(self, lease: Lease, end: Failed) -> bool:
+    def _write_failure(self, lease: Lease, failed: Failed) -> bool:
         try:
-            self.store.append(lease, [end])
+            self.store.append(lease, [failed])
         except LeaseLost:
-            pass  # it was asked again or deleted meanwhile
+            pass  # the run was submitted again or deleted meanwhile
         except LeakLensError:
-            self.store.let_go(lease)
+            self.store.release_in_memory(lease)
             return False
         return True
 
-    def _catch_up(self) -> None:
-        """Say what could not be said when it happened."""
-        if self._unsaid and time.monotonic() > self._next_try:
-            self._next_try = time.monotonic() + PAUSE_S
-            self._unsaid = [one for one in self._unsaid if not self._said(*one)]
-            self._lost = self._lost if self._unsaid else None
+    def _retry_unwritten(self) -> None:
+        """Write failures that the store could not write when they happened."""
+        if self._unwritten and time.monotonic() > self._next_retry:
+            self._next_retry = time.monotonic() + PAUSE_S
+            pending = self._unwritten
+            self._unwritten = [entry for entry in pending if not self._write_failure(*entry)]
+            self._run_error = self._run_error if self._unwritten else None
 
-    def _let_go(self) -> None:
-        """End all workers, write what they still said, give the leases back."""
-        for worker in self._crew:
+    def _release_all(self) -> None:
+        """End all workers, store the events that they still wrote, and release the leases."""
+        for worker in self._handles:
             worker.kill()
-        speaking, last = set(self._crew), time.monotonic() + PAUSE_S
-        while speaking and time.monotonic() < last:
+        open_workers = set(self._handles)
+        deadline = time.monotonic() + PAUSE_S
+        while open_workers and time.monotonic() < deadline:
             for worker, lines in self._collect(TICK_S).items():
-                self._hear(worker, lines)
+                self._handle_lines(worker, lines)
                 if None in lines:
-                    speaking.discard(worker)
-                    worker.bury()
-        for worker in list(self._crew):
-            task = self._tasks.get(worker)
+                    open_workers.discard(worker)
+                    worker.close()
+        for worker in list(self._handles):
+            job = self._jobs.get(worker)
             self._dismiss(worker)
-            worker.bury()
+            worker.close()
             with suppress(LeakLensError):
-                if task:
-                    self.store.release(task.lease)
-        self._spare.leave()
-        self._next_try = 0.0
-        self._catch_up()
-
-
-def understood(line: bytes) -> Event | dict[str, Any] | None:
-    """A worker's line: an event, a word about itself, or nothing that we know."""
-    try:
-        message = json.loads(line)
-        if isinstance(message, dict) and "event" in message:
-            return decode(message)
-    except (ValueError, Damaged):
-        return None
-    return message if isinstance(message, dict) and ("ready" in message or "done" in message) else None
+                if job:
+                    self.store.release(job.lease)
+        self._warm_slots.leave()
+        self._next_retry = 0.0
+        self._retry_unwritten()

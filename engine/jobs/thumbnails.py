@@ -1,4 +1,4 @@
-"""Small pictures for a page: those of a data set and those people brought, as a model would see them."""
+"""Small pictures for a page, from a data set or uploaded, with the pixels that a model receives."""
 
 from __future__ import annotations
 
@@ -15,22 +15,26 @@ from engine.jobs.uploads import UploadedPictures
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """One picture by the name that an attack knows it by."""
+    """One picture, under the name that an attack spec uses for it."""
 
     name: str  # test-7, train-7 or own-NAME-LABEL
     png: str  # in base64
     label: int
-    title: str  # what it shows: the word for its label
+    title: str  # the class name of its label
 
 
 def thumbnails(dataset: Mapping[str, Any] | str, names: Sequence[str], home: Home) -> tuple[Thumbnail, ...]:
-    """The pictures of these names, in their order."""
-    found = _dataset(dataset)
-    return tuple(_own(found, name, home) if name.startswith("own-") else _listed(found, name) for name in names)
+    """The pictures with these names, in the same order."""
+    part = _dataset(dataset)
+    pictures = []
+    for name in names:
+        uploaded = name.startswith("own-")
+        pictures.append(_uploaded(part, name, home) if uploaded else _from_dataset(part, name))
+    return tuple(pictures)
 
 
 def classes(dataset: Mapping[str, Any] | str) -> tuple[str, ...]:
-    """What the pictures of a data set may show."""
+    """The class names of a data set."""
     return tuple(_dataset(dataset).classes)
 
 
@@ -40,38 +44,39 @@ def _dataset(dataset: Mapping[str, Any] | str) -> Any:
     return SHELVES["dataset"].make(dataset)
 
 
-def _named(name: str) -> tuple[str, int, str, int]:
+def _parsed(name: str) -> tuple[str, int, str, int]:
+    """Split, index, upload name and label; what the name does not hold is empty or 0."""
     from engine.specs.attack import PICTURE
 
     match = PICTURE.fullmatch(name)
     if match is None:
         raise refusal("picture", "must be like test-7, train-7 or own-NAME-LABEL", name)
-    split, place, own, label = match.groups()
-    return split or "", int(place or 0), own or "", int(label or 0)
+    split, index, upload, label = match.groups()
+    return split or "", int(index or 0), upload or "", int(label or 0)
 
 
 @lru_cache(maxsize=500)
-def _listed(dataset: Any, name: str) -> Thumbnail:
+def _from_dataset(dataset: Any, name: str) -> Thumbnail:
     from engine import images
 
-    split, place, _, _ = _named(name)
+    split, index, _, _ = _parsed(name)
     data = dataset.load()
     x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)
-    if place >= len(y):
+    if index >= len(y):
         raise refusal("picture", f"must be {split}-0 to {split}-{len(y) - 1}", name)
-    return _thumb(name, images.png(x[place]), int(y[place]), data.classes)
+    return _thumbnail(name, images.png(x[index]), int(y[index]), data.classes)
 
 
-def _own(dataset: Any, name: str, home: Home) -> Thumbnail:
-    """Read again every time: it may have been deleted."""
+def _uploaded(dataset: Any, name: str, home: Home) -> Thumbnail:
+    """Not cached, because the visitor may have removed the picture meanwhile."""
     from engine import images
 
-    _, _, own, label = _named(name)
+    _, _, upload, label = _parsed(name)
     if label >= len(dataset.classes):
         raise refusal("picture", f"a label must be between 0 and {len(dataset.classes) - 1}", name)
-    seen = images.pixels(UploadedPictures(home).read(own), dataset.shape)
-    return _thumb(name, images.png(seen), label, dataset.classes)
+    pixels = images.pixels(UploadedPictures(home).read(upload), dataset.shape)
+    return _thumbnail(name, images.png(pixels), label, dataset.classes)
 
 
-def _thumb(name: str, png: bytes, label: int, classes: Sequence[str]) -> Thumbnail:
+def _thumbnail(name: str, png: bytes, label: int, classes: Sequence[str]) -> Thumbnail:
     return Thumbnail(name, base64.b64encode(png).decode("ascii"), label, classes[label])

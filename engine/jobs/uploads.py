@@ -1,4 +1,4 @@
-"""The pictures people bring: kept in their home alone, each named by what it shows, and gone when they say so."""
+"""The pictures that visitors upload. Each is stored in the home alone, under a hash of its content, until removed."""
 
 from __future__ import annotations
 
@@ -16,83 +16,83 @@ from engine.images import cleaned
 from engine.jobs.home import Home
 
 NAME = re.compile(r"[0-9a-f]{16}")
-STALE_S = 600.0  # whoever wrote a temporary file as old as this did not live to finish it
-BRING = "Bring the picture again"
+STALE_S = 600.0  # a temporary file as old as this belongs to a process that ended before it finished
+UPLOAD_AGAIN = "Upload the picture again"
 
 
 @dataclass(frozen=True)
 class UploadedPictures:
-    """The clean pictures of one home."""
+    """The uploaded pictures of one home."""
 
     home: Home
 
     def add(self, data: bytes) -> str:
-        """Clean what was brought and keep it: the same picture twice is one, and now the newest."""
+        """Clean a picture, store it and return its name. A picture that is already stored becomes the newest."""
         picture = cleaned(data)
-        name = _named(picture)
+        name = _content_name(picture)
         path = self._file(name)
-        if _body(path) == picture:
-            with suppress(OSError):  # a home that can only be read still has it
-                _date(path)
+        if _content(path) == picture:
+            with suppress(OSError):  # in a read-only home the picture is still there
+                _set_time(path)
         else:
             self._write(path, picture)
         return name
 
     def names(self) -> tuple[str, ...]:
-        """Every picture that is kept, the newest first."""
+        """The names of all stored pictures, the newest first."""
         dated = []
         with self.home.explained(), suppress(FileNotFoundError), os.scandir(self.home.pictures) as entries:
             for entry in entries:
                 name = entry.name.removesuffix(".png")
                 if name != entry.name and NAME.fullmatch(name):
-                    with suppress(FileNotFoundError):  # removed while we look
+                    with suppress(FileNotFoundError):  # removed meanwhile
                         dated.append((entry.stat().st_mtime_ns, name))
         return tuple(name for _, name in sorted(dated, reverse=True))
 
     def read(self, name: str) -> bytes:
-        """The PNG of this name, or why there is none."""
+        """The PNG with this name. The error tells a missing picture from a damaged one."""
         path = self._file(name)
-        body = _body(path)
-        if body is None:
-            raise UnknownName(f"picture: must be one that was brought here and is still kept, got {name}", BRING)
-        if _named(body) != name:
-            raise Damaged(f"{path}: cannot be read, or is not what was written", BRING)
-        return body
+        content = _content(path)
+        if content is None:
+            raise UnknownName(f"picture: must be one that was uploaded here and not removed, got {name}", UPLOAD_AGAIN)
+        if _content_name(content) != name:
+            raise Damaged(f"{path}: cannot be read, or its content has changed", UPLOAD_AGAIN)
+        return content
 
     def remove(self, name: str) -> None:
-        """Delete a picture; one that is gone already is gone."""
+        """Delete a picture. Deleting it twice is not an error."""
         with self.home.explained():
             self._file(name).unlink(missing_ok=True)
 
     def _file(self, name: str) -> Path:
         if not NAME.fullmatch(name):
-            raise refusal("picture", "a name must be 16 digits from 0 to 9 and a to f", name, BRING)
+            raise refusal("picture", "a name must be 16 digits from 0 to 9 and a to f", name, UPLOAD_AGAIN)
         return self.home.pictures / f"{name}.png"
 
     def _write(self, path: Path, picture: bytes) -> None:
-        """Temporary file, fsync, rename: nobody ever finds half a picture."""
-        rough = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        """Temporary file, fsync, rename: a reader never finds an incomplete picture."""
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
         with self.home.explained():
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.home.room(len(picture))
+            self.home.require_room(len(picture))
             try:
-                with rough.open("xb") as file:
+                with temporary.open("xb") as file:
                     file.write(picture)
                     file.flush()
                     os.fsync(file.fileno())
-                _date(rough)
-                rough.replace(path)
+                _set_time(temporary)
+                temporary.replace(path)
             finally:
-                rough.unlink(missing_ok=True)
-            _sweep(path.parent)
+                temporary.unlink(missing_ok=True)
+            _remove_stale_files(path.parent)
 
 
-def _named(picture: bytes) -> str:
+def _content_name(picture: bytes) -> str:
     return sha256(picture).hexdigest()[:16]
 
 
-def _body(path: Path) -> bytes | None:
-    """What lies there: nothing, or something that may be no picture at all."""
+def _content(path: Path) -> bytes | None:
+    """The content of a file; None if the file is missing, empty if it cannot be read."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -101,15 +101,15 @@ def _body(path: Path) -> bytes | None:
         return b""
 
 
-def _date(path: Path) -> None:
-    """Now, to the nanosecond: the clock of a file system is too coarse to tell which of two came last."""
+def _set_time(path: Path) -> None:
+    """Set the time in nanoseconds. The clock of a file system is too coarse to order two pictures."""
     now = time.time_ns()
     os.utime(path, ns=(now, now))
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what an end in the middle of writing left behind."""
-    for rough in folder.glob(".*.tmp"):
+def _remove_stale_files(folder: Path) -> None:
+    """Remove the temporary files of processes that ended while they wrote."""
+    for temporary in folder.glob(".*.tmp"):
         with suppress(FileNotFoundError):
-            if time.time() - rough.stat().st_mtime > STALE_S:
-                rough.unlink()
+            if time.time() - temporary.stat().st_mtime > STALE_S:
+                temporary.unlink()

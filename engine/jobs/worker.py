@@ -1,4 +1,7 @@
-"""The worker process: orders in on stdin, events out on stdout, one job after another, gone with its supervisor."""
+"""The worker process. It reads orders from stdin, runs one job after another and writes events to stdout.
+
+It ends when its supervisor ends, because its stdin then closes.
+"""
 
 from __future__ import annotations
 
@@ -27,91 +30,94 @@ from engine.jobs import payloads
 from engine.jobs.home import Home
 from engine.pipes import private_pipes
 
-GATHER_S = 0.1  # what is told within it leaves together
+GATHER_S = 0.1  # lines within this time are written together
 TRACE_CHARS = 20_000
 
 
 @dataclass(frozen=True)
 class Job:
-    """One lease's work, as the supervisor writes it."""
+    """The work of one lease, as the supervisor sends it."""
 
     token: str
     run: str
     entry: str  # `module:function`, called with (spec, resume, home=, threads=, device=, stop=)
     spec: dict[str, Any]
-    resume: dict[str, Any] | None  # a Kept event, its payload is in the home
+    resume: dict[str, Any] | None  # a Kept event; its payload is in the home
     home: str
     threads: int
     device: str
 
 
 class OutgoingEvent(NamedTuple):
-    """One event on its way out."""
+    """One event as a line of JSON."""
 
     text: str
-    now: bool  # a checkpoint not yet told is work that a crash would lose; after an end the next run may begin
+    now: bool  # write it at once: a crash would lose the work of a checkpoint, and an end lets the next run begin
 
 
 class EventWriter:
-    """The way out: the first line leaves at once, the next ones are gathered for a moment."""
+    """Writes lines to the supervisor. The first line goes out at once, the next ones are collected for a moment."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._lines: list[bytes] = []
         self._lock = threading.Lock()
         self._waiting = threading.Event()
-        self._left = -math.inf
-        threading.Thread(target=self._gather, daemon=True).start()
+        self._last_flush = -math.inf
+        threading.Thread(target=self._flush_later, daemon=True).start()
 
-    def tell(self, line: str, *, now: bool = False) -> None:
+    def write(self, line: str, *, now: bool = False) -> None:
         with self._lock:
             self._lines.append(line.encode() + b"\n")
-            if now or time.monotonic() - self._left >= GATHER_S:
-                self._leave()
+            if now or time.monotonic() - self._last_flush >= GATHER_S:
+                self._flush()
             else:
                 self._waiting.set()
 
-    def _gather(self) -> None:
+    def _flush_later(self) -> None:
         while True:
             self._waiting.wait()
             time.sleep(GATHER_S)
             with self._lock:
-                self._leave()
+                self._flush()
 
-    def _leave(self) -> None:
+    def _flush(self) -> None:
         self._waiting.clear()
-        self._left = time.monotonic()
-        lines, self._lines = self._lines, []
+        self._last_flush = time.monotonic()
+        lines = self._lines
+        self._lines = []
         if lines:
             self._stream.write(b"".join(lines))
             self._stream.flush()
 
 
 def main(preload: Sequence[str]) -> None:
-    """Serve jobs until the supervisor closes the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which cancels in good order
+    """Run jobs until the supervisor closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which cancels the job properly
     faulthandler.enable()
     orders, out = private_pipes()
-    wire = EventWriter(out)
+    writer = EventWriter(out)
     jobs: SimpleQueue[Job] = SimpleQueue()
     cancelled: set[str] = set()
-    threading.Thread(target=_listen, args=(orders, jobs, cancelled), daemon=True).start()
+    threading.Thread(target=_read_orders, args=(orders, jobs, cancelled), daemon=True).start()
     for module in preload:
         importlib.import_module(module)
     gc.collect()
-    gc.freeze()  # the collector would look through all of that again and again
-    wire.tell(json.dumps({"ready": os.getpid()}), now=True)
+    gc.freeze()  # the collector would search all imported modules again and again
+    writer.write(json.dumps({"ready": os.getpid()}), now=True)
     while True:
         job = jobs.get()
         for line, now in perform(job, cancelled):
-            wire.tell(line, now=now)
-        wire.tell(json.dumps({"done": job.token}), now=True)
+            writer.write(line, now=now)
+        writer.write(json.dumps({"done": job.token}), now=True)
 
 
 def perform(job: Job, cancelled: Container[str]) -> Iterator[OutgoingEvent]:
-    """What a run tells, as JSON, with payloads put aside; always ended by exactly one ending."""
-    home, names, round = Home(Path(job.home)), dict[str, int](), 0
-    tempfile.tempdir = job.home  # what a run puts aside for itself shares the home's disk, not a small /tmp
+    """The events of a run as JSON. Payloads go to files. The last event is always exactly one that ends the run."""
+    home = Home(Path(job.home))
+    rounds: dict[str, int] = {}  # of each payload name
+    round = 0
+    tempfile.tempdir = job.home  # temporary files of a run belong on the disk of the home, not on a small /tmp
     try:
         resume = _checkpoint(home, job)
         round = resume.round if resume else 0
@@ -120,13 +126,13 @@ def perform(job: Job, cancelled: Container[str]) -> Iterator[OutgoingEvent]:
         how = {"home": home, "threads": job.threads, "device": job.device, "stop": lambda: job.token in cancelled}
         for event in run(job.spec, resume, **how):
             round = event.round if isinstance(event, Round) else round
-            yield _line(_put_aside(home, job.run, event, names))
+            yield _line(_store_payload(home, job.run, event, rounds))
             if event.ends:
                 return
         if job.token in cancelled:
             yield _line(Cancelled(round))
             return
-        raise RunFailed("the run ended without a result", "This is a fault of the part that computed it")
+        raise RunFailed("the run ended without a result", "The part that computed it has a bug: report it")
     except GeneratorExit:
         raise
     except BaseException as error:
@@ -134,7 +140,7 @@ def perform(job: Job, cancelled: Container[str]) -> Iterator[OutgoingEvent]:
 
 
 def failure(error: BaseException) -> Failed:
-    """Any error as one sentence and a remedy; where it happened is kept apart."""
+    """Any error as one sentence and a fix. The traceback is a separate field."""
     trace = "".join(traceback.format_exception(error))[-TRACE_CHARS:]
     if isinstance(error, LeakLensError):
         return Failed(error.message, error.remedy, trace)
@@ -145,13 +151,13 @@ def failure(error: BaseException) -> Failed:
             trace,
         )
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return Failed("no space is left on the disk", "Delete runs that are no longer needed, then ask again", trace)
+        return Failed("no space is left on the disk", "Delete runs that are no longer needed, then run it again", trace)
     reason = f"{type(error).__name__}: {error}".rstrip(": ")
-    return Failed(f"the run met an error of its own ({reason})", "The trace kept with the run says where", trace)
+    return Failed(f"the run stopped at an unexpected error ({reason})", "See the traceback stored with the run", trace)
 
 
-def _listen(orders: BinaryIO, jobs: SimpleQueue[Job], cancelled: set[str]) -> None:
-    """Runs beside the job, so that a cancel is heard and a lost supervisor ends the process whatever it computes."""
+def _read_orders(orders: BinaryIO, jobs: SimpleQueue[Job], cancelled: set[str]) -> None:
+    """Runs in its own thread, so that a cancel or a lost supervisor takes effect while a job computes."""
     try:
         for line in orders:
             order = json.loads(line)
@@ -164,7 +170,8 @@ def _listen(orders: BinaryIO, jobs: SimpleQueue[Job], cancelled: set[str]) -> No
 
 
 def _line(event: Event) -> OutgoingEvent:
-    return OutgoingEvent(json.dumps(encode(event), allow_nan=False), now=isinstance(event, Kept) or event.ends)
+    text = json.dumps(encode(event), allow_nan=False)
+    return OutgoingEvent(text, now=isinstance(event, Kept) or event.ends)
 
 
 def _checkpoint(home: Home, job: Job) -> Kept | None:
@@ -175,12 +182,12 @@ def _checkpoint(home: Home, job: Job) -> Kept | None:
     return replace(kept, payload=payloads.read(home, job.run, kept.name))
 
 
-def _put_aside(home: Home, run: str, event: Event, names: dict[str, int]) -> Event:
-    """Write the payload, then let the event go: whoever hears the name finds the file."""
+def _store_payload(home: Home, run: str, event: Event, rounds: dict[str, int]) -> Event:
+    """Write the payload before the event goes out: a reader that receives the name then finds the file."""
     if not isinstance(event, Kept) or event.payload is None:
         return event
-    if names.setdefault(event.name, event.round) != event.round:
-        raise RunFailed(f"payload {event.name}: kept in two rounds under one name", "Put the round in the name")
+    if rounds.setdefault(event.name, event.round) != event.round:
+        raise RunFailed(f"payload {event.name}: two rounds use this name", "Put the round in the name")
     payloads.write(home, run, event.name, event.payload)
     return replace(event, payload=None)
 
@@ -190,4 +197,4 @@ if __name__ == "__main__":
         main(sys.argv[1:])
     except BaseException:
         traceback.print_exc()
-    os._exit(1)  # the listening thread holds stdin, and a common exit would wait for it
+    os._exit(1)  # a normal exit would wait for the thread that reads stdin

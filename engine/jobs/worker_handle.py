@@ -1,4 +1,4 @@
-"""A worker process as its supervisor sees it: started, given orders, listened to, and spoken of when it has died."""
+"""A worker process from the side of its supervisor: start it, send orders, read its lines, report how it ended."""
 
 from __future__ import annotations
 
@@ -16,56 +16,58 @@ from pathlib import Path
 from queue import Queue
 from typing import IO, Any
 
+from engine.errors import Damaged
+from engine.events import Event, decode
 from engine.pipes import serving
 
-DEATH_S = 5.0
-CLOSE_S = 5.0  # so long a worker may take to put away what a run held that has told its end
+KILL_S = 5.0
+CLOSE_S = 5.0  # a worker may take this long to free the memory and files of a run that has ended
 TAIL_BYTES = 4000
 
 Inbox = Queue[tuple["WorkerHandle | None", bytes | None]]
 
 
 class WarmWorkerSlots:
-    """The right to keep warm workers without work: so many in all, over every supervisor of one home."""
+    """The right to keep idle warm workers. Their number is limited over all supervisors of one home."""
 
     def __init__(self, home: Path, count: int) -> None:
         self._files = [home / f".spare-{number}" for number in range(count)]
-        self._held: list[IO[bytes]] = []
+        self._locks: list[IO[bytes]] = []
 
     def take(self, wanted: int) -> int:
-        """How many are ours now; they fall with this process at the latest."""
-        for path in self._files if len(self._held) < wanted else []:
+        """Lock as many slots as wanted, and return how many are locked. They are freed when this process ends."""
+        for path in self._files:
+            if len(self._locks) >= wanted:
+                break
             try:
                 file = path.open("ab")
-            except OSError:  # a home that is full or cannot be written needs no worker
+            except OSError:  # a home that is full or read-only needs no warm worker
                 break
-            if not _locked(file):
+            if _locked(file):
+                self._locks.append(file)
+            else:
                 file.close()
-                continue
-            self._held.append(file)
-            if len(self._held) == wanted:
-                break
-        return min(len(self._held), wanted)
+        return min(len(self._locks), wanted)
 
     def leave(self, keep: int = 0) -> None:
-        """Let others have the rest."""
-        while len(self._held) > keep:
-            self._held.pop().close()
+        """Free all slots but `keep` of them for other supervisors."""
+        while len(self._locks) > keep:
+            self._locks.pop().close()
 
 
 class WorkerHandle:
-    """One process, and a thread that puts its lines into the inbox; the last thing it puts is None."""
+    """One process, and a thread that puts its lines into the inbox. The last line is None."""
 
     def __init__(self, inbox: Inbox, preload: Sequence[str]) -> None:
         self.jobs = 0
         self.ready = False
         self.idle_since = time.monotonic()
-        self.garbled = False  # said something that is no event
+        self.garbled = False  # it wrote a line that is no message
         self._job = ""
-        self._closing: tuple[str, float] | None = None  # a job that has told its end, and when
-        self._noise = tempfile.TemporaryFile("a+b")  # noqa: SIM115  (closed with the process)
-        self._process = serving("engine.jobs.worker", *preload, stderr=self._noise)
-        threading.Thread(target=self._listen, args=(inbox,), daemon=True).start()
+        self._closing: tuple[str, float] | None = None  # the job whose run has ended, and when it ended
+        self._stderr = tempfile.TemporaryFile("a+b")  # noqa: SIM115  (closed with the process)
+        self._process = serving("engine.jobs.worker", *preload, stderr=self._stderr)
+        threading.Thread(target=self._read_lines, args=(inbox,), daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -78,70 +80,84 @@ class WorkerHandle:
     def begin(self, job: Mapping[str, Any]) -> None:
         self._job = job["token"]
         self.jobs += 1
-        self._order(job)
+        self._send(job)
 
     def cancel(self, token: str) -> None:
-        self._order({"cancel": token})
+        self._send({"cancel": token})
 
-    def told_its_end(self) -> None:
-        """Its run is over; it is about to be free."""
+    def run_ended(self) -> None:
+        """The run of the current job has ended. The worker frees its memory and is then done."""
         self._closing = self._job, time.monotonic()
 
     @property
     def stuck(self) -> bool:
-        """Whether it cannot let go of a run that is over."""
+        """True if the worker takes too long to finish a job whose run has ended."""
         return self._closing is not None and time.monotonic() - self._closing[1] > CLOSE_S
 
     def done(self, token: str) -> None:
         if self._closing and token == self._closing[0]:
             self._closing = None
         if token == self._job:
-            self._job, self.idle_since = "", time.monotonic()
+            self._job = ""
+            self.idle_since = time.monotonic()
 
     def kill(self) -> None:
-        """End it now; its cores are free when this returns."""
+        """End the process now. Its cores are free when this returns."""
         self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(DEATH_S)
+            self._process.wait(KILL_S)
 
-    def bury(self) -> None:
-        """Let go of the pipes and files of a dead process."""
+    def close(self) -> None:
+        """End the process, and close its pipes and files."""
         self.kill()
         with contextlib.suppress(OSError):
             self._stdin.close()
-        self._noise.close()
+        self._stderr.close()
 
-    def obituary(self) -> str:
-        """How it ended, as the end of a sentence."""
+    def exit_reason(self) -> str:
+        """How the process ended, as the end of a sentence."""
         if self.garbled:
-            return "wrote what is not an event"
+            return "wrote a line that is not an event"
         code = self._process.poll()
         if code is None or code >= 0:
             return f"ended by itself with exit code {code or 0}"
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return f"was ended by {name}" + ("; it may have run out of memory" if name == "SIGKILL" else "")
+        known = -code in set(signal.Signals)
+        name = signal.Signals(-code).name if known else f"signal {-code}"
+        hint = "; it may have run out of memory" if name == "SIGKILL" else ""
+        return f"was ended by {name}{hint}"
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of what it wrote to stderr."""
-        end = self._noise.seek(0, os.SEEK_END)
-        self._noise.seek(max(0, end - TAIL_BYTES))
-        return self._noise.read().decode(errors="replace")
+        end = self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, end - TAIL_BYTES))
+        return self._stderr.read().decode(errors="replace")
 
     @property
     def _stdin(self) -> Any:
         return self._process.stdin
 
-    def _order(self, order: Mapping[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # a dead worker is noticed by the end of its lines
+    def _send(self, order: Mapping[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # the end of its lines reports a dead worker
             self._stdin.write(json.dumps(order).encode() + b"\n")
             self._stdin.flush()
 
-    def _listen(self, inbox: Inbox) -> None:
+    def _read_lines(self, inbox: Inbox) -> None:
         assert self._process.stdout
         with self._process.stdout as lines:
             for line in lines:
                 inbox.put((self, line))
         inbox.put((self, None))
+
+
+def parsed_line(line: bytes) -> Event | dict[str, Any] | None:
+    """A line of a worker: an event, or a message that it is ready or done. None for anything else."""
+    try:
+        message = json.loads(line)
+        if isinstance(message, dict) and "event" in message:
+            return decode(message)
+    except (ValueError, Damaged):
+        return None
+    return message if isinstance(message, dict) and ("ready" in message or "done" in message) else None
 
 
 def _locked(file: IO[bytes]) -> bool:

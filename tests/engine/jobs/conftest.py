@@ -1,4 +1,4 @@
-"""An empty store, runs to ask for, and one bounded wait."""
+"""An empty store, a fixture that submits fake runs, supervisors that end with the test, and one bounded wait."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.engine.jobs.serve import FAKE
 
 PATIENCE_S = 30.0
 
-Ask = Callable[..., str]
+SubmitRun = Callable[..., str]
 Supervise = Callable[..., Supervisor]
 
 
@@ -29,49 +29,50 @@ def store(home: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def starts(tmp_path: Path) -> Path:
-    """Where fake runs note each start."""
+    """The file in which fake runs note each start."""
     return tmp_path / "starts"
 
 
 @pytest.fixture
-def ask(store: Store, starts: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Submit a fake run and say its id."""
+def submit_run(store: Store, starts: Path, monkeypatch: pytest.MonkeyPatch) -> SubmitRun:
+    """Submit a fake run and return its id."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
-    def ask(run: str = "one", rounds: int = 12, options: dict[str, Any] | None = None, **spec: Any) -> str:
+    def submit_run(run: str = "one", rounds: int = 12, options: dict[str, Any] | None = None, **spec: Any) -> str:
         store.submit(run, {"id": run, "rounds": rounds, "starts": str(starts), **spec}, options)
         return run
 
-    return ask
+    return submit_run
 
 
 @pytest.fixture
 def supervise(store: Store) -> Iterator[Supervise]:
-    """Supervisors that end with the test."""
-    begun: list[Supervisor] = []
+    """Start supervisors that end with the test."""
+    supervisors: list[Supervisor] = []
 
-    def supervise(workers: int = 1, **more: Any) -> Supervisor:
-        begun.append(Supervisor(store, workers, **{"entry": FAKE, "preload": (), **more}).start())
-        return begun[-1]
+    def supervise(workers: int = 1, **options: Any) -> Supervisor:
+        supervisors.append(Supervisor(store, workers, **{"entry": FAKE, "preload": (), **options}).start())
+        return supervisors[-1]
 
     yield supervise
-    for supervisor in begun:
+    for supervisor in supervisors:
         supervisor.stop()
 
 
-def until(true: Callable[[], Any], what: str = "") -> Any:
-    """Wait, but not for ever."""
-    last = time.monotonic() + PATIENCE_S
-    while time.monotonic() < last:
-        if answer := true():
-            return answer
+def wait_until(condition: Callable[[], Any], description: str = "") -> Any:
+    """Wait until the condition is true and return its value. Fail after half a minute."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
         time.sleep(0.01)
-    raise AssertionError(f"waited {PATIENCE_S:g} s for {what or true}")
+    raise AssertionError(f"waited {PATIENCE_S:g} s for {description or condition}")
 
 
-def ended(store: Store, run: str) -> str:
-    """Wait for a run to end, and say how; pytest shows why one failed."""
-    until(lambda: store.status(run) not in ("queued", "running"), f"the end of {run}")
+def wait_for_end(store: Store, run: str) -> str:
+    """Wait until a run ends, and return its status. The last event is printed, so pytest shows why a run failed."""
+    wait_until(lambda: store.status(run) not in ("queued", "running"), f"the end of {run}")
     for _, event in store.events(run)[-1:]:
         print(event)
     return store.status(run)

@@ -1,4 +1,4 @@
-"""A run made of numpy alone: the same answer every time, and misbehaviour to order."""
+"""A fake run that needs numpy only. Its result is always the same, and its spec can order it to misbehave."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ EVERY = 3  # rounds between two checkpoints
 
 
 def run(spec: Mapping[str, Any], resume: Kept | None, **how: Any) -> Iterator[Event]:
-    """`rounds` of a chaotic map: one wrong bit, or one round too many, changes every later number."""
-    note(spec, f"{spec['id']} {os.getpid()} {resume.round if resume else 0} {how.get('threads')} {how.get('device')}")
-    if fault := spec.get("fault"):
-        prepare(fault)
+    """`rounds` steps of a chaotic map. One wrong bit, or one round too many, changes every later number."""
+    start = resume.round if resume else 0
+    note_start(spec, f"{spec['id']} {os.getpid()} {start} {how.get('threads')} {how.get('device')}")
+    fault = spec.get("fault")
+    if fault:
+        prepare_fault(fault)
     x = np.linspace(0.1, 0.9, 64) + spec.get("seed", 0) / 97
     if resume is None:
         yield Started(spec["id"], dict(spec), {"size": x.size})
     else:
         assert resume.payload is not None
         x = resume.payload["x"]
-    for round in range(resume.round + 1 if resume else 1, spec["rounds"] + 1):
+    for round in range(start + 1, spec["rounds"] + 1):
         if how and how["stop"]():
             return
         yield Round(round, spec["rounds"], 1)
@@ -42,7 +44,8 @@ def run(spec: Mapping[str, Any], resume: Kept | None, **how: Any) -> Iterator[Ev
         if round % EVERY == 0:
             yield Kept("exposure", f"exposure-{round}", round, payload={"seen": x[:4]})
             yield Kept("checkpoint", f"checkpoint-{round}", round, payload={"x": x})
-    yield Kept("state", "state", spec["rounds"], {"answer": hashlib.sha256(x.tobytes()).hexdigest()}, {"x": x})
+    answer = hashlib.sha256(x.tobytes()).hexdigest()
+    yield Kept("state", "state", spec["rounds"], {"answer": answer}, {"x": x})
     try:
         yield Finished(spec["rounds"], 0.0)
     finally:
@@ -52,7 +55,8 @@ def run(spec: Mapping[str, Any], resume: Kept | None, **how: Any) -> Iterator[Ev
 
 def misbehave(spec: Mapping[str, Any], round: int) -> None:
     act = spec.get("act", {})
-    if round in act.get("rounds", [act.get("round")]):
+    rounds = act.get("rounds", [act.get("round")])
+    if round in rounds:
         ACTS[act["kind"]]({**act, "now": round})
 
 
@@ -70,7 +74,7 @@ def refuse(act: Mapping[str, Any]) -> None:
     raise BadInput("fake: seed: must be kind, got 7", "Choose another")
 
 
-def trip(act: Mapping[str, Any]) -> None:
+def divide_by_zero(act: Mapping[str, Any]) -> None:
     raise ZeroDivisionError("division by zero")
 
 
@@ -78,43 +82,46 @@ def memory(act: Mapping[str, Any]) -> None:
     raise MemoryError
 
 
-def noise(act: Mapping[str, Any]) -> None:
+def print_text(act: Mapping[str, Any]) -> None:
     os.write(1, b"a library prints to the descriptor\n")
     print("a library prints")
 
 
-def garble(act: Mapping[str, Any]) -> None:
-    if first(act):
-        for line in (b"{half a line\n", b'{"event": "unheard"}\n', b"[]\n"):
-            os.write(way_out(), line)
+def write_garbage(act: Mapping[str, Any]) -> None:
+    if is_first(act):
+        for line in (b"{half a line\n", b'{"event": "unknown"}\n', b"[]\n"):
+            os.write(event_pipe(), line)
 
 
-def die(act: Mapping[str, Any]) -> None:
+def kill_worker(act: Mapping[str, Any]) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def stumble(act: Mapping[str, Any]) -> None:
-    """Die once in each of the rounds."""
-    if first({"marker": f"{act['marker']}-{act['now']}"}):
-        die(act)
+def kill_once_per_round(act: Mapping[str, Any]) -> None:
+    """Kill this process once in each of the rounds."""
+    if is_first({"marker": f"{act['marker']}-{act['now']}"}):
+        kill_worker(act)
 
 
-ACTS = {act.__name__: act for act in (busy, wait, refuse, trip, memory, noise, garble, die, stumble)}
+KINDS = (
+    busy, wait, refuse, divide_by_zero, memory, print_text, write_garbage, kill_worker, kill_once_per_round,
+)  # fmt: skip
+ACTS = {act.__name__: act for act in KINDS}
 
 
-def prepare(fault: Mapping[str, Any]) -> None:
-    """End this process at one exact moment of putting a payload aside, once."""
-    whole = payloads.write
-    saved = payloads._save
+def prepare_fault(fault: Mapping[str, Any]) -> None:
+    """End this process once, at one exact moment while it stores a payload."""
+    original_write = payloads.write
+    original_save = payloads._save
 
     def write(home: Any, run: str, name: str, payload: Any) -> None:
-        whole(home, run, name, payload)
-        if fault["moment"] == "after-file" and name == fault["name"] and first(fault):
-            os.kill(os.getpid(), signal.SIGKILL)  # the file is there, its event was not told
+        original_write(home, run, name, payload)
+        if fault["moment"] == "after-file" and name == fault["name"] and is_first(fault):
+            os.kill(os.getpid(), signal.SIGKILL)  # the file exists, but its event was not written
 
     def save(path: Path, payload: Any) -> None:
-        saved(path, payload)
-        if fault["moment"] == "inside-file" and fault["name"] in path.name and first(fault):
+        original_save(path, payload)
+        if fault["moment"] == "inside-file" and fault["name"] in path.name and is_first(fault):
             os.truncate(path, 100)
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -122,8 +129,8 @@ def prepare(fault: Mapping[str, Any]) -> None:
     payloads._save = save
 
 
-def first(act: Mapping[str, Any]) -> bool:
-    """Only once, over all processes: the marker says whether it has happened."""
+def is_first(act: Mapping[str, Any]) -> bool:
+    """True once, over all processes: the first caller creates the marker file."""
     try:
         Path(act["marker"]).open("x").close()
     except FileExistsError:
@@ -131,22 +138,25 @@ def first(act: Mapping[str, Any]) -> bool:
     return True
 
 
-def way_out() -> int:
+def event_pipe() -> int:
     """The worker's private pipe: the one pipe open for writing that is neither stdout nor stderr."""
-    (number,) = [number for number in map(int, os.listdir("/proc/self/fd")) if number > 2 and writable_pipe(number)]
-    return number
+    numbers = map(int, os.listdir("/proc/self/fd"))
+    (pipe,) = [number for number in numbers if number > 2 and is_writable_pipe(number)]
+    return pipe
 
 
-def writable_pipe(number: int) -> bool:
+def is_writable_pipe(number: int) -> bool:
     try:
-        mode, flags = os.fstat(number).st_mode, Path(f"/proc/self/fdinfo/{number}").read_text().split("flags:")[1]
+        mode = os.fstat(number).st_mode
+        flags = Path(f"/proc/self/fdinfo/{number}").read_text().split("flags:")[1]
     except OSError:  # the descriptor that listed the folder
         return False
     return stat.S_ISFIFO(mode) and int(flags.split()[0], 8) & os.O_ACCMODE == os.O_WRONLY
 
 
-def note(spec: Mapping[str, Any], line: str) -> None:
-    """One line per start, so that a test can count them."""
-    if path := spec.get("starts"):
+def note_start(spec: Mapping[str, Any], line: str) -> None:
+    """Write one line per start, so that a test can count them."""
+    path = spec.get("starts")
+    if path:
         with open(path, "a", encoding="utf-8") as file:
             file.write(f"{line}\n")

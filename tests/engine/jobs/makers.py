@@ -1,4 +1,4 @@
-"""Picture files as people bring them, drawn for a test: every kind that is taken, and what a plain PNG is."""
+"""Picture files as visitors upload them, made for tests: every accepted kind, and the parts of a PNG."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ def chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def chunks(file: bytes) -> list[tuple[bytes, bytes]]:
-    found, at = [], len(PNG)
-    while at < len(file):
-        length, kind = struct.unpack_from(">I4s", file, at)
-        found.append((kind, file[at + 8 : at + 8 + length]))
-        at += 12 + length
-    return found
+    parts = []
+    position = len(PNG)
+    while position < len(file):
+        length, kind = struct.unpack_from(">I4s", file, position)
+        parts.append((kind, file[position + 8 : position + 8 + length]))
+        position += 12 + length
+    return parts
 
 
 def joined(parts: list[tuple[bytes, bytes]]) -> bytes:
@@ -51,27 +52,29 @@ def joined(parts: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def drawn(values: Values, depth: int, colour: int, interlaced: bool = False, **more: bytes) -> bytes:
-    """A PNG written by hand: rows of (height, width or width * channels) in any depth."""
+    """A PNG written byte by byte, from values of (height, width or width * channels) in any depth."""
     height, width = values.shape[:2]
 
-    def rows(part: Values) -> bytes:
-        wide = part.reshape(len(part), -1)
+    def encoded_rows(part: Values) -> bytes:
+        rows = part.reshape(len(part), -1)
         if depth < 8:
-            bits = np.unpackbits(wide.astype(np.uint8)[..., None], axis=2)[..., 8 - depth :]
-            wide = np.packbits(bits.reshape(len(part), -1), axis=1)
-        return b"".join(b"\0" + row.astype(">u2" if depth == 16 else "u1").tobytes() for row in wide)
+            bits = np.unpackbits(rows.astype(np.uint8)[..., None], axis=2)[..., 8 - depth :]
+            rows = np.packbits(bits.reshape(len(part), -1), axis=1)
+        kind = ">u2" if depth == 16 else "u1"
+        return b"".join(b"\0" + row.astype(kind).tobytes() for row in rows)
 
     passes = [values[y::dy, x::dx] for y, x, dy, dx in ADAM7] if interlaced else [values]
-    body = zlib.compress(b"".join(rows(part) for part in passes if part.size))
-    head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
-    between = [(kind.encode(), part) for kind, part in more.items()]
-    return joined([(b"IHDR", head), *between, (b"IDAT", body), (b"IEND", b"")])
+    body = zlib.compress(b"".join(encoded_rows(part) for part in passes if part.size))
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
+    extra = [(kind.encode(), part) for kind, part in more.items()]
+    return joined([(b"IHDR", header), *extra, (b"IDAT", body), (b"IEND", b"")])
 
 
 def announcing(width: int, height: int, kind: str) -> bytes:
     """A tiny file that claims any size."""
     if kind == "PNG":
-        return joined([(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)), *chunks(rgb())[1:]])
+        header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+        return joined([(b"IHDR", header), *chunks(rgb())[1:]])
     file = bytearray(saved(photo(), "JPEG"))
     struct.pack_into(">HH", file, file.index(b"\xff\xc0") + 5, height, width)
     return bytes(file)
@@ -82,7 +85,7 @@ def rgb() -> bytes:
 
 
 def seen(file: bytes) -> Values:
-    """The pixels of a PNG, which must be plain."""
+    """The pixels of a PNG, which must hold no other chunks than its picture."""
     assert [kind for kind, _ in chunks(file)] == [b"IHDR", b"IDAT", b"IEND"]
     with Image.open(io.BytesIO(file)) as picture:
         assert (picture.mode, picture.info) == ("RGB", {})
@@ -98,7 +101,7 @@ FINE: dict[str, Callable[[], bytes]] = {
     "rgba in 16 bits": lambda: drawn(np.asarray(photo().convert("RGBA")).astype(int) * 257, 16, 6),
     "interlaced": lambda: drawn(np.asarray(photo()), 8, 2, interlaced=True),
     "optimised": lambda: saved(photo(), "PNG", optimize=True),
-    "with words": lambda: drawn(np.asarray(photo()), 8, 2, tEXt=b"Author\0somebody", zTXt=b"broken", iCCP=b"broken"),
+    "with words": lambda: drawn(np.asarray(photo()), 8, 2, tEXt=b"Author\0Ann", zTXt=b"broken", iCCP=b"broken"),
     "one frame of an animation": lambda: drawn(np.asarray(photo()), 8, 2, acTL=struct.pack(">II", 1, 0)),
     "jpeg": lambda: saved(photo(), "JPEG", quality=95, subsampling=0),
     "progressive jpeg": lambda: saved(photo(), "JPEG", quality=95, subsampling=0, progressive=True),

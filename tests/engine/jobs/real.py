@@ -1,4 +1,4 @@
-"""The real loop in a worker that kills itself, once in each round it was told to."""
+"""The real training loop in a worker that kills itself, once in each of the rounds in KILLS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def run(spec: Mapping[str, Any], resume: Kept | None, **how: Any) -> Iterator[Ev
     loop.CHECKPOINT_S = 0.0
     for event in loop.run_json(spec, resume, **how):
         yield event
-        mark = Path(os.environ[MARKS]) / f"{event.round}" if isinstance(event, Round) else None
-        if mark and mark.name in os.environ[KILLS].split(",") and not mark.exists():
+        if not isinstance(event, Round):
+            continue
+        mark = Path(os.environ[MARKS]) / str(event.round)
+        if mark.name in os.environ[KILLS].split(",") and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)

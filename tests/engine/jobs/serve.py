@@ -1,7 +1,7 @@
 """A supervisor in a process of its own, for tests that kill it.
 
 `python -m tests.engine.jobs.serve HOME WORKERS [MOMENT AT]` serves until every run has ended. With a moment it kills
-itself there: `before-commit` and `after-commit` of the AT-th batch of events, or `both`, which takes its workers along.
+itself then: `before-commit` or `after-commit` of the AT-th batch of events, or `both`, which also kills its workers.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from engine.jobs.supervisor import Supervisor
 FAKE = "tests.engine.jobs.fake:run"
 
 
-class Mortal(Store):
-    """A store whose owner dies at one exact moment."""
+class KillingStore(Store):
+    """A store that kills its process at one exact moment."""
 
-    moment, left = "", 0
+    moment = ""
+    left = 0  # batches of events until that moment
     supervisor: Any = None
 
     def append(self, lease: Lease, events: Sequence[Event]) -> None:
@@ -34,15 +35,16 @@ class Mortal(Store):
             os.kill(os.getpid(), signal.SIGKILL)
         super().append(lease, events)
         if self.left == 0 and self.moment == "both":
-            for worker in self.supervisor._crew:
+            for worker in self.supervisor._handles:
                 os.kill(worker.pid, signal.SIGKILL)
         if self.left == 0 and self.moment:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 def main(home: str, workers: str, moment: str = "", at: str = "0") -> None:
-    store = Mortal(Path(home))
-    store.moment, store.left = moment, int(at)
+    store = KillingStore(Path(home))
+    store.moment = moment
+    store.left = int(at)
     store.supervisor = Supervisor(store, int(workers), FAKE, preload=())
     with store.supervisor:
         while any(run.status in ("queued", "running") for run in store.runs()):

@@ -1,8 +1,9 @@
-"""Attacks as jobs of the store: what they find in the home, and that a worker tells the same."""
+"""Attacks as jobs: what they read from the home, and that a worker produces the same events as a direct call."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from engine import doctor
 from engine.errors import BadInput
-from engine.events import Finished, Judged, Kept, Pictured
+from engine.events import Event, Finished, Judged, Kept, Pictured
 from engine.jobs import payloads
 from engine.jobs.entries import HomeResources, attack_json
 from engine.jobs.home import PRIORS, Home
@@ -22,7 +23,7 @@ from engine.leakage.pictures import attack
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from engine.training.loop import run
-from tests.engine.jobs.test_uploads import other
+from tests.engine.jobs.test_uploads import small_picture
 
 RUN: dict[str, Any] = {
     "method": "fedavg", "model": {"name": "mlp", "bias": True}, "clients": 10, "sampled": 5, "epochs": 1, "rounds": 3,
@@ -30,21 +31,25 @@ RUN: dict[str, Any] = {
 PATIENCE_S = 60.0
 
 
+def first_judged(events: Iterable[Event]) -> Judged:
+    return next(event for event in events if isinstance(event, Judged))
+
+
 @pytest.mark.slow
-def test_a_worker_tells_what_the_attack_says(tmp_path: Path) -> None:
+def test_a_worker_stores_the_events_of_the_attack(tmp_path: Path) -> None:
     spec = AttackSpec(run=RUN, attack={"name": "map", "iterations": 20}, pictures=["test-3"], restarts=2)
     store = Store(tmp_path)
     store.submit(spec.id, spec.canonical())
     with Supervisor(store, preload=()):
-        last = time.monotonic() + PATIENCE_S
-        while store.status(spec.id) in ("queued", "running") and time.monotonic() < last:
+        deadline = time.monotonic() + PATIENCE_S
+        while store.status(spec.id) in ("queued", "running") and time.monotonic() < deadline:
             time.sleep(0.05)
-    told = [event for _, event in store.events(spec.id)]
-    assert store.status(spec.id) == "finished" and isinstance(told[-1], Finished)
+    events = [event for _, event in store.events(spec.id)]
+    assert store.status(spec.id) == "finished" and isinstance(events[-1], Finished)
     direct = list(attack(spec))
-    ours, theirs = ([event for event in events if isinstance(event, Judged)] for events in (told, direct))
-    assert ours[0].numbers == theirs[0].numbers
-    assert sum(isinstance(event, Pictured) for event in told) == sum(isinstance(event, Pictured) for event in direct)
+    assert first_judged(events).numbers == first_judged(direct).numbers
+    pictured = sum(isinstance(event, Pictured) for event in events)
+    assert pictured == sum(isinstance(event, Pictured) for event in direct)
 
 
 @pytest.mark.slow
@@ -53,21 +58,23 @@ def test_a_cancelled_attack_frees_its_worker(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.submit(spec.id, spec.canonical())
     with Supervisor(store, preload=()) as supervisor:
-        last = time.monotonic() + PATIENCE_S
-        while not any(isinstance(event, Pictured) for _, event in store.events(spec.id)) and time.monotonic() < last:
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            if any(isinstance(event, Pictured) for _, event in store.events(spec.id)):
+                break
             time.sleep(0.02)
         store.cancel(spec.id)
         supervisor.wake()
-        while supervisor.working and time.monotonic() < last:
+        while supervisor.working and time.monotonic() < deadline:
             time.sleep(0.02)
     assert store.status(spec.id) == "cancelled"
 
 
-def test_states_of_a_finished_run_are_found_and_change_nothing(tmp_path: Path) -> None:
+def test_an_attack_reads_the_states_of_a_finished_run_with_the_same_result(tmp_path: Path) -> None:
     spec, home = RunSpec(**RUN), Home.find(tmp_path)
-    asked = AttackSpec(run=RUN, attack="analytic", pictures=["test-3"], round="last")
+    attack_spec = AttackSpec(run=RUN, attack="analytic", pictures=["test-3"], round="last")
     assert not HomeResources(home).states(spec.id)
-    apart = [event for event in attack_json(asked.canonical(), home=home) if isinstance(event, Judged)]
+    without_states = [event for event in attack_json(attack_spec.canonical(), home=home) if isinstance(event, Judged)]
     store = Store(tmp_path)
     store.submit(spec.id, spec.canonical())
     from engine.jobs.process_id import ProcessId
@@ -79,33 +86,35 @@ def test_states_of_a_finished_run_are_found_and_change_nothing(tmp_path: Path) -
             payloads.write(home, spec.id, event.name, event.payload)
         store.append(lease, [event])
     assert [kept.round for kept in HomeResources(home).states(spec.id)] == [0, 1, 2, 3]
-    assert [event for event in attack_json(asked.canonical(), home=home) if isinstance(event, Judged)] == apart
+    assert [
+        event for event in attack_json(attack_spec.canonical(), home=home) if isinstance(event, Judged)
+    ] == without_states
 
 
-def test_an_own_picture_is_attacked_and_a_lost_one_refused(tmp_path: Path) -> None:
+def test_an_uploaded_picture_is_attacked_and_a_removed_one_is_refused(tmp_path: Path) -> None:
     home = Home.find(tmp_path)
-    name = UploadedPictures(home).add(other())
-    asked = AttackSpec(run=RUN, attack="analytic", pictures=[f"own-{name}-4"])
-    refuse(asked, HomeResources(home))
-    judged = next(event for event in attack_json(asked.canonical(), home=home) if isinstance(event, Judged))
+    name = UploadedPictures(home).add(small_picture())
+    attack_spec = AttackSpec(run=RUN, attack="analytic", pictures=[f"own-{name}-4"])
+    refuse(attack_spec, HomeResources(home))
+    judged = first_judged(attack_json(attack_spec.canonical(), home=home))
     assert judged.numbers["psnr"][0] > 60 and judged.labels == (4,)
     with pytest.raises(BadInput, match="label between 0 and 9"):
-        refuse(asked.with_(pictures=(f"own-{name}-10",)), HomeResources(home))
+        refuse(attack_spec.with_(pictures=(f"own-{name}-10",)), HomeResources(home))
     UploadedPictures(home).remove(name)
-    with pytest.raises(BadInput, match="still kept"):
-        refuse(asked, HomeResources(home))
+    with pytest.raises(BadInput, match="not removed"):
+        refuse(attack_spec, HomeResources(home))
 
 
-def test_what_an_attack_learnt_is_no_stray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prior_is_stored_and_the_doctor_counts_it_as_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 
     monkeypatch.setenv("LEAKLENS_HOME", str(tmp_path))
     home = Home.find(tmp_path)
-    pantry = HomeResources(home)
-    assert pantry.prior("gias-1") is None
-    pantry.keep_prior("gias-1", {"w": np.ones(3, dtype=np.float32)})
-    found = pantry.prior("gias-1")
-    assert found is not None and found["w"].tolist() == [1.0, 1.0, 1.0]
+    resources = HomeResources(home)
+    assert resources.prior("gias-1") is None
+    resources.keep_prior("gias-1", {"w": np.ones(3, dtype=np.float32)})
+    prior = resources.prior("gias-1")
+    assert prior is not None and prior["w"].tolist() == [1.0, 1.0, 1.0]
     assert "0 stray" in doctor.payloads().text
     home.payload(PRIORS, "gias-1").write_bytes(b"broken")
-    assert pantry.prior("gias-1") is None
+    assert resources.prior("gias-1") is None

@@ -1,4 +1,4 @@
-"""Fair turns: nobody is served twice while somebody else waits with nothing at work."""
+"""The fair queue: no visitor starts two runs while another one waits and has no running run."""
 
 from __future__ import annotations
 
@@ -9,62 +9,67 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.events import Failed, Finished, Started
-from engine.jobs.fair_queue import turns
+from engine.jobs.fair_queue import fair_order
 from engine.jobs.leases import Lease
 from engine.jobs.store import Store
-from tests.engine.jobs.test_database import raw
-from tests.engine.jobs.test_store import GONE, ME, taken
+from tests.engine.jobs.test_database import open_raw
+from tests.engine.jobs.test_store import CURRENT, DEAD, take_lease
 
 VISITOR = st.sampled_from(["ann", "bob", "cy", ""])
 
 
-def ask(store: Store, *runs: str) -> None:
-    """Questions named after their visitor: `ann-1`; `-1` is nobody's."""
+def submit_runs(store: Store, *runs: str) -> None:
+    """Submit runs that are named after their visitor: `ann-1`. `-1` becomes the run `1` without a visitor."""
     for run in runs:
-        who = run.rpartition("-")[0]
-        store.submit(run.strip("-") if not who else run, {}, {"visitor": who} if who else {})
+        visitor = run.rpartition("-")[0]
+        if visitor:
+            store.submit(run, {}, {"visitor": visitor})
+        else:
+            store.submit(run.strip("-"), {}, {})
 
 
-def begun(store: Store) -> Lease:
-    lease = taken(store)
+def start_run(store: Store) -> Lease:
+    lease = take_lease(store)
     store.append(lease, [Started(lease.run, {}, {})])
     return lease
 
 
-def served(store: Store, count: int) -> list[str]:
-    """The next runs, one after the other."""
+def run_next(store: Store, count: int) -> list[str]:
+    """Take and finish the next runs, one after another, and return their ids."""
     runs = []
     for _ in range(count):
-        lease = begun(store)
+        lease = start_run(store)
         runs.append(lease.run)
         store.append(lease, [Finished(1, 0.1)])
     return runs
 
 
-# --- the law -------------------------------------------------------------------------------------------------------
+# --- the rule ------------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.tuples(VISITOR, st.integers(1, 5), st.integers(0, 6)), max_size=20), st.integers(1, 4))
-def test_nobody_is_served_twice_while_somebody_waits_with_nothing_at_work(
-    asked: list[tuple[str, int, int]], slots: int
+def test_no_visitor_starts_two_runs_while_another_waits_without_a_running_run(
+    requests: list[tuple[str, int, int]], slots: int
 ) -> None:
+    """Each request has a visitor, a length in ticks, and the tick at which it is submitted."""
     waiting: list[tuple[str, str]] = []
-    at_work: list[tuple[str, int]] = []  # visitor, ticks left
+    running: list[tuple[str, int]] = []  # visitor, ticks left
     last: dict[str, float] = {}
     overtaken: dict[str, Counter[str]] = {}
-    for tick in range(7 + sum(length for _, length, _ in asked)):
-        waiting += [(str(number), who) for number, (who, _, at) in enumerate(asked) if at == tick]
-        at_work = [(who, left - 1) for who, left in at_work if left > 1]
-        while waiting and len(at_work) < slots:
-            busy = Counter(who for who, _ in at_work)
-            run = turns(waiting, busy, last)[0]
-            who, length, _ = asked[int(run)]
-            patient = {one for _, one in waiting if not busy[one]} - {who}
-            overtaken = {one: overtaken.get(one, Counter()) + Counter([who]) for one in patient}
-            assert all(times == 1 for counts in overtaken.values() for times in counts.values())
-            waiting.remove((run, who))
-            at_work.append((who, length))
-            last[who] = max(last.values(), default=0) + 1
+    for tick in range(7 + sum(length for _, length, _ in requests)):
+        waiting += [(str(number), visitor) for number, (visitor, _, at) in enumerate(requests) if at == tick]
+        running = [(visitor, left - 1) for visitor, left in running if left > 1]
+        while waiting and len(running) < slots:
+            busy = Counter(visitor for visitor, _ in running)
+            run = fair_order(waiting, busy, last)[0]
+            served, length, _ = requests[int(run)]
+            without_run = {visitor for _, visitor in waiting if not busy[visitor]} - {served}
+            overtaken = {visitor: overtaken.get(visitor, Counter()) + Counter([served]) for visitor in without_run}
+            for counts in overtaken.values():
+                assert all(times == 1 for times in counts.values())
+            waiting.remove((run, served))
+            running.append((served, length))
+            last[served] = max(last.values(), default=0) + 1
     assert not waiting
 
 
@@ -73,76 +78,76 @@ def test_nobody_is_served_twice_while_somebody_waits_with_nothing_at_work(
     st.dictionaries(VISITOR, st.integers(0, 3)),
     st.dictionaries(VISITOR, st.floats(0, 9)),
 )
-def test_everybody_has_a_place_and_keeps_the_order_of_their_own_questions(
-    asked: list[str], busy: dict[str, int], last: dict[str, float]
+def test_every_run_has_a_place_and_each_visitor_keeps_the_own_order(
+    visitors: list[str], busy: dict[str, int], last: dict[str, float]
 ) -> None:
-    waiting = [(f"run-{number}", who) for number, who in enumerate(asked)]
-    order = turns(waiting, busy, last)
+    waiting = [(f"run-{number}", visitor) for number, visitor in enumerate(visitors)]
+    order = fair_order(waiting, busy, last)
     assert sorted(order) == sorted(run for run, _ in waiting)
-    for who in set(asked):
-        own = [run for run, one in waiting if one == who]
+    for visitor in set(visitors):
+        own = [run for run, owner in waiting if owner == visitor]
         assert [run for run in order if run in own] == own
 
 
 # --- in the store --------------------------------------------------------------------------------------------------
 
 
-def test_one_visitor_with_many_questions_keeps_another_waiting_for_one_turn(store: Store) -> None:
-    ask(store, *(f"ann-{number}" for number in range(20)))
-    first = begun(store)
-    ask(store, "bob-1", "bob-2")
+def test_a_visitor_with_many_runs_delays_another_by_one_run_only(store: Store) -> None:
+    submit_runs(store, *(f"ann-{number}" for number in range(20)))
+    first = start_run(store)
+    submit_runs(store, "bob-1", "bob-2")
     assert store.queue()[:5] == ["bob-1", "ann-1", "bob-2", "ann-2", "ann-3"]
     store.append(first, [Finished(1, 0.1)])
-    assert served(store, 5) == ["bob-1", "ann-1", "bob-2", "ann-2", "ann-3"]
+    assert run_next(store, 5) == ["bob-1", "ann-1", "bob-2", "ann-2", "ann-3"]
 
 
-def test_who_comes_back_again_and_again_takes_turns_too(store: Store) -> None:
-    ask(store, *(f"ann-{number}" for number in range(9)))
+def test_a_visitor_who_submits_again_and_again_alternates_with_the_others(store: Store) -> None:
+    submit_runs(store, *(f"ann-{number}" for number in range(9)))
     order = []
     for number in range(4):
-        ask(store, f"bob-{number}")
-        order += served(store, 2)
+        submit_runs(store, f"bob-{number}")
+        order += run_next(store, 2)
     assert order == ["ann-0", "bob-0", "ann-1", "bob-1", "ann-2", "bob-2", "ann-3", "bob-3"]
 
 
-def test_who_has_nothing_at_work_comes_before_who_was_served_long_ago(store: Store) -> None:
-    ask(store, "ann-1")
-    begun(store)
-    ask(store, "bob-1")
-    store.append(begun(store), [Failed("broke")])
-    ask(store, "ann-2", "bob-2")
+def test_a_visitor_without_a_running_run_comes_before_one_served_long_ago(store: Store) -> None:
+    submit_runs(store, "ann-1")
+    start_run(store)
+    submit_runs(store, "bob-1")
+    store.append(start_run(store), [Failed("broke")])
+    submit_runs(store, "ann-2", "bob-2")
     assert store.queue() == ["bob-2", "ann-2"]
-    assert [taken(store).run, taken(store).run] == ["bob-2", "ann-2"]
+    assert [take_lease(store).run, take_lease(store).run] == ["bob-2", "ann-2"]
 
 
-def test_what_a_dead_holder_left_does_not_count_as_work(store: Store) -> None:
-    ask(store, "ann-1")
-    taken(store, GONE)
-    ask(store, "bob-1")
-    begun(store)
-    ask(store, "bob-2", "ann-2")
-    assert taken(store).run == "ann-2"
+def test_a_run_of_a_dead_owner_process_does_not_count_as_running(store: Store) -> None:
+    submit_runs(store, "ann-1")
+    take_lease(store, DEAD)
+    submit_runs(store, "bob-1")
+    start_run(store)
+    submit_runs(store, "bob-2", "ann-2")
+    assert take_lease(store).run == "ann-2"
 
 
-def test_questions_of_nobody_count_as_those_of_one_visitor(store: Store) -> None:
-    ask(store, "-1", "-2", "-3")
-    begun(store)
-    ask(store, "ann-1")
+def test_runs_without_a_visitor_count_as_those_of_one_visitor(store: Store) -> None:
+    submit_runs(store, "-1", "-2", "-3")
+    start_run(store)
+    submit_runs(store, "ann-1")
     assert store.queue() == ["ann-1", "2", "3"]
     assert store.run("ann-1").place == 1
-    assert {one.id: one.place for one in store.runs()} == {"1": None, "ann-1": 1, "2": 2, "3": 3}
+    assert {run.id: run.place for run in store.runs()} == {"1": None, "ann-1": 1, "2": 2, "3": 3}
 
 
-def test_one_that_works_for_some_runs_only_waits_for_none_but_them(store: Store) -> None:
-    ask(store, "ann-1", "bob-1", "ann-2")
-    lease = store.take(ME, 8, only={"ann-2"})
+def test_a_supervisor_limited_to_some_runs_does_not_wait_for_others(store: Store) -> None:
+    submit_runs(store, "ann-1", "bob-1", "ann-2")
+    lease = store.take(CURRENT, 8, only={"ann-2"})
     assert lease
     assert lease.run == "ann-2"
 
 
 @pytest.mark.parametrize("options", ["no json", "[]", '{"visitor": 7}', '{"visitor": null}'])
-def test_options_that_nobody_understands_keep_nobody_waiting(options: str, store: Store) -> None:
-    ask(store, "odd-1", "ann-1")
-    raw(store.home.path).execute("UPDATE runs SET options = ? WHERE id = 'odd-1'", (options,))
+def test_unreadable_options_block_no_other_run(options: str, store: Store) -> None:
+    submit_runs(store, "odd-1", "ann-1")
+    open_raw(store.home.path).execute("UPDATE runs SET options = ? WHERE id = 'odd-1'", (options,))
     assert sorted(store.queue()) == ["ann-1", "odd-1"]
-    assert taken(store)
+    assert take_lease(store)

@@ -1,4 +1,4 @@
-"""Who is alive: this very process, not one that has its number now."""
+"""The identity of a process: it is alive only if the process with its number is still the same one."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ import sys
 import time
 from dataclasses import replace
 
-from engine.jobs.process_id import GRACE_S, ProcessId, cores, started
+from engine.jobs.process_id import GRACE_S, ProcessId, cores, start_time
 
-ME = ProcessId.me()
+CURRENT = ProcessId.me()
 
 
 def test_this_process_is_alive() -> None:
-    assert ME.alive(time.time())
-    assert started(ME.pid) == ME.start != ""
+    assert CURRENT.alive(time.time())
+    assert start_time(CURRENT.pid) == CURRENT.start != ""
 
 
-def test_another_process_with_its_number_is_not_it() -> None:
-    assert not replace(ME, start=ME.start + "1").alive(time.time())
+def test_a_later_process_with_the_same_number_is_not_taken_for_it() -> None:
+    assert not replace(CURRENT, start=CURRENT.start + "1").alive(time.time())
 
 
-def test_a_process_that_ended_is_dead_even_before_its_parent_looks() -> None:
+def test_an_ended_process_is_not_alive_even_before_its_parent_waits() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    holder = ProcessId(ME.place, child.pid, started(child.pid))
-    assert holder.alive(time.time())
+    owner = ProcessId(CURRENT.place, child.pid, start_time(child.pid))
+    assert owner.alive(time.time())
     child.kill()
-    last = time.monotonic() + 10
-    while holder.alive(time.time()) and time.monotonic() < last:
+    deadline = time.monotonic() + 10
+    while owner.alive(time.time()) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not holder.alive(time.time())
+    assert not owner.alive(time.time())
     child.communicate()
-    assert not holder.alive(time.time())
+    assert not owner.alive(time.time())
 
 
-def test_from_elsewhere_only_the_heartbeat_counts() -> None:
-    elsewhere = ProcessId("another machine", ME.pid, "1")
-    assert elsewhere.alive(time.time() - GRACE_S + 5)
-    assert not elsewhere.alive(time.time() - GRACE_S - 1)
+def test_on_another_machine_only_the_heartbeat_counts() -> None:
+    remote = ProcessId("another machine", CURRENT.pid, "1")
+    assert remote.alive(time.time() - GRACE_S + 5)
+    assert not remote.alive(time.time() - GRACE_S - 1)
 
 
-def test_a_process_that_no_longer_beats_holds_nothing() -> None:
-    assert not ME.alive(time.time() - GRACE_S - 1)
+def test_a_process_without_a_recent_heartbeat_is_not_alive() -> None:
+    assert not CURRENT.alive(time.time() - GRACE_S - 1)
 
 
 def test_there_is_at_least_one_core() -> None:

@@ -1,4 +1,4 @@
-"""Small pictures are those of the data set, and those that people brought as a model sees them."""
+"""Thumbnails: pictures of a data set, and uploaded pictures with the pixels that a model receives."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ from engine.jobs.uploads import UploadedPictures
 from tests.engine.jobs.makers import photo, saved
 
 
-def test_a_thumb_is_the_picture_of_that_name() -> None:
+def test_a_thumbnail_is_the_picture_with_that_name() -> None:
     data = DATASETS["cifar10"]().load()
-    found = thumbnails("cifar10", ["test-3", "train-5"], Home.find())
-    for one, x, y in zip(found, (data.test_x[3], data.train_x[5]), (data.test_y[3], data.train_y[5]), strict=True):
-        shown = np.asarray(Image.open(BytesIO(base64.b64decode(one.png)))) / 255
-        assert np.allclose(shown, x.permute(1, 2, 0).numpy(), atol=1 / 255)
-        assert (one.label, one.title) == (int(y), data.classes[int(y)])
+    pictures = thumbnails("cifar10", ["test-3", "train-5"], Home.find())
+    inputs = (data.test_x[3], data.train_x[5])
+    labels = (data.test_y[3], data.train_y[5])
+    for thumbnail, x, y in zip(pictures, inputs, labels, strict=True):
+        pixels = np.asarray(Image.open(BytesIO(base64.b64decode(thumbnail.png)))) / 255
+        assert np.allclose(pixels, x.permute(1, 2, 0).numpy(), atol=1 / 255)
+        assert (thumbnail.label, thumbnail.title) == (int(y), data.classes[int(y)])
     assert classes("cifar10") == data.classes
 
 
-def test_a_picture_of_ones_own_has_the_shape_of_the_data_set() -> None:
+def test_an_uploaded_picture_has_the_shape_of_the_data_set() -> None:
     home = Home.find()
     name = UploadedPictures(home).add(saved(photo(40, 40), "PNG"))
-    (found,) = thumbnails({"name": "mnist"}, [f"own-{name}-7"], home)
-    assert Image.open(BytesIO(base64.b64decode(found.png))).size == (28, 28)
-    assert (found.label, found.title) == (7, classes("mnist")[7])
+    (thumbnail,) = thumbnails({"name": "mnist"}, [f"own-{name}-7"], home)
+    assert Image.open(BytesIO(base64.b64decode(thumbnail.png))).size == (28, 28)
+    assert (thumbnail.label, thumbnail.title) == (7, classes("mnist")[7])
     UploadedPictures(home).remove(name)
     with pytest.raises(UnknownName):
         thumbnails("mnist", [f"own-{name}-7"], home)
 
 
 @pytest.mark.parametrize("name", ["cat", "test-999999", "own-0123456789abcdef-99", "test-"])
-def test_what_is_not_there_is_refused(name: str) -> None:
+def test_a_picture_that_does_not_exist_is_refused(name: str) -> None:
     with pytest.raises(BadInput):
         thumbnails("cifar10", [name], Home.find())

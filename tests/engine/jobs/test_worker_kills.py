@@ -1,4 +1,4 @@
-"""kill -9 of workers, supervisors and both, at ten moments; afterwards the same answer, bit for bit."""
+"""kill -9 of workers, supervisors and both, at ten moments. Afterwards the result is the same, bit for bit."""
 
 from __future__ import annotations
 
@@ -13,74 +13,78 @@ from random import Random
 import pytest
 
 from engine.environment import ROOT
-from engine.jobs.process_id import started
+from engine.jobs.process_id import start_time
 from engine.jobs.store import Store
-from tests.engine.jobs.conftest import Ask, Supervise, ended, until
-from tests.engine.jobs.test_supervisor import lines, pid, reached, same
+from tests.engine.jobs.conftest import SubmitRun, Supervise, wait_for_end, wait_until
+from tests.engine.jobs.test_supervisor import last_worker_pid, matches_undisturbed_run, start_lines, wait_for_round
 
-CHANCE = Random(20)
+RANDOM = Random(20)
 ROUNDS = 30
-WORKER = [("inside-file", CHANCE.randrange(3, 28, 3)) for _ in range(2)]
-WORKER += [("after-file", CHANCE.randrange(3, 28, 3)) for _ in range(2)]
-SUPERVISOR = [(moment, CHANCE.randint(2, 9)) for moment in ("before-commit", "after-commit", "both") for _ in range(2)]
+WORKER = [("inside-file", RANDOM.randrange(3, 28, 3)) for _ in range(2)]
+WORKER += [("after-file", RANDOM.randrange(3, 28, 3)) for _ in range(2)]
+SUPERVISOR = [(moment, RANDOM.randint(2, 9)) for moment in ("before-commit", "after-commit", "both") for _ in range(2)]
 
 
 def serve(home: Path, workers: int, moment: str = "", at: int = 0) -> subprocess.Popen[bytes]:
-    words = [str(home), str(workers), *([moment, str(at)] if moment else [])]
-    return subprocess.Popen([sys.executable, "-m", "tests.engine.jobs.serve", *words], cwd=ROOT)
+    arguments = [str(home), str(workers)]
+    if moment:
+        arguments += [moment, str(at)]
+    return subprocess.Popen([sys.executable, "-m", "tests.engine.jobs.serve", *arguments], cwd=ROOT)
 
 
 @pytest.mark.parametrize(("moment", "round"), WORKER)
-def test_a_worker_killed_around_a_payload(
-    moment: str, round: int, store: Store, ask: Ask, supervise: Supervise, tmp_path: Path, starts: Path
+def test_a_worker_killed_while_it_stores_a_payload(
+    moment: str, round: int, store: Store, submit_run: SubmitRun, supervise: Supervise, tmp_path: Path, starts: Path
 ) -> None:
     supervise()
     fault = {"moment": moment, "name": f"checkpoint-{round}", "marker": str(tmp_path / "once")}
-    ask(rounds=ROUNDS, fault=fault)
-    assert ended(store, "one") == "finished"
-    assert same(store)
-    assert [int(line[2]) for line in lines(starts)] == [0, round - 3]
+    submit_run(rounds=ROUNDS, fault=fault)
+    assert wait_for_end(store, "one") == "finished"
+    assert matches_undisturbed_run(store)
+    assert [int(line[2]) for line in start_lines(starts)] == [0, round - 3]
     assert not list(store.home.folder("one").glob(".*"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("moment", "at"), SUPERVISOR)
-def test_a_supervisor_killed_around_a_commit(
-    moment: str, at: int, store: Store, ask: Ask, supervise: Supervise, home: Path, starts: Path
+def test_a_supervisor_killed_while_it_commits(
+    moment: str, at: int, store: Store, submit_run: SubmitRun, supervise: Supervise, home: Path, starts: Path
 ) -> None:
-    ask(rounds=ROUNDS, pause=0.02)
+    submit_run(rounds=ROUNDS, pause=0.02)
     assert serve(home, 1, moment, at).wait(30) == -signal.SIGKILL
-    worker = pid(starts)
-    until(lambda: started(worker) == "", "the end of the orphan")
+    worker = last_worker_pid(starts)
+    wait_until(lambda: start_time(worker) == "", "the end of the worker")
     assert store.status("one") == "interrupted"
-    known = len(store.events("one"))
-    ask(rounds=ROUNDS)
+    before = len(store.events("one"))
+    submit_run(rounds=ROUNDS)
     supervise()
-    assert ended(store, "one") == "finished"
-    assert same(store)
-    assert len(lines(starts)) == 2
-    assert known < len(store.events("one"))
+    assert wait_for_end(store, "one") == "finished"
+    assert matches_undisturbed_run(store)
+    assert len(start_lines(starts)) == 2
+    assert before < len(store.events("one"))
 
 
 def test_a_killed_supervisor_frees_the_cores_even_of_a_busy_worker(
-    store: Store, ask: Ask, home: Path, starts: Path
+    store: Store, submit_run: SubmitRun, home: Path, starts: Path
 ) -> None:
-    ask(act={"kind": "busy", "round": 2})
-    served = serve(home, 1)
-    reached(store, 2)
-    assert started(pid(starts)) != ""
-    os.kill(served.pid, signal.SIGKILL)
-    served.wait(10)
-    until(lambda: started(pid(starts)) == "")
+    submit_run(act={"kind": "busy", "round": 2})
+    server = serve(home, 1)
+    wait_for_round(store, 2)
+    assert start_time(last_worker_pid(starts)) != ""
+    os.kill(server.pid, signal.SIGKILL)
+    server.wait(10)
+    wait_until(lambda: start_time(last_worker_pid(starts)) == "")
     assert store.status("one") == "interrupted"
 
 
 @pytest.mark.slow
-def test_two_supervisors_on_one_store_never_run_one_id_twice(store: Store, ask: Ask, home: Path, starts: Path) -> None:
-    runs = [ask(f"run-{number}", seed=number, pause=0.002) for number in range(20)]
-    served = [serve(home, 2), serve(home, 2)]
+def test_two_supervisors_on_one_store_never_run_one_id_twice(
+    store: Store, submit_run: SubmitRun, home: Path, starts: Path
+) -> None:
+    runs = [submit_run(f"run-{number}", seed=number, pause=0.002) for number in range(20)]
+    servers = [serve(home, 2), serve(home, 2)]
     for run in runs:
-        assert ended(store, run) == "finished"
-        assert same(store, run)
-    assert [one.wait(30) for one in served] == [0, 0]
-    assert Counter(line[0] for line in lines(starts)) == dict.fromkeys(runs, 1)
+        assert wait_for_end(store, run) == "finished"
+        assert matches_undisturbed_run(store, run)
+    assert [server.wait(30) for server in servers] == [0, 0]
+    assert Counter(line[0] for line in start_lines(starts)) == dict.fromkeys(runs, 1)
