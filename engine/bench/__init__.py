@@ -1,4 +1,7 @@
-"""Benchmarks: each measures ours and a peer in the same run, alternating, and tells the ratio. Never a test."""
+"""Benchmarks. Each one measures our code and a peer alternately in the same run, and reports the ratio.
+
+A benchmark is never a test.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ BENCHES = (
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One line of the table: what was measured, beside what, and what was promised."""
+    """One line of the table: our numbers, those of the peer, their ratio, the promise, and whether it was kept."""
 
     name: str
     ours: dict[str, Any]
@@ -35,9 +38,10 @@ class BenchRow:
     kept: bool | None = None
 
     def words(self) -> str:
-        parts = [f"ours {told(self.ours)}"]
+        """The row as one line of text."""
+        parts = [f"ours {formatted(self.ours)}"]
         if self.peer:
-            parts.append(f"peer {told(self.peer)}")
+            parts.append(f"peer {formatted(self.peer)}")
         if self.ratio is not None:
             parts.append(f"ratio {self.ratio:.2f}")
         if self.promise:
@@ -48,14 +52,16 @@ class BenchRow:
         return asdict(self)
 
 
-def told(numbers: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in numbers.items()
-    )
+def formatted(numbers: dict[str, Any]) -> str:
+    parts = []
+    for name, value in numbers.items():
+        number = f"{value:.4g}" if isinstance(value, float) else str(value)
+        parts.append(f"{name} {number}")
+    return ", ".join(parts)
 
 
 def measure(name: str) -> BenchRow:
-    """Run one benchmark; each lives in a module of its own."""
+    """Run one benchmark. Each has its own module."""
     module = importlib.import_module(f"engine.bench.{name.replace('-', '_')}")
     row: BenchRow = module.measure()
     json.dumps(row.json(), allow_nan=False)

@@ -1,4 +1,4 @@
-"""A stopwatch for noisy machines: ours and the peer take turns, and the best of each counts."""
+"""A stopwatch for noisy machines: our code and the peer run alternately, and each comparison uses neighbouring runs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,35 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Race:
-    """Seconds of each turn."""
+class PairedTimes:
+    """The seconds of each repeat, for our code and for the peer."""
 
     ours: tuple[float, ...]
     peer: tuple[float, ...]
 
     @property
     def ratio(self) -> float:
-        """How many times faster: the median over the turns, in each of which both met the same machine."""
+        """How many times faster our code is: the median over repeats, so that both ran on an equally busy machine."""
         return statistics.median(peer / ours for ours, peer in zip(self.ours, self.peer, strict=True))
 
 
-def race(ours: Callable[[], object], peer: Callable[[], object], turns: int = 5, warm: int = 1) -> Race:
-    """Let both run in turns, after a warm-up."""
-    for _ in range(warm):
+def time_pair(
+    ours: Callable[[], object], peer: Callable[[], object], repeats: int = 5, warm_ups: int = 1
+) -> PairedTimes:
+    """Warm both up, then run and time them alternately."""
+    for _ in range(warm_ups):
         ours()
         peer()
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(turns):
-        for work, kept in zip((ours, peer), times, strict=True):
-            start = time.perf_counter()
-            work()
-            kept.append(time.perf_counter() - start)
-    return Race(tuple(times[0]), tuple(times[1]))
+    our_times: list[float] = []
+    peer_times: list[float] = []
+    for _ in range(repeats):
+        our_times.append(seconds(ours))
+        peer_times.append(seconds(peer))
+    return PairedTimes(tuple(our_times), tuple(peer_times))
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long one call takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

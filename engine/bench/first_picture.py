@@ -1,4 +1,4 @@
-"""From the click to the first picture in the store, with a warm worker; and how long `analytic` itself takes."""
+"""The time from the click to the first picture in the store, with a warm worker. Also the time of `analytic` alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from engine.attacks.pictures.analytic import Analytic
 from engine.bench import BenchRow
-from engine.bench.first_accuracy import PATIENCE_S, WARM, heard, rest
+from engine.bench.first_accuracy import PATIENCE_S, PRELOAD, seconds_to_event, wait_until_warm
 from engine.compute.threads import ThreadTeam
 from engine.events import Pictured
 from engine.jobs.store import Store
@@ -23,34 +23,37 @@ from engine.specs.run import RunSpec
 from engine.training.plan import load_plan
 
 RUN = RunSpec(method="fedavg", dataset="cifar10", clients=10, sampled=10, sampling="all", epochs=1)
-CASES = {"analytic": {"name": "mlp", "bias": True}, "map": "lenet-sigmoid", "inverting-gradients": "lenet5"}
-TURNS = 5
+MODELS = {"analytic": {"name": "mlp", "bias": True}, "map": "lenet-sigmoid", "inverting-gradients": "lenet5"}
+REPEATS = 5
 
 
 def measure() -> BenchRow:
-    ours = {"analytic ms": 1000 * alone()}
+    ours = {"analytic ms": 1000 * analytic_seconds()}
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
-        with Supervisor(store, preload=WARM) as supervisor:
-            for name, model in CASES.items():
-                found = []
-                for seed in range(TURNS):
-                    rest(supervisor)
+        with Supervisor(store, preload=PRELOAD) as supervisor:
+            for name, model in MODELS.items():
+                times = []
+                for seed in range(REPEATS):
+                    wait_until_warm(supervisor)
                     run = RUN.with_(model=model, seed=seed)
-                    found.append(first(store, supervisor, AttackSpec(run=run, attack=name, pictures=["test-0"])))
-                ours |= {f"{name} s": statistics.median(found), f"{name} worst s": max(found)}
+                    spec = AttackSpec(run=run, attack=name, pictures=["test-0"])
+                    times.append(seconds_to_picture(store, supervisor, spec))
+                ours |= {f"{name} s": statistics.median(times), f"{name} worst s": max(times)}
         store.close()
-    kept = ours["analytic ms"] < 50 and all(ours[f"{name} s"] < 1 for name in CASES)
+    kept = ours["analytic ms"] < 50 and all(ours[f"{name} s"] < 1 for name in MODELS)
     return BenchRow("first-picture", ours, promise="analytic under 50 ms; click to picture under 1 s warm", kept=kept)
 
 
-def alone() -> float:
-    """Seconds of the reading itself."""
-    plan = load_plan(RUN.with_(model=CASES["analytic"]))
+def analytic_seconds() -> float:
+    """Seconds of the attack `analytic` itself."""
+    plan = load_plan(RUN.with_(model=MODELS["analytic"]))
     data = plan.spec.dataset.load()
     with ThreadTeam(1) as team:
         exposure = probe(plan, [], victim(plan, 1, data.test_x[:1], data.test_y[:1]), "server", team)
-    attack, module, times = Analytic(), plan.world.build(torch.Generator()), []
+    attack = Analytic()
+    module = plan.world.build(torch.Generator())
+    times = []
     for _ in range(20):
         start = time.perf_counter()
         list(attack.reconstruct(exposure, module, None, Seeds(0)))
@@ -58,13 +61,13 @@ def alone() -> float:
     return statistics.median(times)
 
 
-def first(store: Store, supervisor: Supervisor, spec: AttackSpec) -> float:
-    """Seconds until a page that reads the store could show a picture; what is left of the attack is cancelled."""
+def seconds_to_picture(store: Store, supervisor: Supervisor, spec: AttackSpec) -> float:
+    """Seconds until a page that reads the store could show a picture. The rest of the attack is cancelled."""
     start = time.perf_counter()
     store.submit(spec.id, spec.canonical())
     supervisor.wake()
-    found = heard(store, spec.id, Pictured, start)
+    taken = seconds_to_event(store, spec.id, Pictured, start)
     store.cancel(spec.id)
     while store.status(spec.id) == "running" and time.perf_counter() - start < PATIENCE_S:
         time.sleep(0.01)
-    return found
+    return taken

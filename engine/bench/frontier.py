@@ -1,4 +1,4 @@
-"""A frontier of thirty runs as a visitor asks for it: through the store and its warm workers."""
+"""A sweep of thirty runs as a visitor requests it: through the store and its warm workers."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ WARM_S = 60.0
 
 def measure() -> BenchRow:
     grid = SweepGrid(({"name": "udp-fedavg"}, {"name": "fedceo"}), (0.25, 0.5, 1.0, 1.5, 2.0), (0, 1, 2))
-    todo = points(RunSpec(sampling="poisson"), grid)  # the setting of rounds-mlp: 30 rounds
-    specs = {point.id: point.spec.canonical() for point in todo}
+    sweep = points(RunSpec(sampling="poisson"), grid)  # the setting of rounds-mlp: 30 rounds
+    specs = {point.id: point.spec.canonical() for point in sweep}
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
         with Supervisor(store, preload=("engine.jobs.preload",)) as supervisor:
-            supervisor.expect(len(todo))
-            ends = time.monotonic() + WARM_S
-            while not supervisor.warm and time.monotonic() < ends:
+            supervisor.expect(len(sweep))
+            deadline = time.monotonic() + WARM_S
+            while not supervisor.warm and time.monotonic() < deadline:
                 time.sleep(0.05)
-            began, seconds = time.monotonic(), list[float]()
-            done = 0
+            began = time.monotonic()
+            seconds: list[float] = []
+            finished = 0
             for _, status in follow(store, supervisor, specs):
                 seconds.append(time.monotonic() - began)
-                done += status == "finished"
-            again = time.monotonic()
-            known = sum(status == "finished" for _, status in follow(store, supervisor, specs))
-            again = time.monotonic() - again
+                finished += status == "finished"
+            began = time.monotonic()
+            reused = sum(status == "finished" for _, status in follow(store, supervisor, specs))
+            reuse_s = time.monotonic() - began
         store.close()
-    kept = seconds[-1] <= 10 and seconds[0] <= 1 and done == known == len(todo)
+    kept = seconds[-1] <= 10 and seconds[0] <= 1 and finished == reused == len(sweep)
     return BenchRow(
         "frontier",
-        {"points": done, "s": seconds[-1], "first point s": seconds[0], "asked again s": again},
+        {"points": finished, "s": seconds[-1], "first point s": seconds[0], "asked again s": reuse_s},
         promise="warm, 30 runs of 30 rounds on 2 cores within 10 s, the first point within 1",
         kept=kept,
     )

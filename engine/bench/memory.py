@@ -1,4 +1,4 @@
-"""Peak memory of a run with 1,000 clients, each method in a process of its own (Linux). There is no peer."""
+"""Peak memory of a run with 1,000 clients, for each method in a separate process (Linux). No peer."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text(
 
 
 def measure() -> BenchRow:
-    ours = {f"{name} GB": peak(name) for name in ("udp-fedavg", "scaffold")}
+    ours = {f"{name} GB": peak_gb(name) for name in ("udp-fedavg", "scaffold")}
     return BenchRow("memory", ours, promise="peak under 1.5 GB", kept=max(ours.values()) < 1.5)
 
 
-def peak(method: str) -> float:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, method], cwd=ROOT, capture_output=True, text=True, check=True)
-    return float(done.stdout.split()[-1])
+def peak_gb(method: str) -> float:
+    command = [sys.executable, "-c", PROGRAM, method]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return float(result.stdout.split()[-1])

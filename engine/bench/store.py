@@ -1,4 +1,4 @@
-"""Events a second appended by one supervisor, and a long run read back. The peer is JSON lines with fsync."""
+"""Events per second that one supervisor appends, and the time to read a long run. The peer is JSON lines with fsync."""
 
 from __future__ import annotations
 
@@ -9,39 +9,40 @@ import time
 from pathlib import Path
 
 from engine.bench import BenchRow
+from engine.bench.clock import seconds
 from engine.events import Event, Measured, Round, Spent, encode
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 
-ROUNDS, BATCH = 300, 100
+ROUNDS = 300
+BATCH = 100
+PROMISE = "at least 10,000 events/s, 300 rounds read in 50 ms"
 
 
 def measure() -> BenchRow:
-    events = said()
+    events = run_events()
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
         store.submit("bench", {"rounds": ROUNDS})
         lease = store.take(ProcessId.me(), 1)
         assert lease is not None
         start = time.perf_counter()
-        for at in range(0, len(events), BATCH):
-            store.append(lease, events[at : at + BATCH])
+        for first in range(0, len(events), BATCH):
+            store.append(lease, events[first : first + BATCH])
         rate = len(events) / (time.perf_counter() - start)
-        read = min(timed(lambda: store.events("bench")) for _ in range(5))
+        read = min(seconds(lambda: store.events("bench")) for _ in range(5))
         path = Path(folder) / "peer.jsonl"
         start = time.perf_counter()
-        for at in range(0, len(events), BATCH):
-            lines(path, events[at : at + BATCH])
-        peer = len(events) / (time.perf_counter() - start)
+        for first in range(0, len(events), BATCH):
+            append_lines(path, events[first : first + BATCH])
+        peer_rate = len(events) / (time.perf_counter() - start)
     ours = {"events/s": rate, "read back ms": 1000 * read, "events": len(events)}
     kept = rate >= 10_000 and read <= 0.05
-    return BenchRow(
-        "store", ours, {"events/s": peer}, rate / peer, "at least 10,000 events/s, 300 rounds read in 50 ms", kept
-    )
+    return BenchRow("store", ours, {"events/s": peer_rate}, rate / peer_rate, PROMISE, kept)
 
 
-def said() -> list[Event]:
-    """What a run of 300 rounds with a promise in four views says."""
+def run_events() -> list[Event]:
+    """The events of a run of 300 rounds with a guarantee in four views."""
     events: list[Event] = []
     for round in range(1, ROUNDS + 1):
         events += [Round(round, ROUNDS, 10), Measured(round, "accuracy", 0.5), Measured(round, "loss", 1.2)]
@@ -50,14 +51,7 @@ def said() -> list[Event]:
     return events
 
 
-def timed(work: object) -> float:
-    assert callable(work)
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def lines(path: Path, events: list[Event]) -> None:
+def append_lines(path: Path, events: list[Event]) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(encode(event)) + "\n" for event in events)
         file.flush()

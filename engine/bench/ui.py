@@ -1,4 +1,4 @@
-"""The dashboard under one visitor and under thirty, over HTTP (Linux). The peer is a bare page with one chart."""
+"""The dashboard with one visitor and with thirty, over HTTP (Linux). The peer is a plain page with one chart."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from engine.bench import BenchRow
-from engine.bench.clock import Race
-from engine.bench.ui_server import BenchServer, Page, bare, dashboard
-from engine.bench.ui_visitors import MANY, lesson, unfinished
+from engine.bench.clock import PairedTimes
+from engine.bench.ui_server import BenchServer, Page, start_dashboard, start_peer
+from engine.bench.ui_visitors import VISITORS, run_class, unfinished_runs
 from engine.events import Started
-from engine.examples.files import example, examples
+from engine.examples.files import RunExample, example, examples
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 
 STORED = 200  # runs
 STARTS = 3
-BLOCKS = 10  # in each of which every kind of rerun has its turn
-RERUNS = {"Leak": 10, "Lab": 10, "Runs": 10, "Machine": 10, "noise": 10}  # of a block: 50
-LAST = {"ε": 5}  # comes after them: what its accountant sets free leaves a large gap in memory
+BLOCKS = 10  # each block has every kind of rerun
+RERUNS = {"Leak": 10, "Lab": 10, "Runs": 10, "Machine": 10, "noise": 10}  # per block: 50
+LAST = {"ε": 5}  # runs last, because the memory that its accountant frees leaves a large gap
 WARM = 2  # blocks that are not counted
 PROMISES = {
     "first chart s": 3.0,
@@ -37,42 +37,44 @@ PROMISES = {
     "visitors p95 s": 1.5,
     "failures": 0,
 }
-SAID = (
+PROMISE = (
     "first chart in 3 s; p95 of a screen 250 ms and of a slider 150 ms; 500 reruns grow by 20 MB; "
-    f"{MANY} visitors p95 1.5 s, none fails"
+    f"{VISITORS} visitors p95 1.5 s, none fails"
 )
 
-Deeds = Iterator[Callable[[], float]]  # each one rerun, which tells its seconds
+Reruns = Iterator[Callable[[], float]]  # each function does one rerun and returns its seconds
 
 
 @dataclass
-class Times:
-    """Seconds of the reruns of one kind, and the seconds of processor time that the server took for all of them."""
+class RerunTimes:
+    """Seconds of the reruns of one kind, and the processor time that the server used for all of them."""
 
     server: BenchServer
     wall: list[float] = field(default_factory=list)
     cpu: float = 0.0
 
-    def take(self, deeds: Sequence[Callable[[], float]]) -> None:
+    def measure(self, reruns: Sequence[Callable[[], float]]) -> None:
         before = self.server.cpu_s
-        self.wall += [deed() for deed in deeds]
+        self.wall += [rerun() for rerun in reruns]
         self.cpu += self.server.cpu_s - before
 
-    def told(self, name: str) -> dict[str, float]:
-        found = {"": statistics.median(self.wall), "p95 ": p95(self.wall), "cpu ": self.cpu / len(self.wall)}
-        return {f"{name} {what}ms".strip(): 1000 * seconds for what, seconds in found.items()}
+    def row(self, name: str) -> dict[str, float]:
+        """Median, 95th percentile and processor time, in milliseconds."""
+        numbers = {"": statistics.median(self.wall), "p95 ": p95(self.wall), "cpu ": self.cpu / len(self.wall)}
+        return {f"{name} {kind}ms".strip(): 1000 * seconds for kind, seconds in numbers.items()}
 
 
 def measure() -> BenchRow:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        store, ids = stored(folder / "home", STORED)
-        ours, peer, ratio = alone(folder, ids)
-        class_of_ours, beside = together(folder, store)
+        store, ids = used_store(folder / "home", STORED)
+        ours, peer, ratio = measure_one_visitor(folder, ids)
+        class_row, class_peer_row = measure_class(folder, store)
         store.close()
-    ours, peer = {**ours, **class_of_ours}, {**peer, **beside}
-    broken = [one for one, most in PROMISES.items() if ours[one] > most]
-    promise = f"{SAID}; broken: {', '.join(broken)}" if broken else SAID
+    ours = {**ours, **class_row}
+    peer = {**peer, **class_peer_row}
+    broken = [name for name, most in PROMISES.items() if ours[name] > most]
+    promise = f"{PROMISE}; broken: {', '.join(broken)}" if broken else PROMISE
     return BenchRow("ui", ours, peer, ratio, promise, not broken)
 
 
@@ -80,135 +82,161 @@ def p95(times: Sequence[float]) -> float:
     return statistics.quantiles(times, n=20, method="inclusive")[-1]
 
 
-# --- a home that was used --------------------------------------------------------------------------------
+# --- a store with many runs ------------------------------------------------------------------------------
 
 
-def stored(home: Path, many: int) -> tuple[Store, list[str]]:
-    """A store with finished runs: what the examples told, under the names of the same questions with other seeds."""
-    store, ids = Store(home), []
-    shown = [one for run in examples() for one in (run, example(run.twin)) if one]
-    for seed, one in zip(range(1, many + 1), itertools.cycle(shown), strict=False):
-        begun = one.events[0]
-        assert isinstance(begun, Started)
-        spec = RunSpec(**{**{key: value for key, value in one.spec.items() if key != "format"}, "seed": seed})
+def used_store(home: Path, count: int) -> tuple[Store, list[str]]:
+    """A store with finished runs. They have the events of the examples, under ids for other seeds."""
+    store = Store(home)
+    ids = []
+    for seed, source in zip(range(1, count + 1), itertools.cycle(example_runs()), strict=False):
+        started = source.events[0]
+        assert isinstance(started, Started)
+        fields = {key: value for key, value in source.spec.items() if key != "format"}
+        spec = RunSpec(**{**fields, "seed": seed})
         store.submit(spec.id, spec.canonical())
         lease = store.take(ProcessId.me(), 1)
         assert lease and lease.run == spec.id
-        store.append(lease, [replace(begun, run=spec.id, spec=spec.canonical()), *one.events[1:]])
+        store.append(lease, [replace(started, run=spec.id, spec=spec.canonical()), *source.events[1:]])
         ids.append(spec.id)
     return store, ids
+
+
+def example_runs() -> list[RunExample]:
+    """Each example, followed by its baseline if that is stored."""
+    runs = []
+    for run in examples():
+        runs.append(run)
+        baseline = example(run.twin)
+        if baseline:
+            runs.append(baseline)
+    return runs
 
 
 # --- one visitor -----------------------------------------------------------------------------------------
 
 
-def alone(folder: Path, ids: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any], float]:
-    """Cold starts in turn with the peer's, and reruns of every kind on the servers that were started last."""
-    ours, peers = list[float](), list[float]()
+def measure_one_visitor(folder: Path, ids: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any], float]:
+    """Cold starts of the peer and the dashboard in alternation. Then reruns of every kind on the last two servers."""
+    our_starts: list[float] = []
+    peer_starts: list[float] = []
     with ExitStack() as running:
         for _ in range(STARTS):
             running.close()
-            plain = running.enter_context(bare(folder / "peer"))
-            other, seconds = plain.first_chart()
-            peers.append(seconds)
-            server = running.enter_context(dashboard(folder / "ours", folder / "home"))
+            peer = running.enter_context(start_peer(folder / "peer"))
+            peer_page, seconds = peer.first_chart()
+            peer_starts.append(seconds)
+            server = running.enter_context(start_dashboard(folder / "ours", folder / "home"))
             page, seconds = server.first_chart()
-            ours.append(seconds)
-        page.ask(page="lab")
+            our_starts.append(seconds)
+        page.interact(page="lab")
         page.wait_for("run")
         form = time.perf_counter() - server.began
-        page.ask(page="machine")
-        page.wait_for("look")  # the doctor has looked, and does not disturb
-        deeds, others = deeds_of(server.port, ids), turned(other)
-        found, sizes = reruns(server, plain, deeds, others, RERUNS)
-        last, after = reruns(server, plain, deeds, others, LAST)
-    told = {"first chart s": statistics.median(ours), "first chart worst s": max(ours), "form s": form}
-    for name, times in {**found, **last}.items():
-        told |= times.told(name) if name != "peer" else {}
-    ratio = Race(tuple(found["Lab"].wall), tuple(found["peer"].wall)).ratio
-    return (
-        {**told, "growth MB": growth(sizes), "ε keeps MB": min(after) - max(sizes)},
-        {"first chart s": statistics.median(peers), **found["peer"].told("")},
-        ratio,
-    )
+        page.interact(page="machine")
+        page.wait_for("look")  # the doctor has finished, so it does not disturb the measurement
+        reruns = dashboard_reruns(server.port, ids)
+        peer_reruns = slider_reruns(peer_page)
+        times, sizes = measure_blocks(server, peer, reruns, peer_reruns, RERUNS)
+        last_times, last_sizes = measure_blocks(server, peer, reruns, peer_reruns, LAST)
+    ours = {"first chart s": statistics.median(our_starts), "first chart worst s": max(our_starts), "form s": form}
+    for name, kind_times in {**times, **last_times}.items():
+        if name != "peer":
+            ours |= kind_times.row(name)
+    ours |= {"growth MB": growth(sizes), "ε keeps MB": min(last_sizes) - max(sizes)}
+    peer_row = {"first chart s": statistics.median(peer_starts), **times["peer"].row("")}
+    ratio = PairedTimes(tuple(times["Lab"].wall), tuple(times["peer"].wall)).ratio
+    return ours, peer_row, ratio
 
 
-def reruns(
-    server: BenchServer, plain: BenchServer, deeds: Mapping[str, Deeds], others: Deeds, kinds: Mapping[str, int]
-) -> tuple[dict[str, Times], list[float]]:
-    """The times of every kind, and the MB of the server after each turn."""
-    found, sizes = dict[str, Times](), list[float]()
+def measure_blocks(
+    server: BenchServer,
+    peer: BenchServer,
+    reruns: Mapping[str, Reruns],
+    peer_reruns: Reruns,
+    counts: Mapping[str, int],
+) -> tuple[dict[str, RerunTimes], list[float]]:
+    """The times of every kind of rerun, and the memory of the server in MB after each kind in each block."""
+    times: dict[str, RerunTimes] = {}
+    sizes: list[float] = []
     for block in range(WARM + BLOCKS):
         if block == WARM:
-            found, sizes = {}, []
-        for name, many in kinds.items():
-            found.setdefault(name, Times(server)).take(list(itertools.islice(deeds[name], many)))
+            times = {}
+            sizes = []
+        for name, count in counts.items():
+            times.setdefault(name, RerunTimes(server)).measure(list(itertools.islice(reruns[name], count)))
             if name == "Lab":
-                found.setdefault("peer", Times(plain)).take(list(itertools.islice(others, many)))
+                times.setdefault("peer", RerunTimes(peer)).measure(list(itertools.islice(peer_reruns, count)))
             sizes.append(server.memory_mb)
-    return found, sizes
+    return times, sizes
 
 
 def growth(sizes: Sequence[float]) -> float:
-    """Twice what lies between the floors of the two halves: freed memory comes and goes, a leak lifts the floor."""
+    """Twice the difference between the minima of both halves. Freed memory varies, but a leak raises the minimum."""
     half = len(sizes) // 2
     return 2 * (min(sizes[half:]) - min(sizes[:half]))
 
 
-def deeds_of(port: int, ids: Sequence[str]) -> dict[str, Deeds]:
-    """What makes each kind of rerun, without end; each kind on a page of its own."""
+def dashboard_reruns(port: int, ids: Sequence[str]) -> dict[str, Reruns]:
+    """An endless supply of reruns of each kind. Each kind has its own page."""
     leak, lab, runs, machine, noise, epsilon = (Page(port) for _ in (*RERUNS, *LAST))
-    lab.ask(page="lab", query_params={"run": [ids[0]], "twin": [ids[1]]})
-    runs.ask(page="runs")
-    machine.ask(page="machine")
-    noise.ask(page="lab")
-    epsilon.ask(page="lab")
+    lab.interact(page="lab", query_params={"run": [ids[0]], "twin": [ids[1]]})
+    runs.interact(page="runs")
+    machine.interact(page="machine")
+    noise.interact(page="lab")
+    epsilon.interact(page="lab")
     epsilon.set(**{"w:protect": "by ε"})
-    again = {
-        name: itertools.repeat(page.ask)
-        for name, page in (("Leak", leak), ("Lab", lab), ("Runs", runs), ("Machine", machine))
+    return {
+        "Leak": itertools.repeat(leak.interact),
+        "Lab": itertools.repeat(lab.interact),
+        "Runs": itertools.repeat(runs.interact),
+        "Machine": itertools.repeat(machine.interact),
+        "noise": slider_moves(noise, "w:method.noise:slider"),
+        "ε": slider_moves(epsilon, "w:target-epsilon:slider"),
     }
-    return {**again, "noise": moves(noise, "w:method.noise:slider"), "ε": moves(epsilon, "w:target-epsilon:slider")}
 
 
-def turned(page: Page) -> Deeds:
-    """The peer's slider, one step further each time."""
+def slider_reruns(page: Page) -> Reruns:
+    """Move the peer's slider one step further each time."""
     return (partial(page.set, value=value) for value in itertools.count(1))
 
 
-def moves(page: Page, slider: str) -> Deeds:
-    """Moves of a slider to where it has not been: at each new seed, all its stops."""
+def slider_moves(page: Page, slider: str) -> Reruns:
+    """Move a slider to a new position each time: for every new seed, to all its positions."""
     for seed in itertools.count(1):
         page.set(**{"w:seed": seed})
-        for stop in page.options(slider):
-            yield partial(page.set, **{slider: stop})
+        for position in page.options(slider):
+            yield partial(page.set, **{slider: position})
 
 
-# --- thirty ----------------------------------------------------------------------------------------------
+# --- thirty visitors -------------------------------------------------------------------------------------
 
 
-def together(folder: Path, store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A class on a server in class mode: all answers that a visitor waited for, and what went wrong.
+def measure_class(folder: Path, store: Store) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A class on a server in class mode: the time of every answer that a visitor waited for, and all failures.
 
-    One visitor of the peer acts meanwhile: how long that takes tells how busy the machine was.
+    Meanwhile one visitor moves the peer's slider. Its times show how busy the machine was.
     """
-    with bare(folder / "peer") as plain:
-        other, _ = plain.first_chart()
-        with dashboard(folder / "class", folder / "home", LEAKLENS_CLASS="1") as server:
+    with start_peer(folder / "peer") as peer:
+        peer_page, _ = peer.first_chart()
+        with start_dashboard(folder / "class", folder / "home", LEAKLENS_CLASS="1") as server:
             page, _ = server.first_chart()
             page.wait_for("leak-live")
-            start, before = time.perf_counter(), server.cpu_s
-            moves_beside = turned(other)
-            visitors, beside = lesson(server.port, lambda: next(moves_beside)())
-            cores = (server.cpu_s - before) / (time.perf_counter() - start)
-            failures = [said for one in visitors for said in one.failures] + unfinished(store, visitors)
-    took = [seconds for one in visitors for seconds in one.took]
-    found = {
-        "visitors s": statistics.median(took),
-        "visitors p95 s": p95(took),
-        "answers": len(took),
-        "runs": 2 * sum(len(one.asked) for one in visitors),
+            start = time.perf_counter()
+            cpu_before = server.cpu_s
+            peer_reruns = slider_reruns(peer_page)
+            visitors, peer_times = run_class(server.port, lambda: next(peer_reruns)())
+            cores = (server.cpu_s - cpu_before) / (time.perf_counter() - start)
+            failures = [failure for visitor in visitors for failure in visitor.failures]
+            failures += unfinished_runs(store, visitors)
+    waits = [seconds for visitor in visitors for seconds in visitor.waits]
+    row: dict[str, Any] = {
+        "visitors s": statistics.median(waits),
+        "visitors p95 s": p95(waits),
+        "answers": len(waits),
+        "runs": 2 * sum(len(visitor.seeds) for visitor in visitors),
         "server cores": cores,
         "failures": len(failures),
     }
-    return found | ({"the first": failures[0]} if failures else {}), {"beside visitors p95 s": p95(beside)}
+    if failures:
+        row["the first"] = failures[0]
+    return row, {"beside visitors p95 s": p95(peer_times)}

@@ -1,4 +1,4 @@
-"""A class of visitors, each on a page of its own: they move the slider, open runs, and now and then ask a small one."""
+"""A class of visitors, each with its own page. They move sliders, open runs, and sometimes submit a small run."""
 
 from __future__ import annotations
 
@@ -12,101 +12,112 @@ from engine.bench.ui_server import Page
 from engine.errors import RunFailed
 from engine.jobs.store import Store
 
-MANY, EVERY_S, TURNS = 30, 5.0, 6
-POLL_S = 0.5  # a page on which something runs looks again by itself, as in a browser
-SMALL = {"w:rounds": 5}  # of the first example's question
-FIRST_SEED = 10_000  # of what they ask: nobody asked that before
+VISITORS = 30
+EVERY_S = 5.0
+ACTIONS = 6
+POLL_S = 0.5  # a page with a running run polls by itself, as in a browser
+SMALL = {"w:rounds": 5}  # a change to the first example
+FIRST_SEED = 10_000  # of the submitted runs: no stored run has these seeds
 END_S = 60.0  # at most, for the last small runs
-DEEDS = ("slide", "open", "slide", "ask", "slide", "open", "slide", "slide", "open", "slide")
+ORDER = ("slide", "open", "slide", "submit", "slide", "open", "slide", "slide", "open", "slide")
+
+Action = Callable[[Page, random.Random], None]
 
 
 @dataclass
 class BenchVisitor:
-    """One of the class; what it did and how long each answer took."""
+    """One visitor of the class, with the seconds of each answer."""
 
     number: int
     port: int
-    took: list[float] = field(default_factory=list)
-    looked: list[float] = field(default_factory=list)  # polls, which nobody waits for
+    waits: list[float] = field(default_factory=list)
+    polls: list[float] = field(default_factory=list)  # no visitor waits for these
     failures: list[str] = field(default_factory=list)
-    asked: list[int] = field(default_factory=list)  # seeds
+    seeds: list[int] = field(default_factory=list)  # of the submitted runs
 
-    def visit(self, begin: float, many: int, turns: int) -> None:
-        """One deed every few seconds, each visitor at a moment of its own."""
-        chance = random.Random(self.number)
+    def visit(self, begin: float, visitors: int, actions: int) -> None:
+        """One action every few seconds. Each visitor has its own offset."""
+        rng = random.Random(self.number)
+        by_name: dict[str, Action] = {"slide": self._slide, "open": self._open, "submit": self._submit}
         try:
-            self._until(begin + EVERY_S * self.number / many)
+            self._wait_until(begin + EVERY_S * self.number / visitors)
             start = time.perf_counter()
             page = Page(self.port)
-            self.took.append(time.perf_counter() - start)
-            for turn in range(1, turns):
-                self._until(begin + EVERY_S * (turn + self.number / many), page)
-                deed: Callable[[Page, random.Random], None]
-                deed = getattr(self, f"_{DEEDS[(self.number + turn) % len(DEEDS)]}")
-                deed(page, chance)
+            self.waits.append(time.perf_counter() - start)
+            for number in range(1, actions):
+                self._wait_until(begin + EVERY_S * (number + self.number / visitors), page)
+                name = ORDER[(self.number + number) % len(ORDER)]
+                by_name[name](page, rng)
         except (RunFailed, OSError) as error:
             self.failures.append(str(error))
 
-    def _until(self, moment: float, page: Page | None = None) -> None:
+    def _wait_until(self, moment: float, page: Page | None = None) -> None:
         while page and "cancel" in page.keys and time.perf_counter() + POLL_S < moment:
             time.sleep(POLL_S)
-            self.looked.append(page.set(partition=False))  # a widget of what is drawn again: only that is
+            self.polls.append(page.set(partition=False))  # a widget of the fragment, so only the fragment reruns
         time.sleep(max(0.0, moment - time.perf_counter()))
 
-    def _slide(self, page: Page, chance: random.Random) -> None:
-        """Any slider of the form; a question without one is left for an example with one."""
-        self._at_home(page)
+    def _slide(self, page: Page, rng: random.Random) -> None:
+        """Move the first slider of the form. If the form has none, open an example that has one."""
+        self._open_lab(page)
         sliders = [key for key in page.keys if key.endswith(":slider")]
         if not sliders:
-            self._example(page)
+            self._open_example(page)
             return
-        self.took.append(page.set(**{sliders[0]: chance.choice(page.options(sliders[0]))}))
+        value = rng.choice(page.options(sliders[0]))
+        self.waits.append(page.set(**{sliders[0]: value}))
 
-    def _open(self, page: Page, chance: random.Random) -> None:
-        self.took.append(page.ask(page="runs"))
-        self.took.append(page.click(chance.choice([key for key in page.keys if key.startswith("open:")])))
+    def _open(self, page: Page, rng: random.Random) -> None:
+        self.waits.append(page.interact(page="runs"))
+        runs = [key for key in page.keys if key.startswith("open:")]
+        self.waits.append(page.click(rng.choice(runs)))
 
-    def _ask(self, page: Page, chance: random.Random) -> None:
-        """The first example's question with few rounds and a seed of its own, and the same without protection."""
-        del chance
-        self._at_home(page)
-        self._example(page)
-        self.asked.append(FIRST_SEED + MANY * len(self.asked) + self.number)
-        self.took.append(page.set(**SMALL, **{"w:seed": self.asked[-1]}))
-        self.took.append(page.click("run"))
+    def _submit(self, page: Page, rng: random.Random) -> None:
+        """Submit the first example with few rounds and a new seed, together with its baseline."""
+        del rng
+        self._open_lab(page)
+        self._open_example(page)
+        seed = FIRST_SEED + VISITORS * len(self.seeds) + self.number
+        self.seeds.append(seed)
+        self.waits.append(page.set(**SMALL, **{"w:seed": seed}))
+        self.waits.append(page.click("run"))
 
-    def _example(self, page: Page) -> None:
-        self.took.append(page.click(next(key for key in page.keys if key.startswith("example-"))))
+    def _open_example(self, page: Page) -> None:
+        example = next(key for key in page.keys if key.startswith("example-"))
+        self.waits.append(page.click(example))
 
-    def _at_home(self, page: Page) -> None:
+    def _open_lab(self, page: Page) -> None:
         if "run" not in page.keys:
-            self.took.append(page.ask(page="lab"))
+            self.waits.append(page.interact(page="lab"))
 
 
-def lesson(
-    port: int, beside: Callable[[], float], many: int = MANY, turns: int = TURNS
+def run_class(
+    port: int, each_second: Callable[[], float], count: int = VISITORS, actions: int = ACTIONS
 ) -> tuple[list[BenchVisitor], list[float]]:
-    """The whole class, one thread each; and, while it lasts, what `beside` tells each second."""
-    visitors, told = [BenchVisitor(number, port) for number in range(many)], list[float]()
+    """The whole class, one thread per visitor. Meanwhile `each_second` is called once a second."""
+    visitors = [BenchVisitor(number, port) for number in range(count)]
+    values: list[float] = []
     begin = time.perf_counter() + 0.1
-    threads = [threading.Thread(target=one.visit, args=(begin, many, turns)) for one in visitors]
+    threads = [threading.Thread(target=visitor.visit, args=(begin, count, actions)) for visitor in visitors]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        told.append(beside())
+        values.append(each_second())
         threads[-1].join(1.0)
     for thread in threads:
         thread.join()
-    return visitors, told
+    return visitors, values
 
 
-def unfinished(store: Store, visitors: Sequence[BenchVisitor]) -> list[str]:
-    """What is wrong with the runs they asked, each with its twin; the last ones are waited for."""
-    seeds, last = {seed for one in visitors for seed in one.asked}, time.perf_counter() + END_S
+def unfinished_runs(store: Store, visitors: Sequence[BenchVisitor]) -> list[str]:
+    """Submitted runs and baselines that did not finish, as sentences. Waits for the last ones."""
+    seeds = {seed for visitor in visitors for seed in visitor.seeds}
+    deadline = time.perf_counter() + END_S
     while True:
         runs = [run for run in store.runs() if run.spec.get("seed") in seeds]
-        if time.perf_counter() > last or all(run.status not in ("queued", "running") for run in runs):
+        ended = all(run.status not in ("queued", "running") for run in runs)
+        if ended or time.perf_counter() > deadline:
             missing = 2 * len(seeds) - len(runs)
-            wrong = [f"run {run.id} is {run.status}" for run in runs if run.status != "finished"]
-            return wrong + ["a run was never asked"] * missing
+            problems = [f"run {run.id} is {run.status}" for run in runs if run.status != "finished"]
+            return problems + ["a run was never submitted"] * missing
         time.sleep(0.1)
