@@ -1,4 +1,4 @@
-"""From the words of a command line to a RunSpec: a file or preset first, then the options, then `--set`."""
+"""Command-line options of a run, read into a RunSpec: first a file or preset, then the options, then `--set`."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ NUMBERS = ("rounds", "clients", "sampled", "epochs", "batch", "lr", "momentum", 
 PRIVACY = ("honest-share", "delta", "target-epsilon", "budget")
 
 
-def question_options(parser: ArgumentParser, helped: bool) -> None:
-    """Of a run; described at length only where help is asked for."""
-    words = described if helped else str
+def spec_options(parser: ArgumentParser, describe: bool) -> None:
+    """Add the options of a run. Full descriptions load torch, so only `--help` gets them."""
+    help_text = described if describe else str
     for name in (*PARTS, "sampling", "view"):
-        parser.add_argument(f"--{name}", metavar="NAME", help=words(name))
+        parser.add_argument(f"--{name}", metavar="NAME", help=help_text(name))
     for name in (*NUMBERS, *PRIVACY):
-        parser.add_argument(f"--{name}", type=literal, metavar="X", help=words(name))
-    what = "a parameter of the method, or model.NAME=VALUE"
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=what)
-    parser.add_argument("--spec", metavar="FILE", help="begin from a spec in JSON")
-    parser.add_argument("--preset", metavar="NAME", help="begin from a preset")
+        parser.add_argument(f"--{name}", type=literal, metavar="X", help=help_text(name))
+    set_help = "a parameter of the method, or model.NAME=VALUE"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=set_help)
+    parser.add_argument("--spec", metavar="FILE", help="start from a spec in JSON")
+    parser.add_argument("--preset", metavar="NAME", help="start from a preset")
 
 
 def machine_options(parser: ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    usual = "of each run; by default all cores for a lone run"
-    parser.add_argument("--threads", type=literal, default=None, metavar="X", help=usual)
-    parser.add_argument("--dry-run", action="store_true", help="the forecast only")
+    threads_help = "threads of each run; the default is all cores for a single run"
+    parser.add_argument("--threads", type=literal, default=None, metavar="X", help=threads_help)
+    parser.add_argument("--dry-run", action="store_true", help="print the forecast and run nothing")
 
 
 def read_threads(value: Any) -> int:
-    """All cores where nothing is said."""
+    """The number of threads. Without a value: all cores."""
     if value is None:
         return os.cpu_count() or 1
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 256:
@@ -49,92 +49,97 @@ def read_threads(value: Any) -> int:
     return value
 
 
-def read_spec(asked: Namespace) -> RunSpec:
-    from engine.specs.run import RunSpec  # here: a list of runs needs no torch
+def read_spec(args: Namespace) -> RunSpec:
+    """The run that these options describe."""
+    from engine.specs.run import RunSpec  # imported here: commands such as `runs` need no torch
 
-    return RunSpec(**read_values(asked))
+    return RunSpec(**read_values(args))
 
 
-def read_values(asked: Namespace, method: str | None = None) -> dict[str, Any]:
-    """The fields as they were said; `method` counts where nobody names one."""
+def read_values(args: Namespace, default_method: str | None = None) -> dict[str, Any]:
+    """The fields that the command line, a file or a preset sets. `default_method` applies if none of them does."""
     from engine.specs.run import RunSpec
 
-    values: dict[str, Any] = _base(asked)
+    values: dict[str, Any] = _base(args)
     for name in (*PARTS, *NUMBERS, *PRIVACY, "sampling", "view"):
-        given = getattr(asked, name.replace("-", "_"))
-        if given is not None:
-            values = _over(values, name, hyphened(given) if isinstance(given, str) else given)
-    if method is not None:
-        values.setdefault("method", method)
-    for pair in asked.set:
-        _set(values, pair, {part: RunSpec.model_fields[part].default for part in PARTS})
+        value = getattr(args, name.replace("-", "_"))
+        if value is not None:
+            values = _replaced(values, name, hyphened(value) if isinstance(value, str) else value)
+    if default_method is not None:
+        values.setdefault("method", default_method)
+    default_parts = {part: RunSpec.model_fields[part].default for part in PARTS}
+    for pair in args.set:
+        _set(values, pair, default_parts)
     return values
 
 
-def _set(values: dict[str, Any], pair: str, defaults: dict[str, str]) -> None:
-    name, found, value = pair.partition("=")
-    if not found or not name:
+def _set(values: dict[str, Any], pair: str, default_parts: dict[str, str]) -> None:
+    """Apply one `--set NAME=VALUE` to the values."""
+    name, equals, value = pair.partition("=")
+    if not equals or not name:
         raise refusal("run: --set", "must be NAME=VALUE", pair)
     part, _, field = name.rpartition(".")
     part = part or "method"
     if part not in PARTS:
-        raise refusal(
-            "run: --set", f"must name a parameter of the method, or begin with one of {', '.join(PARTS)}", name
-        )
-    held = values.get(part, defaults[part])
-    if not isinstance(held, str | dict):
-        raise refusal(f"run: {part}", "must be a name, or an object with a name", held)
-    values[part] = _over({"name": held} if isinstance(held, str) else held, hyphened(field), literal(value))
+        rule = f"must name a parameter of the method, or begin with one of {', '.join(PARTS)}"
+        raise refusal("run: --set", rule, name)
+    current = values.get(part, default_parts[part])
+    if not isinstance(current, str | dict):
+        raise refusal(f"run: {part}", "must be a name, or an object with a name", current)
+    fields = {"name": current} if isinstance(current, str) else current
+    values[part] = _replaced(fields, hyphened(field), literal(value))
 
 
-def _over(values: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
-    """The later word counts, in whichever spelling the earlier one came."""
-    return {**{key: held for key, held in values.items() if hyphened(key) != name}, name: value}
+def _replaced(values: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """The values with this one set. It replaces the same name in either spelling, weight_decay or weight-decay."""
+    others = {key: other for key, other in values.items() if hyphened(key) != name}
+    return {**others, name: value}
 
 
-def _base(asked: Namespace) -> dict[str, Any]:
-    if asked.spec is not None and asked.preset is not None:
+def _base(args: Namespace) -> dict[str, Any]:
+    if args.spec is not None and args.preset is not None:
         raise BadInput("run: --spec and --preset: choose one of them")
-    if asked.preset is not None:
-        return read_preset(hyphened(asked.preset))
-    return read_spec_file(Path(asked.spec)) if asked.spec is not None else {}
+    if args.preset is not None:
+        return read_preset(hyphened(args.preset))
+    return read_spec_file(Path(args.spec)) if args.spec is not None else {}
 
 
 def described(name: str) -> str:
-    """What the spec declares of a field, for `run --help`: the only time that the words need torch."""
+    """The declaration of a field, for `run --help`. It loads torch."""
     from engine.specs.run import RunSpec
 
     field = RunSpec.model_fields[name.replace("-", "_")]
-    words = field.description or field.title or name
-    choices = law(field).removeprefix("must be ") if name not in PARTS else f"see `list {name}s`"
-    usual = "" if field.default is None else f"; default {field.default}"
-    return f"{words} ({choices}{usual})".replace("%", "%%")
+    text = field.description or field.title or name
+    rule = law(field).removeprefix("must be ") if name not in PARTS else f"see `list {name}s`"
+    default = "" if field.default is None else f"; default {field.default}"
+    return f"{text} ({rule}{default})".replace("%", "%%")
 
 
 def literal(text: str) -> Any:
-    """A value as JSON would read it, else the word itself."""
+    """The value of a JSON literal. Any other text stays text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
 
 
-def refuse_machine(asked: Namespace) -> None:
-    """What this machine has not is refused at once."""
-    read_threads(asked.threads)
-    refuse_device(asked.device)
+def refuse_machine(args: Namespace) -> None:
+    """Refuse threads or a device that this machine does not have, before any run is queued."""
+    read_threads(args.threads)
+    refuse_device(args.device)
 
 
 def refuse_device(name: str) -> None:
     if name != "cpu":
         from engine.training.loop import quiet_torch
 
-        with quiet_torch(name):  # refuses what is not here
+        with quiet_torch(name):  # raises if the device is missing
             pass
 
 
-# --- the answer --------------------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------------------
 
 
 def emit(body: Any) -> None:
+    """Print one line of JSON. It holds no NaN and no Infinity, which JSON does not have."""
     print(json.dumps(body, ensure_ascii=False, allow_nan=False))

@@ -1,4 +1,4 @@
-"""Many runs before the first of them: what each will spend, what stands in the way, and how long all will take."""
+"""The forecast of many runs: ε of each, the problems, and the time that all of them take. Nothing runs."""
 
 from __future__ import annotations
 
@@ -12,77 +12,118 @@ from engine.part import Problem
 from engine.results.report import epsilon_words
 
 if TYPE_CHECKING:
+    from engine.privacy.ledger import LedgerEpsilon
     from engine.specs.sweep import SweepPoint
     from engine.training.forecast import Forecast
 
-Where = tuple[str, str, Mapping[str, Any]]  # of a line: what it begins with, whose it is, and the same for scripts
+
+@dataclass(frozen=True)
+class ForecastLine:
+    """The line of a point. Points with the same text share one line."""
+
+    text: str  # the beginning of the line
+    label: str  # the method, as notes below the lines name it
+    columns: Mapping[str, Any]  # the same for scripts
 
 
 @dataclass(frozen=True)
 class SweepForecast:
-    """The same for scripts and for people, and what stops any of them."""
+    """The forecast as JSON and as text, and the first fatal problem."""
 
     body: Mapping[str, Any]
     lines: tuple[str, ...]
     fatal: Problem | None
 
 
-def forecast_sweep(places: Mapping[SweepPoint, Where], view: str, threads: int | None) -> SweepForecast:
-    """A line for each place: its ε, over several seeds the largest, and what stands in the way; nothing is run."""
+def forecast_sweep(places: Mapping[SweepPoint, ForecastLine], view: str, threads: int | None) -> SweepForecast:
+    """Forecast every point. A line of several seeds has their largest ε."""
     from engine.jobs.process_id import cores
     from engine.training.forecast import forecast
 
-    each = min(cores(), threads or (cores() if len(places) == 1 else 1))
-    lines: dict[str, list[tuple[SweepPoint, Forecast]]] = {}
-    for point, (words, _, _) in places.items():
-        lines.setdefault(words, []).append((point, forecast(point.spec, precise=True, threads=each)))
-    rows = [{**places[some[0][0]][2], **_foretold(some, view)} for some in lines.values()]
-    found = [one for some in lines.values() for _, one in some]
-    times = [one.seconds for one in found if one.seconds is not None]
-    at_once = min(len(places), max(1, cores() // each))
-    seconds = max(max(times), sum(times) / at_once) if len(times) == len(found) else None
-    lasts = "" if seconds is None else f", about {seconds:.1f} s in all"
-    said = (
-        *(f"{words} {_forecast_words(row)}" for words, row in zip(lines, rows, strict=True)),
-        *_notes((places[some[0][0]][1], row) for some, row in zip(lines.values(), rows, strict=True)),
-        f"{len(places)} runs{lasts}; what is known already is not run again.",
-    )
-    fatal = next((problem for one in found for problem in one.problems if problem.fatal), None)
-    return SweepForecast({"view": view, "runs": len(places), "seconds": seconds, "rows": rows}, said, fatal)
+    threads_per_run = min(cores(), threads or (cores() if len(places) == 1 else 1))
+    groups: dict[str, list[tuple[SweepPoint, Forecast]]] = {}
+    for point, line in places.items():
+        of_run = forecast(point.spec, precise=True, threads=threads_per_run)
+        groups.setdefault(line.text, []).append((point, of_run))
+    rows: list[dict[str, Any]] = []
+    labels: list[str] = []
+    forecasts: list[Forecast] = []
+    for group in groups.values():
+        line = places[group[0][0]]
+        rows.append({**line.columns, **_row(group, view)})
+        labels.append(line.label)
+        forecasts += [of_run for _, of_run in group]
+    seconds = _seconds(forecasts, max(1, cores() // threads_per_run))
+    duration = "" if seconds is None else f", about {seconds:.1f} s in all"
+    lines = [f"{text} {_epsilon_text(row)}" for text, row in zip(groups, rows, strict=True)]
+    lines += _notes(zip(labels, rows, strict=True))
+    lines.append(f"{len(places)} runs{duration}. Finished runs are reused.")
+    body = {"view": view, "runs": len(places), "seconds": seconds, "rows": rows}
+    return SweepForecast(body, tuple(lines), _first_fatal(forecasts))
 
 
-def _foretold(some: Sequence[tuple[SweepPoint, Forecast]], view: str) -> dict[str, Any]:
-    """What the runs of one line will say of one view; the seed counts that has no finite ε, else the largest."""
-    found = [one for _, one in some]
-    bills = [answer for one in found for answer in one.answers if answer.view == view]
-    dearest = max(bills, key=lambda one: math.inf if one.epsilon is None else one.epsilon, default=None)
-    promise = next((one.guarantee for one in found if one.guarantee), None)
-    reason = dearest.reason if dearest else promise.absent.get(view, "") if promise else ""
+def _seconds(forecasts: Sequence[Forecast], at_once: int) -> float | None:
+    """The time of all runs, of which `at_once` run in parallel; None if one of them has no forecast."""
+    times = [of_run.seconds for of_run in forecasts if of_run.seconds is not None]
+    if len(times) < len(forecasts):
+        return None
+    return max(max(times), sum(times) / min(len(forecasts), at_once))
+
+
+def _first_fatal(forecasts: Iterable[Forecast]) -> Problem | None:
+    for of_run in forecasts:
+        for problem in of_run.problems:
+            if problem.fatal:
+                return problem
+    return None
+
+
+def _row(group: Sequence[tuple[SweepPoint, Forecast]], view: str) -> dict[str, Any]:
+    """The forecast of one line in one view: the seed without a finite ε, else the one with the largest."""
+    answers: list[LedgerEpsilon] = []
+    problems: dict[Problem, None] = {}
+    for _, of_run in group:
+        answers += [answer for answer in of_run.answers if answer.view == view]
+        problems |= dict.fromkeys(of_run.problems)
+    worst = max(answers, key=_epsilon_or_infinity, default=None)
+    guarantee = next((of_run.guarantee for _, of_run in group if of_run.guarantee), None)
+    reason = ""
+    if worst:
+        reason = worst.reason
+    elif guarantee:
+        reason = guarantee.absent.get(view, "")
     fields = ("epsilon", "unit", "adjacency", "delta", "accountant", "sampling", "bound")
-    problems = {problem: None for one in found for problem in one.problems}
     return {
         "view": view,
-        **{name: getattr(dearest, name, None) for name in fields},
+        **{name: getattr(worst, name, None) for name in fields},
         "reason": reason,
-        "guarantee": {"status": promise.status, "reason": promise.reason} if promise else None,
-        "problems": [{"reason": one.reason, "remedy": one.remedy, "fatal": one.fatal} for one in problems],
-        "runs": [point.id for point, _ in some],
+        "guarantee": {"status": guarantee.status, "reason": guarantee.reason} if guarantee else None,
+        "problems": [{"reason": each.reason, "remedy": each.remedy, "fatal": each.fatal} for each in problems],
+        "runs": [point.id for point, _ in group],
     }
 
 
-def _forecast_words(row: Mapping[str, Any]) -> str:
-    if any(one["fatal"] for one in row["problems"]):
+def _epsilon_or_infinity(answer: LedgerEpsilon) -> float:
+    return math.inf if answer.epsilon is None else answer.epsilon
+
+
+def _epsilon_text(row: Mapping[str, Any]) -> str:
+    if any(problem["fatal"] for problem in row["problems"]):
         return "cannot be run"
     terms = ("unit", "adjacency", "delta", "accountant", "reason", "bound")
     return epsilon_words(row["view"], row["epsilon"], *(row[name] for name in terms))
 
 
 def _notes(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """What is promised, and what stands in the way: each sentence once, with everybody whom it is about."""
-    said: dict[str, dict[str, None]] = {}
-    for who, row in rows:
-        promise = row["guarantee"]
-        sentences = [f"guarantee: {promise['status']}: {promise['reason']}."] if promise else []
-        for sentence in (*sentences, *(str(LeakLensError(one["reason"], one["remedy"])) for one in row["problems"])):
-            said.setdefault(sentence, {})[who] = None
-    return [f"  {', '.join(names)}: {sentence}" for sentence, names in said.items()]
+    """The guarantees and the problems: each sentence once, with the labels of all lines that it is about."""
+    labels_of: dict[str, dict[str, None]] = {}
+    for label, row in rows:
+        guarantee = row["guarantee"]
+        sentences = []
+        if guarantee:
+            sentences.append(f"guarantee: {guarantee['status']}: {guarantee['reason']}.")
+        for problem in row["problems"]:
+            sentences.append(str(LeakLensError(problem["reason"], problem["remedy"])))
+        for sentence in sentences:
+            labels_of.setdefault(sentence, {})[label] = None
+    return [f"  {', '.join(labels)}: {sentence}" for sentence, labels in labels_of.items()]

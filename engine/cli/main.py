@@ -1,4 +1,4 @@
-"""The commands of `python -m engine`. Scripts depend on their words, their JSON and their exit codes."""
+"""The commands of `python -m engine`. Scripts depend on their names, their JSON and their exit codes."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from engine.cli import attack, export, parts, run, schema, sweep, table
-from engine.cli.arguments import emit, literal, machine_options, question_options, read_threads
+from engine.cli.arguments import emit, literal, machine_options, read_threads, spec_options
 from engine.errors import BadInput, UnknownName
 from engine.part import hyphened
 
 ACCOUNT = {
     "noise": "the noise multiplier z: its standard deviation over the clip",
     "rate": "the share that takes part in a step (Poisson sampling), above 0 and at most 1",
-    "steps": "how often a step is taken",
+    "steps": "the number of steps",
     "delta": "the δ of (ε, δ), below one over the number of people",
-    "target-epsilon": "instead of --noise: the ε that the noise must keep",
+    "target-epsilon": "instead of --noise: the ε that the noise must reach",
 }
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence."""
+    """A parser that raises BadInput with one sentence in place of a usage message."""
 
-    def __init__(self, *words: Any, **more: Any) -> None:
-        super().__init__(*words, **{"allow_abbrev": False, **more})
-        # any negative number is a value, so that the part itself refuses it and says its law
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **options})
+        # Any negative number is a value: the part refuses it with its own rule.
         self._negative_number_matcher = re.compile(r"^-(\d|\.\d|[Ii]nf|[Nn]a[Nn])")
 
     def error(self, message: str) -> NoReturn:
-        raise BadInput(f"{self.prog}: {message}", f"Ask `{self.prog} --help`")
+        raise BadInput(f"{self.prog}: {message}", f"Run `{self.prog} --help` to see the options")
 
 
 def parser(words: Sequence[str] = ()) -> CommandParser:
-    """The grammar; the options of `run` are described at length only where `words` ask for help: that needs torch."""
+    """The parser of all commands. The options of `run` have full descriptions only for `--help`: they need torch."""
     top = CommandParser(
         prog="python -m engine", description="What federated learning leaks, and what protection costs."
     )
@@ -44,38 +44,39 @@ def parser(words: Sequence[str] = ()) -> CommandParser:
     shared.add_argument("--json", action="store_true", help="answer as JSON")
     shared.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
-    def command(name: str, does: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, parents=[shared], help=words, description=words)
+    def command(name: str, does: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, parents=[shared], help=text, description=text)
         added.set_defaults(does=does)
         return added
 
-    parts.options(command("list", parts.run, "the parts of one shelf, or the tables that can be run again"), words)
-    helped = bool({"-h", "--help"} & set(words))
-    run_parser = command("run", run.run, "train for real; asked again, the same question opens the same run")
-    sweep_parser = command("sweep", sweep.run, "accuracy over noise for several methods and seeds, each point a run")
+    parts.options(command("list", parts.run, "the parts on one shelf, or the published tables"), words)
+    describe = bool({"-h", "--help"} & set(words))
+    run_parser = command(
+        "run", run.run, "train; the same command opens the same run again, and resumes it if it did not finish"
+    )
+    sweep_parser = command("sweep", sweep.run, "accuracy over noise for several methods and seeds; each point is a run")
     sweep.options(sweep_parser)
-    table_parser = command("table", table.run, "a published table again, each cell beside the paper's number")
+    table_parser = command(
+        "table", table.run, "run a published table again and compare each cell with the paper's number"
+    )
     table.options(table_parser)
-    for asker in (run_parser, sweep_parser):
-        question_options(asker, helped)
-    for worker in (run_parser, sweep_parser, table_parser):
-        machine_options(worker)
-    attack.options(command("attack", attack.run, "attack what a run sent: what comes back out of an upload"))
+    for spec_parser in (run_parser, sweep_parser):
+        spec_options(spec_parser, describe)
+    for machine_parser in (run_parser, sweep_parser, table_parser):
+        machine_options(machine_parser)
+    attack.options(command("attack", attack.run, "attack an upload of a run: reconstruct its pictures"))
     epsilon = command("epsilon", tell_epsilon, "ε of Gaussian noise, or the noise for an ε")
-    for name, words_of in ACCOUNT.items():
-        epsilon.add_argument(f"--{name}", type=literal, metavar="X", help=words_of)
+    for name, help_text in ACCOUNT.items():
+        epsilon.add_argument(f"--{name}", type=literal, metavar="X", help=help_text)
     command("runs", list_runs, "every run in the store")
-    for name, does, words in (
-        ("cancel", cancel, "stop a run; its checkpoint stays"),
-        ("delete", delete, "remove a run and everything it kept"),
-    ):
-        command(name, does, words).add_argument("id")
-    export.options(command("export", export.run, "one page that needs nothing else: pictures, curves, ε"))
+    command("cancel", cancel, "stop a run and keep its checkpoint").add_argument("id")
+    command("delete", delete, "delete a run and all its files").add_argument("id")
+    export.options(command("export", export.run, "write one HTML page with the pictures, curves and ε of a run"))
     schema.options(command("schema", schema.run, "the JSON Schema of runs and attacks, for editors and scripts"))
-    command("doctor", doctor, "what works on this machine")
-    bench = command("bench", bench_all, "speed beside a peer, in the same run")
+    command("doctor", doctor, "check what works on this machine")
+    bench = command("bench", bench_all, "measure the speed, next to another implementation on the same machine")
     bench.add_argument("names", nargs="*", metavar="NAME")
-    gallery = command("gallery", make_gallery, "run the presets and store them as the examples that ship")
+    gallery = command("gallery", make_gallery, "run the presets and store them as the shipped examples")
     gallery.add_argument("names", nargs="*", metavar="NAME")
     return top
 
@@ -93,7 +94,7 @@ def tell_epsilon(asked: argparse.Namespace) -> int:
         )
     if (asked.noise is None) == (asked.target_epsilon is None):
         law = "epsilon: noise and target-epsilon: exactly one of them must be given"
-        raise BadInput(law, "Give --noise to learn its ε, or --target-epsilon to learn the noise")
+        raise BadInput(law, "Give --noise to get its ε, or --target-epsilon to get the noise")
     if asked.target_epsilon is not None:
         noise = answer_noise(asked.target_epsilon, asked.rate, asked.steps, asked.delta)
     else:
@@ -122,7 +123,7 @@ def list_runs(asked: argparse.Namespace) -> int:
         place = f" (place {row.place} in the queue)" if row.place else ""
         print(f"{row.id}  {row.status:<12} {name:<14} round {row.round}  {row.bytes / 1e6:.1f} MB{place}")
     if not rows:
-        print("No runs yet. Begin with: python3 -m engine run --method udp-fedavg")
+        print("No runs yet. Start one with: python3 -m engine run --method udp-fedavg")
     return 0
 
 
@@ -177,25 +178,30 @@ def make_gallery(asked: argparse.Namespace) -> int:
     from engine.examples import attacks, sweep
     from engine.examples.runs import chosen, make, row
 
-    whole = {attacks.NAME: attacks.make, sweep.NAME: sweep.make}
-    rows, presets = [], [name for name in asked.names if name not in whole]
-    for name in whole:
+    collections = {attacks.NAME: attacks.make, sweep.NAME: sweep.make}
+    rows = []
+    for name, make_collection in collections.items():
         if not asked.names or name in asked.names:
-            rows += whole[name](read_threads(None))
-    for name in chosen(presets) if presets or not asked.names else ():
-        rows.append(row(make(name, read_threads(None))))
+            rows += make_collection(read_threads(None))
+    presets = [name for name in asked.names if name not in collections]
+    if presets or not asked.names:
+        for name in chosen(presets):
+            rows.append(row(make(name, read_threads(None))))
     if asked.json:
         emit(rows)
-    for one in () if asked.json else rows:
-        said = "accuracy {accuracy:.1%}" if "accuracy" in one else "{attack} against {method}: {psnr:.1f} dB, {state}"
-        print(("{name:<20} {id}  " + said + "  {seconds:.1f} s").format_map(one))
+        return 0
+    for example in rows:
+        result = "{attack} against {method}: {psnr:.1f} dB, {state}"
+        if "accuracy" in example:
+            result = "accuracy {accuracy:.1%}"
+        print(("{name:<20} {id}  " + result + "  {seconds:.1f} s").format_map(example))
     return 0
 
 
-# --- words -------------------------------------------------------------------------------------------------
+# --- option names ------------------------------------------------------------------------------------------
 
 
 def option(word: str) -> str:
-    """`--weight_decay` is `--weight-decay`; values stay as they are."""
+    """An option with hyphens: `--weight_decay` becomes `--weight-decay`. Its value stays as it is."""
     name, equals, value = word.partition("=")
     return f"{hyphened(name)}{equals}{value}" if word.startswith("--") else word

@@ -1,4 +1,4 @@
-"""Following a run in a terminal: one line that moves, and a word where something must be known."""
+"""Progress of a run in a terminal: one line that is redrawn, and separate lines for warnings."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ if TYPE_CHECKING:
     from engine.specs.run import RunSpec
 
 BAR = 24  # characters
-ERASE = "\r\033[K"  # the line of the bar
-LOOK_S = 0.05
+ERASE = "\r\033[K"  # erases the line of the bar
+POLL_S = 0.05
 
 
 @contextmanager
-def at_work() -> Iterator[tuple[Store, Supervisor, set[str]]]:
-    """The store, and a supervisor that warms up at once and claims no run but those that are put into the set."""
+def supervised() -> Iterator[tuple[Store, Supervisor, set[str]]]:
+    """The store, and a supervisor that preloads at once. It claims only runs whose ids are added to the set."""
     from engine.jobs.store import Store
     from engine.jobs.supervisor import Supervisor
 
-    store, mine = Store(), set[str]()
-    with Supervisor(store, preload=("engine.jobs.preload",), only=mine) as supervisor:
-        yield store, supervisor, mine
+    store = Store()
+    run_ids: set[str] = set()
+    with Supervisor(store, preload=("engine.jobs.preload",), only=run_ids) as supervisor:
+        yield store, supervisor, run_ids
 
 
-def watched(
+def submit_and_follow(
     store: Store, supervisor: Supervisor, spec: RunSpec | AttackSpec, options: Mapping[str, object], quiet: bool
 ) -> bool:
-    """Ask for it and watch it end; false where somebody else's work was only watched, and no longer is."""
+    """Submit a run and follow it to its end. False if Ctrl-C ended the following while another process computes it."""
 
     def submit() -> str:
         status = store.submit(spec.id, spec.canonical(), options)
@@ -54,73 +55,77 @@ def watched(
 
 
 def _cancel(store: Store, run: str, supervisor: Supervisor) -> bool:
-    """Ctrl-C stops the run that is ours; of others it only stops watching."""
+    """On Ctrl-C: cancel the run if this process computes it. A run of another process continues."""
     if store.status(run) == "running" and not supervisor.working:
-        say(f"Run {run} goes on: another command or the dashboard computes it.")
+        say(f"Run {run} continues: another command or the dashboard computes it.")
         return False
     if store.cancel(run) == "cancelled":
-        until_left(supervisor)
-        say(f"Cancelled. Ask the same again and it goes on: its id is {run}.")
+        wait_for_workers(supervisor)
+        say(f"Cancelled run {run}. Run the same command again to resume it.")
     return True
 
 
-def until_left(supervisor: Supervisor) -> None:
-    """What was cancelled leaves a checkpoint first: its workers are given as long as they may take, and no longer."""
+def wait_for_workers(supervisor: Supervisor) -> None:
+    """Wait until cancelled runs have written their checkpoints, for as long as the workers may take."""
     from engine.jobs.supervisor import CANCEL_S
 
-    ends = time.monotonic() + 2 * CANCEL_S  # also for looking, and for writing it down
-    while supervisor.working and time.monotonic() < ends:
+    deadline = time.monotonic() + 2 * CANCEL_S  # twice: polling and writing take time, too
+    while supervisor.working and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
 def follow(store: Store, run: str, supervisor: Supervisor, submit: Callable[[], object], quiet: bool = False) -> None:
-    """Until the run has ended. Where its holder is lost it is asked again; where nothing can move, that is raised."""
-    after, progress, screen = 0, Progress(), ProgressScreen(quiet)
+    """Show progress until the run ends. Submit it again if it was interrupted; raise if no worker can start."""
+    after = 0
+    progress = Progress()
+    screen = ProgressScreen(quiet)
     try:
         while True:
-            known = store.run(run)
+            listed = store.run(run)
             for number, event in store.events(run, after):
                 after = number
-                progress.hear(event)
+                progress.add(event)
                 if isinstance(event, Warned):
                     screen.say(f"{event.reason}. {event.remedy}.")
-            if known.status in ("finished", "failed", "cancelled"):
+            if listed.status in ("finished", "failed", "cancelled"):
                 return
-            if known.status in ("queued", "interrupted") and not supervisor.working:
-                _give_up(supervisor.trouble)
-            if known.status == "interrupted" and not supervisor.working:
-                screen.say(f"Run {run} was interrupted elsewhere: taking it over.")
+            if listed.status in ("queued", "interrupted") and not supervisor.working:
+                _raise_trouble(supervisor.trouble)
+            if listed.status == "interrupted" and not supervisor.working:
+                screen.say(f"Run {run} was interrupted in another process. Resuming it here.")
                 submit()
-            screen.show(standing(known, progress))
-            time.sleep(LOOK_S)
+            screen.show(status_line(listed, progress))
+            time.sleep(POLL_S)
     finally:
         screen.clear()
 
 
-def _give_up(trouble: Exception | None) -> None:
+def _raise_trouble(trouble: Exception | None) -> None:
     if isinstance(trouble, LeakLensError):
         raise trouble
     if trouble:
-        raise RunFailed(f"{type(trouble).__name__}: {trouble}", "Ask again: it goes on from its checkpoint")
+        remedy = "Run the same command again: it resumes from the checkpoint"
+        raise RunFailed(f"{type(trouble).__name__}: {trouble}", remedy)
 
 
-def standing(known: ListedRun, progress: Progress) -> str:
-    """The line of this moment."""
-    if known.status == "queued":
-        return f"waiting: place {known.place} in the queue" if known.place else "waiting"
+def status_line(listed: ListedRun, progress: Progress) -> str:
+    """The progress line for the current status."""
+    if listed.status == "queued":
+        return f"waiting: place {listed.place} in the queue" if listed.place else "waiting"
     return progress.line() or "preparing the data"
 
 
 class Progress:
-    """How far a run is, from what it told."""
+    """The progress of a run or an attack, read from its events."""
 
     def __init__(self) -> None:
         self._round: Round | None = None
-        self._attack: tuple[str, float] | None = None  # what it does, and how much of that is done
-        self._began: tuple[float, float] | None = None  # when we first saw it move, and how far it was then
-        self._accuracy = self._epsilon = ""
+        self._attack: tuple[str, float] | None = None  # the current step, and the share of the attack that is done
+        self._start: tuple[float, float] | None = None  # the time of the first line, and the share done by then
+        self._accuracy = ""
+        self._epsilon = ""
 
-    def hear(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
         if isinstance(event, Measured) and event.name == "accuracy" and event.who == "global":
             self._accuracy = "" if event.value is None else f"accuracy {100 * event.value:.1f} %"
         elif isinstance(event, Spent) and event.view == "outsider":
@@ -143,37 +148,41 @@ class Progress:
         return (last.round - 1 + last.fraction) / max(1, last.of) if last else 0.0
 
     def line(self) -> str:
-        """Empty before the first round."""
+        """The bar with the numbers; empty before the first round."""
         if self._attack is not None:
-            what = self._attack[0]
+            step = self._attack[0]
         elif self._round is not None:
-            what = f"round {self._round.round} of {self._round.of}"
+            step = f"round {self._round.round} of {self._round.of}"
         else:
             return ""
-        bar = "#" * round(BAR * self.done) + "-" * (BAR - round(BAR * self.done))
-        words = (f"[{bar}] {what}", self._accuracy, self._epsilon, self._left())
-        return "  ".join(filter(None, words))
+        full = round(BAR * self.done)
+        bar = "#" * full + "-" * (BAR - full)
+        parts = (f"[{bar}] {step}", self._accuracy, self._epsilon, self._left())
+        return "  ".join(filter(None, parts))
 
     def _left(self) -> str:
-        now, done = time.monotonic(), self.done
-        if self._began is None:
-            self._began = now, done
-        start, before = self._began
+        """The estimated time left, from the pace since the first line; empty below 2 % of progress."""
+        now = time.monotonic()
+        done = self.done
+        if self._start is None:
+            self._start = now, done
+        start, before = self._start
         if done - before < 0.02:
             return ""
         return f"{(now - start) * (1 - done) / (done - before):.0f} s left"
 
 
 class ProgressScreen:
-    """The one moving line of a terminal, on stderr; other streams get the words alone."""
+    """The progress line on stderr. It is redrawn in a terminal only; other streams get the messages alone."""
 
     def __init__(self, quiet: bool) -> None:
-        self._quiet, self._moves = quiet, sys.stderr.isatty() and not quiet
+        self._quiet = quiet
+        self._redraws = sys.stderr.isatty() and not quiet
         self._shown = ""
 
     def show(self, line: str) -> None:
         line = line[: width() - 1]  # a line that wraps cannot be erased
-        if self._moves and line != self._shown:
+        if self._redraws and line != self._shown:
             self._shown = line
             say(f"{ERASE}{line}", end="")
 
@@ -189,6 +198,7 @@ class ProgressScreen:
 
 
 def width() -> int:
+    """The width of the terminal in characters; 80 if stderr is no terminal."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or 80
     except (OSError, ValueError):

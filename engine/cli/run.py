@@ -1,4 +1,4 @@
-"""The command `run`: trains, follows the run in the terminal, and prints its report."""
+"""The command `run`: trains, shows the progress in the terminal, and prints the report."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.arguments import emit, read_spec, read_threads, refuse_device
-from engine.cli.progress import at_work, say, watched
+from engine.cli.progress import say, submit_and_follow, supervised
 from engine.errors import BadInput, RunFailed
 from engine.results.report import epsilon_words, lines, report
 
 if TYPE_CHECKING:
     from engine.jobs.store import Store
+    from engine.training.forecast import Forecast
 
 
-def run(asked: argparse.Namespace) -> int:
-    threads = read_threads(asked.threads)
-    refuse_device(asked.device)
-    if asked.dry_run:
-        return dry_run(asked, threads)
-    with at_work() as (store, supervisor, mine):  # it warms up while we read the question
-        spec = read_spec(asked)
+def run(args: argparse.Namespace) -> int:
+    threads = read_threads(args.threads)
+    refuse_device(args.device)
+    if args.dry_run:
+        return dry_run(args, threads)
+    with supervised() as (store, supervisor, run_ids):  # the worker warms up while the spec is read
+        spec = read_spec(args)
         if not is_finished(store, spec.id):
             _refuse(spec)
-            mine.add(spec.id)
-            options = {"device": asked.device, "threads": asked.threads}
-            if not watched(store, supervisor, spec, options, asked.json):
+            run_ids.add(spec.id)
+            options = {"device": args.device, "threads": args.threads}
+            if not submit_and_follow(store, supervisor, spec, options, args.json):
                 return 130
-    return answer(store, spec.id, asked.json, asked.debug)
+    return answer(store, spec.id, args.json, args.debug)
 
 
 def is_finished(store: Store, run_id: str) -> bool:
@@ -35,50 +36,65 @@ def is_finished(store: Store, run_id: str) -> bool:
 
 
 def _refuse(spec: Any) -> None:
-    """Everything that would stop the run is said before it is queued."""
+    """Refuse before queueing what would stop the run later."""
     from engine.training.plan import make_plan
 
     make_plan(spec)
 
 
-def dry_run(asked: argparse.Namespace, threads: int) -> int:
+def dry_run(args: argparse.Namespace, threads: int) -> int:
+    """Print the forecast: ε of every view, the guarantee, the time, and the problems. Nothing runs."""
     from engine.training.forecast import forecast
 
-    told = forecast(read_spec(asked), precise=True, threads=threads)
-    body = {
-        "id": told.id,
-        "epsilon": {one.view: one.epsilon for one in told.answers},
-        "accountant": {one.view: one.accountant for one in told.answers},
-        "unit": told.answers[0].unit if told.answers else None,
-        "adjacency": told.answers[0].adjacency if told.answers else None,
-        "delta": told.delta,
-        "noise": told.noise,
-        "guarantee": {"status": told.guarantee.status, "reason": told.guarantee.reason} if told.guarantee else None,
-        "problems": [{"reason": one.reason, "remedy": one.remedy, "fatal": one.fatal} for one in told.problems],
-        "seconds": told.seconds,
-    }
-    if asked.json:
-        emit(body)
+    forecasted = forecast(read_spec(args), precise=True, threads=threads)
+    if args.json:
+        emit(_forecast_body(forecasted))
     else:
-        print(f"run {told.id}")
-        for one in told.answers:
-            words = (one.unit, one.adjacency, one.delta, one.accountant, one.reason, one.bound)
-            print(f"  {epsilon_words(one.view, one.epsilon, *words)}")
-        if told.guarantee:
-            print(f"  guarantee: {told.guarantee.status}: {told.guarantee.reason}")
-        if told.seconds is not None:
-            print(f"  about {told.seconds:.1f} s")
-        for problem in told.problems:
-            if not problem.fatal:
-                print(f"  {problem.reason}. {problem.remedy}.")
-    if fatal := next((problem for problem in told.problems if problem.fatal), None):
+        _print_forecast(forecasted)
+    fatal = next((problem for problem in forecasted.problems if problem.fatal), None)
+    if fatal:
         error = BadInput(fatal.reason, fatal.remedy)
         say(str(error))
         return error.exit_code
     return 0
 
 
+def _forecast_body(forecast: Forecast) -> dict[str, Any]:
+    guarantee = forecast.guarantee
+    first = forecast.answers[0] if forecast.answers else None
+    problems = []
+    for problem in forecast.problems:
+        problems.append({"reason": problem.reason, "remedy": problem.remedy, "fatal": problem.fatal})
+    return {
+        "id": forecast.id,
+        "epsilon": {answer.view: answer.epsilon for answer in forecast.answers},
+        "accountant": {answer.view: answer.accountant for answer in forecast.answers},
+        "unit": first.unit if first else None,
+        "adjacency": first.adjacency if first else None,
+        "delta": forecast.delta,
+        "noise": forecast.noise,
+        "guarantee": {"status": guarantee.status, "reason": guarantee.reason} if guarantee else None,
+        "problems": problems,
+        "seconds": forecast.seconds,
+    }
+
+
+def _print_forecast(forecast: Forecast) -> None:
+    print(f"run {forecast.id}")
+    for answer in forecast.answers:
+        terms = (answer.unit, answer.adjacency, answer.delta, answer.accountant, answer.reason, answer.bound)
+        print(f"  {epsilon_words(answer.view, answer.epsilon, *terms)}")
+    if forecast.guarantee:
+        print(f"  guarantee: {forecast.guarantee.status}: {forecast.guarantee.reason}")
+    if forecast.seconds is not None:
+        print(f"  about {forecast.seconds:.1f} s")
+    for problem in forecast.problems:
+        if not problem.fatal:
+            print(f"  {problem.reason}. {problem.remedy}.")
+
+
 def answer(store: Any, run_id: str, as_json: bool, debug: bool = False) -> int:
+    """Print the report of a run that has ended. Returns the exit code."""
     status = store.status(run_id)
     events = [event for _, event in store.events(run_id)]
     body = {**report(events), "id": run_id, "status": status}

@@ -1,4 +1,4 @@
-"""The command `schema`: the JSON Schema of runs and attacks, with the parameters of every part by its name."""
+"""The command `schema`: prints the JSON Schema of runs and attacks, with the parameters of every part."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def schema() -> dict[str, Any]:
-    """One document: a file is a run or an attack."""
-    from engine.specs.attack import AttackSpec  # here: they need torch, and most commands do not
+    """The schema of one file, which holds a run or an attack."""
+    from engine.specs.attack import AttackSpec  # imported here: it loads torch, and most commands need none
     from engine.specs.run import SHELVES, RunSpec
 
     definitions: dict[str, Any] = {"run": spec_schema(RunSpec), "attack-spec": spec_schema(AttackSpec)}

@@ -1,4 +1,4 @@
-"""The command `sweep`: a frontier as one piece of work, a line for each point as it ends, a table at the end."""
+"""The command `sweep`: accuracy over noise for several methods and seeds. Each point is a run in the store."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.arguments import literal, read_values, refuse_machine
-from engine.cli.dry_run import Where, forecast_sweep
-from engine.cli.progress import at_work, say, until_left
+from engine.cli.dry_run import ForecastLine, forecast_sweep
+from engine.cli.progress import say, supervised, wait_for_workers
 from engine.errors import BadInput, LeakLensError, UnknownName, refusal
 from engine.events import Event
 from engine.part import hyphened
@@ -25,100 +25,113 @@ if TYPE_CHECKING:
     from engine.specs.sweep import SweepGrid, SweepPoint
 
 MOST_SEEDS = 100
-USUAL = "udp-fedavg"  # where neither the command nor what it begins from names a method
-VARIED = {"name": "--methods", "noise": "--noises", "server-step": "--server-steps"}  # each by an option of its own
+DEFAULT_METHOD = "udp-fedavg"  # if neither the command line nor its file or preset names a method
+VARIED = {"name": "--methods", "noise": "--noises", "server-step": "--server-steps"}  # each has its own option
+BY_VIEW = ("epsilon", "adjacency", "delta", "accountant", "sampling", "bound")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--methods", metavar="A,B", help=f"methods, with commas between; by default that of the question, or {USUAL}"
-    )
+    methods_help = f"methods, with commas between; the default is the method of the spec, or {DEFAULT_METHOD}"
+    parser.add_argument("--methods", metavar="A,B", help=methods_help)
     parser.add_argument("--noises", default="0.5,1,2", metavar="X,Y", help="noise multipliers, with commas between")
-    parser.add_argument("--seeds", type=literal, default=3, metavar="N", help="so many, counted up from --seed")
-    parser.add_argument(
-        "--server-steps",
-        default="",
-        metavar="X,Y",
-        help="tried for every method; each keeps its best one at each noise",
-    )
-    parser.add_argument(
-        "--of", action="append", default=[], metavar="METHOD.NAME=VALUE", help="a parameter of one of the methods"
-    )
+    seeds_help = "the number of seeds, counted up from --seed"
+    parser.add_argument("--seeds", type=literal, default=3, metavar="N", help=seeds_help)
+    steps_help = "server steps to try for every method; each method keeps its best one at each noise"
+    parser.add_argument("--server-steps", default="", metavar="X,Y", help=steps_help)
+    of_help = "a parameter of one of the methods"
+    parser.add_argument("--of", action="append", default=[], metavar="METHOD.NAME=VALUE", help=of_help)
 
 
-def run(asked: argparse.Namespace) -> int:
-    refuse_machine(asked)
-    if asked.dry_run:
-        return dry_run(asked, {point: _where(point) for point in read(asked)}, asked.view or "outsider")
-    with at_work() as (store, supervisor, mine):
+def run(args: argparse.Namespace) -> int:
+    refuse_machine(args)
+    if args.dry_run:
+        lines = {point: _forecast_line(point) for point in read_points(args)}
+        return dry_run(args, lines, args.view or "outsider")
+    with supervised() as (store, supervisor, run_ids):
         supervisor.expect(supervisor.workers)
-        todo = read(asked)
-        refuse(todo)
-        mine.update(point.spec.id for point in todo)
-        return sweep(asked, store, supervisor, todo)
+        points = read_points(args)
+        refuse(points)
+        run_ids.update(point.spec.id for point in points)
+        return follow_sweep(args, store, supervisor, points)
 
 
-def _where(point: SweepPoint) -> Where:
-    noise = "no noise" if point.noise is None else f"noise {point.noise:g}"
-    return f"{point.method:<16} {noise:<11}", point.method, {"method": point.method, "noise": point.noise}
+def _forecast_line(point: SweepPoint) -> ForecastLine:
+    text = f"{point.method:<16} {_noise_text(point.noise):<11}"
+    return ForecastLine(text, point.method, {"method": point.method, "noise": point.noise})
 
 
-def read(asked: argparse.Namespace) -> tuple[SweepPoint, ...]:
-    """Every point of the question."""
+def _noise_text(noise: float | None) -> str:
+    return "no noise" if noise is None else f"noise {noise:g}"
+
+
+# --- the points --------------------------------------------------------------------------------------------
+
+
+def read_points(args: argparse.Namespace) -> tuple[SweepPoint, ...]:
+    """Every point of the sweep that the options describe."""
     from engine.specs.sweep import points
 
-    base = read_base(asked)
-    return points(base, read_grid(asked, base))
+    base = read_base(args)
+    return points(base, read_grid(args, base))
 
 
-def read_base(asked: argparse.Namespace) -> RunSpec:
-    """What all points have in common, in whichever order the methods are named."""
+def read_base(args: argparse.Namespace) -> RunSpec:
+    """The settings that all points share. They do not depend on the order of the methods."""
     from engine.methods import METHODS
     from engine.specs.run import RunSpec
 
-    named = _names(asked)
-    values = read_values(asked, next(iter(named), USUAL))
-    base, said = RunSpec(**values), {hyphened(name): value for name, value in values.items()}
+    methods = _method_names(args)
+    values = read_values(args, methods[0] if methods else DEFAULT_METHOD)
+    base = RunSpec(**values)
+    given = {hyphened(name): value for name, value in values.items()}
     settled = {}
-    if said.get("sampling", "auto") == "auto":  # as suits whoever protects anybody: others go along with any
-        protects = any(METHODS[name]().unit() for name in named or [base.method.name])
+    if given.get("sampling", "auto") == "auto":
+        # One sampling for all points: Poisson if any method protects. A method without protection takes any.
+        protects = any(METHODS[name]().unit() for name in methods or [base.method.name])
         settled["sampling"] = "poisson" if protects else "fixed"
-    if said.get("delta") is not None:  # it may be what this method takes anyway, and not what another one does
-        settled["delta"] = said["delta"]
+    if given.get("delta") is not None:
+        # RunSpec leaves out a δ that is this method's default. It may not be the default of another method.
+        settled["delta"] = given["delta"]
     return base.model_copy(update=settled)
 
 
-def _names(asked: argparse.Namespace) -> list[str]:
-    return [hyphened(word.strip()) for word in (asked.methods or "").split(",") if word.strip()]
+def _method_names(args: argparse.Namespace) -> list[str]:
+    words = (args.methods or "").split(",")
+    return [hyphened(word.strip()) for word in words if word.strip()]
 
 
-def read_grid(asked: argparse.Namespace, base: RunSpec) -> SweepGrid:
+def read_grid(args: argparse.Namespace, base: RunSpec) -> SweepGrid:
+    """The methods with their own parameters, the noises, the seeds and the server steps."""
     from engine.methods import METHODS
     from engine.specs.sweep import SweepGrid
 
-    names = _names(asked) if asked.methods is not None else [base.method.name]
-    own: dict[str, dict[str, Any]] = {name: {"name": METHODS[name].name} for name in names}
-    steps = numbers("server-steps", asked.server_steps)
-    for pair in asked.of:
-        name, found, value = pair.partition("=")
-        method, dot, field = hyphened(name).partition(".")
-        if not (found and dot and field):
-            raise refusal("sweep: --of", "must be METHOD.NAME=VALUE", pair)
-        if method not in own:
-            raise refusal("sweep: --of", f"must name one of {', '.join(own)}", method)
-        if field in VARIED and (field != "server-step" or steps):
-            raise refusal(
-                "sweep: --of", f"must leave {field} to {VARIED[field]}", pair, "Leave it out, or name it there"
-            )
-        own[method][field] = literal(value)
-    refuse_seeds("sweep", asked.seeds)
-    seeds = tuple(range(base.seed, base.seed + asked.seeds))
-    return SweepGrid(tuple(own.values()), numbers("noises", asked.noises), seeds, steps)
+    names = _method_names(args) if args.methods is not None else [base.method.name]
+    methods: dict[str, dict[str, Any]] = {name: {"name": METHODS[name].name} for name in names}
+    steps = numbers("server-steps", args.server_steps)
+    for pair in args.of:
+        _set_of(methods, pair, bool(steps))
+    refuse_seeds("sweep", args.seeds)
+    seeds = tuple(range(base.seed, base.seed + args.seeds))
+    return SweepGrid(tuple(methods.values()), numbers("noises", args.noises), seeds, steps)
 
 
-def refuse_seeds(who: str, seeds: object) -> None:
+def _set_of(methods: Mapping[str, dict[str, Any]], pair: str, steps_vary: bool) -> None:
+    """Apply one `--of METHOD.NAME=VALUE`. A field that the sweep varies is refused."""
+    name, equals, value = pair.partition("=")
+    method, dot, field = hyphened(name).partition(".")
+    if not (equals and dot and field):
+        raise refusal("sweep: --of", "must be METHOD.NAME=VALUE", pair)
+    if method not in methods:
+        raise refusal("sweep: --of", f"must name one of {', '.join(methods)}", method)
+    if field in VARIED and (field != "server-step" or steps_vary):
+        law = f"must not set {field}, which {VARIED[field]} varies"
+        raise refusal("sweep: --of", law, pair, f"Use {VARIED[field]} for it")
+    methods[method][field] = literal(value)
+
+
+def refuse_seeds(command: str, seeds: object) -> None:
     if not isinstance(seeds, int) or isinstance(seeds, bool) or not 1 <= seeds <= MOST_SEEDS:
-        raise refusal(f"{who}: seeds", f"must be a whole number between 1 and {MOST_SEEDS}", seeds)
+        raise refusal(f"{command}: seeds", f"must be a whole number between 1 and {MOST_SEEDS}", seeds)
 
 
 def numbers(name: str, text: str) -> tuple[float, ...]:
@@ -128,174 +141,198 @@ def numbers(name: str, text: str) -> tuple[float, ...]:
         raise refusal(f"sweep: {name}", "must be numbers with commas between", text) from None
 
 
-def followed(
-    store: Store, supervisor: Supervisor, todo: Sequence[SweepPoint], options: Mapping[str, object] | None = None
+def refuse(points: Sequence[SweepPoint]) -> None:
+    """Refuse the sweep before its first run if one of its runs cannot be run."""
+    from engine.training.plan import make_plan
+
+    settings = {(point.method, point.noise, point.step): point for point in points}
+    for point in settings.values():
+        fatal = next((problem for problem in point.spec.problems() if problem.fatal), None)
+        if fatal:
+            raise BadInput(fatal.reason, fatal.remedy)
+    methods = {point.method: point for point in points}
+    for point in methods.values():
+        make_plan(point.spec)
+
+
+# --- the runs ----------------------------------------------------------------------------------------------
+
+
+def follow_sweep(args: argparse.Namespace, store: Store, supervisor: Supervisor, points: Sequence[SweepPoint]) -> int:
+    """Follow all points to their end and print the table. Ctrl-C cancels the runs that have not ended."""
+    results: list[PointResult] = []
+    failed = 0
+    others = unfinished(store, points)
+    try:
+        for point, result in follow_points(store, supervisor, points, run_options(args)):
+            if result is None:
+                failed += 1
+            else:
+                results.append(result)
+            if not args.json:
+                print(point_line(point, result, "" if result else ending(store, point.id)), flush=True)
+    except KeyboardInterrupt:
+        return stop(store, supervisor, points, others)
+    order = {point.id: place for place, point in enumerate(points)}
+    results.sort(key=lambda result: order[result.point.id])  # runs end in any order
+    if args.json:
+        print(json.dumps(sweep_body(results, failed), ensure_ascii=False, allow_nan=False))
+    else:
+        print("\n".join(table_lines(results, args.view or "outsider")))
+    return 1 if failed else 0
+
+
+def run_options(args: argparse.Namespace) -> dict[str, object]:
+    """The device and the threads that the store keeps with a run."""
+    return {"device": args.device, "threads": args.threads}
+
+
+def follow_points(
+    store: Store, supervisor: Supervisor, points: Sequence[SweepPoint], options: Mapping[str, object] | None = None
 ) -> Iterator[tuple[SweepPoint, PointResult | None]]:
-    """Request every point, and give each back as it ends; one that failed has no result."""
+    """Submit every point, and yield each one when it ends. A point that did not finish has no result."""
     from engine.jobs.batch import follow
     from engine.results.summary import point_result
 
-    points = {point.id: point for point in todo}
-    specs = {point.id: point.spec.canonical() for point in todo}
+    points_by_id = {point.id: point for point in points}
+    specs = {point.id: point.spec.canonical() for point in points}
     for run, status in follow(store, supervisor, specs, options):
-        events = told(store, run) if status == "finished" else []
-        yield points[run], point_result(points[run], report(events)) if events else None
+        point = points_by_id[run]
+        events = events_of(store, run) if status == "finished" else []
+        yield point, point_result(point, report(events)) if events else None
 
 
-def told(store: Store, run: str) -> list[Event]:
-    """Nothing where it was deleted meanwhile."""
+def events_of(store: Store, run: str) -> list[Event]:
+    """The events of a run; empty if the run was deleted."""
     with suppress(UnknownName):
         return [event for _, event in store.events(run)]
     return []
 
 
-def under_way(store: Store, todo: Sequence[SweepPoint]) -> set[str]:
-    """The runs that others have asked for."""
-    known = store.statuses(point.id for point in todo)
-    return {run for run, status in known.items() if status in ("queued", "running")}
+def unfinished(store: Store, points: Sequence[SweepPoint]) -> set[str]:
+    """The runs that are queued or running before this command submits its own: others requested them."""
+    statuses = store.statuses(point.id for point in points)
+    return {run for run, status in statuses.items() if status in ("queued", "running")}
 
 
-def stop(store: Store, supervisor: Supervisor, todo: Sequence[SweepPoint], theirs: set[str]) -> int:
-    """Ctrl-C stops what was asked for here; asked again, it goes on from there. What others asked for stays asked."""
-    standing = store.statuses(point.id for point in todo)
-    stopped = 0
-    for run, status in standing.items():
-        if run not in theirs and status in ("queued", "running", "interrupted"):
-            with suppress(UnknownName):  # deleted meanwhile
+def stop(store: Store, supervisor: Supervisor, points: Sequence[SweepPoint], others: set[str]) -> int:
+    """On Ctrl-C: cancel the runs of this command, which it can resume later. The runs in `others` continue."""
+    cancelled = 0
+    for run, status in store.statuses(point.id for point in points).items():
+        if run not in others and status in ("queued", "running", "interrupted"):
+            with suppress(UnknownName):  # the run was deleted meanwhile
                 store.cancel(run)
-                stopped += 1
-    until_left(supervisor)
+                cancelled += 1
+    wait_for_workers(supervisor)
     supervisor.stop()
-    still = store.statuses(theirs)
-    for run in [run for run, status in still.items() if status == "interrupted"]:  # we had it in our hands
-        with suppress(UnknownName):
-            row = store.run(run)
-            store.submit(run, row.spec, row.options)
-    stays = "; what others asked for stays" if {"queued", "running", "interrupted"} & set(still.values()) else ""
-    say(f"Cancelled {stopped} run{'s' * (stopped != 1)}{stays}. Ask the same again and it goes on.")
+    statuses = store.statuses(others)
+    for run, status in statuses.items():
+        if status == "interrupted":  # a worker of this command was computing it: queue it again
+            with suppress(UnknownName):
+                row = store.run(run)
+                store.submit(run, row.spec, row.options)
+    unended = {"queued", "running", "interrupted"} & set(statuses.values())
+    exception = "; runs that others requested continue" if unended else ""
+    say(f"Cancelled {cancelled} run{'s' * (cancelled != 1)}{exception}. Run the same command again to resume.")
     return 130
 
 
-def line(point: SweepPoint, found: PointResult | None, why: str = "") -> str:
-    noise = "no noise" if point.noise is None else f"noise {point.noise:g}"
-    words = f"{point.method:<12} {noise:<11} step {point.step:<5g} seed {point.seed:<4}"
-    if found is None:
-        return f"{words} did not finish: run {point.id} {why}"
-    own = "" if found.personal is None else f", personal {100 * found.personal:.1f} %"
-    return f"{words} accuracy {100 * found.accuracy:.1f} %{own}"
-
-
 def ending(store: Store, run: str) -> str:
-    """How a run ended that came to nothing."""
+    """Why a run that has ended has no result."""
     status = store.statuses([run]).get(run)
     if status == "failed":
-        body = report(told(store, run))
-        return f"failed: {LeakLensError(body.get('error') or 'it does not say why', body.get('remedy') or '')}"
+        body = report(events_of(store, run))
+        return f"failed: {LeakLensError(body.get('error') or 'no reason is recorded', body.get('remedy') or '')}"
     return {None: "was deleted", "finished": "measured no accuracy"}.get(status, "was cancelled")
 
 
-def body_of(results: Sequence[PointResult], failed: int) -> dict[str, Any]:
+# --- output ------------------------------------------------------------------------------------------------
+
+
+def point_line(point: SweepPoint, result: PointResult | None, why: str = "") -> str:
+    """The line of one point when it ends."""
+    start = f"{point.method:<12} {_noise_text(point.noise):<11} step {point.step:<5g} seed {point.seed:<4}"
+    if result is None:
+        return f"{start} did not finish: run {point.id} {why}"
+    personal = "" if result.personal is None else f", personal {100 * result.personal:.1f} %"
+    return f"{start} accuracy {100 * result.accuracy:.1f} %{personal}"
+
+
+def sweep_body(results: Sequence[PointResult], failed: int) -> dict[str, Any]:
+    """The results as JSON: one row for each point over all seeds, and one for each run."""
     from engine.results.summary import summaries
 
-    runs = [{"id": one.point.id, "method": one.point.method, "noise": one.point.noise, "seed": one.point.seed,
-             "server-step": one.point.step, "accuracy": one.accuracy} for one in results]  # fmt: skip
-    return {"spots": [_row(spot) for spot in summaries(results)], "runs": runs, "failed": failed}
+    runs = []
+    for result in results:
+        point = result.point
+        run = {"id": point.id, "method": point.method, "noise": point.noise, "seed": point.seed}
+        runs.append({**run, "server-step": point.step, "accuracy": result.accuracy})
+    return {"spots": [_summary_row(summary) for summary in summaries(results)], "runs": runs, "failed": failed}
 
 
-def _row(spot: PointSummary) -> dict[str, Any]:
-    bills = {view: epsilon_terms(spot, view) for view in spot.views}
-    by_view = ("epsilon", "adjacency", "delta", "accountant", "sampling", "bound")
-    return {
-        "method": spot.method,
-        "noise": spot.noise,
-        "server-step": spot.step,
-        "accuracy": spot.mean,
-        "spread": spot.spread,
-        "seeds": spot.seeds,
-        "accuracy-personal": sum(spot.personals) / len(spot.personals) if spot.personals else None,
-        "unit": spot.unit,
-        **{name: {view: one[name] for view, one in bills.items()} for name in by_view},
-        "reason": dict(spot.why),
+def _summary_row(summary: PointSummary) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "method": summary.method,
+        "noise": summary.noise,
+        "server-step": summary.step,
+        "accuracy": summary.mean,
+        "spread": summary.spread,
+        "seeds": summary.seeds,
+        "accuracy-personal": sum(summary.personals) / len(summary.personals) if summary.personals else None,
+        "unit": summary.unit,
     }
+    terms = {view: epsilon_terms(summary, view) for view in summary.views}
+    for name in BY_VIEW:
+        row[name] = {view: terms[view][name] for view in terms}
+    row["reason"] = dict(summary.why)
+    return row
 
 
-def table(results: Sequence[PointResult], view: str) -> list[str]:
-    """The frontier as a person reads it, with ε of one view; what is counted per client and what per record apart."""
+def table_lines(results: Sequence[PointResult], view: str) -> list[str]:
+    """The results as text, with ε of one view. Each unit, user or record, has its own table."""
     from engine.results.summary import summaries
 
-    said: list[str] = []
-    units: dict[str | None, list[PointSummary]] = {}
     known = summaries(results)
-    first = next((spot.unit for spot in known if spot.unit), None)  # what promises nothing stands with the rest
-    for spot in known:
-        units.setdefault(spot.unit or first, []).append(spot)
-    for found in units.values():
-        bills = [epsilon_terms(spot, view) for spot in found]
-        stands = shared_terms(bills, max(spot.seeds for spot in found))
-        said += ["", f"ε in the {view} view: {stands}."]
-        said += [f"{'method':<16} {'noise':>6} {'step':>5}  {'accuracy':<23} ε"]
-        said += [_in_words(spot, one) for spot, one in zip(found, bills, strict=True)]
-        said += [
-            f"  {why}" for why in reasons([(spot.method, one) for spot, one in zip(found, bills, strict=True)], view)
-        ]
-    return said
+    first_unit = next((summary.unit for summary in known if summary.unit), None)
+    tables: dict[str | None, list[PointSummary]] = {}
+    for summary in known:  # a method without a guarantee has no unit and joins the first table
+        tables.setdefault(summary.unit or first_unit, []).append(summary)
+    lines: list[str] = []
+    for table in tables.values():
+        terms = [epsilon_terms(summary, view) for summary in table]
+        most_seeds = max(summary.seeds for summary in table)
+        lines += ["", f"ε in the {view} view: {shared_terms(terms, most_seeds)}."]
+        lines.append(f"{'method':<16} {'noise':>6} {'step':>5}  {'accuracy':<23} ε")
+        for summary, own_terms in zip(table, terms, strict=True):
+            lines.append(_summary_line(summary, own_terms))
+        methods = [summary.method for summary in table]
+        lines += [f"  {reason}" for reason in reasons(list(zip(methods, terms, strict=True)), view)]
+    return lines
 
 
-def _in_words(spot: PointSummary, of: EpsilonTerms) -> str:
-    epsilon = "none" if of["epsilon"] is None else f"{of['epsilon']:.3g}"
-    noise = "–" if spot.noise is None else f"{spot.noise:g}"
-    spread = f" ± {100 * spot.spread:.1f} % ({spot.seeds} seeds)" if spot.seeds > 1 else " % (1 seed)"
-    own = f"  personal {100 * sum(spot.personals) / len(spot.personals):.1f} %" if spot.personals else ""
-    accuracy = f"{100 * spot.mean:.1f}{spread}"
-    return f"{spot.method:<16} {noise:>6} {spot.step:>5g}  {accuracy:<23} {epsilon:<6}{own}".rstrip()
-
-
-def sweep(asked: argparse.Namespace, store: Store, supervisor: Supervisor, todo: Sequence[SweepPoint]) -> int:
-    """Follow it to its end; Ctrl-C stops all that has not ended."""
-    results: list[PointResult] = []
-    failed, theirs = 0, under_way(store, todo)
-    try:
-        for point, found in followed(store, supervisor, todo, machine(asked)):
-            results += [] if found is None else [found]
-            failed += found is None
-            if not asked.json:
-                print(line(point, found, "" if found else ending(store, point.id)), flush=True)
-    except KeyboardInterrupt:
-        return stop(store, supervisor, todo, theirs)
-    order = {point.id: place for place, point in enumerate(todo)}
-    results.sort(key=lambda one: order[one.point.id])  # they come as they end
-    if asked.json:
-        print(json.dumps(body_of(results, failed), ensure_ascii=False, allow_nan=False))
-    else:
-        print("\n".join(table(results, asked.view or "outsider")))
-    return 1 if failed else 0
-
-
-def machine(asked: argparse.Namespace) -> dict[str, object]:
-    """What a run is told of where it runs."""
-    return {"device": asked.device, "threads": asked.threads}
-
-
-def refuse(todo: Sequence[SweepPoint]) -> None:
-    """What would stop any of them is said before the first begins."""
-    from engine.training.plan import make_plan
-
-    for point in {(point.method, point.noise, point.step): point for point in todo}.values():
-        fatal = next((one for one in point.spec.problems() if one.fatal), None)
-        if fatal:
-            raise BadInput(fatal.reason, fatal.remedy)
-    for point in {point.method: point for point in todo}.values():
-        make_plan(point.spec)
+def _summary_line(summary: PointSummary, terms: EpsilonTerms) -> str:
+    epsilon = "none" if terms["epsilon"] is None else f"{terms['epsilon']:.3g}"
+    noise = "–" if summary.noise is None else f"{summary.noise:g}"
+    spread = f" ± {100 * summary.spread:.1f} % ({summary.seeds} seeds)" if summary.seeds > 1 else " % (1 seed)"
+    personal = ""
+    if summary.personals:
+        personal = f"  personal {100 * sum(summary.personals) / len(summary.personals):.1f} %"
+    accuracy = f"{100 * summary.mean:.1f}{spread}"
+    return f"{summary.method:<16} {noise:>6} {summary.step:>5g}  {accuracy:<23} {epsilon:<6}{personal}".rstrip()
 
 
 # --- before the first run ----------------------------------------------------------------------------------
 
 
-def dry_run(asked: argparse.Namespace, places: Mapping[SweepPoint, Where], view: str) -> int:
-    seen = forecast_sweep(places, view, asked.threads)
-    print(json.dumps(seen.body, ensure_ascii=False, allow_nan=False) if asked.json else "\n".join(seen.lines))
-    if seen.fatal:
-        error = BadInput(seen.fatal.reason, seen.fatal.remedy)
+def dry_run(args: argparse.Namespace, lines: Mapping[SweepPoint, ForecastLine], view: str) -> int:
+    """Print the forecast of every point. Nothing runs."""
+    forecast = forecast_sweep(lines, view, args.threads)
+    if args.json:
+        print(json.dumps(forecast.body, ensure_ascii=False, allow_nan=False))
+    else:
+        print("\n".join(forecast.lines))
+    if forecast.fatal:
+        error = BadInput(forecast.fatal.reason, forecast.fatal.remedy)
         say(str(error))
         return error.exit_code
     return 0

@@ -1,4 +1,4 @@
-"""The command `table`: a published table run again, a line for each run as it ends and the whole table at the end."""
+"""The command `table`: runs a published table again. It prints a line for each run and the whole table at the end."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.arguments import literal, refuse_machine
-from engine.cli.dry_run import Where
-from engine.cli.progress import at_work
-from engine.cli.sweep import dry_run, followed, machine, refuse_seeds, stop, under_way
+from engine.cli.dry_run import ForecastLine
+from engine.cli.progress import supervised
+from engine.cli.sweep import dry_run, follow_points, refuse_seeds, run_options, stop, unfinished
 from engine.errors import BadInput, refusal
 from engine.results.paper_report import answer, as_markdown, as_words
 from engine.specs.paper_tables import READINGS, SCALES, PaperCell, PaperTable, cells, table, tables
@@ -24,110 +24,135 @@ VIEWS = ("server", "aggregate", "outsider", "client")
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the number of the table; `list tables` shows them")
-    parser.add_argument("--scale", choices=SCALES, default="quick", help="the paper's own size takes days")
-    parser.add_argument("--reading", choices=READINGS, default="written", help="as the paper or as its code has it")
-    parser.add_argument("--seeds", type=literal, default=3, metavar="N", help="so many, counted from 0")
-    parser.add_argument("--rows", metavar="A,B", help="these rows only, with commas between")
-    parser.add_argument("--view", choices=VIEWS, help="whose ε is shown")
-    parser.add_argument("--markdown", action="store_true", help="in the shape of the paper, to paste into a text")
+    scale_help = "the size of the runs; `paper` is the paper's own size and takes days"
+    parser.add_argument("--scale", choices=SCALES, default="quick", help=scale_help)
+    reading_help = "the method as the paper describes it or as its code runs it"
+    parser.add_argument("--reading", choices=READINGS, default="written", help=reading_help)
+    seeds_help = "the number of seeds, counted from 0"
+    parser.add_argument("--seeds", type=literal, default=3, metavar="N", help=seeds_help)
+    parser.add_argument("--rows", metavar="A,B", help="only these rows, with commas between")
+    parser.add_argument("--view", choices=VIEWS, help="the view whose ε is shown")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown, in the paper's layout")
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Follow it to its end; Ctrl-C stops all that has not ended."""
-    refuse_machine(asked)
-    wanted = chosen(asked)
-    if asked.dry_run:
-        places = {cell.point(seed): _where(cell) for cell in wanted for seed in range(asked.seeds)}
-        return dry_run(asked, places, asked.view or wanted[0].table.readings[wanted[0].reading].view)
-    with at_work() as (store, supervisor, mine):
+def run(args: argparse.Namespace) -> int:
+    """Follow all runs to their end and print the table. Ctrl-C cancels the runs that have not ended."""
+    refuse_machine(args)
+    chosen_cells = chosen(args)
+    if args.dry_run:
+        return _dry_run(args, chosen_cells)
+    with supervised() as (store, supervisor, run_ids):
         supervisor.expect(supervisor.workers)
-        todo = {cell.point(seed): cell for seed in range(asked.seeds) for cell in wanted}
-        notes = refuse(todo)
-        mine.update(point.id for point in todo)
-        found: dict[PaperCell, list[PointResult]] = {cell: [] for cell in wanted}
-        theirs = under_way(store, tuple(todo))
+        cell_of = {cell.point(seed): cell for seed in range(args.seeds) for cell in chosen_cells}
+        points = tuple(cell_of)
+        notes = refuse(cell_of)
+        run_ids.update(point.id for point in points)
+        results: dict[PaperCell, list[PointResult]] = {cell: [] for cell in chosen_cells}
+        others = unfinished(store, points)
         try:
-            for point, one in followed(store, supervisor, tuple(todo), machine(asked)):
-                found[todo[point]] += [] if one is None else [one]
-                if not asked.json:
-                    print(line(todo[point], point, one), flush=True)
+            for point, result in follow_points(store, supervisor, points, run_options(args)):
+                cell = cell_of[point]
+                if result is not None:
+                    results[cell].append(result)
+                if not args.json:
+                    print(cell_line(cell, point, result), flush=True)
         except KeyboardInterrupt:
-            return stop(store, supervisor, tuple(todo), theirs)
-    for results in found.values():
-        results.sort(key=lambda one: one.point.seed)  # they come as they end
-    body = answer(found, asked.seeds, asked.view, notes)
-    if asked.json:
+            return stop(store, supervisor, points, others)
+    for cell_results in results.values():
+        cell_results.sort(key=lambda result: result.point.seed)  # runs end in any order
+    return _answer(args, answer(results, args.seeds, args.view, notes))
+
+
+def _dry_run(args: argparse.Namespace, chosen_cells: tuple[PaperCell, ...]) -> int:
+    lines = {cell.point(seed): _forecast_line(cell) for cell in chosen_cells for seed in range(args.seeds)}
+    first = chosen_cells[0]
+    return dry_run(args, lines, args.view or first.table.readings[first.reading].view)
+
+
+def _answer(args: argparse.Namespace, body: Mapping[str, Any]) -> int:
+    """Print the table. Returns the exit code."""
+    if args.json:
         print(json.dumps(body, ensure_ascii=False, allow_nan=False))
     else:
-        print("\n".join(["", *(as_markdown(body) if asked.markdown else as_words(body))]))
+        lines = as_markdown(body) if args.markdown else as_words(body)
+        print("\n".join(["", *lines]))
     return 1 if body["failed"] else 0
 
 
-def chosen(asked: argparse.Namespace) -> tuple[PaperCell, ...]:
-    refuse_seeds("table", asked.seeds)
-    rows = [word.strip() for word in (asked.rows or "").split(",") if word.strip()]
-    if asked.rows is not None and not rows:
-        raise refusal(
-            "table: --rows", "must name rows, with commas between", asked.rows, "Leave it out for all of them"
-        )
-    return cells(table(asked.name), asked.scale, asked.reading, rows)
+def chosen(args: argparse.Namespace) -> tuple[PaperCell, ...]:
+    """The cells of the rows that the options name; all cells without --rows."""
+    refuse_seeds("table", args.seeds)
+    rows = [word.strip() for word in (args.rows or "").split(",") if word.strip()]
+    if args.rows is not None and not rows:
+        law = "must name rows, with commas between"
+        raise refusal("table: --rows", law, args.rows, "Leave it out for all of them")
+    return cells(table(args.name), args.scale, args.reading, rows)
 
 
-def _where(cell: PaperCell) -> Where:
-    words = f"{cell.row.name:<16} noise {cell.noise:<4g} {cell.label:<12}"
-    place = {"row": cell.row.name, "noise": cell.noise, "column": cell.column, "preset": cell.name}
-    return words, cell.label, place
+def _forecast_line(cell: PaperCell) -> ForecastLine:
+    text = f"{cell.row.name:<16} noise {cell.noise:<4g} {cell.label:<12}"
+    columns = {"row": cell.row.name, "noise": cell.noise, "column": cell.column, "preset": cell.name}
+    return ForecastLine(text, cell.label, columns)
 
 
-def refuse(todo: Mapping[SweepPoint, PaperCell]) -> list[str]:
-    """What would stop a cell is said before the first begins; back comes what a reader should know of the methods."""
+def refuse(cell_of: Mapping[SweepPoint, PaperCell]) -> list[str]:
+    """Refuse the table before its first run if a cell cannot be run. Returns notes about the methods."""
     from engine.training.plan import make_plan
 
-    said: dict[str, dict[str, None]] = {}  # what is told, and of which columns
-    for point, cell in {(cell.row.name, cell.column): (point, cell) for point, cell in todo.items()}.values():
+    checked = {(cell.row.name, cell.column): (point, cell) for point, cell in cell_of.items()}
+    labels_of: dict[str, dict[str, None]] = {}  # for each note the columns that it is about
+    for point, cell in checked.values():
         try:
             plan = make_plan(point.spec)
-        except BadInput as bad:
-            remedy = f"{bad.remedy}; or name other rows with --rows" if bad.remedy else "Name other rows with --rows"
-            raise BadInput(f"table {cell.table.name}: {cell.row.name}: {bad.message}", remedy) from None
-        promise = plan.guarantee
-        remarks = (one.reason for one in plan.method.remarks(plan.world))
-        for words in (f"{promise.status}: {promise.reason}", *remarks):
-            said.setdefault(words, {})[cell.label] = None
-    return [f"{', '.join(labels)}: {words}" for words, labels in said.items()]
+        except BadInput as error:
+            remedy = (
+                f"{error.remedy}; or name other rows with --rows" if error.remedy else "Name other rows with --rows"
+            )
+            raise BadInput(f"table {cell.table.name}: {cell.row.name}: {error.message}", remedy) from None
+        guarantee = plan.guarantee
+        notes = [f"{guarantee.status}: {guarantee.reason}"]
+        notes += [remark.reason for remark in plan.method.remarks(plan.world)]
+        for note in notes:
+            labels_of.setdefault(note, {})[cell.label] = None
+    return [f"{', '.join(labels)}: {note}" for note, labels in labels_of.items()]
 
 
-def line(cell: PaperCell, point: SweepPoint, found: PointResult | None) -> str:
-    said = f"{cell.row.name:<16} noise {cell.noise:<4g} {cell.label:<12} seed {point.seed:<4}"
-    if found is None:
-        return f"{said} did not finish: `run --preset {cell.name} --seed {point.seed}` says why"
-    own = "" if found.personal is None else f", personal {100 * found.personal:.1f} %"
-    return f"{said} accuracy {100 * found.accuracy:.1f} %{own}"
+def cell_line(cell: PaperCell, point: SweepPoint, result: PointResult | None) -> str:
+    """The line of one run when it ends."""
+    start = f"{cell.row.name:<16} noise {cell.noise:<4g} {cell.label:<12} seed {point.seed:<4}"
+    if result is None:
+        return f"{start} did not finish. To see why: `run --preset {cell.name} --seed {point.seed}`"
+    personal = "" if result.personal is None else f", personal {100 * result.personal:.1f} %"
+    return f"{start} accuracy {100 * result.accuracy:.1f} %{personal}"
 
 
 # --- list tables -------------------------------------------------------------------------------------------
 
 
-def list_tables(asked: argparse.Namespace) -> int:
-    """Every table with its rows; as JSON also the name of every preset."""
+def list_tables(args: argparse.Namespace) -> int:
+    """Print every table with its rows; as JSON also the names of all presets."""
     known = [table(name) for name in tables()]
-    if asked.json:
-        print(json.dumps([listed(one) for one in known], ensure_ascii=False))
+    if args.json:
+        print(json.dumps([listed(paper_table) for paper_table in known], ensure_ascii=False))
         return 0
-    for one in known:
-        print(f"table {one.name:<4} {one.title} ({one.source})")
-        for row in one.rows:
+    for paper_table in known:
+        print(f"table {paper_table.name:<4} {paper_table.title} ({paper_table.source})")
+        for row in paper_table.rows:
             print(f"  {row.name:<20} {row.title}")
-    print(
-        f"Each cell is a preset, such as {cells(known[0], *SCALES[:1], *READINGS[:1])[0].name}; --json names them all."
-    )
+    example = cells(known[0], SCALES[0], READINGS[0])[0].name
+    print(f"Each cell is a preset, such as {example}; --json names them all.")
     return 0
 
 
-def listed(one: PaperTable) -> dict[str, Any]:
-    rows = [
-        {"name": row.name, "title": row.title, "words": {scale: dict(row.settings[scale].words) for scale in SCALES}}
-        for row in one.rows
-    ]
-    presets = [cell.name for reading in READINGS for scale in SCALES for cell in cells(one, scale, reading)]
-    return {"name": one.name, "title": one.title, "source": one.source, "rows": rows, "presets": presets}
+def listed(paper_table: PaperTable) -> dict[str, Any]:
+    """One table as JSON."""
+    rows = []
+    for row in paper_table.rows:
+        words = {scale: dict(row.settings[scale].words) for scale in SCALES}
+        rows.append({"name": row.name, "title": row.title, "words": words})
+    presets = []
+    for reading in READINGS:
+        for scale in SCALES:
+            presets += [cell.name for cell in cells(paper_table, scale, reading)]
+    title = paper_table.title
+    return {"name": paper_table.name, "title": title, "source": paper_table.source, "rows": rows, "presets": presets}

@@ -1,4 +1,4 @@
-"""The words of a command line become one question, whatever the way they are said."""
+"""The options of `run`: a file or preset, then the options, then `--set` become one RunSpec."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from engine.specs import presets as preset_files
 from engine.specs.run import RunSpec
 
 
-def read(*words: str) -> RunSpec:
-    return read_spec(parser().parse_args(["run", *words]))
+def read(*options: str) -> RunSpec:
+    return read_spec(parser().parse_args(["run", *options]))
 
 
 def written(folder: Path, text: str) -> str:
@@ -27,19 +27,19 @@ def written(folder: Path, text: str) -> str:
 
 @pytest.fixture
 def presets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of presets in place of the one that ships."""
+    """A folder of presets in place of the shipped one."""
     folder = tmp_path / "assets" / "presets"
     folder.mkdir(parents=True)
     monkeypatch.setattr(preset_files, "FOLDER", tmp_path / "assets" / "presets")
     return folder
 
 
-def test_no_words_are_the_default_question():
+def test_without_options_it_is_the_default_run():
     assert read() == RunSpec()
 
 
 @pytest.mark.parametrize(
-    ("words", "field", "value"),
+    ("option", "field", "value"),
     [
         ("--rounds 3", "rounds", 3),
         ("--clients 50", "clients", 50),
@@ -55,13 +55,13 @@ def test_no_words_are_the_default_question():
         ("--delta 1e-6", "delta", 1e-6),
     ],
 )
-def test_an_option_sets_its_field_and_no_other(words: str, field: str, value: Any):
-    spec = read(*words.split())
+def test_an_option_sets_its_field_and_no_other(option: str, field: str, value: Any):
+    spec = read(*option.split())
     assert getattr(spec, field) == value
     assert spec == RunSpec(**{field: value})
 
 
-def test_a_number_that_is_whole_fills_a_field_of_any_number():
+def test_a_field_of_any_number_takes_a_whole_number():
     assert read("--lr", "1") == RunSpec(lr=1.0)
 
 
@@ -90,31 +90,31 @@ def test_underscores_are_hyphens():
 
 
 def test_set_overrules_a_file_in_either_spelling(tmp_path: Path) -> None:
-    said = written(tmp_path, '{"method": {"name": "udp-fedavg", "server_step": 0.5}}')
-    assert read("--spec", said, "--set", "server-step=0.25").method.server_step == 0.25  # type: ignore[attr-defined]
+    file = written(tmp_path, '{"method": {"name": "udp-fedavg", "server_step": 0.5}}')
+    assert read("--spec", file, "--set", "server-step=0.25").method.server_step == 0.25  # type: ignore[attr-defined]
 
 
 def test_a_file_comes_first_then_the_options_then_set(tmp_path: Path):
-    said = '{"method": "udp_fedavg", "rounds": 9, "weight_decay": 0.5, "partition": {"name": "dirichlet"}}'
-    words = ["--rounds", "4", "--weight-decay", "0.25", "--set", "partition.alpha=2", "--set", "noise=3"]
-    spec = read("--spec", written(tmp_path, said), *words)
+    text = '{"method": "udp_fedavg", "rounds": 9, "weight_decay": 0.5, "partition": {"name": "dirichlet"}}'
+    options = ["--rounds", "4", "--weight-decay", "0.25", "--set", "partition.alpha=2", "--set", "noise=3"]
+    spec = read("--spec", written(tmp_path, text), *options)
     assert (spec.method.name, spec.rounds, spec.weight_decay) == ("udp-fedavg", 4, 0.25)
     assert spec.partition.values() == {"alpha": 2.0}
     assert spec.method.values()["noise"] == 3.0
 
 
-def test_what_a_run_says_of_itself_asks_for_it_again(tmp_path: Path):
+def test_a_canonical_spec_describes_the_same_run(tmp_path: Path):
     spec = read("--method", "dp-fedavg", "--set", "noise=0.7", "--clients", "60", "--sampled", "6", "--lr", "0.3")
     assert read("--spec", written(tmp_path, json.dumps(spec.canonical()))).id == spec.id
 
 
 @pytest.mark.parametrize("name", ["quick-look", "quick_look"])
-def test_a_preset_is_a_question_by_name(presets: Path, name: str):
+def test_a_preset_is_a_spec_with_a_name(presets: Path, name: str):
     (presets / "quick-look.json").write_text('{"rounds": 5, "model": "lenet5"}', encoding="utf-8")
     assert read("--preset", name, "--seed", "8") == RunSpec(rounds=5, model="lenet5", seed=8)
 
 
-def test_an_unknown_preset_is_answered_with_the_known_ones(presets: Path):
+def test_an_unknown_preset_is_refused_with_the_known_names(presets: Path):
     with pytest.raises(UnknownName, match=r"preset: no nope\. Known here: none yet"):
         read("--preset", "nope")
     (presets / "quick-look.json").write_text("{}", encoding="utf-8")
@@ -130,7 +130,7 @@ def test_a_preset_is_never_a_path(presets: Path, name: str):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[1, 2]", "must be an object of fields"),
         ("rounds = 3", "is not JSON"),
@@ -143,13 +143,13 @@ def test_a_preset_is_never_a_path(presets: Path, name: str):
         ('{"method": {"noise": 1}}', "method: must be a name, or an object with a name"),
     ],
 )
-def test_a_file_that_holds_no_question_is_refused(tmp_path: Path, text: str, said: str):
-    with pytest.raises(BadInput) as refused:
+def test_a_file_without_a_spec_is_refused(tmp_path: Path, text: str, message: str):
+    with pytest.raises(BadInput) as error:
         read("--spec", written(tmp_path, text))
-    assert said in str(refused.value)
+    assert message in str(error.value)
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path):
+def test_a_binary_file_is_refused(tmp_path: Path):
     (tmp_path / "spec.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInput, match="is not JSON"):
         read("--spec", str(tmp_path / "spec.json"))
@@ -157,9 +157,9 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path):
 
 @pytest.mark.parametrize("place", ["nowhere.json", "."])
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, place: str):
-    with pytest.raises(BadInput, match="Name a file that can be read") as refused:
+    with pytest.raises(BadInput, match="Name a file that can be read") as error:
         read("--spec", str(tmp_path / place))
-    assert str(tmp_path) in refused.value.message
+    assert str(tmp_path) in error.value.message
 
 
 def test_a_file_of_a_newer_format_is_refused(tmp_path: Path):
@@ -167,13 +167,13 @@ def test_a_file_of_a_newer_format_is_refused(tmp_path: Path):
         read("--spec", written(tmp_path, '{"format": 99, "fresh": 1}'))
 
 
-def test_a_file_and_a_preset_are_one_too_many(presets: Path, tmp_path: Path):
+def test_a_file_and_a_preset_together_are_refused(presets: Path, tmp_path: Path):
     with pytest.raises(BadInput, match="choose one"):
         read("--spec", written(tmp_path, "{}"), "--preset", "x")
 
 
 @pytest.mark.parametrize(
-    ("pair", "said"),
+    ("pair", "message"),
     [
         ("noise", "run: --set: must be NAME=VALUE, got noise"),
         ("=1", "run: --set: must be NAME=VALUE, got =1"),
@@ -183,13 +183,13 @@ def test_a_file_and_a_preset_are_one_too_many(presets: Path, tmp_path: Path):
         ("partition.name=5", "partition: must be a name, or an object with a name"),
     ],
 )
-def test_a_set_that_sets_nothing_is_refused(pair: str, said: str):
-    with pytest.raises(BadInput) as refused:
+def test_a_wrong_set_is_refused(pair: str, message: str):
+    with pytest.raises(BadInput) as error:
         read("--set", pair)
-    assert said in str(refused.value)
+    assert message in str(error.value)
 
 
-def test_a_set_on_a_part_that_is_no_part_is_refused(tmp_path: Path):
+def test_a_set_on_a_part_that_is_a_number_is_refused(tmp_path: Path):
     with pytest.raises(BadInput, match="run: model: must be a name, or an object with a name, got 5"):
         read("--spec", written(tmp_path, '{"model": 5}'), "--set", "model.bias=true")
 
@@ -207,12 +207,12 @@ def test_a_set_on_a_part_that_is_no_part_is_refused(tmp_path: Path):
         ("", ""),
     ],
 )
-def test_a_word_is_read_as_json_where_it_is_json(text: str, value: Any):
-    found = literal(text)
-    assert found == value
-    assert type(found) is type(value)
+def test_a_value_is_read_as_json_or_stays_text(text: str, value: Any):
+    result = literal(text)
+    assert result == value
+    assert type(result) is type(value)
 
 
-def test_a_word_that_no_reader_can_hold_stays_a_word():
+def test_json_that_is_nested_too_deeply_stays_text():
     deep = "[" * 100_000
     assert literal(deep) == deep

@@ -1,4 +1,4 @@
-"""The command line as scripts and people meet it: its answers, its refusals, its exit codes."""
+"""The command line: its answers, its refusals and its exit codes."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from engine.training import loop
 from engine.training.loop import run
 from tests.engine.makers import SMALL, CommandAnswer, ask
 
-QUESTION: dict[str, Any] = {"method": "udp-fedavg", "rounds": 2, "clients": 40, "sampled": 4, "epochs": 1, "batch": 100}
-SPEC = RunSpec(**QUESTION)
-PROMISED = {
+FIELDS: dict[str, Any] = {"method": "udp-fedavg", "rounds": 2, "clients": 40, "sampled": 4, "epochs": 1, "batch": 100}
+SPEC = RunSpec(**FIELDS)
+REPORT_KEYS = {
     "id", "accuracy", "accuracy-best", "accuracy-personal", "rounds-done", "epsilon", "unit", "adjacency", "delta",
     "accountant", "guarantee", "seconds",
 }  # fmt: skip
 SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
 def computed(spec: RunSpec) -> dict[str, Any]:
-    """The report of a run that nothing interrupts, without a store; time aside."""
+    """The report of an uninterrupted run without a store. The time is left out."""
     return {**report(run(spec, threads=2)), "seconds": None}
 
 
-def said(told: CommandAnswer) -> dict[str, Any]:
-    """What `run --json` answered; time and standing aside."""
-    body = {**told.json, "seconds": None}
+def printed(result: CommandAnswer) -> dict[str, Any]:
+    """The report that `run --json` printed. The time and the status are left out."""
+    body = {**result.json, "seconds": None}
     del body["status"]
     return body
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CommandAnswer]:
-    """A home with one run, and what the command said of it."""
+    """A home with one run, and the output of the command."""
     home = tmp_path_factory.mktemp("main") / "home"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEAKLENS_HOME", str(home))
@@ -61,7 +61,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CommandAns
 
 @pytest.fixture
 def known(finished: tuple[Path, CommandAnswer], home: Path) -> CommandAnswer:
-    """The same home to play with."""
+    """A copy of that home, for tests that change it."""
     shutil.copytree(finished[0], home)
     return finished[1]
 
@@ -69,11 +69,11 @@ def known(finished: tuple[Path, CommandAnswer], home: Path) -> CommandAnswer:
 # --- a run -------------------------------------------------------------------------------------------------
 
 
-def test_a_run_answers_with_one_line_of_what_was_promised(finished: tuple[Path, CommandAnswer]):
-    _, told = finished
-    body = told.json
-    assert told.code == 0
-    assert body.keys() >= PROMISED
+def test_a_run_prints_one_line_of_json_with_every_key(finished: tuple[Path, CommandAnswer]):
+    _, result = finished
+    body = result.json
+    assert result.code == 0
+    assert body.keys() >= REPORT_KEYS
     assert body["id"] == SPEC.id
     assert body["rounds-done"] == 2
     assert 0 <= body["accuracy"] <= body["accuracy-best"] <= 1
@@ -88,29 +88,33 @@ def test_a_run_answers_with_one_line_of_what_was_promised(finished: tuple[Path, 
 
 
 def test_its_numbers_are_those_of_the_loop(finished: tuple[Path, CommandAnswer]):
-    assert said(finished[1]) == computed(SPEC)
+    assert printed(finished[1]) == computed(SPEC)
 
 
-def test_the_same_question_in_any_words_opens_the_same_run(known: CommandAnswer, tmp_path: Path):
+def test_the_same_spec_in_other_words_opens_the_same_run(known: CommandAnswer, tmp_path: Path):
     file = tmp_path / "spec.json"
-    file.write_text(json.dumps(QUESTION | {"method": {"name": "udp_fedavg"}}))
-    for words in (f"run --method udp_fedavg {SMALL} --threads 1", f"run --spec {file}", f"run --spec {file} --seed=0"):
-        again = ask(words, "--json")
+    file.write_text(json.dumps(FIELDS | {"method": {"name": "udp_fedavg"}}))
+    for command in (
+        f"run --method udp_fedavg {SMALL} --threads 1",
+        f"run --spec {file}",
+        f"run --spec {file} --seed=0",
+    ):
+        again = ask(command, "--json")
         assert (again.code, again.json) == (0, known.json)
     (row,) = ask("runs --json").json
     assert (row["id"], row["status"], row["attempt"]) == (SPEC.id, "finished", 1)
 
 
-def test_a_person_reads_sentences(known: CommandAnswer):
-    told = ask(f"run --method udp-fedavg {SMALL}")
+def test_the_text_output_has_every_number(known: CommandAnswer):
+    result = ask(f"run --method udp-fedavg {SMALL}")
     body = known.json
-    assert told.code == 0
-    assert f"run {SPEC.id}: finished, 2 rounds" in told.out
-    assert f"accuracy {100 * body['accuracy']:.1f} %" in told.out
+    assert result.code == 0
+    assert f"run {SPEC.id}: finished, 2 rounds" in result.out
+    assert f"accuracy {100 * body['accuracy']:.1f} %" in result.out
     for view, epsilon in body["epsilon"].items():
         terms = f"(per user, zero-out, δ = 1e-05, {body['accountant'][view]}, worst user)"
-        assert f"ε = {epsilon:.4g} in the {view} view {terms}" in told.out
-    assert f"guarantee: {body['guarantee']['status']}" in told.out
+        assert f"ε = {epsilon:.4g} in the {view} view {terms}" in result.out
+    assert f"guarantee: {body['guarantee']['status']}" in result.out
 
 
 def test_runs_are_listed_cancelled_and_deleted(known: CommandAnswer):
@@ -122,39 +126,39 @@ def test_runs_are_listed_cancelled_and_deleted(known: CommandAnswer):
     assert ask(f"delete {SPEC.id}").code == 2
 
 
-def test_a_waiting_run_is_cancelled():
+def test_a_queued_run_is_cancelled():
     Store().submit("waits", {"rounds": 2})
     assert ask("cancel waits").out == "waits: cancelled\n"
     assert ask("runs --json").json[0]["status"] == "cancelled"
 
 
 @pytest.mark.slow
-def test_a_run_that_fails_on_its_own_says_why():
-    told = ask("run --rounds 2 --clients 40 --sampled 4 --epochs 5 --batch 10 --lr 100 --json")
-    assert told.code == 1
-    assert told.json.keys() >= PROMISED
-    assert (told.json["accuracy"], told.json["epsilon"], told.json["rounds-done"]) == (None, {}, 0)
-    assert "the weights are no longer finite numbers. Lower the learning rate" in told.sentence()
+def test_a_run_that_fails_reports_the_reason():
+    result = ask("run --rounds 2 --clients 40 --sampled 4 --epochs 5 --batch 10 --lr 100 --json")
+    assert result.code == 1
+    assert result.json.keys() >= REPORT_KEYS
+    assert (result.json["accuracy"], result.json["epsilon"], result.json["rounds-done"]) == (None, {}, 0)
+    assert "the weights are no longer finite numbers. Lower the learning rate" in result.sentence()
 
 
-def test_where_a_run_failed_is_shown_on_demand(capsys: pytest.CaptureFixture[str]):
+def test_debug_shows_where_a_run_failed(capsys: pytest.CaptureFixture[str]):
     store = Store()
     store.submit("bad", {})
     lease = store.take(ProcessId.me(), 9)
     assert lease
-    store.append(lease, [Failed("it broke", "Mend it", "Traceback: line 7")])
+    store.append(lease, [Failed("the data is gone", "Fix it", "Traceback: line 7")])
     for debug in (False, True):
         assert answer(store, "bad", as_json=True, debug=debug) == 1
-        told = capsys.readouterr()
-        assert told.err.endswith("run bad: it broke. Mend it.\n")
-        assert json.loads(told.out).keys() >= PROMISED
-        assert json.loads(told.out)["id"] == "bad"
-        assert ("line 7" in told.err) == debug
+        output = capsys.readouterr()
+        assert output.err.endswith("run bad: the data is gone. Fix it.\n")
+        assert json.loads(output.out).keys() >= REPORT_KEYS
+        assert json.loads(output.out)["id"] == "bad"
+        assert ("line 7" in output.err) == debug
 
 
-# --- what is interrupted goes on ---------------------------------------------------------------------------
+# --- interrupted runs resume -------------------------------------------------------------------------------
 
-LONG = {**QUESTION, "rounds": 6, "seed": 5}
+LONG = {**FIELDS, "rounds": 6, "seed": 5}
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "whole": lambda body: body,
     "cut": lambda body: body[: len(body) // 2],
@@ -162,7 +166,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A run that was left after a checkpoint: by hand, as its worker would have done it."""
+    """A store whose run was interrupted after a checkpoint. The test does the work of its worker."""
     spec, store = RunSpec(**LONG), Store()
     monkeypatch.setattr(loop, "CHECKPOINT_S", 0.0)
     store.submit(spec.id, spec.canonical(), {"device": "cpu", "threads": None})
@@ -181,7 +185,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Store:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_an_interrupted_run_goes_on_and_a_damaged_checkpoint_is_not_believed(
+def test_an_interrupted_run_resumes_but_not_from_a_damaged_checkpoint(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, damage: str
 ):
     spec, store = RunSpec(**LONG), interrupted(monkeypatch)
@@ -190,44 +194,44 @@ def test_an_interrupted_run_goes_on_and_a_damaged_checkpoint_is_not_believed(
     file = store.home.payload(spec.id, before[-1][1]["name"])
     file.write_bytes(DAMAGES[damage](file.read_bytes()))
     (tmp_path / "spec.json").write_text(json.dumps(spec.canonical()))
-    told = ask(f"run --spec {tmp_path / 'spec.json'} --json")
-    assert said(told) == computed(spec)
+    result = ask(f"run --spec {tmp_path / 'spec.json'} --json")
+    assert printed(result) == computed(spec)
     after = store.bodies(spec.id)
     if damage == "whole":
         assert after[: len(before)] == before
-    else:  # from the start: what it had told was taken back
+    else:  # from the start: the old events were deleted
         assert after[0][0] > before[-1][0]
 
 
 @pytest.mark.slow
-def test_ctrl_c_cancels_and_the_same_question_goes_on_to_the_same_numbers(home: Path):
+def test_ctrl_c_cancels_and_the_same_command_resumes_to_the_same_numbers(home: Path):
     line = f"run --method udp-fedavg {SMALL} --rounds 100 --json"
-    spec = RunSpec(**QUESTION | {"rounds": 100})
-    asked = subprocess.Popen(
+    spec = RunSpec(**FIELDS | {"rounds": 100})
+    process = subprocess.Popen(
         [sys.executable, "-m", "engine", *line.split()],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may have told us to ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may have set it to be ignored
     )  # fmt: skip
     store = Store(home)
-    for _ in waiting(asked):
+    for _ in polling(process):
         if any(row.round >= 2 for row in store.runs()):
             break
-    asked.send_signal(signal.SIGINT)
-    out, err = asked.communicate(timeout=PATIENCE_S)
-    assert asked.returncode == 1
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1
     assert json.loads(out)["status"] == "cancelled"
     assert 1 <= json.loads(out)["rounds-done"] < 100
-    assert err == f"Cancelled. Ask the same again and it goes on: its id is {spec.id}.\n"
+    assert err == f"Cancelled run {spec.id}. Run the same command again to resume it.\n"
     again = ask(line)
     assert again.json["status"] == "finished"
-    assert said(again) == computed(spec)
+    assert printed(again) == computed(spec)
     assert store.run(spec.id).attempt == 2
 
 
-def waiting(process: subprocess.Popen[str]) -> Iterator[None]:
-    """Look again and again, but not for ever."""
-    last = time.monotonic() + PATIENCE_S
-    while time.monotonic() < last:
+def polling(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Yield every 20 ms while the process runs, for at most TIMEOUT_S."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()
         yield
         time.sleep(0.02)
@@ -237,8 +241,8 @@ def waiting(process: subprocess.Popen[str]) -> Iterator[None]:
 # --- without a run -----------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_reaches_every_part_and_leaves_no_trace(home: Path):
-    told = ask(
+def test_a_dry_run_sets_every_part_and_creates_no_home(home: Path):
+    result = ask(
         "run --method udp_fedavg --set noise=2 --dataset mnist --set dataset.normalise=false --set model.bias=true "
         "--partition dirichlet --set partition.alpha=5 --rounds 2 --clients 40 --sampled 4 --json --dry-run"
     )
@@ -251,61 +255,61 @@ def test_a_dry_run_reaches_every_part_and_leaves_no_trace(home: Path):
         clients=40,
         sampled=4,
     )
-    body = told.json
-    assert (told.code, body["id"], body["noise"]) == (0, spec.id, 2.0)
+    body = result.json
+    assert (result.code, body["id"], body["noise"]) == (0, spec.id, 2.0)
     assert all(epsilon > 0 for epsilon in body["epsilon"].values())
     assert body["seconds"] > 0
     assert not home.exists()
 
 
-def test_a_dry_run_promises_what_the_run_then_spends(finished: tuple[Path, CommandAnswer]):
-    told = ask(f"run --method udp-fedavg {SMALL} --dry-run --json")
+def test_the_epsilon_of_a_dry_run_is_that_of_the_run(finished: tuple[Path, CommandAnswer]):
+    result = ask(f"run --method udp-fedavg {SMALL} --dry-run --json")
     for key in ("id", "epsilon", "accountant", "unit", "adjacency", "delta"):
-        assert told.json[key] == finished[1].json[key]
+        assert result.json[key] == finished[1].json[key]
     assert "ε = " in ask(f"run --method udp-fedavg {SMALL} --dry-run").out
 
 
-def test_a_dry_run_of_what_cannot_be_is_refused():
-    told = ask("run --dataset cifar10 --clients 4000 --dry-run --json")
-    assert told.code == 2
-    assert told.json["problems"][0]["fatal"]
-    assert told.json["problems"][0]["reason"] in told.sentence()
+def test_a_dry_run_of_an_impossible_run_is_refused():
+    result = ask("run --dataset cifar10 --clients 4000 --dry-run --json")
+    assert result.code == 2
+    assert result.json["problems"][0]["fatal"]
+    assert result.json["problems"][0]["reason"] in result.sentence()
 
 
 @pytest.mark.parametrize("shelf", SHELVES)
 def test_a_shelf_is_listed(shelf: str):
-    told = ask(f"list {shelf} --json")
-    assert told.code == 0
-    for row in told.json:
+    result = ask(f"list {shelf} --json")
+    assert result.code == 0
+    for row in result.json:
         assert row.keys() == {"name", "title", "summary", "parameters", "guarantee", "source"}
         assert row["parameters"]["type"] == "object"
         assert (row["guarantee"] is None) == (shelf != "methods")
         assert all([row["name"], row["title"], row["summary"]])
-    names = [row["name"] for row in told.json]
+    names = [row["name"] for row in result.json]
     assert [line.split()[0] for line in ask(f"list {shelf}").out.splitlines()] == names
     assert {"methods": "fedavg", "datasets": "mnist", "models": "mlp", "partitions": "iid"}.get(shelf) in [None, *names]
 
 
 @pytest.mark.parametrize(("rate", "noise"), [("0.1", "1"), ("1", "4")])
-def test_epsilon_and_noise_are_answered(rate: str, noise: str):
-    told = ask(f"epsilon --noise {noise} --rate {rate} --steps 30 --delta 1e-5 --json")
-    assert told.json == answer_epsilon(float(noise), float(rate), 30, 1e-5)
-    back = ask(f"epsilon --target_epsilon {told.json['prv']} --rate {rate} --steps 30 --delta 1e-5 --json")
+def test_epsilon_and_noise_are_computed(rate: str, noise: str):
+    result = ask(f"epsilon --noise {noise} --rate {rate} --steps 30 --delta 1e-5 --json")
+    assert result.json == answer_epsilon(float(noise), float(rate), 30, 1e-5)
+    back = ask(f"epsilon --target_epsilon {result.json['prv']} --rate {rate} --steps 30 --delta 1e-5 --json")
     assert back.json["noise"] == pytest.approx(float(noise), rel=2e-3)
-    assert back.json["prv"] <= told.json["prv"]
-    assert f"{told.json['rdp']:.5g}" in ask(f"epsilon --noise {noise} --rate {rate} --steps 30 --delta 1e-5").out
+    assert back.json["prv"] <= result.json["prv"]
+    assert f"{result.json['rdp']:.5g}" in ask(f"epsilon --noise {noise} --rate {rate} --steps 30 --delta 1e-5").out
 
 
-def test_epsilon_that_is_infinite_is_null():
+def test_an_infinite_epsilon_is_null():
     assert ask("epsilon --noise 0 --rate 0.1 --steps 3 --delta 1e-5 --json").json == {"prv": None, "rdp": None}
     assert ask("epsilon --noise 0 --rate 0.1 --steps 3 --delta 1e-5").out.split() == ["prv", "none", "rdp", "none"]
 
 
 @pytest.mark.slow
-def test_it_answers_as_a_program_too():
+def test_the_module_runs_as_a_program():
     words = ["epsilon", "--noise", "1", "--rate", "1", "--steps", "1", "--delta", "1e-5", "--json"]
-    told = subprocess.run(
-        [sys.executable, "-m", "engine", *words], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S
+    result = subprocess.run(
+        [sys.executable, "-m", "engine", *words], cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S
     )
-    assert (told.returncode, told.stderr) == (0, "")
-    assert json.loads(told.stdout) == answer_epsilon(1.0, 1.0, 1, 1e-5)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads(result.stdout) == answer_epsilon(1.0, 1.0, 1, 1e-5)

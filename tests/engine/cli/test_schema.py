@@ -1,4 +1,4 @@
-"""The command `schema`: it accepts every spec that ships, and refuses what the engine refuses."""
+"""The command `schema`: its schema accepts every shipped spec and refuses what the engine refuses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def schema() -> dict[str, Any]:
 
 
 def refusals(schema: dict[str, Any], spec: Any) -> list[str]:
-    """Every complaint of an independent validator."""
+    """Every error that an independent validator finds."""
     jsonschema = pytest.importorskip("jsonschema")
     return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(spec)]
 
@@ -61,7 +61,7 @@ def test_it_is_a_json_schema_whose_references_resolve(schema: dict[str, Any]) ->
     assert set(references(schema)) == {f"#/$defs/{name}" for name in schema["$defs"]}
 
 
-def test_a_person_gets_the_same_document_on_many_lines(schema: dict[str, Any]) -> None:
+def test_without_json_the_schema_has_many_lines(schema: dict[str, Any]) -> None:
     text = ask("schema").out
     assert json.loads(text) == schema
     assert text.count("\n") > 100
@@ -82,11 +82,11 @@ def test_every_stored_preset_is_accepted(schema: dict[str, Any], path: Path) -> 
     assert refusals(schema, json.loads(path.read_text(encoding="utf-8"))) == []
 
 
-def test_a_cell_of_a_papers_table_is_accepted(schema: dict[str, Any]) -> None:
+def test_the_preset_of_a_table_cell_is_accepted(schema: dict[str, Any]) -> None:
     assert refusals(schema, read_preset(cell_names()[0])) == []
 
 
-def test_what_the_engine_writes_is_accepted(schema: dict[str, Any]) -> None:
+def test_canonical_specs_are_accepted(schema: dict[str, Any]) -> None:
     run = RunSpec(method="udp-fedavg", target_epsilon=8, view="outsider", momentum=0.5)
     assert refusals(schema, run.canonical()) == []
     assert refusals(schema, AttackSpec(run=run, pictures=("test-7",), view="outsider").canonical()) == []
@@ -106,7 +106,7 @@ def test_what_the_engine_writes_is_accepted(schema: dict[str, Any]) -> None:
     ],
     ids=json.dumps,
 )
-def test_what_the_engine_refuses_is_refused(schema: dict[str, Any], change: dict[str, Any]) -> None:
+def test_specs_that_the_engine_refuses_are_refused(schema: dict[str, Any], change: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         RunSpec(**change)
     assert refusals(schema["$defs"]["run"] | {"$defs": schema["$defs"]}, change)

@@ -1,4 +1,4 @@
-"""A sweep among others: what Ctrl-C stops and what it spares, runs that vanish, and why one came to nothing."""
+"""Cancelling a sweep: which runs Ctrl-C cancels, which continue, deleted runs, and why a run has no result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.sweep import ending, followed, line, stop, under_way
+from engine.cli.sweep import ending, follow_points, point_line, stop, unfinished
 from engine.events import Event, Failed, Finished
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
@@ -23,27 +23,27 @@ def store(home: Path) -> Store:
 
 
 @pytest.fixture
-def todo() -> tuple[SweepPoint, ...]:
+def sweep() -> tuple[SweepPoint, ...]:
     return points(tiny(sampling="poisson"), SweepGrid(({"name": "udp-fedavg"},), (1.0, 2.0, 3.0, 4.0)))
 
 
 @dataclass
 class SweepSupervisor:
-    """A supervisor that is asked how it stands, and told to stop."""
+    """A supervisor with a scripted status. It records that it was stopped."""
 
-    deeds: list[Callable[[], object]] = field(default_factory=list)  # one each time that it is asked
-    looks: int = 0
+    actions: list[Callable[[], object]] = field(default_factory=list)  # one each time that `working` is read
+    reads: int = 0
     stopped: bool = False
     at_stop: Callable[[], object] = lambda: None
     trouble: Exception | None = None
 
     @property
     def working(self) -> bool:
-        assert not self.stopped, "it went before its workers had left"
-        self.looks += 1
-        if self.deeds:
-            self.deeds.pop(0)()
-        return bool(self.deeds)
+        assert not self.stopped, "it stopped before its workers ended"
+        self.reads += 1
+        if self.actions:
+            self.actions.pop(0)()
+        return bool(self.actions)
 
     def stop(self) -> None:
         self.stopped = True
@@ -56,84 +56,87 @@ def submit(store: Store, point: SweepPoint, **options: object) -> None:
     store.submit(point.id, point.spec.canonical(), options)
 
 
-def tell(store: Store, *events: Event) -> None:
+def append(store: Store, *events: Event) -> None:
     lease = store.take(ProcessId.me(), 9)
     assert lease
     store.append(lease, events)
 
 
-def test_ctrl_c_stops_what_was_asked_for_here(
-    store: Store, todo: tuple[SweepPoint, ...], capsys: pytest.CaptureFixture[str]
+def test_ctrl_c_cancels_the_runs_of_this_command(
+    store: Store, sweep: tuple[SweepPoint, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    theirs, done, mine, gone = todo
+    requested, done, first, second = sweep
     submit(store, done)
-    tell(store, Finished(2, 1.0))
-    submit(store, theirs, visitor="somebody")
-    known = under_way(store, todo)
-    assert known == {theirs.id}
-    for point in (mine, gone):
+    append(store, Finished(2, 1.0))
+    submit(store, requested, visitor="another")
+    others = unfinished(store, sweep)
+    assert others == {requested.id}
+    for point in (first, second):
         submit(store, point)
-    boss = SweepSupervisor([lambda: None] * 3)
-    assert stop(store, boss, todo, known) == 130  # type: ignore[arg-type]
-    standing = store.statuses(point.id for point in todo)
-    assert standing == {theirs.id: "queued", done.id: "finished", mine.id: "cancelled", gone.id: "cancelled"}
-    assert boss.stopped and boss.looks >= 3
-    said = capsys.readouterr().err
-    assert said == "Cancelled 2 runs; what others asked for stays. Ask the same again and it goes on.\n"
+    supervisor = SweepSupervisor([lambda: None] * 3)
+    assert stop(store, supervisor, sweep, others) == 130  # type: ignore[arg-type]
+    statuses = store.statuses(point.id for point in sweep)
+    assert statuses == {requested.id: "queued", done.id: "finished", first.id: "cancelled", second.id: "cancelled"}
+    assert supervisor.stopped and supervisor.reads >= 3
+    message = capsys.readouterr().err
+    assert message == "Cancelled 2 runs; runs that others requested continue. Run the same command again to resume.\n"
 
 
-def test_what_others_asked_for_waits_again_after_it_was_in_our_hands(
-    store: Store, todo: tuple[SweepPoint, ...]
+def test_a_run_of_others_that_this_command_computed_is_queued_again(
+    store: Store, sweep: tuple[SweepPoint, ...]
 ) -> None:
-    submit(store, todo[0], visitor="somebody")
-    known = under_way(store, todo)
+    submit(store, sweep[0], visitor="another")
+    others = unfinished(store, sweep)
     lease = store.take(ProcessId.me(), 9)
     assert lease
-    stop(store, SweepSupervisor(at_stop=lambda: store.release(lease)), todo, known)  # type: ignore[arg-type]
-    row = store.run(todo[0].id)
-    assert (row.status, row.options) == ("queued", {"visitor": "somebody"})
+    stop(store, SweepSupervisor(at_stop=lambda: store.release(lease)), sweep, others)  # type: ignore[arg-type]
+    row = store.run(sweep[0].id)
+    assert (row.status, row.options) == ("queued", {"visitor": "another"})
 
 
-def test_nobody_waits_for_ever(store: Store, todo: tuple[SweepPoint, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_for_workers_is_limited(
+    store: Store, sweep: tuple[SweepPoint, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     waited: list[float] = []
     monkeypatch.setattr("time.sleep", waited.append)
     monkeypatch.setattr("time.monotonic", lambda: sum(waited))
-    boss = SweepSupervisor([lambda: None] * 10_000)
-    stop(store, boss, todo, set())  # type: ignore[arg-type]
-    assert boss.stopped and CANCEL_S < sum(waited) < 4 * CANCEL_S
+    supervisor = SweepSupervisor([lambda: None] * 10_000)
+    stop(store, supervisor, sweep, set())  # type: ignore[arg-type]
+    assert supervisor.stopped and CANCEL_S < sum(waited) < 4 * CANCEL_S
 
 
-def test_a_run_that_is_deleted_while_it_is_looked_at_did_not_finish(
-    store: Store, todo: tuple[SweepPoint, ...], monkeypatch: pytest.MonkeyPatch
+def test_a_run_that_is_deleted_while_it_is_followed_did_not_finish(
+    store: Store, sweep: tuple[SweepPoint, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for point in todo[:2]:
+    for point in sweep[:2]:
         submit(store, point)
-        tell(store, Finished(2, 1.0))
-    ends = followed(store, SweepSupervisor(), todo[:2])  # type: ignore[arg-type]
-    assert next(ends) == (todo[0], None)  # it measured nothing
-    store.delete(todo[1].id)
-    assert list(ends) == [(todo[1], None)]
-    assert "was deleted" in ending(store, todo[1].id)
+        append(store, Finished(2, 1.0))
+    ended = follow_points(store, SweepSupervisor(), sweep[:2])  # type: ignore[arg-type]
+    assert next(ended) == (sweep[0], None)  # it measured nothing
+    store.delete(sweep[1].id)
+    assert list(ended) == [(sweep[1], None)]
+    assert "was deleted" in ending(store, sweep[1].id)
 
 
-def test_what_runs_are_told_of_the_machine_goes_with_them(store: Store, todo: tuple[SweepPoint, ...]) -> None:
-    boss = SweepSupervisor([lambda: None, lambda: tell(store, Finished(2, 1.0))])
-    assert len(list(followed(store, boss, todo[:1], {"device": "cpu", "threads": 2}))) == 1  # type: ignore[arg-type]
-    assert store.run(todo[0].id).options == {"device": "cpu", "threads": 2}
+def test_device_and_threads_are_stored_with_a_run(store: Store, sweep: tuple[SweepPoint, ...]) -> None:
+    supervisor = SweepSupervisor([lambda: None, lambda: append(store, Finished(2, 1.0))])
+    options = {"device": "cpu", "threads": 2}
+    assert len(list(follow_points(store, supervisor, sweep[:1], options))) == 1  # type: ignore[arg-type]
+    assert store.run(sweep[0].id).options == {"device": "cpu", "threads": 2}
 
 
 def test_the_line_of_a_point_that_failed_names_its_run_and_the_reason(
-    store: Store, todo: tuple[SweepPoint, ...]
+    store: Store, sweep: tuple[SweepPoint, ...]
 ) -> None:
-    failed, cancelled, bare, gone = todo
+    failed, cancelled, empty, deleted = sweep
     submit(store, failed)
-    tell(store, Failed("the loss is no number", "Lower lr"))
-    for point in (cancelled, bare):
+    append(store, Failed("the loss is no number", "Lower lr"))
+    for point in (cancelled, empty):
         submit(store, point)
     store.cancel(cancelled.id)
-    tell(store, Finished(2, 1.0))
-    said = [line(point, None, ending(store, point.id)) for point in todo]
-    assert said[0].endswith(f"seed 0    did not finish: run {failed.id} failed: the loss is no number. Lower lr.")
-    assert said[1].endswith(f"did not finish: run {cancelled.id} was cancelled")
-    assert said[2].endswith(f"did not finish: run {bare.id} measured no accuracy")
-    assert said[3].endswith(f"did not finish: run {gone.id} was deleted")
+    append(store, Finished(2, 1.0))
+    lines = [point_line(point, None, ending(store, point.id)) for point in sweep]
+    assert lines[0].endswith(f"seed 0    did not finish: run {failed.id} failed: the loss is no number. Lower lr.")
+    assert lines[1].endswith(f"did not finish: run {cancelled.id} was cancelled")
+    assert lines[2].endswith(f"did not finish: run {empty.id} measured no accuracy")
+    assert lines[3].endswith(f"did not finish: run {deleted.id} was deleted")

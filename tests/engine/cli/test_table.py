@@ -1,4 +1,4 @@
-"""The command `table`: a small table of its own, run for real, read back in three shapes, gone on with and refused."""
+"""The command `table`: a small table that runs, its three output formats, and its refusals."""
 
 from __future__ import annotations
 
@@ -68,16 +68,16 @@ smooth = { every = 1, smoothing = [2.0, 0.5] }
 
 
 @pytest.fixture(autouse=True)
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def small_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
     monkeypatch.setattr(paper_tables, "FILES", tmp_path)
 
 
 @pytest.mark.slow
-def test_a_table_is_made_of_runs_and_runs_none_of_them_twice(home: Path) -> None:
-    told = ask("table 1 --seeds 2 --json")
-    assert told.code == 0
-    body = told.json
+def test_each_cell_is_a_run_and_finished_runs_are_reused(home: Path) -> None:
+    result = ask("table 1 --seeds 2 --json")
+    assert result.code == 0
+    body = result.json
     assert (body["table"], body["scale"], body["reading"], body["view"]) == ("1", "quick", "written", "outsider")
     assert [(row["row"], row["noise"]) for row in body["rows"]] == [("clothes", 0.5), ("clothes", 2.0)]
     quiet, loud = ({cell["column"]: cell for cell in row["cells"]} for row in body["rows"])
@@ -85,9 +85,9 @@ def test_a_table_is_made_of_runs_and_runs_none_of_them_twice(home: Path) -> None
     for cell in (*quiet.values(), *loud.values()):
         specs = [RunSpec(**cell_preset(cell["preset"]), seed=seed) for seed in (0, 1)]
         assert cell["runs"] == [spec.id for spec in specs]
-        ends = [report(event for _, event in Store(home).events(spec.id)) for spec in specs]
-        assert cell["accuracy"] == pytest.approx(sum(end["accuracy"] for end in ends) / 2)
-        assert cell["epsilon"] == max(end["epsilon"]["outsider"] for end in ends)
+        reports = [report(event for _, event in Store(home).events(spec.id)) for spec in specs]
+        assert cell["accuracy"] == pytest.approx(sum(body["accuracy"] for body in reports) / 2)
+        assert cell["epsilon"] == max(body["epsilon"]["outsider"] for body in reports)
         assert (cell["unit"], cell["delta"], cell["seeds"]) == ("user", 1e-5, 2)
         assert (cell["accuracy-personal"] is None) == (cell["column"] != "personal")
     assert quiet["plain"]["epsilon"] > loud["plain"]["epsilon"]
@@ -100,15 +100,15 @@ def test_a_table_is_made_of_runs_and_runs_none_of_them_twice(home: Path) -> None
 
 
 @pytest.mark.slow
-def test_as_a_person_reads_it() -> None:
-    said = ask("table 1 --seeds 2").out
-    assert said.count(" seed 1 ") == 6 and "Clothes, MLP. Here on clothes." in said
-    terms = next(line for line in said.splitlines() if line.startswith("ε in the outsider view: "))
+def test_the_table_as_text() -> None:
+    text = ask("table 1 --seeds 2").out
+    assert text.count(" seed 1 ") == 6 and "Clothes, MLP. Here on clothes." in text
+    terms = next(line for line in text.splitlines() if line.startswith("ε in the outsider view: "))
     how = "(exact|rdp|prv) for (poisson|all) sampling"
     assert re.fullmatch(rf".*: per user, zero-out, δ = 1e-05, {how}( or {how})*, worst user and seed\.", terms)
-    assert "Quick scale, seeds 0 to 1. Tuned elsewhere." in said
-    assert said.count("The paper's order ") == 2 and " ± " in said and "60.00 %" in said
-    assert "personal" in next(line for line in said.splitlines() if line.startswith("    Personal"))
+    assert "Quick scale, seeds 0 to 1. Tuned elsewhere." in text
+    assert text.count("The paper's order ") == 2 and " ± " in text and "60.00 %" in text
+    assert "personal" in next(line for line in text.splitlines() if line.startswith("    Personal"))
     alone = ask("table 1 --seeds 1 --view server").out.split("\n\n", 1)[1]
     assert "seed 0." in alone and " ± 0" not in alone
     assert "Personal: no ε in the server view: the server adds the noise itself" in alone
@@ -116,24 +116,24 @@ def test_as_a_person_reads_it() -> None:
 
 @pytest.mark.slow
 def test_the_readings_are_two_tables_with_two_units() -> None:
-    told = ask("table 1 --seeds 1 --reading released --json")
-    cells = [cell for row in told.json["rows"] for cell in row["cells"]]
+    result = ask("table 1 --seeds 1 --reading released --json")
+    cells = [cell for row in result.json["rows"] for cell in row["cells"]]
     assert {cell["column"] for cell in cells} == {"plain", "smooth"}
     assert {(cell["unit"], cell["adjacency"]) for cell in cells} == {("record", "add-remove")}
-    assert told.json["view"] == "server"
+    assert result.json["view"] == "server"
 
 
 @pytest.mark.slow
-def test_markdown_has_one_line_for_each_noise_and_two_places_for_a_personal_method() -> None:
-    said = ask("table 1 --seeds 1 --markdown").out
-    rows = [line for line in said.splitlines() if line.startswith("| ")]
+def test_markdown_has_one_line_for_each_noise_and_two_columns_for_a_personal_method() -> None:
+    text = ask("table 1 --seeds 1 --markdown").out
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert rows[0] == "| row | noise | Plain | Personal | Personal, personal | Smooth |"
     assert len(rows) == 3 and {line.count("|") for line in rows} == {7}
     assert rows[1].startswith("| Clothes, MLP | 0.5 | ") and "(60.00), ε " in rows[1]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "message"),
     [
         ("9", "table: no 9. Known here: 1"),
         ("1 --seeds 0", "table: seeds: must be a whole number between 1 and 100, got 0"),
@@ -147,44 +147,44 @@ def test_markdown_has_one_line_for_each_noise_and_two_places_for_a_personal_meth
         ("1 --scale paper", "table 1: clothes: emnist: the full set is not on this machine"),
     ],
 )
-def test_what_cannot_be_asked(home: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str) -> None:
+def test_wrong_options_are_refused(home: Path, monkeypatch: pytest.MonkeyPatch, options: str, message: str) -> None:
     monkeypatch.delenv("LEAKLENS_DATA", raising=False)
     monkeypatch.delenv("LEAKLENS_DOWNLOAD", raising=False)
-    told = ask(f"table {words}")
-    assert told.code == 2 and told.out == "" and said in told.sentence()
+    result = ask(f"table {options}")
+    assert result.code == 2 and result.out == "" and message in result.sentence()
     assert not home.exists() or Store(home).runs() == []
 
 
-def test_a_dry_run_tells_of_every_cell_and_runs_none(home: Path) -> None:
-    told = ask("table 1 --seeds 2 --dry-run --json")
-    assert told.code == 0 and told.json["runs"] == 12 and told.json["seconds"] > 0 and not home.exists()
-    rows = {(row["noise"], row["column"]): row for row in told.json["rows"]}
+def test_a_dry_run_forecasts_every_cell_and_runs_none(home: Path) -> None:
+    result = ask("table 1 --seeds 2 --dry-run --json")
+    assert result.code == 0 and result.json["runs"] == 12 and result.json["seconds"] > 0 and not home.exists()
+    rows = {(row["noise"], row["column"]): row for row in result.json["rows"]}
     assert set(rows) == {(noise, column) for noise in (0.5, 2.0) for column in ("plain", "personal", "smooth")}
     plain = rows[0.5, "plain"]
     assert plain["runs"] == [RunSpec(**cell_preset(plain["preset"]), seed=seed).id for seed in (0, 1)]
     assert (plain["view"], plain["unit"], plain["delta"]) == ("outsider", "user", 1e-5)
     assert plain["epsilon"] > rows[2.0, "plain"]["epsilon"] > 0
-    said = ask("table 1 --seeds 2 --dry-run --view server").out
-    assert re.search(r"^clothes +noise 0\.5 +Personal +no finite ε in the server view: the server adds", said, re.M)
-    assert re.search(r"^12 runs, about [\d.]+ s in all; ", said, re.M) and not home.exists()
+    text = ask("table 1 --seeds 2 --dry-run --view server").out
+    assert re.search(r"^clothes +noise 0\.5 +Personal +no finite ε in the server view: the server adds", text, re.M)
+    assert re.search(r"^12 runs, about [\d.]+ s in all\. ", text, re.M) and not home.exists()
 
 
-def test_what_did_not_finish_is_counted_and_leaves_no_line() -> None:
-    found: dict[paper_tables.PaperCell, list[PointResult]] = {
+def test_unfinished_runs_are_counted_and_have_no_line() -> None:
+    results: dict[paper_tables.PaperCell, list[PointResult]] = {
         cell: [] for cell in paper_tables.cells(paper_tables.table("1"), "quick", "written")
     }
-    body = answer(found, 2, None, [])
+    body = answer(results, 2, None, [])
     assert body["failed"] == 2 * 3 * 2 and [row["cells"] for row in body["rows"]] == [[], []]
     assert "12 runs did not finish" in "\n".join(as_words(body))
     assert "| Clothes, MLP | 0.5 |" in "\n".join(as_markdown(body))
 
 
-def test_every_view_can_be_asked() -> None:
+def test_every_view_is_an_option() -> None:
     assert table.VIEWS == VIEWS
 
 
 def test_tables_are_listed() -> None:
     (body,) = ask("list tables --json").json
     assert (body["name"], body["source"]) == ("1", "A paper, 2025") and len(body["presets"]) == 2 * 2 * (3 + 2)
-    said = ask("list tables").out
-    assert "table 1" in said and "clothes" in said and "table-1-clothes-noise-0.5-plain-quick" in said
+    text = ask("list tables").out
+    assert "table 1" in text and "clothes" in text and "table-1-clothes-noise-0.5-plain-quick" in text
