@@ -1,1 +1,1 @@
-"""The dashboard: what a person sees and touches; it asks the engine, and never computes."""
+"""The dashboard: it shows runs and attacks and requests new ones. The engine computes everything."""

@@ -1,4 +1,4 @@
-"""`python3 -m app`: makes `.venv` where needed, opens the dashboard, and says where it is."""
+"""`python3 -m app`: creates `.venv` if it is missing, starts the dashboard, and prints its address."""
 
 from __future__ import annotations
 
@@ -26,31 +26,32 @@ if TYPE_CHECKING:
 
 USAGE = """usage: python3 -m app [--port N] [--host ADDRESS] [--open] [--index URL] [--debug]
 
-Makes .venv, installs requirements.txt into it and opens the dashboard on this machine.
+Creates .venv, installs requirements.txt into it and starts the dashboard on this machine.
 
-  --port N         the port; without it 8501, or the next one that is free
-  --host ADDRESS   who reaches it: 127.0.0.1 this machine alone, 0.0.0.0 everybody on the network (class mode:
-                   there is no password, and assets/class.toml says what a visitor may ask for)
-  --open           show it in the browser
-  --index URL      a further package index, for example the one with the CPU build of torch
-  --debug          show the traceback of an error
+  --port N         the port; the default is 8501, or the next free one
+  --host ADDRESS   the address to serve: 127.0.0.1 for this machine only, 0.0.0.0 for everyone on the network
+                   (class mode: there is no password, and assets/class.toml limits each visitor)
+  --open           open the dashboard in the browser
+  --index URL      an additional package index, for example the one with the CPU build of torch
+  --debug          print the traceback of an error
 """
 PORT, MORE_PORTS = 8501, 20
-ASK_S = 3.0  # for whoever holds a port to say who it is
-MARK = "/_leaklens"  # where a LeakLens says that it is one
-WARNING = """Class mode: LeakLens answers everybody who can reach this machine.
-  There is no password, and everybody sees every run.
-  Limits of each visitor (assets/class.toml): {told}.
+IDENTITY_TIMEOUT_S = 3.0  # for the program on a port to answer which home it serves
+IDENTITY = "/_leaklens"  # the path at which a LeakLens identifies itself
+WARNING = """Class mode: everyone who can reach this machine can use LeakLens.
+  There is no password, and everyone sees every run.
+  Limits of each visitor (assets/class.toml): {limits}.
   Pictures that visitors upload stay on this machine, in {home}.
 """
 CONTAINERS = ("/.dockerenv", "/run/.containerenv")
 
 
 class StartParser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence."""
+    """A parser that raises BadInput with one sentence in place of a usage message."""
 
     def error(self, message: str) -> NoReturn:
-        raise BadInput(message[9:] if message.startswith("argument ") else message, "Ask python3 -m app --help")
+        sentence = message.removeprefix("argument ")
+        raise BadInput(sentence, "Run python3 -m app --help to see the options")
 
 
 def main(argv: list[str]) -> int:
@@ -58,168 +59,178 @@ def main(argv: list[str]) -> int:
         sys.stdout.write(USAGE)
         return 0
     try:
-        asked = _asked(argv)
+        args = _parsed(argv)
         enter("app", ROOT / "requirements.txt", argv)
-        return start(asked)
-    except LeakLensError as trouble:
-        print(f"leaklens: {trouble}", file=sys.stderr)
-        return trouble.exit_code
+        return start(args)
+    except LeakLensError as error:
+        print(f"leaklens: {error}", file=sys.stderr)
+        return error.exit_code
     except KeyboardInterrupt:
         return _stopped()
 
 
-def _asked(argv: list[str]) -> argparse.Namespace:
+def _parsed(argv: list[str]) -> argparse.Namespace:
     parser = StartParser(prog="python3 -m app", add_help=False, allow_abbrev=False)
     parser.add_argument("--port")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--open", action="store_true")
     parser.add_argument("--debug", action="store_true")
-    parser.add_argument("--index", nargs="?")  # taken, and explained, by the environment
-    asked = parser.parse_args(argv)
-    if asked.port is not None:
-        asked.port = _port(asked.port)
-    asked.family, asked.address = _address(asked.host)
-    return asked
+    parser.add_argument("--index", nargs="?")  # engine.environment reads it
+    args = parser.parse_args(argv)
+    if args.port is not None:
+        args.port = _port(args.port)
+    args.family, args.address = _address(args.host)
+    return args
 
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
-        remedy = f"Leave --port out for {PORT} or the next one that is free"
+        remedy = f"Leave --port out for {PORT} or the next free port"
         raise refusal("--port", "must be a whole number between 1 and 65535", text, remedy)
     return int(text)
 
 
 def _address(host: str) -> tuple[int, str]:
-    """The family and the number behind a name."""
+    """The address family and the numeric address of a host name."""
     try:
-        found = socket.getaddrinfo(host or "?", None, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host or "?", None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise _no_address(host) from None
-    return min((int(family), str(place[0])) for family, _, _, _, place in found)
+    return min((int(family), str(address[0])) for family, _, _, _, address in entries)
 
 
 def _no_address(host: str) -> BadInput:
-    remedy = "Leave --host out for this machine alone, or give 0.0.0.0 for everybody on its network"
+    remedy = "Leave --host out for this machine only, or use 0.0.0.0 for everyone on its network"
     return refusal("--host", "must be an address of this machine", host, remedy)
 
 
-# --- after the environment is entered ------------------------------------------------------------
+# --- inside the environment ----------------------------------------------------------------------
 
 
-def start(asked: argparse.Namespace) -> int:
+def start(args: argparse.Namespace) -> int:
+    """Serve the dashboard until a signal ends it. If this home is served already, print its address."""
     from app.session import limits as class_limits
     from engine.jobs.home import Home
 
     home = Home.find()
     os.environ["LEAKLENS_HOME"] = str(home.path)
-    os.chdir(ROOT)  # there lie the settings of the server
-    if not ipaddress.ip_address(asked.address.partition("%")[0]).is_loopback:
+    os.chdir(ROOT)  # Streamlit reads its settings from the current folder
+    if not ipaddress.ip_address(args.address.partition("%")[0]).is_loopback:
         os.environ[class_limits.CLASS] = "1"
     limits = class_limits.caps()
     if limits.gigabytes:
         os.environ.setdefault("LEAKLENS_QUOTA_GB", f"{limits.gigabytes:g}")
-    mark = {"leaklens": hashlib.sha256(str(home.path).encode()).hexdigest()[:12], "class": class_limits.class_mode()}
-    listening, port = _listen(asked, mark)
-    url = _url(_far(asked), port)
+    home_id = hashlib.sha256(str(home.path).encode()).hexdigest()[:12]
+    identity = {"leaklens": home_id, "class": class_limits.class_mode()}
+    listening, port = _listen(args, identity)
+    url = _url(_public_address(args), port)
     if listening is None:
-        _say(asked, port, f"LeakLens already runs at {url}")
+        _announce(args, port, f"LeakLens already runs at {url}")
         return 0
     if class_limits.class_mode():
-        print(WARNING.format(told=class_limits.told(limits), home=home.path))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end, as by Ctrl-C
+        print(WARNING.format(limits=class_limits.told(limits), home=home.path))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it cleanly, as Ctrl-C does
     from app import server
 
     def ready() -> None:
-        _say(asked, port, f"LeakLens is ready: {url}   (stop with Ctrl-C)")
+        _announce(args, port, f"LeakLens is ready: {url}   (stop with Ctrl-C)")
 
-    server.serve(listening, server.names_here(limits.names), {MARK: mark}, ready, _teller(asked.debug))
+    server.serve(listening, server.host_names(limits.names), {IDENTITY: identity}, ready, _error_printer(args.debug))
     return _stopped()
 
 
 def _stopped() -> int:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C has nothing left to do
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the end
     print("\nLeakLens has stopped.", flush=True)
     return 0
 
 
-def _teller(debug: bool) -> Callable[[Exception], None]:
-    """Tells what a page did not catch, once: a page that looks again and again breaks again and again."""
-    told = set()
+def _error_printer(debug: bool) -> Callable[[Exception], None]:
+    """A function that prints errors which no page caught, each once: a page that polls fails again at every poll."""
+    printed = set()
 
-    def broken(error: Exception) -> None:
-        words = f"{type(error).__name__}: {error}".rstrip(".")
-        if words in told:
+    def print_error(error: Exception) -> None:
+        message = f"{type(error).__name__}: {error}".rstrip(".")
+        if message in printed:
             return
-        told.add(words)
-        print(f"leaklens: a page broke: {words}. --debug shows where.", file=sys.stderr, flush=True)
+        printed.add(message)
+        print(f"leaklens: a page failed: {message}. --debug shows where.", file=sys.stderr, flush=True)
         if debug:
             traceback.print_exception(error)
 
-    return broken
+    return print_error
 
 
-def _listen(asked: argparse.Namespace, mark: dict[str, Any]) -> tuple[socket.socket | None, int]:
-    """A port of our own; without a socket, the port where this LeakLens runs already."""
-    first = asked.port or PORT
-    for port in range(first, first + 1 if asked.port else first + MORE_PORTS + 1):
+# --- the port ------------------------------------------------------------------------------------
+
+
+def _listen(args: argparse.Namespace, identity: dict[str, Any]) -> tuple[socket.socket | None, int]:
+    """A socket on a free port. The socket is None if LeakLens already serves this home on the port."""
+    first = args.port or PORT
+    last = first if args.port else first + MORE_PORTS
+    for port in range(first, last + 1):
         try:
-            return _bound(asked, port), port
+            return _bound(args, port), port
         except OSError as error:
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise _no_address(asked.host) from None
+                raise _no_address(args.host) from None
             denied = error.errno == errno.EACCES
-        found = {} if denied else _answer(asked, port)
-        if found.get("leaklens") == mark["leaklens"]:
-            if mark["class"] and not found.get("class"):
-                remedy = "Stop it with Ctrl-C, then start it again for everybody"
-                raise BadInput(f"LeakLens already runs on port {port}, for this machine alone", remedy)
+        other = {} if denied else _identity_on(args, port)
+        if other.get("leaklens") == identity["leaklens"]:
+            if identity["class"] and not other.get("class"):
+                remedy = "Stop it with Ctrl-C, then start it again with this --host"
+                raise BadInput(f"LeakLens already runs on port {port}, for this machine only", remedy)
             return None, port
-        if asked.port:
-            why = "may not be opened by you" if denied else "is taken by another program"
-            raise BadInput(f"--port: {port} {why}", "Choose another, or leave --port out for the next one that is free")
+        if args.port:
+            why = "needs permissions that you do not have" if denied else "is taken by another program"
+            raise BadInput(f"--port: {port} {why}", "Choose another, or leave --port out for the next free port")
         print(f"Port {port} is taken by another program; trying {port + 1}.")
     raise BadInput(f"the ports {PORT} to {PORT + MORE_PORTS} are all taken", "Choose another with --port")
 
 
-def _bound(asked: argparse.Namespace, port: int) -> socket.socket:
-    listening = socket.socket(asked.family, socket.SOCK_STREAM)
+def _bound(args: argparse.Namespace, port: int) -> socket.socket:
+    listening = socket.socket(args.family, socket.SOCK_STREAM)
     try:
-        if os.name != "nt":  # there, it would share the port with whoever has it
+        if os.name != "nt":  # on Windows, this option would share the port with the program that has it
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if asked.family == socket.AF_INET6:
+        if args.family == socket.AF_INET6:
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        listening.bind((asked.address, port))
-        listening.listen()  # from now on a second start waits for our answer
+        listening.bind((args.address, port))
+        listening.listen()  # from here on, a second start waits for the answer of this one
     except BaseException:
         listening.close()
         raise
     return listening
 
 
-def _answer(asked: argparse.Namespace, port: int) -> dict[str, Any]:
-    """What a LeakLens on that port says of itself; nothing where it is something else."""
-    connection = http.client.HTTPConnection(_near(asked), port, timeout=ASK_S)
+def _identity_on(args: argparse.Namespace, port: int) -> dict[str, Any]:
+    """The identity of the LeakLens on that port; empty if it is another program."""
+    connection = http.client.HTTPConnection(_local_address(args), port, timeout=IDENTITY_TIMEOUT_S)
     try:
-        connection.request("GET", MARK)
-        found = json.loads(connection.getresponse().read(1000))
+        connection.request("GET", IDENTITY)
+        identity = json.loads(connection.getresponse().read(1000))
     except (OSError, http.client.HTTPException, ValueError):
         return {}
     finally:
         connection.close()
-    return found if isinstance(found, dict) else {}
+    return identity if isinstance(identity, dict) else {}
 
 
-def _near(asked: argparse.Namespace) -> str:
-    """The address for this machine itself."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(asked.address, str(asked.address))
+# --- the address ---------------------------------------------------------------------------------
 
 
-def _far(asked: argparse.Namespace) -> str:
-    """The address for everybody who may come."""
-    if asked.address not in ("0.0.0.0", "::"):
-        return _near(asked)
-    inside = any(os.path.exists(path) for path in CONTAINERS)  # of a container: its own address is of no use outside
-    return (None if inside else _network_address()) or "ADDRESS-OF-THIS-MACHINE"
+def _local_address(args: argparse.Namespace) -> str:
+    """The address that a browser on this machine uses."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(args.address, str(args.address))
+
+
+def _public_address(args: argparse.Namespace) -> str:
+    """The address that every visitor can use."""
+    if args.address not in ("0.0.0.0", "::"):
+        return _local_address(args)
+    in_container = any(os.path.exists(path) for path in CONTAINERS)
+    address = None if in_container else _network_address()  # the address of a container is unreachable from outside
+    return address or "ADDRESS-OF-THIS-MACHINE"
 
 
 def _url(address: str, port: int) -> str:
@@ -227,22 +238,23 @@ def _url(address: str, port: int) -> str:
 
 
 def _network_address() -> str | None:
-    """Our address where the way to elsewhere begins; nothing is sent."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        asking.connect(("192.0.2.1", 9))  # an address for documentation: nobody has it
-        return str(asking.getsockname()[0])
+    """The address of this machine on its default route. Connecting a datagram socket sends nothing."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagram:
+        datagram.connect(("192.0.2.1", 9))  # an address reserved for documentation
+        return str(datagram.getsockname()[0])
     return None
 
 
-def _say(asked: argparse.Namespace, port: int, sentence: str) -> None:
-    """Where it is, and with --open also in the browser."""
+def _announce(args: argparse.Namespace, port: int, sentence: str) -> None:
+    """Print the sentence; with --open, also open the dashboard in the browser."""
     print(sentence, flush=True)
-    if not asked.open:
+    if not args.open:
         return
     if sys.platform in ("win32", "darwin") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        threading.Thread(target=webbrowser.open, args=(_url(_near(asked), port),), daemon=True).start()
+        url = _url(_local_address(args), port)
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
     else:
-        print("There is no desktop here to open it on: type the address in a browser.", flush=True)
+        print("This machine has no desktop. Type the address in a browser.", flush=True)
 
 
 if __name__ == "__main__":

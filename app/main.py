@@ -1,11 +1,13 @@
-"""Navigation, and nothing else: `streamlit run app/main.py` begins here."""
+"""The navigation of the dashboard, and the entry point of `streamlit run app/main.py`."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path[:0] = [] if (root := str(Path(__file__).resolve().parent.parent)) in sys.path else [root]
+root = str(Path(__file__).resolve().parent.parent)
+if root not in sys.path:
+    sys.path.insert(0, root)
 
 import streamlit as st  # noqa: E402  (after the root is on the path)
 

@@ -1,4 +1,4 @@
-"""The web server: Streamlit behind a door that knows the names of this machine."""
+"""The web server: Streamlit, behind a check of the host name that the browser sends."""
 
 from __future__ import annotations
 
@@ -25,31 +25,35 @@ from engine.errors import LeakLensError
 
 UNKNOWN = "LeakLens does not answer to this name. Type the address that it printed when it started.\n"
 BROKEN = "This page broke, and that should not happen. Reload it; nothing that was run is lost."
-PATIENCE_S = 2  # for answers under way when the server stops
+SHUTDOWN_S = 2  # for open requests when the server stops
 
 
-class Door:
-    """Lets in who asks for this machine by an address or by one of its names.
+class HostCheck:
+    """Answers only requests whose Host header is an IP address or a name of this machine.
 
-    A page elsewhere can give its own name our address; the browser then takes us for that page, and sends that name.
+    The check prevents DNS rebinding. A foreign page can point its own name at the address of this machine, and the
+    browser then treats both as one site. Without the check, that page could read the runs and pictures of a visitor.
     """
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
-        self._app, self._names = app, {name.lower() for name in names}
+        self._app = app
+        self._names = {name.lower() for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket" and not self._own_page(Headers(scope=scope)):
+        if scope["type"] == "websocket" and not self._is_own_page(Headers(scope=scope)):
             await send({"type": "websocket.close", "code": 1008})
-        elif scope["type"] == "http" and not self._known(Headers(scope=scope).get("host", "")):
+        elif scope["type"] == "http" and not self._is_known(Headers(scope=scope).get("host", "")):
             await PlainTextResponse(UNKNOWN, 403)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _own_page(self, headers: Headers) -> bool:
-        host, origin = headers.get("host", ""), headers.get("origin")
-        return self._known(host) and (origin is None or origin.partition("://")[2] == host)
+    def _is_own_page(self, headers: Headers) -> bool:
+        """Whether a page of this server opens the connection. Browsers let any page open a websocket."""
+        host = headers.get("host", "")
+        origin = headers.get("origin")
+        return self._is_known(host) and (origin is None or origin.partition("://")[2] == host)
 
-    def _known(self, host: str) -> bool:
+    def _is_known(self, host: str) -> bool:
         try:
             name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
         except ValueError:
@@ -60,58 +64,59 @@ class Door:
             return name in self._names
 
 
-def names_here(more: Sequence[str]) -> list[str]:
-    """What people may type for this machine, beside its addresses."""
+def host_names(more: Sequence[str]) -> list[str]:
+    """The names of this machine that visitors may type. Its IP addresses need no name."""
     own = socket.gethostname()
-    return ["localhost", own, f"{own.partition('.')[0]}.local", *more]
+    short = own.partition(".")[0]
+    return ["localhost", own, f"{short}.local", *more]
 
 
 def serve(
     listening: socket.socket,
     names: Sequence[str],
-    marks: Mapping[str, Any],
+    answers: Mapping[str, Any],
     ready: Callable[[], None],
-    broken: Callable[[Exception], None],
+    on_error: Callable[[Exception], None],
 ) -> None:
-    """Serve the dashboard on a socket until a signal comes.
+    """Serve the dashboard on a socket until a signal ends it.
 
-    `marks` are answers by their path; `ready` is called when the door is open, `broken` with what a page did not catch.
+    `answers` maps a path to its JSON answer. `ready` is called when the server accepts requests, `on_error` with every
+    error that no page caught.
     """
 
-    async def marked(request: Request) -> JSONResponse:
-        return JSONResponse(marks[request.url.path])
+    async def answer(request: Request) -> JSONResponse:
+        return JSONResponse(answers[request.url.path])
 
     @asynccontextmanager
-    async def announced(app: Any) -> AsyncIterator[None]:
+    async def lifespan(app: Any) -> AsyncIterator[None]:
         del app
         ready()
         yield
-        streamlit.cache_resource.clear()  # releases what the visitors shared: the workers end, their runs can go on
+        streamlit.cache_resource.clear()  # closes the shared services: workers end, and their runs can resume
 
-    def apologise(error: Exception) -> bool:
-        known = isinstance(error, LeakLensError)
-        streamlit.error(str(error) if known else BROKEN)
-        if not known:
-            broken(error)
+    def show_error(error: Exception) -> bool:
+        explained = isinstance(error, LeakLensError)
+        streamlit.error(str(error) if explained else BROKEN)
+        if not explained:
+            on_error(error)
         return True
 
-    logging.getLogger("streamlit.error_util").disabled = True  # it would print what `broken` is told
+    logging.getLogger("streamlit.error_util").disabled = True  # `on_error` prints these errors
     address, port = listening.getsockname()[:2]
-    bootstrap.load_config_options(
-        {"server.address": address, "server.port": port, "server.allowedHosts": ["*"]}  # the door decides
-    )
+    # Streamlit allows every host, because HostCheck refuses foreign ones first.
+    bootstrap.load_config_options({"server.address": address, "server.port": port, "server.allowedHosts": ["*"]})
     app = streamlit.App(
         ROOT / "app" / "main.py",
-        lifespan=announced,
-        on_script_error=apologise,
-        routes=[Route(path, marked) for path in marks],
-        middleware=[Middleware(Door, names=names)],
+        lifespan=lifespan,
+        on_script_error=show_error,
+        routes=[Route(path, answer) for path in answers],
+        middleware=[Middleware(HostCheck, names=names)],
     )
     config = uvicorn.Config(
         app,
         ws="websockets-sansio",
-        ws_per_message_deflate=False,  # as Streamlit does: the cores are for the runs
-        timeout_graceful_shutdown=PATIENCE_S,
+        ws_per_message_deflate=False,  # Streamlit has the same setting; compression would take cores from the runs
+        timeout_graceful_shutdown=SHUTDOWN_S,
         log_config=None,
         log_level="error",
         access_log=False,

@@ -1,4 +1,4 @@
-"""Colours that carry meaning, and the few rules of style that Streamlit's own theme has no word for."""
+"""The colours and CSS of the dashboard, where Streamlit's own theme has no setting."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ INK = {"light": "#0F172A", "dark": "#E2E8F0"}
 PAPER = {"light": "#FFFFFF", "dark": "#0B1220"}
 FAINT = {"light": "#64748B", "dark": "#94A3B8"}
 LINE = {"light": "#E2E8F0", "dark": "#1E293B"}
-# From little to much, away from the paper: light and dark alone tell them apart, whatever hues an eye can see.
+# From little to much, away from the background. They differ in brightness, so no colour vision is needed.
 SHADES = {
     "light": ("#E9EFF8", "#A8BEDD", "#5F82B4", "#27477C", "#0B1B3A"),
     "dark": ("#1B2A47", "#355388", "#6590CC", "#AECBF1", "#F4F8FF"),
 }
-# Okabe and Ito's colours in a fixed order: a method keeps its own on every screen. Black and white swap with the paper.
+# Okabe and Ito's colours in a fixed order, so that a method has the same colour on every screen.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#B3A100")
 ORDER = (
     "udp-fedavg", "fedavg", "fedceo", "dp-fedavg", "ppsgd", "fedsgd", "centaur", "fedceo-released",
@@ -22,7 +22,7 @@ ORDER = (
 
 CSS = """
 <style>
-/* light-dark() is resolved where a variable is used; a dialog lies outside the page that knows its theme */
+/* light-dark() is resolved where a variable is used; a dialog is outside the element with the theme */
 [role="dialog"] { color-scheme: light dark; }
 :root { --private: light-dark(#0F766E, #2DD4BF); --leaking: light-dark(#C2410C, #FB923C);
   --faint: light-dark(#55637A, #94A3B8); --hair: light-dark(#E2E8F0, #1E293B); }
@@ -58,18 +58,24 @@ button[kind="primary"]:not(:disabled) *, [data-testid="stMultiSelect"] [data-tag
 """
 
 
-ON_DARK = {"#0072B2": "#4DA3E0", "#D55E00": "#F28B46", "#8C6BB1": "#B49ADB"}  # the same hues where paper is dark
+ON_DARK = {"#0072B2": "#4DA3E0", "#D55E00": "#F28B46", "#8C6BB1": "#B49ADB"}  # the same hues on a dark background
 
 
 def colour(method: str, dark: bool = False) -> str:
-    found = OKABE_ITO[(ORDER.index(method) if method in ORDER else len(ORDER)) % len(OKABE_ITO)]
-    return ON_DARK.get(found, found) if dark else found
+    """The colour of a method. Unknown methods share one."""
+    place = ORDER.index(method) if method in ORDER else len(ORDER)
+    hue = OKABE_ITO[place % len(OKABE_ITO)]
+    return ON_DARK.get(hue, hue) if dark else hue
 
 
 def shade(share: float, dark: bool) -> str:
-    """The colour at this share of the way along `SHADES`."""
+    """The colour at this share of the scale `SHADES`, from 0 to 1."""
     scale = SHADES["dark" if dark else "light"]
     at = min(max(share, 0.0), 1.0) * (len(scale) - 1)
     low = min(int(at), len(scale) - 2)
-    ends = [[int(one[place : place + 2], 16) for place in (1, 3, 5)] for one in scale[low : low + 2]]
-    return "#" + "".join(f"{round(a + (b - a) * (at - low)):02X}" for a, b in zip(*ends, strict=True))
+    mixed = ""
+    for place in (1, 3, 5):  # red, green and blue in #RRGGBB
+        start = int(scale[low][place : place + 2], 16)
+        end = int(scale[low + 1][place : place + 2], 16)
+        mixed += f"{round(start + (end - start) * (at - low)):02X}"
+    return f"#{mixed}"

@@ -1,4 +1,4 @@
-"""What a click on the page asks of the kitchen: run, cancel, and the next steps."""
+"""The actions of the Lab's buttons: run, cancel, resume, pin, and the suggested next steps."""
 
 from __future__ import annotations
 
@@ -14,57 +14,60 @@ from engine.specs.run import RunSpec
 
 
 def run() -> None:
-    """The question in the form, with every seed, and the same without protection beside it."""
+    """Submit the run in the form with every seed, and its baseline."""
     session.remember("trouble", "")
     try:
         spec = run_settings.spec_of(session.settings())
-        _plan(spec)
+        _refuse(spec)
         specs = run_settings.with_seeds(spec, session.recall("seeds", 1))
-        twin = run_settings.baseline_of(spec)
-        all_of_them = (specs[0], *([twin] if twin else []), *specs[1:])
-        _within_caps(spec, len(specs), [one.id for one in all_of_them])
-        for one in all_of_them:
-            services.store().submit(one.id, one.canonical(), {"device": "cpu", "visitor": session.visitor()})
+        baseline = run_settings.baseline_of(spec)
+        baselines = [baseline] if baseline else []
+        to_submit = (specs[0], *baselines, *specs[1:])
+        _refuse_beyond_limits(spec, len(specs), [each.id for each in to_submit])
+        for each in to_submit:
+            services.store().submit(each.id, each.canonical(), {"device": "cpu", "visitor": session.visitor()})
     except LeakLensError as error:
         session.remember("trouble", str(error))
         session.again()
         return
     services.shared().supervisor.wake()
-    url.show(run=[one.id for one in specs], twin=[twin.id] if twin else [])
+    url.show(run=[each.id for each in specs], twin=[each.id for each in baselines])
     session.again()
 
 
-def _plan(spec: RunSpec) -> None:
-    """Everything that would stop the run is said before it is queued."""
-    told = services.forecast_of(spec.canonical())
-    if fatal := next((problem for problem in told.problems if problem.fatal), None):
+def _refuse(spec: RunSpec) -> None:
+    """Refuse before queueing what would stop the run later."""
+    forecast = services.forecast_of(spec.canonical())
+    fatal = next((problem for problem in forecast.problems if problem.fatal), None)
+    if fatal:
         raise LeakLensError(fatal.reason, fatal.remedy)
 
 
-def _within_caps(spec: RunSpec, seeds: int, ids: Sequence[str]) -> None:
-    """In class mode a visitor has limits; what somebody asked before costs nothing."""
+def _refuse_beyond_limits(spec: RunSpec, seeds: int, ids: Sequence[str]) -> None:
+    """In class mode, refuse a request beyond the visitor's limits. Runs that are in the store already do not count."""
     caps = class_limits.caps()
     if caps == class_limits.VisitorLimits():
         return
     rows = services.store().runs()
-    alive = [row for row in rows if row.status in ("queued", "running")]
-    known = {row.id for row in rows if row.status == "finished"} | {row.id for row in alive}
-    mine = sum(row.options.get("visitor") == session.visitor() and "attack" not in row.spec for row in alive)
-    waiting = sum(row.status == "queued" for row in alive)
-    more = sum(one not in known for one in ids)
-    if refusal := class_limits.refused(caps, spec.canonical(), mine, waiting, more, seeds):
+    unfinished = [row for row in rows if row.status in ("queued", "running")]
+    stored = {row.id for row in rows if row.status == "finished"} | {row.id for row in unfinished}
+    own = sum(row.options.get("visitor") == session.visitor() and "attack" not in row.spec for row in unfinished)
+    waiting = sum(row.status == "queued" for row in unfinished)
+    more = sum(run_id not in stored for run_id in ids)
+    refusal = class_limits.refused(caps, spec.canonical(), own, waiting, more, seeds)
+    if refusal:
         raise refusal
 
 
 def change(changes: Mapping[str, Any]) -> None:
-    """A next step: pin what is shown, ask the changed question."""
+    """A suggested next step: pin the shown run, change settings, and run."""
     _pin()
     session.choose(changes)
     run()
 
 
 def pin() -> None:
-    """Keep the run on the page to compare others with it."""
+    """Keep the shown run on the page to compare others with it."""
     _pin()
     session.again()
 
@@ -74,12 +77,12 @@ def _pin() -> None:
 
 
 def unpin(run_id: str) -> None:
-    url.show(pins=[one for one in url.linked("pins") if one != run_id])
+    url.show(pins=[pinned for pinned in url.linked("pins") if pinned != run_id])
     session.again()
 
 
 def cancel() -> None:
-    """Stop what this page shows; what is somebody else's goes on."""
+    """Cancel the runs on this page. Runs of other visitors continue, and the page shows how many."""
     try:
         kept = stop((*url.linked("run"), *url.linked("twin")))
         session.remember("told", [states.shared(kept, "runs")] if kept else [])
@@ -89,26 +92,27 @@ def cancel() -> None:
 
 
 def stop(runs: Sequence[str]) -> int:
-    """Cancel those that nobody else watches and, in class mode, nobody else asked for; how many go on."""
-    known = services.store().statuses(runs)
-    alive = [run for run, status in known.items() if status in ("queued", "running")]
-    kept = {run for run in alive if services.others_watching(run)}
+    """Cancel the runs that no other visitor watches or, in class mode, requested. Returns how many continue."""
+    statuses = services.store().statuses(runs)
+    unfinished = [run for run, status in statuses.items() if status in ("queued", "running")]
+    kept = {run for run in unfinished if services.others_watching(run)}
     if class_limits.class_mode():
         rows = services.store().runs()
-        kept |= {row.id for row in rows if row.id in alive and row.options.get("visitor") != session.visitor()}
-    for run in alive:
+        kept |= {row.id for row in rows if row.id in unfinished and row.options.get("visitor") != session.visitor()}
+    for run in unfinished:
         if run not in kept:
             services.attempt(lambda run=run: services.store().cancel(run))
     return len(kept)
 
 
 def go_on() -> None:
-    """What was interrupted or cancelled, from where it stopped."""
+    """Resume the interrupted, cancelled and failed runs on this page from their checkpoints."""
     try:
-        for one in (*url.linked("run"), *url.linked("twin")):
-            found = services.read(one)
-            if found and found[0].status in ("interrupted", "cancelled", "failed"):
-                services.store().submit(found[0].id, found[0].spec, found[0].options)
+        for run_id in (*url.linked("run"), *url.linked("twin")):
+            stored = services.read(run_id)
+            if stored and stored[0].status in ("interrupted", "cancelled", "failed"):
+                listed = stored[0]
+                services.store().submit(listed.id, listed.spec, listed.options)
     except LeakLensError as error:
         session.remember("trouble", str(error))
     services.shared().supervisor.wake()
@@ -116,13 +120,13 @@ def go_on() -> None:
 
 
 def open_example(example: RunExample) -> None:
-    """Show a stored example, and its question in the form."""
+    """Show a stored example, and its settings in the form."""
     session.choose(run_settings.settled(run_settings.flat(example.spec)))
     url.show(run=[example.id], twin=[example.twin] if example.twin else [])
     session.again()
 
 
 def live(example_spec: Mapping[str, Any]) -> None:
-    """Run a stored example here and now."""
+    """Run a stored example on this machine."""
     session.choose(run_settings.settled(run_settings.flat(example_spec)))
     run()

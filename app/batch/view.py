@@ -1,4 +1,4 @@
-"""A run as the page shows it: from the store, else a stored example of the same question."""
+"""A run as a page shows it: from the store, or a stored example of the same spec."""
 
 from __future__ import annotations
 
@@ -38,18 +38,25 @@ def method_of(spec: Mapping[str, Any]) -> str:
 
 
 def find(run: str) -> ShownRun | None:
-    """A run of this store, else the stored example of the same spec; None for an attack, which trains nothing."""
-    if found := services.read(run):
-        listed, events = found
+    """A run of the store, or the stored example of the same spec. None for an attack: it trains nothing."""
+    stored = services.read(run)
+    if stored:
+        listed, events = stored
         if "attack" in listed.spec:
             return None
         return ShownRun(run, listed.status, listed.spec, events, listed)
-    if example := services.stored(run):
+    example = services.stored(run)
+    if example:
         return ShownRun(run, "stored", example.spec, example.events, example=example)
     return None
 
 
 def tracks_of(runs: Sequence[ShownRun], twins: Sequence[ShownRun]) -> list[Track]:
-    main = Track("this run", "main", runs[0].method, runs[0].events, runs[0].id)
-    seeds = [Track(f"seed {one.spec.get('seed', 0)}", "seed", one.method, one.events, one.id) for one in runs[1:]]
-    return [main, *seeds, *(Track(product.TWIN, "twin", one.method, one.events, one.id) for one in twins)]
+    """The runs as tracks of a chart: the run itself, its other seeds, and the baselines in `twins`."""
+    tracks = [Track("this run", "main", runs[0].method, runs[0].events, runs[0].id)]
+    for run in runs[1:]:
+        seed = run.spec.get("seed", 0)
+        tracks.append(Track(f"seed {seed}", "seed", run.method, run.events, run.id))
+    for baseline in twins:
+        tracks.append(Track(product.TWIN, "twin", baseline.method, baseline.events, baseline.id))
+    return tracks

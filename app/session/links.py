@@ -13,34 +13,37 @@ AGAINST = (NONE, *(f"{NOISY}:{attack_texts.noise(noise)}" for noise in (1e-3, 3e
 
 
 def leak_link_of_run(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The link to what the server sees of a run that was asked elsewhere."""
+    """The link to the Leak screen with the setting of a run, seen by the server."""
     flat = run_settings.flat(spec)
-    noisy = flat.get("method.noise") or flat.get("target-epsilon") is not None
-    return {"whose": "test-0", "against": ",".join((NONE, OF_RUN) if noisy else AGAINST), **run_settings.link(flat)}
+    has_noise = flat.get("method.noise") or flat.get("target-epsilon") is not None
+    defences = (NONE, OF_RUN) if has_noise else AGAINST
+    return {"whose": "test-0", "against": ",".join(defences), **run_settings.link(flat)}
 
 
 def leak_link_of_attack(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The link to one attack that was asked before."""
-    pictures = [str(one) for one in spec.get("pictures") or ()]
+    """The link to the Leak screen with the settings of one attack."""
+    pictures = [str(picture) for picture in spec.get("pictures") or ()]
     part = spec.get("attack")
     attack = dict(part) if isinstance(part, Mapping) else {"name": part}
-    own = {
+    params = {
         "whose": pictures[0] if pictures else "test-0", "many": str(max(1, len(pictures))),
         "eyes": str(spec.get("view", "server")), "when": str(spec.get("round", "first")),
         "against": ",".join((NONE, OF_RUN)), "attacks": str(attack.get("name", "map")),
         "restarts": str(spec.get("restarts", 1)), "chance": str(spec.get("seed", 0)),
     }  # fmt: skip
-    more = {"iterations": str(attack["iterations"])} if "iterations" in attack else {}
+    if "iterations" in attack:
+        params["iterations"] = str(attack["iterations"])
     run = spec.get("run")
-    return {**own, **more, **run_settings.link(run_settings.flat(run if isinstance(run, Mapping) else {}))}
+    run_fields = run_settings.flat(run) if isinstance(run, Mapping) else {}
+    return {**params, **run_settings.link(run_fields)}
 
 
-SOLVED = ("target-epsilon", "budget", "view")  # of a run, where one noise is asked for
+SOLVED = ("target-epsilon", "budget", "view")  # fields that solve for one noise; Trade-off varies the noise
 
 
 def tradeoff_link_of_run(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The link to the trade-off of a run that was asked elsewhere; what is varied stays as it was."""
+    """The link to the Trade-off screen with the setting of a run. The varied fields keep their values."""
     run = {name: value for name, value in run_settings.flat(spec).items() if name not in SOLVED}
     if "method.noise" not in run:
-        run |= {"sampling": "auto"}  # as suits the methods that are compared: this one protects nobody
+        run |= {"sampling": "auto"}  # this method needs no Poisson sampling, but the compared ones may
     return run_settings.link(run)

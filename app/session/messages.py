@@ -1,4 +1,4 @@
-"""What a page says of itself in a line, and what stands there where the store breaks while the page is open."""
+"""One-line messages on a page, and the message in place of a page whose store cannot be read."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import streamlit as st
 
 from engine.errors import LeakLensError
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 
 
 def say(kind: str, text: str) -> None:
-    """`problem` is told at once to who listens, everything else when there is time."""
+    """Show a message. A screen reader reads a `problem` at once, and every other kind when it is idle."""
     role = "alert" if kind == "problem" else "status"
     st.html(f'<p class="ll-{kind}" role="{role}">{html.escape(text)}</p>')
 
@@ -24,13 +24,13 @@ def why(text: str) -> None:
     st.html(f'<p class="ll-why">{html.escape(text)}</p>')
 
 
-def guarded(draw: Callable[Given, None]) -> Callable[Given, None]:
-    """The same, with a sentence for a traceback: a page and each of its fragments is drawn through this."""
+def guarded(draw: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """`draw`, which shows a LeakLensError as one sentence. Every page and every fragment needs this wrapper."""
 
     @wraps(draw)
-    def drawn(*given: Given.args, **named: Given.kwargs) -> None:
+    def drawn(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         try:
-            draw(*given, **named)
+            draw(*args, **kwargs)
         except LeakLensError as error:
             say("problem", str(error))
 

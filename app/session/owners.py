@@ -1,6 +1,6 @@
-"""Who may see an uploaded picture, and the runs whose spec names it.
+"""Access to uploaded pictures in class mode, and to the runs whose spec names them.
 
-In class mode a visitor sees a picture of their own and the attacks on it; every other visitor gets "no such picture".
+A visitor sees their own pictures and the attacks on them. For every other visitor there is "no such picture".
 """
 
 from __future__ import annotations
@@ -10,24 +10,28 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-COOKIE = "_streamlit_xsrf"  # each browser keeps a random token in it: 2|mask|token under the mask|time
+COOKIE = "_streamlit_xsrf"  # holds a random token for each browser: 2|mask|masked token|time
 OWN_PICTURE = re.compile(r"own-([0-9a-f]{16})")
 
 
 def visitor_id(address: str | None, cookie: str | None) -> str:
-    """An id for the browser that holds this cookie; empty without one.
+    """An id for the browser with this cookie; empty without a token.
 
-    An address alone is no id: everyone behind one router has the same, and would see each other's pictures.
+    The id keeps pictures private, so it needs the token: everyone behind one router has the same address, and an id
+    from the address alone would let them see each other's pictures.
     """
     token = _token(cookie or "")
-    return hashlib.sha256(f"{address or ''}/{token}".encode()).hexdigest()[:12] if token else ""
+    if not token:
+        return ""
+    return hashlib.sha256(f"{address or ''}/{token}".encode()).hexdigest()[:12]
 
 
 def _token(cookie: str) -> str:
-    """The token without its mask: the server sends the same token under a new mask with every page."""
+    """The token without its mask. The server masks the same token differently for every page."""
     try:
         _, mask_hex, masked_hex, _ = cookie.split("|")
-        mask, masked = bytes.fromhex(mask_hex), bytes.fromhex(masked_hex)
+        mask = bytes.fromhex(mask_hex)
+        masked = bytes.fromhex(masked_hex)
     except ValueError:
         return ""
     if not mask:
@@ -36,16 +40,18 @@ def _token(cookie: str) -> str:
 
 
 def own_pictures(spec: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the uploaded pictures that a spec names, wherever it names them."""
+    """The names of the uploaded pictures anywhere in a spec."""
     return frozenset(OWN_PICTURE.findall(str(spec)))
 
 
 def requested_by(options: Mapping[str, Any], visitor: str) -> bool:
-    """Whether this visitor is among those who requested the run."""
+    """Whether this visitor requested the run."""
     requester = options.get("visitor")
-    return visitor in requester if isinstance(requester, list) else visitor == requester
+    if isinstance(requester, list):
+        return visitor in requester
+    return visitor == requester
 
 
 def may_see(spec: Mapping[str, Any], options: Mapping[str, Any], visitor: str, brought: Collection[str]) -> bool:
-    """Whether a visitor of a class, whose session brought these pictures, may see this run."""
+    """Whether a visitor whose session uploaded the pictures in `brought` may see this run, in class mode."""
     return own_pictures(spec) <= set(brought) or requested_by(options, visitor)

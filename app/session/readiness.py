@@ -1,4 +1,4 @@
-"""What stands on a page before the engine is loaded, or where it cannot be used."""
+"""The content of a page before the engine is loaded, or if it cannot be loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAIT_S = 0.3
 
 
 def getting_ready() -> None:
-    """Before the shelves are loaded: two seconds after a cold start."""
+    """Show a waiting message until the shelves are loaded, about two seconds after a cold start."""
 
     @st.fragment(run_every=WAIT_S)
     def waiting() -> None:
@@ -26,14 +26,15 @@ def getting_ready() -> None:
 
 
 def closed(error: LeakLensError) -> None:
-    """The home or the store cannot be used."""
+    """Show that the home or the store cannot be used."""
     st.html(f'<h1 class="ll-title">{html.escape(product.PROMISE)}</h1>')
     st.html(f'<p class="ll-problem" role="alert">{html.escape(str(error))}</p>')
     st.button("Try again", key="try-again")
 
 
 def broken() -> None:
-    """The shelves could not be loaded: a part of the installation is missing."""
+    """Show why the shelves could not be loaded: a part of the installation is missing."""
     trouble = services.shared().trouble
-    said = str(trouble) if isinstance(trouble, LeakLensError) else product.BROKEN_SHELVES.format(error=trouble)
-    st.html(f'<p class="ll-problem" role="alert">{html.escape(said)}</p>')
+    explained = isinstance(trouble, LeakLensError)
+    message = str(trouble) if explained else product.BROKEN_SHELVES.format(error=trouble)
+    st.html(f'<p class="ll-problem" role="alert">{html.escape(message)}</p>')

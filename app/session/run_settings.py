@@ -1,6 +1,6 @@
-"""A question as a form, a link and a script hold it: one flat table of settings, and the ways to and from a RunSpec.
+"""The settings of a run as one flat table, and conversions: RunSpec, form, link, command and script.
 
-A path is the name of a field (`rounds`), of a part (`method`), or of a part's own field (`method.noise`).
+A path is the name of a field (`rounds`), of a part (`method`), or of a field of a part (`method.noise`).
 """
 
 from __future__ import annotations
@@ -16,37 +16,34 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from engine.part import Part
-    from engine.specs.run import RunSpec
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from engine.part import Part
     from engine.registry import Shelf
     from engine.specs.run import RunSpec
 
 Settings = dict[str, Any]
 PARTS = ("dataset", "model", "partition", "method")
-BESIDE = ("run", "twin", "pins", "seeds", "lesson", "format")  # what a link holds beside settings
-SEEDS = 5  # at most, of one question
+OTHER_PARAMS = ("run", "twin", "pins", "seeds", "lesson", "format")  # the parameters of a link that are no settings
+NOT_IN_BASELINE = ("format", "method", "honest-share", "delta", "target-epsilon", "budget", "view")
+SEEDS = 5  # at most, of one request
 
 
 def flat(canonical: Mapping[str, Any]) -> Settings:
-    """The settings of a spec as JSON."""
-    found: Settings = {}
+    """The settings of a spec, from its canonical JSON."""
+    settings: Settings = {}
     for name, value in canonical.items():
         if name in PARTS and isinstance(value, Mapping):
-            found[name] = value["name"]
-            found |= {f"{name}.{field}": inner for field, inner in value.items() if field != "name"}
+            settings[name] = value["name"]
+            settings |= {f"{name}.{field}": inner for field, inner in value.items() if field != "name"}
         elif name != "format":
-            found[name] = value
-    return found
+            settings[name] = value
+    return settings
 
 
 def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What RunSpec reads: parts with their own fields."""
-    values: dict[str, Any] = {
-        name: settings[name] for name in settings if "." not in name and settings[name] is not None
-    }
+    """The arguments of RunSpec: each part with its fields."""
+    values: dict[str, Any] = {}
+    for name, value in settings.items():
+        if "." not in name and value is not None:
+            values[name] = value
     for part in PARTS:
         if part in values:
             values[part] = {"name": values[part]}
@@ -58,35 +55,34 @@ def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def spec_of(settings: Mapping[str, Any]) -> RunSpec:
-    """The question itself, or the one sentence that refuses it."""
+    """The run with these settings. Raises BadInput if there is no such run."""
     from engine.specs.run import RunSpec
 
     return RunSpec(**nested(settings))
 
 
 def baseline_of(spec: RunSpec) -> RunSpec | None:
-    """The same question without protection; None where nothing is promised anyway."""
+    """The baseline: the same run without protection; None for a method without a guarantee."""
     if spec.method.unit() is None:
         return None
     from engine.specs.run import RunSpec
 
-    kept = {name: value for name, value in spec.canonical().items() if name not in UNPROTECTED}
+    kept = {name: value for name, value in spec.canonical().items() if name not in NOT_IN_BASELINE}
     return RunSpec(**kept, method=type(spec.method).unprotected)
 
 
 def spec_unit(settings: Mapping[str, Any]) -> str | None:
-    """What one unit of the method's promise is."""
+    """The unit that the guarantee of the method protects: record or user; None without a guarantee."""
     return part_class("method", settings["method"])().unit()  # type: ignore[attr-defined,no-any-return]
 
 
-UNPROTECTED = ("format", "method", "honest-share", "delta", "target-epsilon", "budget", "view")
+def with_seeds(spec: RunSpec, seeds: int) -> tuple[RunSpec, ...]:
+    """The run with several seeds, counted up from its own."""
+    seeds = max(1, min(seeds, SEEDS))
+    return tuple(spec.with_(seed=spec.seed + offset) for offset in range(seeds))
 
 
-def with_seeds(spec: RunSpec, many: int) -> tuple[RunSpec, ...]:
-    return tuple(spec.with_(seed=spec.seed + more) for more in range(max(1, min(many, SEEDS))))
-
-
-# --- what the fields declare -----------------------------------------------------------------------------
+# --- declarations of fields -----------------------------------------------------------------------------
 
 
 def part_class(part: str, name: str) -> type[Part]:
@@ -102,14 +98,14 @@ def names(part: str) -> tuple[str, ...]:
 
 
 def own_fields(part: str, name: str) -> dict[str, FieldInfo]:
-    """A part's fields by their outside names."""
+    """The fields of a part by their names in JSON, with hyphens."""
     from engine.part import hyphened
 
     return {hyphened(field): info for field, info in part_class(part, name).model_fields.items()}
 
 
 def field_of(path: str, settings: Mapping[str, Any]) -> FieldInfo | None:
-    """The declaration of a field; None where there is none of that name."""
+    """The declaration of a field; None if there is no field of that name."""
     from engine.specs.run import RunSpec
 
     part, dot, field = path.partition(".")
@@ -122,20 +118,21 @@ def field_of(path: str, settings: Mapping[str, Any]) -> FieldInfo | None:
 
 
 def settled(settings: Mapping[str, Any]) -> Settings:
-    """Every part with all its own fields and no others: what the form shows."""
+    """All settings of the form: every field of RunSpec, and of each part all its fields and no others."""
     from engine.specs.run import RunSpec
 
-    found: Settings = {}
+    complete: Settings = {}
     for name, info in RunSpec.model_fields.items():
         path = name.replace("_", "-")
-        found[path] = settings.get(path, info.default)
+        complete[path] = settings.get(path, info.default)
     for part in PARTS:
-        for field, info in own_fields(part, found[part]).items():
-            found[f"{part}.{field}"] = settings.get(f"{part}.{field}", _plain(info.default))
-    return found
+        for field, info in own_fields(part, complete[part]).items():
+            path = f"{part}.{field}"
+            complete[path] = settings.get(path, _json_value(info.default))
+    return complete
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -143,46 +140,55 @@ def _plain(value: Any) -> Any:
 
 
 def link(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Every setting by name, none left out: a link means the same when defaults have changed."""
-    return {
-        path: value if isinstance(value, str) else json.dumps(value)
-        for path, value in settings.items()
-        if value is not None
-    }
+    """Every setting by name. None is left out, so that a link keeps its meaning when a default changes."""
+    params = {}
+    for path, value in settings.items():
+        if value is not None:
+            params[path] = value if isinstance(value, str) else json.dumps(value)
+    return params
 
 
-def read_link(params: Mapping[str, str], usual: Mapping[str, Any]) -> tuple[Settings, list[str]]:
-    """Settings from a link, on top of the usual ones; what cannot be meant is left out, each with a sentence."""
+def read_link(params: Mapping[str, str], default: Mapping[str, Any]) -> tuple[Settings, list[str]]:
+    """The settings of a link on top of the default ones, and a note for each parameter that is left out."""
     from engine.specs.run import FORMAT
 
-    told: list[str] = []
-    if (written := params.get("format", "")).isdigit() and int(written) > FORMAT:
-        told.append(f"This link was made by a newer LeakLens (format {written}; this one knows {FORMAT}).")
-    found = dict(usual)
-    asked = {path: params[path] for path in params if path not in BESIDE}
-    told += _parts(asked, found)
-    for path, text in asked.items():
+    notes: list[str] = []
+    written = params.get("format", "")
+    if written.isdigit() and int(written) > FORMAT:
+        notes.append(f"This link was made by a newer LeakLens (format {written}; this one knows {FORMAT}).")
+    settings = dict(default)
+    given = {path: params[path] for path in params if path not in OTHER_PARAMS}
+    notes += _set_parts(settings, given)
+    for path, text in given.items():
         if path in PARTS:
             continue
-        if (info := field_of(path, found)) is None:
-            told.append(f"This version knows no setting {shown(path)}: it is left out.")
-        elif (value := meant(text, info)) is None:
-            told.append(f"{path} = {shown(text)} cannot be meant: the usual value is used.")
+        info = field_of(path, settings)
+        if info is None:
+            notes.append(f"This version knows no setting {shown(path)}: it is left out.")
+            continue
+        value = meant(text, info)
+        if value is None:
+            notes.append(f"{path} = {shown(text)} cannot be meant: the usual value is used.")
         else:
-            found[path] = value
-    return settled(found), told
+            settings[path] = value
+    return settled(settings), notes
 
 
-def _parts(asked: Mapping[str, str], found: Settings) -> Iterator[str]:
+def _set_parts(settings: Settings, given: Mapping[str, str]) -> list[str]:
+    """Set the parts that a link names. Returns a note for each unknown name."""
+    notes = []
     for part in PARTS:
-        if part in asked and asked[part] not in names(part):
-            yield f"There is no {part} {shown(asked[part])} here: {found[part]} is used."
-        elif part in asked:
-            found[part] = asked[part]
+        if part not in given:
+            continue
+        if given[part] in names(part):
+            settings[part] = given[part]
+        else:
+            notes.append(f"There is no {part} {shown(given[part])} here: {settings[part]} is used.")
+    return notes
 
 
 def meant(text: str, info: FieldInfo) -> Any:
-    """A word of a link as the type its field declares; None where it is of no such type."""
+    """The value of a parameter in the type that its field declares; None if the text is no such value."""
     kind = kind_of(info)
     if kind is str:
         return text if text in choices(info) else None
@@ -200,7 +206,7 @@ def meant(text: str, info: FieldInfo) -> Any:
 
 
 def kind_of(info: FieldInfo) -> type:
-    """bool, int, float, str (one of a few words), or list."""
+    """The type of a field: bool, int, float, str (one of its choices), or list."""
     for kind in _kinds(info.annotation):
         if isinstance(kind, str):
             return str
@@ -221,17 +227,17 @@ def _kinds(annotation: Any) -> Iterator[Any]:
     if get_origin(annotation) is Literal:
         yield from get_args(annotation)
     elif arguments := get_args(annotation):
-        for one in arguments:
-            yield from _kinds(one)
+        for argument in arguments:
+            yield from _kinds(argument)
     else:
         yield annotation
 
 
-# --- the same question elsewhere -------------------------------------------------------------------------
+# --- command and script -------------------------------------------------------------------------
 
 
 def command(canonical: Mapping[str, Any]) -> str:
-    """The line that asks the same in a terminal."""
+    """The command line of the same run."""
     words = ["python3", "-m", "engine", "run"]
     for path, value in flat(canonical).items():
         text = value if isinstance(value, str) else json.dumps(value)
@@ -243,21 +249,23 @@ def command(canonical: Mapping[str, Any]) -> str:
 
 
 def script(canonical: Mapping[str, Any]) -> str:
-    """The same as a few lines of Python."""
+    """The same run as a few lines of Python."""
     body = json.dumps({name: value for name, value in canonical.items() if name != "format"}, indent=4)
     python = body.replace(": true", ": True").replace(": false", ": False").replace(": null", ": None")
-    return "\n".join(
-        (
-            "from engine.training.loop import run",
-            "from engine.results.report import lines, report",
-            "from engine.specs.run import RunSpec",
-            "",
-            f"spec = RunSpec(**{python})",
-            "body = report(run(spec, threads=2))",
-            'print("\\n".join(lines({**body, "status": "finished"})))',
-            "",
-        )
+    lines = (
+        "from engine.training.loop import run",
+        "from engine.results.report import lines, report",
+        "from engine.specs.run import RunSpec",
+        "",
+        f"spec = RunSpec(**{python})",
+        "body = report(run(spec, threads=2))",
+        'print("\\n".join(lines({**body, "status": "finished"})))',
+        "",
     )
+    return "\n".join(lines)
+
+
+# --- attacks and pictures --------------------------------------------------------------------------------
 
 
 def attack_title(name: str) -> str:
@@ -265,21 +273,21 @@ def attack_title(name: str) -> str:
 
 
 def attack_class(name: str) -> type[Part]:
-    return _shelf()[name]
+    return _attacks()[name]
 
 
 def attack_names() -> tuple[str, ...]:
-    return _shelf().names()
+    return _attacks().names()
 
 
-def _shelf() -> Shelf[Any]:
+def _attacks() -> Shelf[Any]:
     from engine.specs.run import SHELVES
 
     return SHELVES["attack"]
 
 
 def is_about_pictures(part: str, name: str) -> bool:
-    """Whether a data set or a model is about pictures."""
+    """Whether a data set holds pictures, or a model reads them."""
     from engine.leakage import compatibility
 
     return compatibility.of_pictures(part, name)

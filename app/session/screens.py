@@ -1,4 +1,4 @@
-"""The screens by name. A screen links to another one by its name alone, so no screen imports another."""
+"""The screens by name. Screens link to each other by name, so that no screen imports another."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from app.texts import product
 
 @dataclass(frozen=True)
 class Screen:
-    """One entry of the navigation. The page is a file below `app/`: it is run, never imported."""
+    """One entry of the navigation. Streamlit runs its page, a file below `app/`; nothing imports it."""
 
-    name: str  # its path in the address, apart from the first screen, which has none
+    name: str  # its path in the address; the first screen has the root
     title: str
     page: str
 
@@ -38,6 +38,6 @@ def navigation() -> list[st.Page]:
 
 
 def go_to(name: str, params: dict[str, str]) -> NoReturn:
-    """Open another screen with these settings in its address."""
+    """Open another screen with these parameters in its address."""
     page = next(screen.page for screen in SCREENS if screen.name == name)
     st.switch_page(page, query_params=params)

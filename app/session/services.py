@@ -1,4 +1,4 @@
-"""What all visitors share: the store, the supervisor that serves it, forecasts, and runs as a page shows them."""
+"""The services that all visitors share: the store, its supervisor, forecasts, and the events of runs."""
 
 from __future__ import annotations
 
@@ -25,46 +25,47 @@ if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
     from engine.training.forecast import Forecast
 
-WATCHING_S = 5.0  # who looked at a run within it is watching it
-
-
+WATCHING_S = 5.0  # a visitor who read a run this recently is watching it
+FEEDS = 300  # kept in memory
 REPORTS = 5000  # of finished runs, kept in memory
 
 
 class Services:
-    """The store, the supervisor that serves it, and the shelves once they are loaded."""
+    """The store, its supervisor, and a thread that loads the shelves."""
 
     def __init__(self) -> None:
         self.store = Store()
         workers = class_limits.caps().workers
         self.supervisor = Supervisor(self.store, workers, preload=("engine.jobs.preload",)).start()
         self.watchers: dict[str, dict[str, float]] = {}
-        self.reports: dict[str, Mapping[str, Any]] = {}  # of finished runs, which say the same for ever
+        self.reports: dict[str, Mapping[str, Any]] = {}  # of finished runs, whose events never change
         self._feeds: dict[str, RunFeed] = {}
         self._lock = threading.Lock()
         self._ready = threading.Event()
-        self.trouble: Exception | None = None  # why the shelves could not be loaded
+        self.trouble: Exception | None = None  # the reason why the shelves could not be loaded
         threading.Thread(target=self._load, name="shelves", daemon=True).start()
 
     def _load(self) -> None:
-        """Loading the shelves takes two seconds: pages show stored examples meanwhile."""
+        """Load the shelves. It takes two seconds; until then pages show stored examples."""
         try:
             import engine.training.forecast
             from engine.specs.run import RunSpec
 
             engine.training.forecast.forecast(RunSpec())
             gc.collect()
-            gc.freeze()  # the collector would look through all the shelves every time
+            gc.freeze()  # else every collection would scan all the shelves
         except Exception as error:
             self.trouble = error
         self._ready.set()
 
     def ready(self, wait: float = 0.0) -> bool:
+        """Whether the shelves are loaded, or could not be loaded. Waits at most `wait` seconds."""
         return self._ready.wait(wait)
 
     def feed(self, run: str) -> RunFeed:
+        """The events of a run, shared by all visitors."""
         with self._lock:
-            if len(self._feeds) > 300:  # the store has them all
+            if len(self._feeds) > FEEDS:  # they can be read again from the store
                 self._feeds.clear()
             return self._feeds.setdefault(run, RunFeed(self.store, run))
 
@@ -74,30 +75,34 @@ class Services:
 
 
 class RunFeed:
-    """The events of one run, read once and then only what is new."""
+    """The events of one run. Each read asks the store for new events only."""
 
     def __init__(self, store: Store, run: str) -> None:
         self._store, self._run = store, run
         self._lock = threading.Lock()
-        self._edition, self._after = "", 0
+        self._edition = ""
+        self._after = 0  # the number of the last event that was read
         self._events: list[Event] = []
 
     def read(self) -> tuple[ListedRun, tuple[Event, ...]]:
         with self._lock:
             listed = self._store.run(self._run)
-            if listed.edition != self._edition:  # some events were taken back
-                self._edition, self._after, self._events = listed.edition, 0, []
+            if listed.edition != self._edition:  # the store deleted some events
+                self._edition = listed.edition
+                self._after = 0
+                self._events = []
             if listed.events > self._after or listed.status in ("queued", "running"):
                 try:
-                    told = self._store.events(self._run, self._after)
-                except Damaged as error:  # what was read before stays; no traceback for the rest
+                    new = self._store.events(self._run, self._after)
+                except Damaged as error:  # the page shows the earlier events, and the damage as the end of the run
                     return replace(listed, status="failed"), (*self._events, Failed(error.message, error.remedy))
-                self._after = told[-1][0] if told else self._after
-                self._events += [event for _, event in told]
+                if new:
+                    self._after = new[-1][0]
+                self._events += [event for _, event in new]
             return listed, tuple(self._events)
 
 
-@st.cache_resource(show_spinner=False, on_release=lambda kitchen: kitchen.close())
+@st.cache_resource(show_spinner=False, on_release=lambda services: services.close())
 def shared() -> Services:
     return Services()
 
@@ -117,7 +122,7 @@ def _forecast(body: str, threads: int) -> Forecast:
 
 
 def forecast_of(canonical: Mapping[str, Any], threads: int = 0) -> Forecast:
-    """What is known before the click; the same question is answered from memory. A lone run has all cores."""
+    """The forecast of a run, cached. The default for `threads` is all cores, which a single run gets."""
     import json
 
     from engine.jobs.process_id import cores
@@ -132,38 +137,38 @@ def _misfit(body: str) -> str:
     from engine.leakage.compatibility import problem
     from engine.specs.attack import AttackSpec
 
-    found = problem(AttackSpec(**json.loads(body)))
-    return f"{found.reason}. {found.remedy}." if found else ""
+    obstacle = problem(AttackSpec(**json.loads(body)))
+    return f"{obstacle.reason}. {obstacle.remedy}." if obstacle else ""
 
 
 def misfit_of(spec: AttackSpec) -> str:
-    """Why an attack cannot work, before the click; empty if it can."""
+    """Why an attack is impossible, before it is requested; empty if it is possible."""
     import json
 
     return _misfit(json.dumps(spec.canonical(), sort_keys=True))
 
 
 def read(run: str) -> tuple[ListedRun, tuple[Event, ...]] | None:
-    """A run of this store with its events; None where there is none of that name."""
+    """A run of the store with its events; None if there is no such run, or this visitor may not see it."""
     try:
-        found = shared().feed(run).read()
+        listed, events = shared().feed(run).read()
     except UnknownName:
         return None
-    if not may_see(found[0]):
+    if not may_see(listed):
         return None
     _watch(run)
-    return found
+    return listed, events
 
 
 def may_see(run: ListedRun) -> bool:
-    """False in class mode for a run on a picture that another visitor brought."""
-    return not class_limits.class_mode() or owners.may_see(
-        run.spec, run.options, session.visitor(), session.recall("leak-own", [])
-    )
+    """False in class mode for a run on a picture that another visitor uploaded."""
+    if not class_limits.class_mode():
+        return True
+    return owners.may_see(run.spec, run.options, session.visitor(), session.recall("leak-own", []))
 
 
 def may_see_picture(name: str) -> bool:
-    """The same for the uploaded picture itself: this session brought it, or this visitor requested an attack on it."""
+    """False in class mode unless this session uploaded the picture, or this visitor requested an attack on it."""
     if not class_limits.class_mode() or name in session.recall("leak-own", []):
         return True
     runs = [run for run in store().runs() if name in owners.own_pictures(run.spec)]
@@ -171,37 +176,43 @@ def may_see_picture(name: str) -> bool:
 
 
 def _watch(run: str) -> None:
-    watching, now_ = shared().watchers.setdefault(run, {}), time.monotonic()
-    watching[session.visitor()] = now_
-    for gone in [who for who, seen in watching.items() if now_ - seen > WATCHING_S]:
-        watching.pop(gone, None)
+    """Record that this visitor watches the run, and drop visitors who stopped."""
+    watchers = shared().watchers.setdefault(run, {})
+    now = time.monotonic()
+    watchers[session.visitor()] = now
+    expired = [visitor for visitor, last in watchers.items() if now - last > WATCHING_S]
+    for visitor in expired:
+        watchers.pop(visitor, None)
 
 
 def standings(runs: Sequence[str]) -> dict[str, str]:
-    """Where each of many runs stands, empty where nobody asked it; who asks is watching them."""
-    known = store().statuses(runs)
-    for run, status in known.items():
+    """The status of each run; empty for a run that is not in the store. The visitor watches the unfinished ones."""
+    statuses = store().statuses(runs)
+    for run, status in statuses.items():
         if status in ("queued", "running"):
             _watch(run)
-    return {run: known.get(run, "") for run in runs}
+    return {run: statuses.get(run, "") for run in runs}
 
 
 def reported(run: str) -> Mapping[str, Any]:
-    """What a run that has ended came to; that of a finished one is read once."""
+    """The report of a run that has ended. The report of a finished run is cached."""
     reports = shared().reports
-    if (known := reports.get(run)) is not None:
-        return known
-    told = report(event for _, event in store().events(run))
-    if told["seconds"] is not None:  # else it did not finish, and may be asked again
-        if len(reports) > REPORTS:  # the store has them all
+    cached = reports.get(run)
+    if cached is not None:
+        return cached
+    body = report(event for _, event in store().events(run))
+    if body["seconds"] is not None:  # only for a finished run: any other one can be resumed
+        if len(reports) > REPORTS:  # they can be read again from the store
             reports.clear()
-        reports[run] = told
-    return told
+        reports[run] = body
+    return body
 
 
 def others_watching(run: str) -> int:
-    last = time.monotonic() - WATCHING_S
-    return sum(seen > last for who, seen in list(shared().watchers.get(run, {}).items()) if who != session.visitor())
+    """The number of other visitors who watch the run."""
+    earliest = time.monotonic() - WATCHING_S
+    watchers = list(shared().watchers.get(run, {}).items())  # a copy: other threads change it
+    return sum(last > earliest for visitor, last in watchers if visitor != session.visitor())
 
 
 def gallery() -> tuple[RunExample, ...]:
@@ -209,7 +220,7 @@ def gallery() -> tuple[RunExample, ...]:
 
 
 def first_example() -> RunExample | None:
-    """What a newcomer sees first, and the question that the form begins with."""
+    """The example that a first visit shows. Its settings are the defaults of the form."""
     return next(iter(examples()), None)
 
 
@@ -217,10 +228,10 @@ def stored(run: str) -> RunExample | None:
     return example(run)
 
 
-def attempt(deed: Any) -> str:
-    """Do it; what goes wrong comes back as the sentence to show."""
+def attempt(action: Any) -> str:
+    """Call the function. Returns the message of a LeakLensError, or an empty text."""
     try:
-        deed()
+        action()
     except LeakLensError as error:
         return str(error)
     return ""

@@ -1,4 +1,4 @@
-"""What one visitor keeps between two passes over a page: settings, and what widgets hold."""
+"""The state of one visitor between two passes over a page: settings and the values of widgets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.session.run_settings import Settings
 
 
 def visitor() -> str:
-    """The id of this visitor: their browser at their address, or this tab where the browser keeps no cookie."""
+    """The id of this visitor: from the cookie and address of the browser, or of the tab if there is no cookie."""
     return owners.visitor_id(st.context.ip_address, st.context.cookies.get(owners.COOKIE)) or tab()
 
 
@@ -27,13 +27,13 @@ def dark() -> bool:
 
 
 def settings() -> Settings:
-    """The question in the form."""
-    found: Settings = st.session_state.setdefault("settings", {})
-    return found
+    """The settings in the form."""
+    current: Settings = st.session_state.setdefault("settings", {})
+    return current
 
 
 def bound(path: str, name: str = "") -> dict[str, Any]:
-    """What ties a widget to a setting: its key, and what happens when it is changed."""
+    """The arguments that bind a widget to a setting: its key, and the function to call after a change."""
     key = f"w:{name or path}"
     st.session_state[key] = settings().get(path)
     return {"key": key, "on_change": _changed, "args": (path, key)}
@@ -44,28 +44,28 @@ def _changed(path: str, key: str) -> None:
 
 
 def choose(changes: Mapping[str, Any]) -> None:
-    """Other settings; a part that changes brings its own fields, and keeps those that both have."""
-    now = {**settings(), **changes}
-    remember("acted", True)  # the next pass is ours: its link is still the old one
-    st.session_state.update(settings=run_settings.settled(now), trouble="", told=[])
+    """Change settings. Another part has its own fields and keeps the values of fields that both parts have."""
+    changed = {**settings(), **changes}
+    remember("acted", True)  # the next pass must not read the link, which is still the old one
+    st.session_state.update(settings=run_settings.settled(changed), trouble="", told=[])
 
 
-def tie(key: str, value: Any, deed: Callable[[Any], None]) -> dict[str, Any]:
-    """What ties a widget to a value kept elsewhere: it shows it, and hands over what a visitor makes of it."""
+def tie(key: str, value: Any, on_change: Callable[[Any], None]) -> dict[str, Any]:
+    """The arguments that bind a widget to a value: it shows the value and calls `on_change` with a new one."""
     st.session_state[key] = value
-    return {"key": key, "on_change": lambda: deed(st.session_state[key])}
+    return {"key": key, "on_change": lambda: on_change(st.session_state[key])}
 
 
 def remember(name: str, value: Any) -> None:
     st.session_state[name] = value
 
 
-def recall(name: str, usual: Any = None) -> Any:
-    return st.session_state.get(name, usual)
+def recall(name: str, default: Any = None) -> Any:
+    return st.session_state.get(name, default)
 
 
 def again() -> None:
-    """At the end of what a click does: the whole page once more, wherever the button stands."""
+    """Draw the whole page again after a click, even if the button is in a fragment."""
     remember("acted", True)
     st.rerun()
 

@@ -1,4 +1,4 @@
-"""The address of a page: read into settings at a visit, written back after each change."""
+"""The address of a page. A visit reads it into settings; every change of the settings rewrites it."""
 
 from __future__ import annotations
 
@@ -17,91 +17,101 @@ PINS = 8  # at most
 
 
 def linked(name: str) -> tuple[str, ...]:
-    """Runs that the page shows under this name: `run` (one for each seed), `twin`, `pins`."""
+    """The ids of the runs under this name: `run` (one for each seed), `twin` (the baseline) or `pins`."""
     return tuple(st.session_state.get("ids", {}).get(name, ()))
 
 
 def show(**ids: Sequence[str]) -> None:
-    """Name other runs in the link."""
+    """Show other runs, and put them into the link."""
     unique = {name: tuple(dict.fromkeys(values))[:PINS] for name, values in ids.items()}
     st.session_state["ids"] = {**st.session_state.get("ids", {}), **unique}
 
 
-def arrive(usual: Settings) -> None:
-    """Take everything from a link that we did not write: at a first visit, and after going back."""
+def arrive(default: Settings) -> None:
+    """Read the settings from a link that this page did not write: at a first visit, and after going back."""
     params = {name: str(value) for name, value in st.query_params.items()}
-    if not params and "seen" in st.session_state:  # back from another screen, whose address holds nothing
+    if not params and "seen" in st.session_state:  # back from another screen: the address is empty
         st.session_state.update(seen=params, written=None)
         return
     if "seen" in st.session_state and (session.recall("acted") or params == st.session_state["seen"]):
         return
     arrive_runs()
-    found, told = run_settings.read_link(params, usual)
-    st.session_state.update(seen=params, settings=found, told=told)
-    _arrive_seeds(params.get("seeds", ""), told)
+    settings, notes = run_settings.read_link(params, default)
+    st.session_state.update(seen=params, settings=settings, told=notes)
+    _arrive_seeds(params.get("seeds", ""), notes)
 
 
-def _arrive_seeds(said: str, told: list[str]) -> None:
-    many = int(said[:9]) if said.isdecimal() else 1
-    if many > run_settings.SEEDS:
-        told.append(product.FEWER_SEEDS.format(most=run_settings.SEEDS, asked=shown(said)))
-    session.remember("seeds", max(1, min(run_settings.SEEDS, many)))
+def _arrive_seeds(text: str, notes: list[str]) -> None:
+    """Read the number of seeds from a link. Adds a note if the number is over the limit."""
+    seeds = int(text[:9]) if text.isdecimal() else 1
+    if seeds > run_settings.SEEDS:
+        notes.append(product.FEWER_SEEDS.format(most=run_settings.SEEDS, asked=shown(text)))
+    session.remember("seeds", max(1, min(run_settings.SEEDS, seeds)))
 
 
 def arrive_runs() -> None:
-    """The runs that the link names: they can be shown before any shelf is loaded."""
-    said = {name: str(st.query_params.get(name, "")) for name in ("run", "twin", "pins")}
-    show(**{name: [one for one in ids.split(",") if one] for name, ids in said.items()})
+    """Read the runs from the link. They can be shown before the shelves are loaded."""
+    ids: dict[str, list[str]] = {}
+    for name in ("run", "twin", "pins"):
+        words = str(st.query_params.get(name, "")).split(",")
+        ids[name] = [word for word in words if word]
+    show(**ids)
 
 
 def write_link() -> None:
-    """Everything that the page shows into its address; going back in the browser brings it back."""
-    found = _link()
-    if found != st.session_state.get("written"):
-        st.session_state.update(written=found, seen=found)
-        st.query_params.from_dict(found)
+    """Write everything that the page shows into its address. Going back in the browser then restores it."""
+    link = _link()
+    if link != st.session_state.get("written"):
+        st.session_state.update(written=link, seen=link)
+        st.query_params.from_dict(link)
     session.remember("acted", False)
 
 
 def address() -> str:
-    """This page with everything it shows."""
-    return f"{(st.context.url or '').partition('?')[0]}?{urlencode(_link())}"
+    """The address of this page with everything that it shows."""
+    return f"{_base()}?{urlencode(_link())}"
+
+
+def _base() -> str:
+    return (st.context.url or "").partition("?")[0]
 
 
 def _link() -> dict[str, str]:
     ids = {name: ",".join(values) for name, values in st.session_state.get("ids", {}).items() if values}
-    seeds = {"seeds": str(session.recall("seeds", 1))} if session.recall("seeds", 1) != 1 else {}
-    return {**run_settings.link(session.settings()), **seeds, **ids}
+    seeds = session.recall("seeds", 1)
+    seeds_param = {"seeds": str(seeds)} if seeds != 1 else {}
+    return {**run_settings.link(session.settings()), **seeds_param, **ids}
 
 
 def in_address() -> dict[str, str]:
-    """What stands in the address, whoever wrote it."""
+    """The parameters that are in the address now."""
     return {name: str(value) for name, value in st.query_params.items()}
 
 
 def news(screen: str) -> dict[str, str] | None:
-    """The link of a screen, where it is not the one we wrote: at a first visit, and after going back."""
-    params, seen = in_address(), session.recall(f"seen:{screen}")
+    """The link of a screen if the screen did not write it: at a first visit, and after going back."""
+    params = in_address()
+    seen = session.recall(f"seen:{screen}")
     if seen is not None and (session.recall("acted") or not params or params == seen):
         return None
     session.remember(f"seen:{screen}", params)
     return params
 
 
-def sign(screen: str, found: Mapping[str, str]) -> None:
-    """Everything that a screen shows into its address."""
-    if in_address() != found:
-        st.query_params.from_dict(dict(found))
-    session.remember(f"seen:{screen}", dict(found))
+def sign(screen: str, link: Mapping[str, str]) -> None:
+    """Write everything that a screen shows into its address."""
+    if in_address() != link:
+        st.query_params.from_dict(dict(link))
+    session.remember(f"seen:{screen}", dict(link))
     session.remember("acted", False)
 
 
 def leave(screen: str, link: Mapping[str, str]) -> NoReturn:
-    """To another screen, which takes this link whatever was typed here in the same pass."""
+    """Open another screen. It reads this link, even if a setting changed in the same pass."""
     st.session_state.update({"acted": False, "seen" if screen == "lab" else f"seen:{screen}": None})
     screens.go_to(screen, dict(link))
 
 
 def here() -> str:
-    """The address of this page with everything that stands in it."""
-    return f"{(st.context.url or '').partition('?')[0]}?{urlencode(st.query_params.to_dict())}"
+    """The address of this page with the parameters that are in it now."""
+    return f"{_base()}?{urlencode(st.query_params.to_dict())}"

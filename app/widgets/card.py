@@ -1,4 +1,4 @@
-"""The result card: accuracy, ε in every view, the promise, what it cost, and what no number here covers."""
+"""The result card: accuracy, ε in every view, the guarantee, and what no number covers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from engine.results.report import report
 
 
 def headline(events: Sequence[Event]) -> None:
-    """The numbers at the top, the same at every moment of a run."""
+    """Show the main numbers of a run, at any moment of it."""
     body = report(events)
     cells = [("accuracy", numbers.percent(body["accuracy"]), _seconds(body))]
     if body["accuracy-personal"] is not None:
         cells.append(("personal accuracy", numbers.percent(body["accuracy-personal"]), "mean over clients"))
     for view in privacy.VIEWS:
         if view in body["epsilon"] and view in ("outsider", "server"):
-            cells.append(
-                (privacy.SEEN_BY[view], f"ε {numbers.epsilon(body['epsilon'][view])}", "lower is more private")
-            )
-    facts = "".join(
-        f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)} <small>{html.escape(note)}</small></dd></div>"
-        for name, value, note in cells
-    )
+            epsilon = numbers.epsilon(body["epsilon"][view])
+            cells.append((privacy.SEEN_BY[view], f"ε {epsilon}", "lower is more private"))
+    facts = ""
+    for name, value, note in cells:
+        definition = f"{html.escape(value)} <small>{html.escape(note)}</small>"
+        facts += f"<div><dt>{html.escape(name)}</dt><dd>{definition}</dd></div>"
     st.html(f'<dl class="ll-facts">{facts}{badge(body["guarantee"])}</dl>')
 
 
 def badge(guarantee: Mapping[str, Any] | None) -> str:
+    """The status of a guarantee as HTML."""
     if not guarantee:
         return ""
     name, side, _ = privacy.STATUSES[guarantee["status"]]
@@ -43,48 +43,57 @@ def badge(guarantee: Mapping[str, Any] | None) -> str:
 
 
 def privacy_block(bills: Sequence[Mapping[str, Any]], guarantee: Mapping[str, Any] | None) -> None:
-    """Every view with its ε, its odds, and on demand the words that the number stands on."""
-    rows: list[str] = []
-    for bill in bills:
-        view, epsilon, unit = bill["view"], bill["epsilon"], bill["unit"]
-        side = "leaking" if epsilon is None or epsilon > privacy.VACUOUS else "private"
-        odds = html.escape(privacy.odds(view, unit, epsilon))
-        stands = html.escape(
-            privacy.terms(
-                *(bill[name] for name in ("unit", "view", "adjacency", "delta", "accountant", "bound", "sampling"))
-            )
-            if epsilon is not None
-            else bill["reason"]
-        )
-        opened, short = (" open" if not rows else ""), "" if not epsilon else f"odds × {numbers.times(epsilon)}"
-        value = numbers.epsilon(epsilon)
-        rows.append(
-            f'<details{opened}><summary><b class="ll-{side}">ε {value}</b> {html.escape(privacy.SEEN_BY[view])} '
-            f'<span class="ll-faint">{short}</span></summary><p>{odds}</p><p>{stands}</p></details>'
-        )
+    """Show every view with its ε and its odds. A view opens to show the terms of its ε, such as δ and adjacency."""
+    rows = [_view_row(bill, opened=place == 0) for place, bill in enumerate(bills)]
     absent = (guarantee or {}).get("absent") or {}
-    rows += [
-        f'<details><summary><span class="ll-faint">no ε</span> {html.escape(privacy.SEEN_BY[view])}</summary>'
-        f"<p>{html.escape(reason)}</p></details>"
-        for view, reason in absent.items()
-    ]
+    for view, reason in absent.items():
+        seen_by = html.escape(privacy.SEEN_BY[view])
+        summary = f'<summary><span class="ll-faint">no ε</span> {seen_by}</summary>'
+        rows.append(f"<details>{summary}<p>{html.escape(reason)}</p></details>")
     st.html(f'<div class="ll-views">{"".join(rows)}</div>')
 
 
+def _view_row(bill: Mapping[str, Any], opened: bool) -> str:
+    view, epsilon = bill["view"], bill["epsilon"]
+    side = "leaking" if epsilon is None or epsilon > privacy.VACUOUS else "private"
+    odds = html.escape(privacy.odds(view, bill["unit"], epsilon))
+    terms = html.escape(_terms(bill))
+    factor = f"odds × {numbers.times(epsilon)}" if epsilon else ""
+    seen_by = html.escape(privacy.SEEN_BY[view])
+    return (
+        f"<details{' open' if opened else ''}>"
+        f'<summary><b class="ll-{side}">ε {numbers.epsilon(epsilon)}</b> {seen_by} '
+        f'<span class="ll-faint">{factor}</span></summary><p>{odds}</p><p>{terms}</p></details>'
+    )
+
+
+def _terms(bill: Mapping[str, Any]) -> str:
+    """The terms of an ε, or the reason why there is no finite one."""
+    if bill["epsilon"] is None:
+        return str(bill["reason"])
+    names = ("unit", "view", "adjacency", "delta", "accountant", "bound", "sampling")
+    return privacy.terms(*(bill[name] for name in names))
+
+
 def reason(guarantee: Mapping[str, Any] | None) -> None:
-    """Why the badge says what it says."""
+    """Show in faint text why the guarantee has its status."""
     if guarantee:
-        gist, why = privacy.STATUSES[guarantee["status"]][2], _upper(guarantee["reason"].rstrip("."))
-        st.html(f'<p class="ll-faint ll-why">{html.escape(f"{gist} {why}.")}</p>')
+        st.html(f'<p class="ll-faint ll-why">{html.escape(_explanation(guarantee))}</p>')
+
+
+def _explanation(guarantee: Mapping[str, Any]) -> str:
+    gist = privacy.STATUSES[guarantee["status"]][2]
+    why = _upper(guarantee["reason"].rstrip("."))
+    return f"{gist} {why}."
 
 
 def promise(guarantee: Mapping[str, Any] | None) -> None:
+    """Show the status of the guarantee, and why it has this status."""
     if not guarantee:
         return
-    name, side, gist = privacy.STATUSES[guarantee["status"]]
-    reason = guarantee["reason"].rstrip(".")
-    why = html.escape(f"{gist} {_upper(reason)}.")
-    st.html(f'<p class="ll-said"><b class="ll-{side}">{html.escape(name)}</b>. {why}</p>')
+    name, side, _ = privacy.STATUSES[guarantee["status"]]
+    explanation = html.escape(_explanation(guarantee))
+    st.html(f'<p class="ll-said"><b class="ll-{side}">{html.escape(name)}</b>. {explanation}</p>')
 
 
 def not_covered() -> None:
@@ -93,8 +102,10 @@ def not_covered() -> None:
 
 
 def _seconds(body: Mapping[str, Any]) -> str:
-    seconds = body["seconds"]
-    return f"after {body['rounds-done']} rounds" + (f" in {numbers.duration(seconds)}" if seconds is not None else "")
+    rounds = f"after {body['rounds-done']} rounds"
+    if body["seconds"] is None:
+        return rounds
+    return f"{rounds} in {numbers.duration(body['seconds'])}"
 
 
 def _upper(text: str) -> str:

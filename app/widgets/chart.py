@@ -1,4 +1,4 @@
-"""A panel on the page: its figure, its words for those who cannot see it, and its picture to take away."""
+"""A panel on the page: its figure, its text for screen readers, and its picture to download."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.charts import partition as who_holds_what
+from app.charts import partition as partition_chart
 from app.charts.base import Panel, PanelChoice, PanelInfo, Track
 from app.session import session
 
@@ -18,97 +18,107 @@ CONFIG = {"displaylogo": False, "displayModeBar": False, "scrollZoom": False}
 
 
 def show(panel: Panel[Any], tracks: Sequence[Track]) -> bool:
-    """The panel, where any of these runs has said something it listens to."""
-    found = panel.collected(tracks)
-    if not found:
+    """Show the panel. False if no run has events for it."""
+    infos = panel.collected(tracks)
+    if not infos:
         return False
     st.html(f'<h2 class="ll-title">{panel.title}</h2>')
-    _draw(panel, found)
+    _draw(panel, infos)
     return True
 
 
-def _draw(panel: Panel[Any], found: Sequence[PanelInfo[Any]]) -> None:
+def _draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]]) -> None:
     st.plotly_chart(
-        panel.draw(found, session.dark()),
+        panel.draw(infos, session.dark()),
         key=f"chart-{panel.name}",
         theme=None,
         config=CONFIG,
-        alt=panel.describe(found),
+        alt=panel.describe(infos),
     )
 
 
-# --- panels that ask which part of a run is looked at ------------------------------------------------------
+# --- panels with choices ------------------------------------------------------
 
 
 def show_asking(panels: Sequence[Panel[Any]], tracks: Sequence[Track]) -> list[Panel[Any]]:
-    """Those of the panels that have something to show; what is chosen on one redraws them all, and nothing else."""
-    there = [(panel, found) for panel in panels if (found := panel.collected(tracks))]
-    if there:
-        st.fragment(_asking)(there)
-    return [panel for panel, _ in there]
+    """Show the panels for which a run has events, and return them. A choice on one redraws these panels only."""
+    shown = []
+    for panel in panels:
+        infos = panel.collected(tracks)
+        if infos:
+            shown.append((panel, infos[0]))
+    if shown:
+        st.fragment(_show_with_choices)(shown)
+    return [panel for panel, _ in shown]
 
 
-def _asking(there: Sequence[tuple[Panel[Any], Sequence[PanelInfo[Any]]]]) -> None:
-    for panel, found in there:
+def _show_with_choices(shown: Sequence[tuple[Panel[Any], PanelInfo[Any]]]) -> None:
+    for panel, info in shown:
         st.html(f'<h2 class="ll-title">{panel.title}</h2>')
-        _asked(panel, found[0])
+        _draw_chosen(panel, info)
 
 
-def _asked(panel: Panel[Any], one: PanelInfo[Any]) -> None:
-    """The sentence stands above the controls, and is written when they have been read."""
+def _draw_chosen(panel: Panel[Any], info: PanelInfo[Any]) -> None:
+    """Draw what the visitor chose. The description is above the controls but depends on their values."""
     assert panel.choices
     above = st.container()
-    choices = panel.choices.choices(one.info)
+    choices = panel.choices.choices(info.info)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         answers = {choice.name: _choice(panel, choice) for choice in choices}
-    chosen = PanelInfo(one.track, panel.choices.choose(one.info, answers))
-    said = html.escape(panel.choices.describe(chosen.info))
-    above.html(f'<p class="ll-said" role="status" aria-live="polite">{said}</p>')
+    chosen = PanelInfo(info.track, panel.choices.choose(info.info, answers))
+    description = html.escape(panel.choices.describe(chosen.info))
+    above.html(f'<p class="ll-said" role="status" aria-live="polite">{description}</p>')
     _draw(panel, [chosen])
 
 
 def _choice(panel: Panel[Any], choice: PanelChoice) -> str:
-    """What a visitor chose, while it is there; else what the panel offers. Nobody is asked where there is no choice.
+    """The option that the visitor chose, if it still exists; else the default of the panel.
 
-    A widget is named by what was offered when it came: while a run grows, what we offer next is never taken for a
-    visitor's choice, and a visitor's hand stays on the widget that it moves.
+    With one option there is no widget. The key of a widget holds the default at its creation. While a run grows, a new
+    default therefore makes a new widget and is not taken for a choice, and a widget that the visitor moves stays.
     """
     name = f"{panel.name}:{choice.name}"
-    kept, offered = session.recall(f"chosen:{name}") or (None, "")
-    if kept not in choice.options:
-        kept, offered = choice.chosen, choice.chosen
+    chosen, default = session.recall(f"chosen:{name}") or (None, "")
+    if chosen not in choice.options:
+        chosen = choice.chosen
+        default = choice.chosen
     if len(choice.options) < 2:
-        return str(kept)
+        return str(chosen)
 
-    def deed(answer: str) -> None:
-        following = choice.scrubbed and answer == choice.options[-1]
-        session.remember(f"chosen:{name}", None if following else (answer, offered))
+    def keep(answer: str) -> None:
+        follows_run = choice.scrubbed and answer == choice.options[-1]  # the end of a slider follows the run
+        session.remember(f"chosen:{name}", None if follows_run else (answer, default))
 
-    tied = session.tie(f"choose:{name}:{offered}", kept, deed)
+    binding = session.tie(f"choose:{name}:{default}", chosen, keep)
     if choice.scrubbed:
-        return str(st.select_slider(choice.label, choice.options, width=280, **tied))
-    return str(st.selectbox(choice.label, choice.options, width=280, **tied))
+        return str(st.select_slider(choice.label, choice.options, width=280, **binding))
+    return str(st.selectbox(choice.label, choice.options, width=280, **binding))
 
 
 def partition(counts: Sequence[Sequence[int]], names: Sequence[str]) -> None:
-    words = who_holds_what.describe(counts)
-    drawn = who_holds_what.draw(counts, session.dark(), names)
-    st.plotly_chart(drawn, key="chart-partition", theme=None, config=CONFIG, alt=words)
-    st.caption(words)
+    """Show how many records of each class each client has."""
+    description = partition_chart.describe(counts)
+    figure = partition_chart.draw(counts, session.dark(), names)
+    st.plotly_chart(figure, key="chart-partition", theme=None, config=CONFIG, alt=description)
+    st.caption(description)
 
 
 def to_take_away(panels: Sequence[Panel[Any]]) -> None:
-    """A picture of each chart as it stands on the page; the browser makes it."""
-    rows = [
-        f'<li>{panel.title}: <button type="button" data-save="png" data-chart="{panel.name}" '
-        f'aria-label="PNG of {panel.title}">PNG</button> <button type="button" data-save="svg" '
-        f'data-chart="{panel.name}" aria-label="SVG of {panel.title}">SVG</button></li>'
-        for panel in panels
-    ]
+    """Buttons that save each chart as it is on the page. The browser makes the picture."""
+    rows = []
+    for panel in panels:
+        buttons = f"{_save_button(panel, 'png')} {_save_button(panel, 'svg')}"
+        rows.append(f"<li>{panel.title}: {buttons}</li>")
     st.html(f'<ul class="ll-save">{"".join(rows)}</ul>')
 
 
+def _save_button(panel: Panel[Any], kind: str) -> str:
+    attributes = f'data-save="{kind}" data-chart="{panel.name}" aria-label="{kind.upper()} of {panel.title}"'
+    return f'<button type="button" {attributes}>{kind.upper()}</button>'
+
+
 def listen_for_saves() -> None:
+    """Add the script that makes the save buttons work."""
     st.html(f"<script>{_script()}</script>", unsafe_allow_javascript=True)
 
 

@@ -1,4 +1,4 @@
-"""From a declared parameter to the widget that asks for it; what the engine refuses stands under its own field."""
+"""The widget of each declared parameter. A refusal of the engine is shown under the field that it names."""
 
 from __future__ import annotations
 
@@ -11,40 +11,42 @@ import streamlit as st
 from app.session import run_settings, session
 from app.texts import product
 
-STOPS = (8.0, 4.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.03, 0.01)  # of the noise, the private end first
+STOPS = (8.0, 4.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.03, 0.01)  # of the noise, from private to leaky
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 
 
 def field(path: str, label: str = "", short: bool = False) -> None:
-    """The widget of one setting, as its declaration asks."""
+    """Show the widget of one setting. Its declaration decides the kind of widget."""
     info = run_settings.field_of(path, session.settings())
     assert info is not None, path
     name = label or _sentence(info.title or path)
     text = None if short else info.description
-    kind, how = run_settings.kind_of(info), session.bound(path)
+    kind = run_settings.kind_of(info)
+    binding = session.bound(path)
     if kind is bool:
-        st.toggle(name, help=text, **how)
+        st.toggle(name, help=text, **binding)
     elif kind is str:
-        st.selectbox(name, run_settings.choices(info), help=text, **how)
+        st.selectbox(name, run_settings.choices(info), help=text, **binding)
     elif kind is int:
-        st.number_input(name, step=1, help=text, **how)
+        st.number_input(name, step=1, help=text, **binding)
     elif kind is float:
         placeholder = "usual" if run_settings.optional(info) else None
-        st.number_input(name, step=0.1, format="%g", help=text, placeholder=placeholder, **how)
+        st.number_input(name, step=0.1, format="%g", help=text, placeholder=placeholder, **binding)
     refusal(path)
 
 
 def part(name: str, label: str) -> None:
-    """The choice of a part from its shelf."""
-    titles = {one: run_settings.part_class(name, one).title for one in run_settings.names(name)}
-    st.selectbox(label, list(titles), format_func=lambda one: titles.get(one, one), **session.bound(name))
+    """Show the choice of a part from its shelf."""
+    titles = {part_name: run_settings.part_class(name, part_name).title for part_name in run_settings.names(name)}
+    st.selectbox(label, list(titles), format_func=lambda choice: titles.get(choice, choice), **session.bound(name))
 
 
-def stops(path: str, label: str, usual: tuple[float, ...], show: Callable[[Any], str]) -> None:
-    """A slider of a few stops, the private end first, both ends named; a value in between gets a stop of its own."""
+def stops(path: str, label: str, values: tuple[float, ...], show: Callable[[Any], str]) -> None:
+    """Show a slider of a few values, from private to leaky. A setting between them adds its own value."""
     value = session.settings().get(path)
-    falls = usual[0] > usual[-1]
-    options = sorted({*usual, *([value] if isinstance(value, int | float) else [])}, reverse=falls)
+    descending = values[0] > values[-1]
+    own = [value] if isinstance(value, int | float) else []
+    options = sorted({*values, *own}, reverse=descending)
     st.select_slider(label, options, format_func=show, **session.bound(path, f"{path}:slider"))
     st.html(
         f'<div class="ll-ends"><span class="ll-private">◀ {product.PRIVATE_END}</span>'
@@ -54,21 +56,24 @@ def stops(path: str, label: str, usual: tuple[float, ...], show: Callable[[Any],
 
 
 def refusal(path: str) -> None:
-    """What the engine has against this field's value."""
-    said = str(session.recall("problem", ""))
-    if said and blamed(said) == path:
-        st.html(f'<p class="ll-problem" role="alert">{html.escape(said)}</p>')
+    """Show why the engine refuses the value of this field, if it does."""
+    message = str(session.recall("problem", ""))
+    if message and blamed(message) == path:
+        st.html(f'<p class="ll-problem" role="alert">{html.escape(message)}</p>')
 
 
-def blamed(said: str) -> str:
-    """The path of the field that a refusal names: `run: rounds: must be ...` is about `rounds`."""
-    who, _, rest = said.partition(": ")
+def blamed(message: str) -> str:
+    """The path of the field that a refusal names: `run: rounds: must be ...` names `rounds`."""
+    where, _, rest = message.partition(": ")
     name, colon, _ = rest.partition(": ")
     if not colon or " " in name:
         return ""
-    if who == "run":
+    if where == "run":
         return name
-    return next((f"{one}.{name}" for one in run_settings.PARTS if session.settings().get(one) == who), "")
+    for part in run_settings.PARTS:
+        if session.settings().get(part) == where:
+            return f"{part}.{name}"
+    return ""
 
 
 def _sentence(title: str) -> str:

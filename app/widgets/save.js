@@ -1,6 +1,6 @@
-// Plotly draws a chart as layers of SVG: laid over each other they are the picture, and a canvas makes a PNG of it.
+// Plotly draws a chart as layers of SVG. One SVG of all layers is the picture; a canvas turns it into a PNG.
 (() => {
-  const element = (name, attributes) => {  // no markup in here: a sanitiser would drop the whole script
+  const element = (name, attributes) => {  // no markup in this file: a sanitiser would drop the whole script
     const made = document.createElementNS('http://www.w3.org/2000/svg', name);
     Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
     return made;
@@ -34,7 +34,7 @@
     };
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   };
-  // One listener for the page: the buttons come and go with every pass.
+  // One listener for the page, because every pass replaces the buttons.
   if (window.leaklensSaves) return;
   window.leaklensSaves = true;
   document.addEventListener('click', (event) => {

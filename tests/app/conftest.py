@@ -1,4 +1,4 @@
-"""The dashboard under test: each test has its own home and its own kitchen, whose engine it may put to rest."""
+"""Fixtures of the dashboard tests: each test has its own home and its own services, with or without workers."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from tests.app.makers import Asker
 from tests.app.reading import open_screen
 
 MAIN = ROOT / "app" / "main.py"
-PATIENCE_S = 60  # for one pass over a page, on a busy machine
+PATIENCE_S = 60  # at most, for one pass over a page on a busy machine
 
 Screen = Callable[..., AppTest]
 
 
 @pytest.fixture(autouse=True)
-def kitchen_of_its_own() -> Iterator[None]:
-    """What visitors share is shared by nobody here: a kitchen made in a test is closed with its workers after it."""
+def own_services() -> Iterator[None]:
+    """Close the shared services and their workers after each test, so that no two tests share them."""
     yield
-    services.shared.clear()  # closes it, too
+    services.shared.clear()  # closes them, too
     st.cache_data.clear()
 
 
 @pytest.fixture
 def resting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker process: what is asked waits, and a test itself tells what a run told."""
+    """No worker process: runs stay queued, and the test appends their events."""
     monkeypatch.setattr(Supervisor, "start", lambda supervisor: supervisor)
 
 
 @pytest.fixture
 def screen() -> Screen:
-    """Open a screen once the shelves are loaded: `screen("runs")`; what is given by name lies in the session before."""
+    """Open a screen when the shelves are loaded: `screen("runs")`. Keyword arguments are in the session before."""
 
-    def screen(name: str, **held: object) -> AppTest:
-        with suppress(LeakLensError):  # the page itself says what is wrong with the home
+    def screen(name: str, **state: object) -> AppTest:
+        with suppress(LeakLensError):  # the page itself shows the error of the home
             assert services.shared().ready(PATIENCE_S)
         page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
-        for key, value in held.items():
+        for key, value in state.items():
             page.session_state[key] = value
         return open_screen(page, name).run()
 
@@ -58,7 +58,7 @@ def screen() -> Screen:
 
 @pytest.fixture
 def store(home: Path) -> Iterator[Store]:
-    """The store of this test, beside the one of the page."""
+    """The store of this test. The page has its own."""
     store = Store()
     yield store
     store.close()
@@ -66,13 +66,13 @@ def store(home: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def ask(store: Store) -> Asker:
-    """Runs that stand as they are told to: `ask("failed", seed=3)` says the id of one."""
+    """Creates runs with a given status: `ask("failed", seed=3)` returns the id of one."""
     return Asker(store)
 
 
 @pytest.fixture
 def small() -> TradeoffSettings:
-    """Two methods at two noises with two seeds, and a reference."""
+    """Two methods at two noises with two seeds, and a baseline."""
     run = {**tradeoff_settings.usual().run, "rounds": 2, "clients": 20, "sampled": 4}
     return replace(
         tradeoff_settings.usual(), run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2

@@ -1,4 +1,4 @@
-"""Asks for runs and tells what they tell, as a supervisor and its workers do."""
+"""Submits runs and appends their events, as a supervisor and its workers do."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ ENDINGS = {
 
 
 class Asker:
-    """Asks for runs and tells what they tell, as a supervisor does."""
+    """Submits runs and appends their events, as a supervisor does."""
 
     def __init__(self, store: Store) -> None:
-        self.store, self.leases = store, dict[str, Lease]()
+        self.store = store
+        self.leases: dict[str, Lease] = {}
 
     def __call__(self, status: str = "finished", seed: int = 0, visitor: str = "", **settings: Any) -> str:
-        """A run that stands as it is told to, with an accuracy and an ε of its own; its id."""
+        """The id of a new run with this status. Its accuracy and ε depend on the seed."""
         spec = RunSpec(**{"method": "udp-fedavg", "rounds": ROUNDS, "seed": seed, **settings})
         self.store.submit(spec.id, spec.canonical(), {"device": "cpu", "visitor": visitor})
         if status != "queued":
-            self.tell(spec.id, *told(2, seed), *([ENDINGS[status]] if status in ENDINGS else []))
+            ending = [ENDINGS[status]] if status in ENDINGS else []
+            self.tell(spec.id, *told(2, seed), *ending)
         if status == "interrupted":
             self.store.release(self.leases.pop(spec.id))
         assert self.store.status(spec.id) == status
@@ -44,12 +46,13 @@ class Asker:
 
 
 def told(rounds: int, seed: int = 0) -> list[Event]:
-    found: list[Event] = []
+    """The events of a run: rounds, accuracy, loss and ε. The accuracy of one client must not be taken for the run's."""
+    events: list[Event] = []
     for round in range(1, rounds + 1):
-        accuracy, epsilon = 0.1 * round + 0.001 * seed, 0.5 * round + seed
-        found += [Round(round, ROUNDS, 10), Measured(round, "accuracy", accuracy), Measured(round, "loss", 9.0)]
-        found += [Measured(round, "accuracy", 0.99, "client 3")]
-        for view in ("server", "outsider"):
-            cost = epsilon if view == "outsider" else 77 * epsilon
-            found.append(Spent(round, view, cost, "user", "zero-out", 1e-5, "rdp", "poisson"))
-    return found
+        accuracy = 0.1 * round + 0.001 * seed
+        outsider_epsilon = 0.5 * round + seed
+        events += [Round(round, ROUNDS, 10), Measured(round, "accuracy", accuracy), Measured(round, "loss", 9.0)]
+        events.append(Measured(round, "accuracy", 0.99, "client 3"))
+        for view, epsilon in (("server", 77 * outsider_epsilon), ("outsider", outsider_epsilon)):
+            events.append(Spent(round, view, epsilon, "user", "zero-out", 1e-5, "rdp", "poisson"))
+    return events

@@ -1,4 +1,4 @@
-"""Reads a page as a visitor does, and presses its buttons."""
+"""Reads the text of a page, and presses its buttons."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from app.session.screens import SCREENS
 
 
 def text(page: AppTest) -> str:
-    """Everything written by st.html, in the order of the page."""
-    return "\n".join(str(one.value) for one in page.html)
+    """All HTML of st.html, in the order of the page."""
+    return "\n".join(str(element.value) for element in page.html)
 
 
 def lines(page: AppTest) -> dict[str, str]:
-    """The text of every run on the page, by its name, in the order of the page."""
-    articles = re.findall(r"<article.*?</article>", text(page), re.DOTALL)
-    plain = [" ".join(re.sub("<[^>]*>", " ", one).split()) for one in articles]
-    return {name[1]: one for one in plain if (name := re.search(r"\brun ([0-9a-f]{12})\b", one))}
+    """The text of every run on the page by its id, in the order of the page."""
+    texts = {}
+    for article in re.findall(r"<article.*?</article>", text(page), re.DOTALL):
+        without_tags = " ".join(re.sub("<[^>]*>", " ", article).split())
+        run_id = re.search(r"\brun ([0-9a-f]{12})\b", without_tags)
+        if run_id:
+            texts[run_id[1]] = without_tags
+    return texts
 
 
 def open_screen(page: AppTest, name: str) -> AppTest:
@@ -28,11 +32,12 @@ def open_screen(page: AppTest, name: str) -> AppTest:
     return page
 
 
-def press(page: AppTest, deed: str, run: str = "") -> AppTest:
-    page.button(key=f"{deed}:{run}" if run else deed).click()
+def press(page: AppTest, action: str, run: str = "") -> AppTest:
+    page.button(key=f"{action}:{run}" if run else action).click()
     return page.run()
 
 
 def offered(page: AppTest, run: str) -> set[str]:
-    keys = [str(one.key) for one in page.button]
+    """The actions that a run has buttons for."""
+    keys = [str(button.key) for button in page.button]
     return {key.partition(":")[0] for key in keys if key.endswith(f":{run}")}

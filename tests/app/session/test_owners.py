@@ -1,4 +1,4 @@
-"""In class mode only those who brought a picture see it and the attacks on it."""
+"""In class mode only the visitors who uploaded a picture see it and the attacks on it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_a_browser_keeps_its_id_and_shares_it_with_no_other() -> None:
     token, other = bytes(range(16)), bytes(16)
     first, again = (generate_xsrf_token_string(token, 1_700_000_000) for _ in range(2))
     assert first != again  # the server masks the same token differently with every page
-    mine = owners.visitor_id("10.0.0.1", first)
-    assert mine == owners.visitor_id("10.0.0.1", again) != ""
-    assert mine != owners.visitor_id("10.0.0.1", generate_xsrf_token_string(other, 1_700_000_000))
+    visitor = owners.visitor_id("10.0.0.1", first)
+    assert visitor == owners.visitor_id("10.0.0.1", again) != ""
+    assert visitor != owners.visitor_id("10.0.0.1", generate_xsrf_token_string(other, 1_700_000_000))
     assert [owners.visitor_id("10.0.0.1", cookie) for cookie in (None, "", "2|x|y|1", "2||00|1")] == [""] * 4
 
 
 class Classroom:
-    """Ann and Bob brought the same photo, Eve did not; Ann requested an attack on it and a run."""
+    """Ann and Bob uploaded the same photo, Eve did not. Ann requested an attack on it, and a run."""
 
     def __init__(self, store: Store, ask: Asker, patch: pytest.MonkeyPatch) -> None:
         self.store, self.patch = store, patch
@@ -50,12 +50,12 @@ class Classroom:
         store.submit(self.attack, cell.spec.canonical(), {"device": "cpu", "visitor": "ann"})
         tell(self.attack, whole(self.attack, [30.0]))
 
-    def visit(self, who: str, brought: bool, screen: str, **link: str) -> AppTest:
-        """What one visitor sees on a screen, in a new session."""
-        self.patch.setattr(session, "visitor", lambda: who)
+    def visit(self, visitor: str, uploaded: bool, screen: str, **link: str) -> AppTest:
+        """The screen that one visitor sees in a new session."""
+        self.patch.setattr(session, "visitor", lambda: visitor)
         assert services.shared().ready(PATIENCE_S)
         page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
-        page.session_state["leak-own"] = [self.photo] if brought else []
+        page.session_state["leak-own"] = [self.photo] if uploaded else []
         if screen != "leak":
             open_screen(page, screen)
         for name, value in link.items():
@@ -73,25 +73,25 @@ def classroom(store: Store, ask: Asker, resting: None, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("who", "brought", "sees"),
+    ("visitor", "uploaded", "sees"),
     [("ann", True, True), ("ann", False, True), ("bob", True, True), ("bob", False, False), ("eve", False, False)],
 )
 def test_an_attack_on_a_photo_is_shown_to_its_owners_only(
-    classroom: Classroom, who: str, brought: bool, sees: bool
+    classroom: Classroom, visitor: str, uploaded: bool, sees: bool
 ) -> None:
     attack, run = classroom.attack, classroom.run
-    page = classroom.visit(who, brought, "runs")
-    assert list(lines(page)) == ([attack, run] if sees else [run])  # what names no photo stays shared
-    deletable = {"delete"} if who == "ann" else set()
+    page = classroom.visit(visitor, uploaded, "runs")
+    assert list(lines(page)) == ([attack, run] if sees else [run])  # a run without a photo is shared
+    deletable = {"delete"} if visitor == "ann" else set()
     assert offered(page, attack) == ({"open", *deletable} if sees else set())
 
-    page = classroom.visit(who, brought, "leak", **leak_settings.link(classroom.leak))
+    page = classroom.visit(visitor, uploaded, "leak", **leak_settings.link(classroom.leak))
     shown = page.session_state["leak"].whose
     assert shown == (classroom.leak.whose if sees else "test-0")
     assert (attack_texts.GONE_PICTURE in text(page)) is not sees
     assert f"own-{classroom.photo}" in str(page.query_params) if sees else classroom.photo not in text(page)
 
-    page = classroom.visit(who, brought, "lab", run=attack, pins=attack)
+    page = classroom.visit(visitor, uploaded, "lab", run=attack, pins=attack)
     assert attack not in text(page)  # the Lab shows runs only
 
 

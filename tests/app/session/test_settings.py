@@ -1,4 +1,4 @@
-"""A question keeps its meaning in a form, a link, a command and a script."""
+"""The settings of a run mean the same in a form, a link, a command and a script."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ SPECS = (
         partition={"name": "dirichlet", "alpha": 0.3}, model={"name": "mlp", "bias": True}, sampling="all", clients=10
     ),
 )
-USUAL = settled(flat(SPECS[1].canonical()))
+DEFAULT = settled(flat(SPECS[1].canonical()))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.id)
-def test_a_form_asks_the_same_question(spec: RunSpec) -> None:
+def test_a_form_describes_the_same_run(spec: RunSpec) -> None:
     assert spec_of(flat(spec.canonical())).id == spec.id
     assert spec_of(settled(flat(spec.canonical()))).id == spec.id
 
@@ -48,37 +48,37 @@ def test_a_form_asks_the_same_question(spec: RunSpec) -> None:
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.id)
 def test_a_link_means_the_same_on_another_machine(spec: RunSpec) -> None:
     params = link(settled(flat(spec.canonical())))
-    found, told = read_link(params, USUAL)
-    assert told == []
-    assert spec_of(found).id == spec.id
+    settings, notes = read_link(params, DEFAULT)
+    assert notes == []
+    assert spec_of(settings).id == spec.id
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.id)
-def test_the_command_asks_the_same(spec: RunSpec) -> None:
+def test_the_command_describes_the_same_run(spec: RunSpec) -> None:
     words = shlex.split(command(spec.canonical()))
     assert words[:4] == ["python3", "-m", "engine", "run"]
     assert read_spec(parser().parse_args(words[3:])).id == spec.id
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.id)
-def test_the_script_asks_the_same(spec: RunSpec) -> None:
-    seen: list[RunSpec] = []
+def test_the_script_describes_the_same_run(spec: RunSpec) -> None:
+    specs: list[RunSpec] = []
 
-    def noted(asked: RunSpec, threads: int) -> list[Event]:
-        seen.append(asked)
+    def record(spec: RunSpec, threads: int) -> list[Event]:
+        specs.append(spec)
         return []
 
-    exec(script(spec.canonical()).replace("from engine.training.loop import run\n", ""), {"run": noted})
-    assert seen[0].id == spec.id
+    exec(script(spec.canonical()).replace("from engine.training.loop import run\n", ""), {"run": record})
+    assert specs[0].id == spec.id
 
 
 def test_a_link_holds_every_setting() -> None:
-    params = link(USUAL)
+    params = link(DEFAULT)
     assert {"rounds", "seed", "method.noise", "method.server-step", "model.hidden", "dataset.full"} <= params.keys()
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "note"),
     [
         ({"rounds": "abc"}, "rounds = abc cannot be meant"),
         ({"rounds": "1.5"}, "rounds = 1.5 cannot be meant"),
@@ -94,43 +94,43 @@ def test_a_link_holds_every_setting() -> None:
         ({"dataset.full": "yes"}, "dataset.full = yes cannot be meant"),
     ],
 )
-def test_nonsense_in_a_link_is_named_and_left_out(params: dict[str, str], said: str) -> None:
-    found, told = read_link(params, USUAL)
-    assert len(told) == 1 and said in told[0]
-    assert spec_of(found).id == spec_of(USUAL).id
+def test_a_wrong_parameter_of_a_link_is_named_and_left_out(params: dict[str, str], note: str) -> None:
+    settings, notes = read_link(params, DEFAULT)
+    assert len(notes) == 1 and note in notes[0]
+    assert spec_of(settings).id == spec_of(DEFAULT).id
 
 
-def test_a_value_out_of_range_is_left_for_its_field_to_refuse() -> None:
-    found, told = read_link({"rounds": "99999999"}, USUAL)
-    assert told == []
+def test_a_value_out_of_range_is_refused_by_its_field() -> None:
+    settings, notes = read_link({"rounds": "99999999"}, DEFAULT)
+    assert notes == []
     with pytest.raises(BadInput, match="run: rounds: must be a whole number between 0 and"):
-        spec_of(found)
+        spec_of(settings)
 
 
-def test_another_method_brings_its_own_fields_and_keeps_the_shared_ones() -> None:
-    there = settled({**USUAL, "method": "dp-fedavg"})
-    assert there["method.noise"] == USUAL["method.noise"]
-    assert "method.noise-split" not in there
-    assert "method.noise" not in settled({**USUAL, "method": "fedavg"})
+def test_another_method_has_its_own_fields_and_keeps_the_shared_ones() -> None:
+    settings = settled({**DEFAULT, "method": "dp-fedavg"})
+    assert settings["method.noise"] == DEFAULT["method.noise"]
+    assert "method.noise-split" not in settings
+    assert "method.noise" not in settled({**DEFAULT, "method": "fedavg"})
 
 
-def test_the_twin_asks_the_same_without_protection() -> None:
+def test_the_baseline_is_the_same_run_without_protection() -> None:
     spec = RunSpec(method="udp-fedavg", rounds=7, clients=50, target_epsilon=8.0, view="outsider", seed=3)
-    twin = baseline_of(spec)
-    assert twin is not None
-    assert twin.method.name == "fedavg" and twin.method.unit() is None
-    assert (twin.rounds, twin.clients, twin.seed, twin.sampling) == (7, 50, 3, spec.sampling)
-    assert twin.target_epsilon is None and twin.delta is None
-    assert baseline_of(twin) is None
+    baseline = baseline_of(spec)
+    assert baseline is not None
+    assert baseline.method.name == "fedavg" and baseline.method.unit() is None
+    assert (baseline.rounds, baseline.clients, baseline.seed, baseline.sampling) == (7, 50, 3, spec.sampling)
+    assert baseline.target_epsilon is None and baseline.delta is None
+    assert baseline_of(baseline) is None
 
 
 def test_seeds_follow_each_other() -> None:
-    many = with_seeds(RunSpec(seed=4), 3)
-    assert [spec.seed for spec in many] == [4, 5, 6]
+    specs = with_seeds(RunSpec(seed=4), 3)
+    assert [spec.seed for spec in specs] == [4, 5, 6]
     assert len(with_seeds(RunSpec(), 99)) == run_settings.SEEDS
 
 
-def test_nothing_that_is_empty_is_asked() -> None:
+def test_empty_settings_are_left_out() -> None:
     values: dict[str, Any] = nested({"method": "fedavg", "method.weighting": "size", "delta": None})
     assert values == {"method": {"name": "fedavg", "weighting": "size"}}
     assert json.dumps(values)

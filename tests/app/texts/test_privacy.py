@@ -1,4 +1,4 @@
-"""What the page says of numbers is true of them."""
+"""The sentences about ε, odds, costs and durations."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def test_odds_are_e_to_the_epsilon() -> None:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("unit", ["user", "record"])
 def test_every_view_has_its_sentence(view: str, unit: str) -> None:
-    told = [privacy.odds(view, unit, epsilon) for epsilon in (None, 0.0, 1.0, 11.0, 51.0)]
-    assert len(set(told)) == 5
-    assert unit == "user" or "picture or a sentence" in told[2] or view in ("aggregate", "server")
-    assert "nothing is promised" in told[0] and "learns nothing" in told[1]
-    assert "says nothing" in told[3] and "no protection worth the name" in told[4]
+    sentences = [privacy.odds(view, unit, epsilon) for epsilon in (None, 0.0, 1.0, 11.0, 51.0)]
+    assert len(set(sentences)) == 5
+    assert unit == "user" or "picture or a sentence" in sentences[2] or view in ("aggregate", "server")
+    assert "nothing is promised" in sentences[0] and "learns nothing" in sentences[1]
+    assert "says nothing" in sentences[3] and "no protection worth the name" in sentences[4]
 
 
-def test_an_epsilon_has_its_words_beside_it() -> None:
-    told = privacy.terms("record", "server", "add-remove", 1e-5, "prv", "upper bound")
+def test_the_terms_of_an_epsilon() -> None:
+    terms = privacy.terms("record", "server", "add-remove", 1e-5, "prv", "upper bound")
     for word in ("per record", "seen by the server", "add-remove", "δ = 1e-5", "prv", "worst record", "upper bound"):
-        assert word in told
+        assert word in terms
 
 
 @pytest.mark.parametrize(
-    ("mine", "twin", "said"),
+    ("accuracy", "baseline", "message"),
     [
         (0.5, 0.8, "costs 30 points"),
         (0.8, 0.801, "almost nothing"),
@@ -44,17 +44,17 @@ def test_an_epsilon_has_its_words_beside_it() -> None:
         (0.5, None, ""),
     ],
 )
-def test_the_cost_is_the_difference(mine: float | None, twin: float | None, said: str) -> None:
-    assert said in privacy.cost(mine, twin)
-    assert bool(said) == bool(privacy.cost(mine, twin))
+def test_the_cost_is_the_difference(accuracy: float | None, baseline: float | None, message: str) -> None:
+    assert message in privacy.cost(accuracy, baseline)
+    assert bool(message) == bool(privacy.cost(accuracy, baseline))
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "duration"),
     [(None, ""), (0.2, "under a second"), (12.4, "12 s"), (600.0, "10 min"), (7200.0, "2.0 h")],
 )
-def test_durations(seconds: float | None, said: str) -> None:
-    assert numbers.duration(seconds) == said
+def test_durations(seconds: float | None, duration: str) -> None:
+    assert numbers.duration(seconds) == duration
 
 
 def test_numbers_are_short() -> None:

@@ -1,4 +1,4 @@
-"""Times, sizes and questions as the Runs screen says them."""
+"""Times, sizes and settings as the Runs screen shows them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOW = 1_763_500_000.0  # a day in November 2025
 
 
 @pytest.mark.parametrize(
-    ("passed", "said"),
+    ("passed", "shown"),
     [
         (-5, "just now"),
         (10, "just now"),
@@ -24,8 +24,8 @@ NOW = 1_763_500_000.0  # a day in November 2025
         (4 * 86400, "4 days ago"),
     ],
 )
-def test_times_are_relative(passed: float, said: str) -> None:
-    assert run_texts.ago(NOW - passed, NOW) == said
+def test_times_are_relative(passed: float, shown: str) -> None:
+    assert run_texts.ago(NOW - passed, NOW) == shown
 
 
 def test_long_ago_has_a_date() -> None:
@@ -33,15 +33,15 @@ def test_long_ago_has_a_date() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "said"),
+    ("count", "shown"),
     [(0, "0 bytes"), (999, "999 bytes"), (1_234, "1.23 kB"), (999_900, "1 MB"), (5_000_500, "5 MB"), (2.5e9, "2.5 GB")],
 )
-def test_sizes_are_small_numbers(count: float, said: str) -> None:
-    assert run_texts.size(count) == said
+def test_sizes_are_small_numbers(count: float, shown: str) -> None:
+    assert run_texts.size(count) == shown
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "shown"),
     [
         ({"rounds": 3}, "A method trains a model: 3 rounds"),
         ({"method": "fedavg", "model": {"name": "mlp"}, "dataset": "mnist"}, "fedavg trains mlp on mnist"),
@@ -58,11 +58,11 @@ def test_sizes_are_small_numbers(count: float, said: str) -> None:
         ({}, run_texts.UNREADABLE),
     ],
 )
-def test_a_question_is_one_sentence(spec: dict[str, Any], said: str) -> None:
-    assert run_texts.question(spec, lambda part, name: name) == said
+def test_the_settings_of_a_run_are_one_sentence(spec: dict[str, Any], shown: str) -> None:
+    assert run_texts.question(spec, lambda part, name: name) == shown
 
 
-def test_a_home_that_is_nearly_full_says_what_helps() -> None:
+def test_a_nearly_full_home_has_a_remedy() -> None:
     assert "raise LEAKLENS_QUOTA_GB" in run_texts.tally({"finished": 2}, 0.95e9, 1e9)
     assert "raise" not in run_texts.tally({"finished": 2}, 0.5e9, 1e9)
     assert run_texts.tally({}, 0, 1e9) == "The home holds 0 bytes of the 1 GB allowed."

@@ -1,8 +1,9 @@
-"""Panels that ask: what a visitor chose stays while the run grows, and what nobody chose follows the run."""
+"""Panels with choices: a choice stays while the run grows, and a panel without a choice follows the run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("resting")
 
 
 class LabStub:
-    """The Lab with a run that goes on for as long as a test tells it to."""
+    """The Lab with a running run. The test appends its events."""
 
     def __init__(self, page: AppTest) -> None:
         self.page = page
@@ -29,26 +30,33 @@ class LabStub:
         assert lease
         self._lease: Lease = lease
 
-    def hears(self, *events: Event) -> None:
+    def append(self, *events: Event) -> None:
+        """Append events to the run, and draw the page again."""
         services.store().append(self._lease, events)
         self.page.run()
         assert not self.page.exception
 
-    def slider(self, panel: str) -> str:
-        return str(next(one for one in self.page.select_slider if f"choose:{panel}:" in str(one.key)).value)
+    def _slider(self, panel: str) -> Any:
+        return next(slider for slider in self.page.select_slider if f"choose:{panel}:" in str(slider.key))
 
-    def scrub(self, panel: str, value: str) -> None:
-        next(one for one in self.page.select_slider if f"choose:{panel}:" in str(one.key)).set_value(value).run()
+    def round(self, panel: str) -> str:
+        return str(self._slider(panel).value)
 
-    def options(self, panel: str) -> Sequence[str]:
-        return list(next(one for one in self.page.select_slider if f"choose:{panel}:" in str(one.key)).options)
+    def choose_round(self, panel: str, value: str) -> None:
+        self._slider(panel).set_value(value).run()
+
+    def rounds(self, panel: str) -> Sequence[str]:
+        return list(self._slider(panel).options)
+
+    def _label_box(self) -> Any:
+        return next(box for box in self.page.selectbox if "choose:smoothness:label" in str(box.key))
 
     @property
     def label(self) -> str:
-        return str(next(one for one in self.page.selectbox if "choose:smoothness:label" in str(one.key)).value)
+        return str(self._label_box().value)
 
-    def see(self, label: str) -> None:
-        next(one for one in self.page.selectbox if "choose:smoothness:label" in str(one.key)).set_value(label).run()
+    def choose_label(self, label: str) -> None:
+        self._label_box().set_value(label).run()
 
 
 @pytest.fixture
@@ -57,46 +65,46 @@ def lab(screen: Screen) -> LabStub:
     return LabStub(screen("lab"))
 
 
-def test_nobody_is_asked_where_there_is_one_answer(lab: LabStub) -> None:
-    lab.hears(*told(smoothed(10)))
+def test_a_choice_with_one_option_has_no_widget(lab: LabStub) -> None:
+    lab.append(*told(smoothed(10)))
     assert "The smoothing after round 10 brought the last layers of the 3 clients 50 % nearer together" in text(
         lab.page
     )
     assert "The smoothing after round 10 removed none of 2 singular values" in text(lab.page)
-    assert not [one for one in lab.page.select_slider if str(one.key).startswith("choose:")]
+    assert not [slider for slider in lab.page.select_slider if str(slider.key).startswith("choose:")]
     assert lab.label == "bag"
 
 
-def test_who_has_not_chosen_follows_the_run(lab: LabStub) -> None:
-    lab.hears(*told(smoothed(10), smoothed(20)))
-    assert lab.slider("smoothness") == lab.slider("spectrum") == "20"
-    turned = smoothed(30, accuracy=(ACCURACY[0], (ACCURACY[1][1], ACCURACY[0][1])))
-    lab.hears(*told(turned)[1:])
-    assert lab.slider("smoothness") == "30" and lab.options("smoothness") == ["10", "20", "30"]
+def test_without_a_choice_the_panel_follows_the_run(lab: LabStub) -> None:
+    lab.append(*told(smoothed(10), smoothed(20)))
+    assert lab.round("smoothness") == lab.round("spectrum") == "20"
+    reversed_accuracy = smoothed(30, accuracy=(ACCURACY[0], (ACCURACY[1][1], ACCURACY[0][1])))
+    lab.append(*told(reversed_accuracy)[1:])
+    assert lab.round("smoothness") == "30" and lab.rounds("smoothness") == ["10", "20", "30"]
     assert "The smoothing after round 30 brought" in text(lab.page)
 
 
-def test_what_was_chosen_stays_while_the_run_grows(lab: LabStub) -> None:
-    lab.hears(*told(smoothed(10), smoothed(20)))
-    lab.scrub("smoothness", "10")
-    lab.see("shirt")
+def test_a_choice_stays_while_the_run_grows(lab: LabStub) -> None:
+    lab.append(*told(smoothed(10), smoothed(20)))
+    lab.choose_round("smoothness", "10")
+    lab.choose_label("shirt")
     assert "The smoothing after round 10 brought" in text(lab.page)
-    lab.hears(*told(smoothed(30))[1:])
-    lab.hears(Finished(30, 1.0))
-    assert lab.slider("smoothness") == "10" and lab.label == "shirt"
-    assert lab.slider("spectrum") == "30"  # each chart is looked at by itself
+    lab.append(*told(smoothed(30))[1:])
+    lab.append(Finished(30, 1.0))
+    assert lab.round("smoothness") == "10" and lab.label == "shirt"
+    assert lab.round("spectrum") == "30"  # each chart has its own choice
     assert "Accuracy on “shirt” rose for none of 3" in text(lab.page)
 
 
-def test_at_the_end_of_the_slider_one_follows_again(lab: LabStub) -> None:
-    lab.hears(*told(smoothed(10), smoothed(20)))
-    lab.scrub("spectrum", "10")
-    lab.scrub("spectrum", "20")
-    lab.hears(*told(smoothed(30))[1:])
-    assert lab.slider("spectrum") == "30"
+def test_at_the_end_of_the_slider_the_panel_follows_again(lab: LabStub) -> None:
+    lab.append(*told(smoothed(10), smoothed(20)))
+    lab.choose_round("spectrum", "10")
+    lab.choose_round("spectrum", "20")
+    lab.append(*told(smoothed(30))[1:])
+    assert lab.round("spectrum") == "30"
 
 
-def test_a_class_that_is_gone_gives_way(lab: LabStub) -> None:
+def test_a_chosen_class_that_no_longer_exists_is_replaced(lab: LabStub) -> None:
     lab.page.session_state["chosen:smoothness:label"] = ("giraffe", "bag")
-    lab.hears(*told(smoothed(10)))
+    lab.append(*told(smoothed(10)))
     assert lab.label == "bag"
