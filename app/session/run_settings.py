@@ -82,7 +82,7 @@ def with_seeds(spec: RunSpec, seeds: int) -> tuple[RunSpec, ...]:
     return tuple(spec.with_(seed=spec.seed + offset) for offset in range(seeds))
 
 
-# --- declarations of fields -----------------------------------------------------------------------------
+# --- declarations of fields --------------------------------------------------------------------------------
 
 
 def part_class(part: str, name: str) -> type[Part]:
@@ -136,7 +136,7 @@ def _json_value(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-# --- links -----------------------------------------------------------------------------------------------
+# --- links -------------------------------------------------------------------------------------------------
 
 
 def link(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -233,7 +233,7 @@ def _kinds(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-# --- command and script -------------------------------------------------------------------------
+# --- command and script ------------------------------------------------------------------------------------
 
 
 def command(canonical: Mapping[str, Any]) -> str:
@@ -265,7 +265,7 @@ def script(canonical: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-# --- attacks and pictures --------------------------------------------------------------------------------
+# --- attacks and pictures ----------------------------------------------------------------------------------
 
 
 def attack_title(name: str) -> str:

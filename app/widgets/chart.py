@@ -37,7 +37,7 @@ def _draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]]) -> None:
     )
 
 
-# --- panels with choices ------------------------------------------------------
+# --- panels with choices -----------------------------------------------------------------------------------
 
 
 def show_asking(panels: Sequence[Panel[Any]], tracks: Sequence[Track]) -> list[Panel[Any]]:

@@ -17,7 +17,7 @@ ACCOUNT = {
     "rate": "the share that takes part in a step (Poisson sampling), above 0 and at most 1",
     "steps": "the number of steps",
     "delta": "the δ of (ε, δ), below one over the number of people",
-    "target-epsilon": "instead of --noise: the ε that the noise must reach",
+    "target-epsilon": "instead of --noise: the ε that the noise must not exceed",
 }
 
 

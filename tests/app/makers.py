@@ -46,7 +46,7 @@ class Asker:
 
 
 def told(rounds: int, seed: int = 0) -> list[Event]:
-    """The events of a run: rounds, accuracy, loss and ε. The accuracy of one client must not be taken for the run's."""
+    """The events of a run. They include the accuracy of one client, which is not the accuracy of the run."""
     events: list[Event] = []
     for round in range(1, rounds + 1):
         accuracy = 0.1 * round + 0.001 * seed

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +79,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
     def serve(listening: socket.socket, names: Sequence[str], answers: Any, ready: Any, on_error: Any) -> None:
         with listening:
-            address = listening.getsockname()[:2]
-            calls.append({"address": address, "names": names, "answers": answers, "on_error": on_error})
+            calls.append({"address": listening.getsockname()[:2], "answers": answers})
             ready()
 
     for name in (class_limits.CLASS, "LEAKLENS_QUOTA_GB", "DISPLAY", "WAYLAND_DISPLAY"):
@@ -188,7 +187,7 @@ def test_an_unusable_home_is_reported(
     assert "Choose another folder with LEAKLENS_HOME" in capsys.readouterr().err
 
 
-# --- ports that are taken ------------------------------------------------------------------------------------------
+# --- ports that are taken --------------------------------------------------------------------------------------------
 
 
 def test_the_next_free_port_is_taken(
@@ -237,12 +236,12 @@ def test_twenty_more_ports_are_tried_and_no_more(served: Served, monkeypatch: py
 def identity(port: int, **changes: Any) -> bytes:
     """The identity that a LeakLens with this home sends."""
     calls: Served = []
+
+    def serve(listening: socket.socket, names: Any, answers: Any, *functions: Any) -> None:
+        calls.append(answers[IDENTITY])
+        listening.close()
+
     with pytest.MonkeyPatch.context() as patch:
-
-        def serve(listening: socket.socket, names: Any, answers: Any, *functions: Any) -> None:
-            listening.close()
-            calls.append(answers[IDENTITY])
-
         patch.setattr(server, "serve", serve)
         assert main(["--port", str(port)]) == 0
     return json.dumps({**calls[0], **changes}).encode()
@@ -270,7 +269,7 @@ def test_a_leaklens_with_another_home_is_another_program(served: Served, capsys:
     assert "is taken by another program" in capsys.readouterr().err
 
 
-# --- the host check, and errors that no page caught ----------------------------------------------------------------
+# --- the host check, and errors that no page caught ------------------------------------------------------------------
 
 
 def is_allowed(host: str | None, origin: str | None = None, kind: str = "websocket") -> bool:
@@ -286,11 +285,11 @@ def is_allowed(host: str | None, origin: str | None = None, kind: str = "websock
         assert message.get("status", 403) == 403
         assert message["type"] in ("websocket.close", "http.response.start", "http.response.body")
 
-    async def receive_nothing() -> dict[str, str]:
+    async def receive() -> dict[str, str]:
         return {}
 
-    host_check = server.HostCheck(dashboard, ["localhost", "Lab.example.org"])
-    asyncio.run(host_check(scope, receive_nothing, send_refusal))
+    check = server.HostCheck(dashboard, ["localhost", "Lab.example.org"])
+    asyncio.run(check(scope, receive, send_refusal))
     return bool(passed)
 
 
@@ -312,7 +311,7 @@ def is_allowed(host: str | None, origin: str | None = None, kind: str = "websock
         (None, None, False),
     ],
 )
-def test_the_host_check_allows_names_of_this_machine_only(host: str | None, origin: str | None, allowed: bool) -> None:
+def test_the_host_check_allows_only_this_machine(host: str | None, origin: str | None, allowed: bool) -> None:
     assert is_allowed(host, origin) is allowed
     if origin is None or host == origin.partition("://")[2]:
         assert is_allowed(host, kind="http") is allowed
@@ -328,11 +327,10 @@ def test_an_error_that_no_page_caught_is_printed_once(capsys: pytest.CaptureFixt
         assert ("ZeroDivisionError: division by zero\n" in output) is debug
 
 
-# --- real processes ------------------------------------------------------------------------------------------------
+# --- real processes --------------------------------------------------------------------------------------------------
 
 
 def get(port: int, path: str, host: str = LOCALHOST, **headers: str) -> tuple[int, str]:
-    """The status and the text of an answer."""
     with closing(http.client.HTTPConnection(LOCALHOST, port, timeout=5)) as connection:
         connection.request("GET", path, headers={"Host": f"{host}:{port}", **headers})
         answer = connection.getresponse()
@@ -360,11 +358,9 @@ def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
-        try:
+        with suppress(OSError):
             if condition():
                 return
-        except OSError:
-            pass
         time.sleep(0.02)
     raise AssertionError(f"waited {TIMEOUT_S:g} s")
 
