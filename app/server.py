@@ -31,8 +31,8 @@ SHUTDOWN_S = 2  # for open requests when the server stops
 class HostCheck:
     """Answers only requests whose Host header is an IP address or a name of this machine.
 
-    The check prevents DNS rebinding. A foreign page can point its own name at the address of this machine, and the
-    browser then treats both as one site. Without the check, that page could read the runs and pictures of a visitor.
+    The check prevents DNS rebinding. A foreign page can point its own name at the address of this machine. The browser
+    then treats both as one site. Without the check, that page could read the runs and pictures of a visitor.
     """
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:

@@ -92,8 +92,8 @@ def refused(
 ) -> BadInput | None:
     """Why a visitor may not submit a request now, with the remedy; None if the request is within all limits.
 
-    `fields` are the fields of its spec, `seeds` the number of seeds, and `more` the number of runs that are not in the
-    store yet. `own` runs of this visitor are queued or running, and `waiting` runs of all visitors are queued.
+    `fields` are the fields of its spec, and `seeds` is the number of seeds. `more` counts the runs of the request that
+    are not in the store yet. `own` runs of this visitor are queued or running. `waiting` runs of all are queued.
     """
     sizes = {name: fields.get(name) for name in SIZES}
     for name, got in {**sizes, "seeds": seeds}.items():

@@ -75,7 +75,7 @@ def _choice(panel: Panel[Any], choice: PanelChoice) -> str:
     """The option that the visitor chose, if it still exists; else the default of the panel.
 
     With one option there is no widget. The key of a widget holds the default at its creation. While a run grows, a new
-    default therefore makes a new widget and is not taken for a choice, and a widget that the visitor moves stays.
+    default therefore makes a new widget and is not taken for a choice. A widget that the visitor moves keeps its key.
     """
     name = f"{panel.name}:{choice.name}"
     chosen, default = session.recall(f"chosen:{name}") or (None, "")

@@ -28,7 +28,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN_ID", help="the run whose upload is attacked")
     parser.add_argument("--attack", default="map", metavar="NAME", help="see `list attacks`; the default is map")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the attack")
-    restarts_help = "how often the attack starts again; the attempt with the best objective counts"
+    restarts_help = "the number of starts; the one with the best objective counts"
     parser.add_argument("--restarts", type=literal, default=1, metavar="X", help=restarts_help)
     parser.add_argument(
         "--picture",
