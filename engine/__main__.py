@@ -1,4 +1,4 @@
-"""`python3 -m engine`: makes the environment where it is missing, does what is asked, and explains what went wrong."""
+"""The command line, `python3 -m engine`: prepares the environment, runs the command and reports errors."""
 
 from __future__ import annotations
 
@@ -18,55 +18,60 @@ from engine.errors import LeakLensError
 
 
 def main(arguments: Sequence[str]) -> int:
-    from engine.cli.main import option, parser  # here: a bare Python has none of what they need
+    """Run one command and return its exit code."""
+    from engine.cli.main import option, parser  # not at the top: Python without the environment lacks their packages
 
     words = [option(word) for word in arguments]
-    debug, as_json = "--debug" in words, "--json" in words
-    _usable_streams()
+    debug = "--debug" in words
+    as_json = "--json" in words
+    _make_streams_usable()
     try:
-        asked = parser(words).parse_args(words, Namespace(page=_page))
-        code = int(asked.does(asked))
-        sys.stdout.flush()  # here, where a full disk can still be told
+        parsed = parser(words).parse_args(words, Namespace(page=_page))
+        code = int(parsed.does(parsed))
+        sys.stdout.flush()  # inside `try`, so that a full disk is reported
         return code
     except LeakLensError as error:
-        return _refused(error, error.exit_code, debug, as_json)
+        return _report(error, error.exit_code, debug, as_json)
     except BrokenPipeError:
-        _leave_stdout()
+        _discard_stdout()
         return 0
     except KeyboardInterrupt:
         return 130
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            _leave_stdout()
-            trouble = LeakLensError("the answer could not be written: no space is left", "Ask again: nothing is lost")
+            _discard_stdout()
+            reported = LeakLensError(
+                "the output could not be written: the disk is full",
+                "Free some space and run the command again: no result is lost",
+            )
         else:
-            trouble = LeakLensError(f"{type(error).__name__}: {error}", "This should not happen: --debug shows where")
-        return _refused(trouble, 1, debug, as_json)
+            reported = LeakLensError(f"{type(error).__name__}: {error}", "This should not happen: --debug shows where")
+        return _report(reported, 1, debug, as_json)
 
 
 def _page(store: Any, run: str) -> str:
-    """The dashboard makes the page that `export` writes; the rest of the engine knows no page."""
+    """The page that `export` writes. Only this function imports the dashboard; the engine works without it."""
     from app.export import page
 
     return page(store, run)
 
 
-def _usable_streams() -> None:
-    """A closed stream swallows; an old terminal shows \\u03b5 for ε: better than losing the answer."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (for as long as the process lives)
+def _make_streams_usable() -> None:
+    """Discard output to a closed stream, and escape characters that a terminal lacks: no output ends in an error."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (open until the process ends)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _leave_stdout() -> None:
-    """Nobody can read it: what is still buffered must not raise again at the end."""
+def _discard_stdout() -> None:
+    """Discard buffered output, which would raise again when the process ends."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _refused(error: LeakLensError, code: int, debug: bool, as_json: bool) -> int:
+def _report(error: LeakLensError, code: int, debug: bool, as_json: bool) -> int:
     if debug:
         traceback.print_exc()
     if as_json:
@@ -77,10 +82,10 @@ def _refused(error: LeakLensError, code: int, debug: bool, as_json: bool) -> int
 
 
 def start() -> int:
-    """`python3 -m engine`, and the command `leaklens` of an installed project."""
+    """The entry point of `python3 -m engine` and of the installed command `leaklens`."""
     try:
         return main(enter("engine", ROOT / "requirements.txt", sys.argv[1:]))
-    except KeyboardInterrupt:  # while the environment was being prepared
+    except KeyboardInterrupt:  # while the environment was prepared
         return 130
 
 

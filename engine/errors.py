@@ -1,7 +1,7 @@
-"""Everything that can go wrong, as one tree. A message says who, the law, the value and the remedy.
+"""All errors of the project, in one tree. A message names the place, the rule and the value; a remedy is the fix.
 
 LeakLensError
-├── BadInput            a question that cannot be asked          exit code 2
+├── BadInput            a request that cannot be run             exit code 2
 │   ├── UnknownName     a name that is on no shelf
 │   └── MissingData     a data set that is not on this machine
 ├── HomeError           the home of all state cannot be used     exit code 2
@@ -9,7 +9,7 @@ LeakLensError
 │   ├── HomeFull        no space, or over the quota
 │   ├── Damaged         a store, checkpoint or payload that cannot be read
 │   └── NewerVersion    written by a newer LeakLens than this one
-├── RunFailed           a run that was asked well and failed     exit code 1
+├── RunFailed           a valid run that failed                  exit code 1
 └── LeaseLost           another supervisor holds this run now    (never reaches a user)
 """
 
@@ -19,12 +19,13 @@ import json
 
 
 class LeakLensError(Exception):
-    """The root: carries the remedy apart from the sentence, so that a page may set it apart."""
+    """The root of the tree. The remedy is a field of its own, so that a page can show it separately."""
 
     exit_code = 1
 
     def __init__(self, message: str, remedy: str = "") -> None:
-        self.message, self.remedy = printable(message.rstrip(".")), printable(remedy.rstrip("."))
+        self.message = printable(message.rstrip("."))
+        self.remedy = printable(remedy.rstrip("."))
         super().__init__(f"{self.message}. {self.remedy}." if remedy else self.message)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -32,7 +33,7 @@ class LeakLensError(Exception):
 
 
 class BadInput(LeakLensError, ValueError):
-    """A question that cannot be asked."""
+    """A request that cannot be run."""
 
     exit_code = 2
 
@@ -68,7 +69,7 @@ class NewerVersion(HomeError):
 
 
 class RunFailed(LeakLensError):
-    """A run that was asked well and failed."""
+    """A valid run that failed."""
 
 
 class LeaseLost(LeakLensError):
@@ -76,19 +77,25 @@ class LeaseLost(LeakLensError):
 
 
 def refusal(who: str, law: str, got: object, remedy: str = "") -> BadInput:
-    """`fedceo: every: must be between 1 and 50, got 0`."""
+    """An error with the place, the rule and the value: `fedceo: every: must be between 1 and 50, got 0`."""
     return BadInput(f"{who}: {law}, got {shown(got)}", remedy)
 
 
 def shown(value: object) -> str:
-    """A value as its owner would write it, cut where it would fill the screen."""
+    """A value as a user writes it, cut to 60 characters."""
     text = printable(_spelled(value))
     return text if len(text) <= 60 else text[:59] + "…"
 
 
 def printable(text: str) -> str:
-    """One line that no terminal, no hash and no JSON stumbles over: what cannot be printed is spelt out."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    """The text as one line that is safe to print, to hash and to write as JSON: other characters become escapes."""
+    return "".join(_printable_character(character) for character in text)
+
+
+def _printable_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode()
 
 
 def _spelled(value: object) -> str:
@@ -101,4 +108,4 @@ def _spelled(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        return f"something of type {type(value).__name__}"
+        return f"a value of type {type(value).__name__}"

@@ -1,8 +1,9 @@
-"""Everything a run can say. Small JSON goes in the record; tensors leave beside it, as a payload that `encode` strips.
+"""The events that a run or an attack yields. Each is a small JSON record.
 
-Events are told in this order: Started, then for each round Round, Measured, Spent, Kept, and one ending at last:
-Finished, Failed or Cancelled. Smoothed and Warned may come anywhere. An attack tells Started, Step, Seen, Pictured
-and Judged.
+Arrays travel in a separate payload, which `encode` leaves out of the JSON.
+
+A run yields Started, then for each round Round, Measured, Spent and Kept. It ends with one of Finished, Failed and
+Cancelled. Smoothed and Warned may come at any time. An attack yields Started, Step, Seen, Pictured and Judged.
 """
 
 from __future__ import annotations
@@ -17,30 +18,30 @@ from engine.errors import Damaged
 if TYPE_CHECKING:
     import numpy
 
-BEFORE_SMOOTHING = "before smoothing"  # whose accuracy: that of the mean of the models as they came
+BEFORE_SMOOTHING = "before smoothing"  # `Measured.who` for the mean of the uploaded models, before the server smooths
 
 Payload = Mapping[str, "numpy.ndarray[Any, Any]"]
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing a run said."""
+    """One record of a run or an attack."""
 
-    ends: ClassVar[bool] = False  # nothing comes after an event that ends
+    ends: ClassVar[bool] = False  # whether this event is the last of its run
 
 
 @dataclass(frozen=True)
 class Started(Event):
-    """The run begins: what was asked, resolved to the numbers that are used."""
+    """The run starts: its spec, and the numbers that follow from it."""
 
     run: str
     spec: Mapping[str, Any]
-    facts: Mapping[str, Any]  # parameters, sizes, sampling, noise in force, delta
+    facts: Mapping[str, Any]  # parameters, sizes, sampling, noise used, delta
 
 
 @dataclass(frozen=True)
 class Round(Event):
-    """A round begins, or `fraction` of it is done."""
+    """A round starts, or `fraction` of it is done."""
 
     round: int
     of: int
@@ -51,7 +52,7 @@ class Round(Event):
 
 @dataclass(frozen=True)
 class Measured(Event):
-    """A number measured after a round; `who` is `global`, `personal`, or a client or class."""
+    """A number measured after a round. `who` is `global`, `personal`, a client or a class."""
 
     round: int
     name: str
@@ -61,7 +62,7 @@ class Measured(Event):
 
 @dataclass(frozen=True)
 class Spent(Event):
-    """The privacy spent so far in one view, with the words that must stand beside it."""
+    """The ε spent so far in one view, with the assumptions that every display of it must name."""
 
     round: int
     view: str
@@ -72,9 +73,9 @@ class Spent(Event):
     accountant: str
     sampling: str
     bound: str = ""  # `upper bound` where the true cost may be lower
-    reason: str = ""  # why there is no number
-    worst: int | None = None  # the client that pays most
-    quantiles: tuple[float, ...] = ()  # over clients: least, quarter, median, three quarters, most
+    reason: str = ""  # why `epsilon` is None
+    worst: int | None = None  # the client with the largest ε
+    quantiles: tuple[float, ...] = ()  # over clients: minimum, quartiles and maximum
 
 
 ByClass = tuple[tuple[float | None, ...], ...]  # (classes, clients)
@@ -82,24 +83,24 @@ ByClass = tuple[tuple[float | None, ...], ...]  # (classes, clients)
 
 @dataclass(frozen=True)
 class Smoothed(Event):
-    """The server smoothed the models of a round: what the threshold met, and what that did to each client's model.
+    """The server smoothed the models of a round: their spectra, and each client's model before and after.
 
-    Of a large round the first clients alone are told of, by their slices; the spectra are those of all of them.
+    In a large round, only the first clients are listed, in the order of their slices. The spectra cover all clients.
     """
 
     round: int
     threshold: float  # of the singular values of the unnormalised Fourier slices
-    clients: tuple[int, ...]  # in the order of their slices; none where the server had only their sum
+    clients: tuple[int, ...]  # in the order of their slices; empty if the server had only their sum
     spectra: Mapping[str, tuple[tuple[float, ...], ...]]  # by weight and frequency: singular values before, thinned
-    ranks: Mapping[str, tuple[int, ...]]  # by weight: at which ranks those stand, from 1
-    # of the last layer, before and after: mean squared distance of a client's row, bias included, from the others'
+    ranks: Mapping[str, tuple[int, ...]]  # by weight: the rank of each value, from 1
+    # of the last layer, before and after: mean squared distance between a client's row (with bias) and the others'
     rough: tuple[ByClass, ByClass]
-    accuracy: tuple[ByClass, ByClass]  # of each client's model on each class, before and after; None: no such picture
+    accuracy: tuple[ByClass, ByClass]  # per class and client, before and after; None: no such picture
 
 
 @dataclass(frozen=True)
 class Step(Event):
-    """What an attack does before its first guess, and how much of that is done."""
+    """A step of an attack before its first guess, and how much of it is done."""
 
     what: str
     fraction: float = 0.0
@@ -107,19 +108,22 @@ class Step(Event):
 
 @dataclass(frozen=True)
 class Seen(Event):
-    """What one adversary had in hand; and, beside it, the truth, which no attack is given."""
+    """What one adversary observed, and the original pictures.
+
+    The originals are for display. An attack never receives them: with them its reconstruction would prove nothing.
+    """
 
     view: str
     round: int
     client: int | None
     facts: Mapping[str, Any]  # pictures, labels, steps, uploads, kind, bound, std, noise-to-signal
-    originals: tuple[str, ...]  # PNG in base64: pictures are small enough for an event
-    trivial: Mapping[str, tuple[float, ...]]  # what the mean colour of each picture reaches, by metric
+    originals: tuple[str, ...]  # PNG in base64: small enough for an event
+    trivial: Mapping[str, tuple[float, ...]]  # by metric, the score of each picture's mean colour
 
 
 @dataclass(frozen=True)
 class Pictured(Event):
-    """What one restart of an attack believes after some iterations."""
+    """The guess of one restart of an attack after some iterations."""
 
     attack: str
     iteration: int
@@ -127,30 +131,30 @@ class Pictured(Event):
     restart: int
     loss: float | None
     pictures: tuple[str, ...]  # PNG in base64
-    places: tuple[int, ...]  # which of the originals each is nearest to
+    places: tuple[int, ...]  # the index of the original nearest to each
     psnr: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Judged(Event):
-    """The attack is over: which restart it chose by its own objective, and how near that came."""
+    """The attack is over: the restart that it chose by its own objective, and the scores of that restart."""
 
     attack: str
     state: str  # `converged`, `not converged` or `diverged`
     reason: str
     restart: int
-    places: tuple[int, ...]  # the originals that a guess belongs to: what follows stands in their order
+    places: tuple[int, ...]  # indices of the originals that were guessed; the next fields use this order
     labels: tuple[int, ...]
-    numbers: Mapping[str, tuple[float, ...]]  # by metric, a number a picture
-    trivial: Mapping[str, tuple[float, ...]]  # the same for the mean colour of each picture
-    curves: Mapping[str, tuple[float, ...]]  # by metric, the mean at each moment that was shown
-    restarts: tuple[Mapping[str, Any], ...]  # of each: loss, left, state, psnr
+    numbers: Mapping[str, tuple[float, ...]]  # by metric, one score per picture
+    trivial: Mapping[str, tuple[float, ...]]  # the same for each picture's mean colour
+    curves: Mapping[str, tuple[float, ...]]  # by metric, the mean score at each shown iteration
+    restarts: tuple[Mapping[str, Any], ...]  # each with loss, left, state, psnr
     floor: float  # the share of the upload that is noise
 
 
 @dataclass(frozen=True)
 class Warned(Event):
-    """Something the asker should know, and what to do about it."""
+    """A warning for the user, and what to do about it."""
 
     reason: str
     remedy: str
@@ -159,7 +163,7 @@ class Warned(Event):
 
 @dataclass(frozen=True)
 class Kept(Event):
-    """Arrays put aside under a name: `checkpoint`, `state`, `exposure`, `truth` or `models`."""
+    """Arrays stored under a name. The kind is `checkpoint`, `state`, `exposure`, `truth` or `models`."""
 
     kind: str
     name: str
@@ -170,7 +174,7 @@ class Kept(Event):
 
 @dataclass(frozen=True)
 class Finished(Event):
-    """The run did what was asked, or stopped before the budget would break."""
+    """The run finished all its rounds, or stopped before it exceeded the budget."""
 
     ends: ClassVar[bool] = True
     rounds: int
@@ -179,7 +183,7 @@ class Finished(Event):
 
 @dataclass(frozen=True)
 class Failed(Event):
-    """The run could not go on."""
+    """The run failed."""
 
     ends: ClassVar[bool] = True
     reason: str
@@ -189,13 +193,13 @@ class Failed(Event):
 
 @dataclass(frozen=True)
 class Cancelled(Event):
-    """Somebody stopped the run; asked again, it goes on from its checkpoint."""
+    """A user cancelled the run. Submitted again, it resumes from its checkpoint."""
 
     ends: ClassVar[bool] = True
     round: int
 
 
-# The names in JSON. They never change, whatever the classes are called.
+# The names in JSON. They never change, so that stored runs stay readable when a class is renamed.
 KINDS: Mapping[str, type[Event]] = {
     "started": Started,
     "round": Round,
@@ -214,31 +218,36 @@ KINDS: Mapping[str, type[Event]] = {
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 
-ROWS = (Spent, Smoothed, Seen, Pictured, Judged)  # their lists are tuples
+TUPLE_KINDS = (Spent, Smoothed, Seen, Pictured, Judged)  # `decode` turns their lists into tuples
+UPDATE = "It may come from a newer LeakLens: update this one"
 
 
 def encode(event: Event) -> dict[str, Any]:
-    """An event as JSON, without its payload; JSON never holds NaN or Infinity."""
-    body = {one.name: getattr(event, one.name) for one in fields(event) if one.name != "payload"}
-    return {"event": NAMES[type(event)], **{key: finite(value) for key, value in body.items()}}
+    """An event as JSON, without its payload. The JSON never holds NaN or Infinity."""
+    body: dict[str, Any] = {"event": NAMES[type(event)]}
+    for declared in fields(event):
+        if declared.name != "payload":
+            body[declared.name] = finite(getattr(event, declared.name))
+    return body
 
 
 def decode(body: Mapping[str, Any]) -> Event:
-    """The event that `encode` wrote; a kind or field of a newer version is refused as damage, never guessed."""
-    kind = KINDS.get(str(body.get("event")))
+    """The event that `encode` wrote. An unknown kind or field raises `Damaged`: guessing could misread a run."""
+    name = body.get("event")
+    kind = KINDS.get(str(name))
     if kind is None:
-        raise Damaged(f"event: no kind {body.get('event')!r}", "It may come from a newer LeakLens: update this one")
+        raise Damaged(f"event: no kind {name!r}", UPDATE)
     values = {key: value for key, value in body.items() if key != "event"}
+    if kind in TUPLE_KINDS:
+        values = {key: tuples(value) for key, value in values.items()}
     try:
-        return kind(**{key: tuples(value) for key, value in values.items()} if kind in ROWS else values)
+        return kind(**values)
     except TypeError as error:
-        raise Damaged(
-            f"event {body.get('event')}: {error}", "It may come from a newer LeakLens: update this one"
-        ) from None
+        raise Damaged(f"event {name}: {error}", UPDATE) from None
 
 
 def finite(value: Any) -> Any:
-    """The same value with None wherever a number is not finite."""
+    """The value with None in place of every number that is not finite."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -249,7 +258,9 @@ def finite(value: Any) -> Any:
 
 
 def tuples(value: Any) -> Any:
-    """The same value with a tuple for every list: JSON knows only one of them."""
+    """The value with a tuple in place of every list: JSON has lists only."""
     if isinstance(value, Mapping):
         return {key: tuples(item) for key, item in value.items()}
-    return tuple(map(tuples, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(map(tuples, value))
+    return value

@@ -1,4 +1,7 @@
-"""A part is a frozen declaration: its fields are its hyper-parameters, told once and used everywhere."""
+"""The base classes of parts. A part declares its hyper-parameters once, as the fields of a frozen pydantic model.
+
+Forms, validation, JSON, ids and the command line all read that declaration.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from engine.errors import BadInput, refusal, shown
 
 @dataclass(frozen=True)
 class Problem:
-    """Why something will not work, and what would: shown under a form, refused by the engine when fatal."""
+    """Why a setting does not work, and the fix. A form shows it; the engine refuses the run if it is fatal."""
 
     reason: str
     remedy: str
@@ -26,21 +29,21 @@ class Problem:
 
 
 def hyphened(name: str) -> str:
-    """Names are lower-case with hyphens everywhere outside Python."""
+    """The name with hyphens, as JSON, URLs and the command line write it."""
     return name.replace("_", "-")
 
 
 D = TypeVar("D", bound="Declared")
-HALVES = re.compile("[\ud800-\udfff]")
-TINY = 1e-12  # what is closer to zero is asked for by mistake, and would be zero after the first product
+SURROGATES = re.compile("[\ud800-\udfff]")
+TINY = 1e-12  # smaller magnitudes are typing mistakes, and become zero in the first product
 
 
 class Declared(BaseModel):
-    """A frozen record of fields that explains a refusal in one sentence."""
+    """A frozen record of fields. It refuses a wrong value in one sentence."""
 
     model_config = ConfigDict(
         frozen=True,
-        strict=True,  # `true` is not a number, and 3.0 is not a whole one
+        strict=True,  # `true` is not a number, and 3.0 is not a whole number
         extra="forbid",
         allow_inf_nan=False,
         validate_default=True,
@@ -56,61 +59,65 @@ class Declared(BaseModel):
 
     @classmethod
     def _named(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """By their outside names; two spellings of one name would hide one of the values."""
-        for name, many in Counter(map(hyphened, values)).items():
-            if many > 1:
+        """The values by their hyphened names. Two spellings of one name are refused: one value would be lost."""
+        for name, occurrences in Counter(map(hyphened, values)).items():
+            if occurrences > 1:
                 raise BadInput(f"{cls.called()}: {shown(name)}: is given twice", "Leave one of them out")
         return {hyphened(key): value for key, value in values.items()}
 
     @field_validator("*", mode="before")
     @classmethod
     def _one_form(cls, value: Any) -> Any:
-        """Lists are tuples and -0.0 is 0.0: one question has one id."""
+        """Lists become tuples and -0.0 becomes 0.0, so that equal specs have equal ids."""
         if isinstance(value, float):
             return value + 0.0
         return tuple(value) if isinstance(value, list) else value
 
     @field_validator("*")
     @classmethod
-    def _writable(cls, value: Any, told: ValidationInfo) -> Any:
-        """Bytes that are no text reach us as halves of signs, which no file and no hash takes."""
+    def _encodable(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuses lone surrogates, which stand for bytes that are not text: no file and no hash accepts them."""
         for text in value if isinstance(value, tuple) else (value,):
-            if isinstance(text, str) and HALVES.search(text):
-                raise refusal(f"{cls.called()}: {hyphened(str(told.field_name))}", "must be plain text", text)
+            if isinstance(text, str) and SURROGATES.search(text):
+                raise refusal(cls._place(info), "must be plain text", text)
         return value
 
     @field_validator("*")
     @classmethod
-    def _no_dust(cls, value: Any, told: ValidationInfo) -> Any:
-        """Numbers that only a slip of the keyboard makes; a field that needs smaller ones says so with a `ge`."""
+    def _not_tiny(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuses tiny numbers, which are typing mistakes. A field that needs them declares a positive `ge`."""
         if isinstance(value, float) and 0 < abs(value) < TINY:
-            limits = bounds(cls.model_fields[str(told.field_name)])
+            limits = bounds(cls.model_fields[str(info.field_name)])
             if not limits.get("ge", 0) > 0:
-                least = f"must be {'' if 'gt' in limits else '0 or '}at least {shown(TINY)}"
-                raise refusal(f"{cls.called()}: {hyphened(str(told.field_name))}", least, value)
+                zero = "" if "gt" in limits else "0 or "
+                raise refusal(cls._place(info), f"must be {zero}at least {shown(TINY)}", value)
         return value
 
-    later: ClassVar[tuple[str, ...]] = ()  # fields younger than the first release, or optional by nature
+    @classmethod
+    def _place(cls, info: ValidationInfo) -> str:
+        return f"{cls.called()}: {hyphened(str(info.field_name))}"
+
+    later: ClassVar[tuple[str, ...]] = ()  # fields added after the first release, and optional fields
 
     @classmethod
     def called(cls) -> str:
-        """The name a refusal begins with."""
+        """The name at the start of an error message."""
         return cls.__name__.lower()
 
     def values(self) -> dict[str, Any]:
-        """Every field as JSON, by its outside name."""
+        """Every field as JSON, by its hyphened name."""
         return self.model_dump(mode="json", by_alias=True)
 
     def question(self) -> dict[str, Any]:
-        """The values that a run is named by: later fields at their default are left out, so that old ids survive."""
+        """The values that the id of a run hashes. Later fields at their default are left out, so old ids stay valid."""
         fields = type(self).model_fields
-        usual = {hyphened(name) for name in self.later if getattr(self, name) == fields[name].default}
-        return {name: value for name, value in self.values().items() if name not in usual}
+        defaults = {hyphened(name) for name in self.later if getattr(self, name) == fields[name].default}
+        return {name: value for name, value in self.values().items() if name not in defaults}
 
     def with_(self: D, **changes: Any) -> D:
-        """The same record with other values, validated again."""
-        held = {hyphened(name): getattr(self, name) for name in self.model_fields_set}
-        return type(self)(**held | self._named(changes))
+        """A copy with these values changed, validated again."""
+        given = {hyphened(name): getattr(self, name) for name in self.model_fields_set}
+        return type(self)(**given | self._named(changes))
 
 
 class Part(Declared):
@@ -126,19 +133,19 @@ class Part(Declared):
 
     @classmethod
     def summary(cls) -> str:
-        """The first sentence of the docstring: the text a visitor reads."""
+        """The first sentence of the docstring, which the interface shows."""
         text = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
         end = text.find(". ")
         return text if end < 0 else text[: end + 1]
 
     def problems(self, spec: Any) -> tuple[Problem, ...]:
-        """What stands in the way of this part in that question."""
+        """What prevents this part from working in this spec."""
         del spec
         return ()
 
 
 def law(field: FieldInfo) -> str:
-    """What a field asks of its value, in words: `must be a whole number between 1 and 50`."""
+    """The rule of a field in words: `must be a whole number between 1 and 50`."""
     kinds = _kinds(field.annotation)
     if all(isinstance(kind, str) for kind in kinds):
         return "must be one of " + ", ".join(str(kind) for kind in kinds)
@@ -149,50 +156,59 @@ def law(field: FieldInfo) -> str:
     if "ge" in limits and "le" in limits:
         return f"must be {noun} between {shown(limits['ge'])} and {shown(limits['le'])}"
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    told = " and ".join(f"{words[key]} {shown(limits[key])}" for key in words if key in limits)
-    return f"must be {noun} {told}".rstrip()
+    limit_texts = [f"{words[key]} {shown(limits[key])}" for key in words if key in limits]
+    return f"must be {noun} {' and '.join(limit_texts)}".rstrip()
 
 
 def bounds(field: FieldInfo) -> dict[str, float]:
-    """The limits of a field: `ge`, `gt`, `le` and `lt`, as far as it has them."""
-    return {
-        key: getattr(rule, key) for rule in field.metadata for key in ("ge", "gt", "le", "lt") if hasattr(rule, key)
-    }
+    """The limits that a field declares, by `ge`, `gt`, `le` and `lt`."""
+    limits: dict[str, float] = {}
+    for rule in field.metadata:
+        for key in ("ge", "gt", "le", "lt"):
+            if hasattr(rule, key):
+                limits[key] = getattr(rule, key)
+    return limits
 
 
 def _kinds(annotation: Any) -> list[Any]:
-    """What a field may hold beside None: types, or the words of a Literal."""
+    """What a field accepts apart from None: types, or the words of a Literal."""
     if get_origin(annotation) is Literal:
         return list(get_args(annotation))
     if get_origin(annotation) in (Union, UnionType):
-        return [kind for one in get_args(annotation) for kind in _kinds(one)]
+        kinds: list[Any] = []
+        for member in get_args(annotation):
+            kinds += _kinds(member)
+        return kinds
     return [] if annotation is NoneType else [annotation]
 
 
 def explain(declared: type[Declared], error: ValidationError) -> NoReturn:
-    """Turn pydantic's first complaint into our sentence: who, the law, the value, the remedy."""
+    """Raise pydantic's first error as a sentence of ours: the place, the rule, the value and the remedy."""
     first = error.errors(include_url=False)[0]
-    if isinstance(inner := first.get("ctx", {}).get("error"), BadInput):
+    inner = first.get("ctx", {}).get("error")
+    if isinstance(inner, BadInput):
         raise inner from None
     fields = {hyphened(name): field for name, field in declared.model_fields.items()}
     place = hyphened(str(first["loc"][0])) if first["loc"] else ""
-    unwritable = first["type"] == "string_unicode" and not place  # a name that no text can hold
-    if first["type"] == "extra_forbidden" or unwritable:
-        name, known = shown(first["input"] if unwritable else place), ", ".join(fields) or "none"
+    name_not_text = first["type"] == "string_unicode" and not place
+    if first["type"] == "extra_forbidden" or name_not_text:
+        name = shown(first["input"] if name_not_text else place)
+        known = ", ".join(fields) or "none"
         raise BadInput(f"{declared.called()}: {name}: no such parameter", f"Known here: {known}") from None
+    message = first["msg"].removeprefix("Value error, ")
     if place not in fields:
-        raise BadInput(f"{declared.called()}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise BadInput(f"{declared.called()}: {message}") from None
     if first["type"] == "missing":
         raise BadInput(f"{declared.called()}: {place}: is missing and has no default") from None
     if first["type"] == "value_error":
-        raise BadInput(f"{declared.called()}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
-    got = as_written(first["input"]) if first["type"].endswith("_type") else first["input"]
-    raise refusal(f"{declared.called()}: {place}", law(fields[place]), got) from None
+        raise BadInput(f"{declared.called()}: {place}: {message}") from None
+    value = as_written(first["input"]) if first["type"].endswith("_type") else first["input"]
+    raise refusal(f"{declared.called()}: {place}", law(fields[place]), value) from None
 
 
 def as_written(value: object) -> object:
-    """3.0 is no whole number and "3" no number at all: it shows why."""
+    """A value of the wrong type in a form that shows its type: 3.0 keeps its point, and "3" its quotes."""
     if isinstance(value, float):
         return repr(value)
-    looks_other = isinstance(value, str) and (value[-1:].isdigit() or value in ("true", "false"))
-    return f'"{value}"' if looks_other else value
+    resembles_other_type = isinstance(value, str) and (value[-1:].isdigit() or value in ("true", "false"))
+    return f'"{value}"' if resembles_other_type else value

@@ -1,4 +1,4 @@
-"""A process that serves another: started with two pipes, which it keeps to itself whatever a library prints."""
+"""Child processes that talk to their parent over two pipes, which no output of a library can disturb."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.environment import ROOT
 
 
 def serving(module: str, *arguments: str, stderr: IO[Any] | None = None) -> subprocess.Popen[bytes]:
-    """A process that runs a module of ours, wherever it was started from."""
+    """Start a module of this project as a child process, in any working directory."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
@@ -23,11 +23,11 @@ def serving(module: str, *arguments: str, stderr: IO[Any] | None = None) -> subp
 
 
 def private_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """What comes in and what goes out; from now on a library reads nothing and prints to stderr."""
-    orders = os.fdopen(os.dup(0), "rb")
-    out = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    """The two pipes of this child process. Afterwards stdin is empty, and stdout prints to stderr."""
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
     os.dup2(2, 1)
-    return orders, out
+    return requests, replies

@@ -1,4 +1,4 @@
-"""Frozen records that cross a wall: what a method knows, what leaves a client, what an attacker gets, what it costs."""
+"""Frozen records that packages exchange: the world of a run, uploads, exposures, guesses, releases and guarantees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 Weights = Mapping[str, Tensor]  # named parameters
-Memory = Mapping[str, Tensor]  # what a method's server remembers between rounds
+Memory = Mapping[str, Tensor]  # what the server keeps between rounds
 Packet = Mapping[str, Tensor]  # what the server sends to one client
 Private = Mapping[str, Tensor]  # what a client keeps and never sends
 
@@ -20,7 +20,7 @@ VIEWS: tuple[View, ...] = ("server", "aggregate", "outsider", "client")
 
 @dataclass(frozen=True)
 class Local:
-    """How a client trains: plain SGD over its own pictures."""
+    """The settings of local training: SGD on the client's own data."""
 
     epochs: int
     batch: int
@@ -31,38 +31,38 @@ class Local:
 
 @dataclass(frozen=True)
 class World:
-    """Everything public about a run: what the server, every client and every attacker may know."""
+    """Everything public about a run: the server, every client and every attacker may use it."""
 
     weights: Weights
     build: Callable[[torch.Generator], nn.Module]
-    stacked: Callable[..., dict[str, Tensor]] | None  # gradients of many clients at once, where the model has them
+    stacked: Callable[..., dict[str, Tensor]] | None  # gradients of many clients at once; None if the model cannot
     head: tuple[str, ...]  # the parameters of the last layer
     shape: tuple[int, ...]
     classes: int
     clients: int
     sampled: int
     sampling: Literal["poisson", "fixed", "all"]
-    sizes: tuple[int, ...]  # pictures of each client
+    sizes: tuple[int, ...]  # examples of each client
     rounds: int
     local: Local
     mean: tuple[float, ...] = (0.0,)  # input normalisation; empty where there are no channels
     std: tuple[float, ...] = (1.0,)
-    honest: float = 1.0  # the share of clients that really add their noise
+    honest: float = 1.0  # the share of clients that add their noise
 
     @property
     def pictures(self) -> bool:
-        """Whether what clients hold are pictures: three axes; a sentence has one."""
+        """Whether the data are pictures, which have three axes. A sentence has one."""
         return len(self.shape) == 3
 
     @property
     def rate(self) -> float:
-        """The chance of one client to be in one round."""
+        """The probability that a client is in a round."""
         return self.sampled / self.clients
 
 
 @dataclass(frozen=True)
 class Client:
-    """One client and its data, which never leave it."""
+    """A client and its data, which never leave it."""
 
     id: int
     x: Tensor  # (n, ...)
@@ -71,7 +71,7 @@ class Client:
 
 @dataclass(frozen=True)
 class Seat:
-    """Where a client sits in one exchange; in `merge`, the server's own seat (client and slot are -1)."""
+    """The position of a client in one exchange. In `merge` it is the server's own: client and slot are -1."""
 
     client: int
     slot: int
@@ -83,7 +83,10 @@ class Seat:
 
 @dataclass(frozen=True)
 class Upload:
-    """EVERYTHING that leaves a client: tensors, and the scalars it declares public."""
+    """EVERYTHING that leaves a client: tensors, and the scalars that it declares public.
+
+    The accounting and the attacks read only this. A value that left by another way would be a leak without an ε.
+    """
 
     client: int
     kind: Literal["gradient", "update", "samples"]
@@ -93,33 +96,37 @@ class Upload:
 
 @dataclass(frozen=True)
 class Protocol:
-    """The public facts an attacker at this place knows."""
+    """The public facts that an attacker in one view has."""
 
     kind: Literal["gradient", "update", "samples"]
     local: Local
-    steps: int  # local optimiser steps behind one upload
-    batch: int  # pictures in one step
+    steps: int  # local optimiser steps in one upload
+    batch: int  # examples in one step
     drawing: Literal["whole", "shuffled", "poisson"]
     loss: str = "cross-entropy"
     proximal: float = 0.0
     clip: Literal["none", "per-example", "whole-update"] = "none"
     bound: float | None = None  # the clip bound
     noise: Literal["none", "gaussian", "laplace", "binomial"] = "none"
-    std: float = 0.0  # per coordinate, as THIS view meets it
+    std: float = 0.0  # per coordinate, as THIS view observes it
     mask: str = "none"
     server_step: float = 1.0
-    uploads: int = 1  # how many uploads are in what was received
+    uploads: int = 1  # how many uploads were summed in what was received
     mean: tuple[float, ...] = (0.0,)
     scale: tuple[float, ...] = (1.0,)  # input normalisation: (pixel - mean) / scale
-    pictures: int | None = None  # granted to the attacker, and said
+    pictures: int | None = None  # their number, where the attacker is given it
 
 
 @dataclass(frozen=True)
 class Exposure:
-    """What one adversary got, and nothing else: no seed, no batch indices, no generator, no truth."""
+    """Everything that one adversary received, and nothing else.
+
+    It holds no seed, batch indices, generator or original picture. With any of them an attack could recompute the
+    batch or the noise, and its result would no longer measure what the view leaks.
+    """
 
     view: View
-    sent: Weights  # the model the server sent, or the global model an outsider knew before
+    sent: Weights  # the model that the server sent; for an outsider, the global model before the round
     received: Mapping[str, Tensor]
     protocol: Protocol
     shape: tuple[int, ...]
@@ -129,7 +136,7 @@ class Exposure:
 
 @dataclass(frozen=True)
 class ExtraWork:
-    """What the merges of a run do beside adding up: for the expected time."""
+    """The work of a run's merges apart from summing; the forecast of the run time reads it."""
 
     decomposed: float = 0.0  # rows² · columns of complex matrices
     judged: int = 0  # models
@@ -137,38 +144,38 @@ class ExtraWork:
 
 @dataclass(frozen=True)
 class ResidualScale:
-    """What the share of an upload that a guess leaves open is to be compared with."""
+    """The scale for a residual: the share of an upload that a guess does not explain."""
 
-    grey: float  # the share that plain grey pictures leave open
-    floor: float  # the share that is noise, which nobody could explain
-    doubt: float  # by how much the noise may move such a share
-    direct: bool  # whether the first layer reads the pixels themselves: then little left open is little wrong
+    grey: float  # the share that grey pictures leave unexplained
+    floor: float  # the share that is noise, which no guess can explain
+    doubt: float  # the deviation of such a share that noise alone may cause
+    direct: bool  # whether the first layer reads the pixels directly: then a small residual means a small error
 
     @property
     def drowned(self) -> bool:
-        """Whether noise hides all that tells one picture from another."""
+        """Whether noise hides every difference between one picture and another."""
         return self.grey - self.floor <= self.doubt
 
     @property
     def chance(self) -> float:
-        """By how much noise may move what is left open."""
+        """The deviation of `left` that noise alone may cause."""
         return self.doubt / max(self.grey - self.floor, 1e-30)
 
     def left(self, unexplained: float) -> float:
-        """How much a guess leaves open of what a grey one would: 0 is as good as the truth."""
+        """The residual of a guess relative to that of a grey picture: 0 is as good as the original."""
         return (unexplained - self.floor) / max(self.grey - self.floor, 1e-30)
 
 
 @dataclass(frozen=True)
 class Guess:
-    """What an attack believes after some iterations, and how well that explains what was received."""
+    """The pictures that an attack reconstructs after some iterations, and how well they explain the exposure."""
 
     iteration: int
     of: int
     pictures: Tensor  # (m, channels, height, width), pixels in [0, 1]
     labels: Tensor  # (m,)
-    loss: float  # the attack's own objective: what it chooses by
-    unexplained: float  # share of what was received that these pictures leave open
+    loss: float  # the attack's own objective, by which it chooses a restart
+    unexplained: float  # the share of the exposure that these pictures do not explain
     residual_scale: ResidualScale
 
 
@@ -177,7 +184,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Gaussian noise of std z over the sensitivity, met with chance `rate` at each of `steps` steps."""
+    """Gaussian noise of std z over the sensitivity; each of `steps` steps samples with probability `rate`."""
 
     z: float
     rate: float = 1.0
@@ -194,7 +201,7 @@ class Laplace:
 
 @dataclass(frozen=True)
 class Renyi:
-    """A law known by its own Renyi curve."""
+    """A law that is known only by its Rényi curve."""
 
     orders: tuple[float, ...]
     values: tuple[float, ...]
@@ -202,7 +209,7 @@ class Renyi:
 
 @dataclass(frozen=True)
 class EpsilonDeltaPair:
-    """A law known only by one pair (ε, δ): composed by addition."""
+    """A law that is known only by one pair (ε, δ). Pairs are composed by addition."""
 
     epsilon: float
     delta: float
@@ -210,7 +217,7 @@ class EpsilonDeltaPair:
 
 @dataclass(frozen=True)
 class NoNoise:
-    """Something leaves without noise: composes to ∞."""
+    """A release without noise: its ε is infinite."""
 
     why: str = "it leaves without noise"
 
@@ -220,16 +227,16 @@ Law = Gaussian | Laplace | Renyi | EpsilonDeltaPair | NoNoise
 
 @dataclass(frozen=True)
 class Release:
-    """What one view learns of some clients in one round."""
+    """What one view receives about some clients in one round."""
 
     view: View
     law: Law
-    clients: tuple[int, ...] | None = None  # who pays; None: everyone
-    observers: tuple[int, ...] | None = None  # in the `client` view: who sees it; None: everyone
+    clients: tuple[int, ...] | None = None  # the clients that are charged; None: all
+    observers: tuple[int, ...] | None = None  # in the `client` view: the clients that receive it; None: all
     unit: Literal["user", "record"] = "user"
     adjacency: str = "zero-out"
-    sampling: str = "all"  # the assumption the law rests on: poisson, fixed, all
-    bound: str = ""  # `upper bound` where the true cost may be lower, `approximation` where it may be a little higher
+    sampling: str = "all"  # the sampling that the law assumes: poisson, fixed, all
+    bound: str = ""  # `upper bound`: the true ε may be lower; `approximation`: it may be slightly higher
 
 
 Status = Literal["formal", "formal-other-view", "claimed-refuted", "empirical", "none"]
@@ -237,7 +244,7 @@ Status = Literal["formal", "formal-other-view", "claimed-refuted", "empirical", 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a method promises, in the words of one fixed list, and why."""
+    """What a method guarantees: a status from a fixed list, and the reason."""
 
     status: Status
     reason: str

@@ -1,4 +1,4 @@
-"""A shelf finds the parts of one package, refuses a name taken twice, answers an unknown name with the known ones."""
+"""The registry of parts. A shelf imports the modules of one package and holds the parts that register there."""
 
 from __future__ import annotations
 
@@ -17,27 +17,32 @@ P = TypeVar("P", bound=Part)
 
 
 class Shelf(Generic[P]):
-    """All parts of one kind; every module of its package and sub-packages is imported once, on first use."""
+    """All parts of one kind. Its package and sub-packages are imported once, on first use."""
 
     def __init__(self, package: str, noun: str) -> None:
-        self.package, self.noun = package, noun
+        self.package = package
+        self.noun = noun
         self._parts: dict[str, type[P]] = {}
-        self._found = False
+        self._imported = False
 
     def add(self, name: str, *, title: str, source: str = "") -> Callable[[type[P]], type[P]]:
-        """Put a class on the shelf under the name that JSON, URL and command line use."""
+        """A decorator that registers a class under the name that JSON, URL and command line use."""
 
-        def put(part: type[P]) -> type[P]:
-            if taken := self._parts.get(name):
-                raise LeakLensError(f"{self.noun} {name} is told twice: in {taken.__module__} and {part.__module__}")
-            part.name, part.title, part.source = name, title, source
+        def register(part: type[P]) -> type[P]:
+            existing = self._parts.get(name)
+            if existing:
+                modules = f"{existing.__module__} and {part.__module__}"
+                raise LeakLensError(f"{self.noun} {name} is registered twice: in {modules}", "Rename one of them")
+            part.name = name
+            part.title = title
+            part.source = source
             self._parts[name] = part
             return part
 
-        return put
+        return register
 
     def names(self) -> tuple[str, ...]:
-        self._find()
+        self._import_all()
         return tuple(sorted(self._parts))
 
     def __iter__(self) -> Iterator[type[P]]:
@@ -53,7 +58,7 @@ class Shelf(Generic[P]):
         return self._parts[name]
 
     def make(self, value: Any) -> P:
-        """A part from itself, from its name, or from `{"name": ..., parameters...}`."""
+        """A part, from a part, from its name, or from `{"name": ..., parameters...}`."""
         if isinstance(value, Part):
             if type(value) is not self._parts.get(value.name):
                 raise BadInput(f"{self.noun}: {type(value).__name__} is not on this shelf")
@@ -66,18 +71,18 @@ class Shelf(Generic[P]):
 
     @staticmethod
     def dump(part: Part) -> dict[str, Any]:
-        """A part as JSON: typed with its base class, pydantic alone would write `{}`, the same for every run."""
+        """A part as JSON. Pydantic alone writes `{}` for a field typed with the base class, the same for every run."""
         return {"name": part.name, **part.question()}
 
     def field(self) -> tuple[PlainValidator, PlainSerializer]:
-        """What a pydantic field needs to hold a part of this shelf."""
+        """The validator and the serializer of a pydantic field that holds a part of this shelf."""
         return PlainValidator(self.make), PlainSerializer(self.dump)
 
-    def _find(self) -> None:
-        if self._found:
+    def _import_all(self) -> None:
+        if self._imported:
             return
         package = importlib.import_module(self.package)
-        found = pkgutil.walk_packages(package.__path__, f"{self.package}.")
-        for module in sorted(found, key=lambda module: module.name):
+        modules = pkgutil.walk_packages(package.__path__, f"{self.package}.")
+        for module in sorted(modules, key=lambda module: module.name):
             importlib.import_module(module.name)
-        self._found = True
+        self._imported = True

@@ -1,4 +1,7 @@
-"""Every generator of a run, derived from (seed, purpose, round, client): results never depend on scheduling."""
+"""The random generators of a run. Each is derived from (seed, purpose, round, client).
+
+So results never depend on the order in which clients are scheduled.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,32 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-# torch keeps only 32 bits of a seed: streams would meet by chance, and an attacker could try them all. So every word
-# of the Mersenne Twister's state is drawn; in torch's state they stand as 64-bit numbers after a head of 24 bytes.
-WORDS, FIRST = 624, 24
-FRESH = torch.Generator().manual_seed(0).get_state().numpy()
+# torch keeps only 32 bits of a seed. Two streams could then coincide, and an attacker could try every seed and subtract
+# the noise. So all words of the Mersenne Twister's state are drawn, which keeps the noise unpredictable.
+STATE_WORDS = 624
+HEADER_BYTES = 24  # in torch's state; after it, each word is a 64-bit number
+INITIAL_STATE = torch.Generator().manual_seed(0).get_state().numpy()
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """One number, and from it every stream of chance of a run."""
+    """The seed of a run, from which all its random streams are derived."""
 
     seed: int
 
     def rng(self, purpose: str, *place: int) -> torch.Generator:
-        """A fresh generator for one purpose at one place, the same at every call."""
+        """A new generator for a purpose at a place. Equal arguments give equal streams."""
         text = ":".join([str(self.seed), purpose, *map(str, place)])
-        words = np.frombuffer(hashlib.shake_256(text.encode()).digest(4 * WORDS), dtype=np.uint32)
-        state = FRESH.copy()
-        state[FIRST : FIRST + 8 * WORDS].view(np.uint64)[:] = words
+        digest = hashlib.shake_256(text.encode()).digest(4 * STATE_WORDS)
+        state = INITIAL_STATE.copy()
+        words = state[HEADER_BYTES : HEADER_BYTES + 8 * STATE_WORDS].view(np.uint64)
+        words[:] = np.frombuffer(digest, dtype=np.uint32)
         generator = torch.Generator()
         generator.set_state(torch.from_numpy(state))
         return generator
 
     def cohort(self, round: int, clients: int, sampled: int, sampling: str) -> tuple[int, ...]:
-        """The clients of a round, by id; under Poisson sampling there may be any number of them, none included."""
+        """The ids of a round's clients, sorted. Under Poisson sampling their number varies and may be 0."""
         if sampling == "all":
             return tuple(range(clients))
         rng = self.rng("cohort", round)

@@ -1,4 +1,4 @@
-"""The door to torchvision: imported late, and also where its compiled operators are missing."""
+"""The lazy import of torchvision, which also works with a CPU build of torch, where its operators are missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 import torch
 
 _lock = threading.Lock()
-_kept: list[torch.library.Library] = []  # a library that is let go takes its operators along
+_libraries: list[torch.library.Library] = []  # torch removes the operators of a library that is garbage-collected
 
 OPERATORS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
@@ -18,15 +18,15 @@ OPERATORS = (
 
 
 def torchvision() -> ModuleType:
-    """The package; on a CPU build of torch its import fails until the operators it asks for are at least declared."""
+    """The package. With a CPU build of torch, its import fails until the operators that it needs are declared."""
     with _lock:
         try:
             return importlib.import_module("torchvision")
         except RuntimeError as error:
-            if _kept or "nms" not in str(error):
+            if _libraries or "nms" not in str(error):
                 raise
         library = torch.library.Library("torchvision", "DEF")
         for schema in OPERATORS:
             library.define(schema)
-        _kept.append(library)
+        _libraries.append(library)
         return importlib.import_module("torchvision")

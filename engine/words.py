@@ -1,7 +1,7 @@
-"""The numbers that stand for words in a sentence of a text data set."""
+"""The special word numbers of text data sets."""
 
 from __future__ import annotations
 
-ENDED = 0  # fills a row after the last word
-UNKNOWN = 1  # a word that training never saw
+ENDED = 0  # pads a row after the last word
+UNKNOWN = 1  # a word that is not in the vocabulary
 FIRST = 2  # the most frequent word

@@ -1,4 +1,4 @@
-"""Small questions that run in a fraction of a second, and the parts of them that tests look at."""
+"""Small runs that take a fraction of a second, commands, and the parts of their results that tests compare."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def tiny(**changes: Any) -> RunSpec:
 
 
 def told(events: Iterable[Event]) -> list[dict[str, Any]]:
-    """What must be the same in every replay: all but seconds, progress and checkpoints, which follow the clock."""
-    kept = []
+    """What must be equal in every replay: everything except seconds, progress and checkpoints, which vary with time."""
+    bodies = []
     for event in events:
         if isinstance(event, Kept) and event.kind == "checkpoint":
             continue
@@ -37,20 +37,21 @@ def told(events: Iterable[Event]) -> list[dict[str, Any]]:
         body = {key: value for key, value in encode(event).items() if key != "seconds"}
         if isinstance(event, Kept) and event.payload is not None:
             body["payload"] = {name: array.tobytes() for name, array in event.payload.items()}
-        kept.append(body)
-    return kept
+        bodies.append(body)
+    return bodies
 
 
 def accuracies(events: Iterable[Event], who: str = "global") -> list[float | None]:
-    return [one.value for one in events if isinstance(one, Measured) and one.name == "accuracy" and one.who == who]
+    measured = [event for event in events if isinstance(event, Measured)]
+    return [event.value for event in measured if event.name == "accuracy" and event.who == who]
 
 
-SMALL = "--rounds 2 --clients 40 --sampled 4 --epochs 1 --batch 100"  # of a run that is over in a moment
+SMALL = "--rounds 2 --clients 40 --sampled 4 --epochs 1 --batch 100"  # options of a run that takes a moment
 
 
 @dataclass(frozen=True)
 class CommandAnswer:
-    """What came back: the exit code, and what went to the two streams."""
+    """The result of a command: its exit code and its output on the two streams."""
 
     code: int
     out: str
@@ -58,12 +59,12 @@ class CommandAnswer:
 
     @property
     def json(self) -> Any:
-        """The one line of JSON that a script reads."""
+        """The single line of JSON that a script reads."""
         assert self.out.count("\n") == 1, self
         return json.loads(self.out, parse_constant=_refuse)
 
     def sentence(self) -> str:
-        """The one line that a person reads after a refusal."""
+        """The single line that a user reads after a refusal."""
         assert self.err.endswith(".\n") or ", got " in self.err, self
         assert self.err.count("\n") == 1, self
         assert "Traceback" not in self.err
@@ -71,25 +72,25 @@ class CommandAnswer:
 
 
 def ask(line: str, *more: str) -> CommandAnswer:
-    """A line as a shell takes it apart, and words that no shell has seen."""
+    """Run a command line, split as a shell splits it; `more` are further arguments as they are."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = main([*shlex.split(line), *more])
-        except SystemExit as end:  # how argparse leaves
+        except SystemExit as end:  # argparse exits this way
             code = int(end.code or 0)
     return CommandAnswer(code, out.getvalue(), err.getvalue())
 
 
-def _refuse(word: str) -> NoReturn:
-    pytest.fail(f"JSON holds {word}")
+def _refuse(constant: str) -> NoReturn:
+    pytest.fail(f"JSON holds {constant}")
 
 
 def changed(part: Part) -> Iterator[Part]:
     """For each field of the part, a part in which only that field has another legal value."""
     for name, field in type(part).model_fields.items():
-        now = getattr(part, name)
-        yield _legal(part, name, _others(now, get_args(field.annotation)))
+        current = getattr(part, name)
+        yield _legal(part, name, _others(current, get_args(field.annotation)))
 
 
 def _legal(part: Part, name: str, values: Iterator[Any]) -> Part:
@@ -99,12 +100,12 @@ def _legal(part: Part, name: str, values: Iterator[Any]) -> Part:
     raise AssertionError(f"no other legal value of {name} was found")
 
 
-def _others(now: Any, choices: tuple[Any, ...]) -> Iterator[Any]:
-    if isinstance(now, bool):
-        yield not now
-    elif isinstance(now, str):
-        yield from (choice for choice in choices if choice != now)
-    elif isinstance(now, int):
-        yield from (now + 1, now - 1)
+def _others(current: Any, choices: tuple[Any, ...]) -> Iterator[Any]:
+    if isinstance(current, bool):
+        yield not current
+    elif isinstance(current, str):
+        yield from (choice for choice in choices if choice != current)
+    elif isinstance(current, int):
+        yield from (current + 1, current - 1)
     else:
-        yield from (now / 2 or 0.25, now * 1.5)
+        yield from (current / 2 or 0.25, current * 1.5)

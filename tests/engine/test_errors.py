@@ -1,4 +1,4 @@
-"""A message says who, the law, the value and the remedy; the tree says how a command ends."""
+"""Error messages name the place, the rule, the value and the remedy; each error has its exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tree(root: type[LeakLensError] = LeakLensError) -> Iterator[type[LeakLensErr
             yield from tree(kind)
 
 
-EVERY = list(tree())
+ERRORS = list(tree())
 
 
 def test_a_refusal_reads_like_a_sentence() -> None:
@@ -32,25 +32,25 @@ def test_a_sentence_without_a_remedy_has_no_full_stop() -> None:
     assert str(LeakLensError("something broke.")) == "something broke"
 
 
-@pytest.mark.parametrize("kind", EVERY)
-def test_full_stops_are_never_doubled_and_an_error_can_travel(kind: type[LeakLensError]) -> None:
+@pytest.mark.parametrize("kind", ERRORS)
+def test_full_stops_are_never_doubled_and_an_error_can_be_pickled(kind: type[LeakLensError]) -> None:
     error = kind("the store is full.", "Delete a run.")
-    again = pickle.loads(pickle.dumps(error))
-    assert type(again) is kind
-    assert str(again) == str(error) == "the store is full. Delete a run."
-    assert (again.message, again.remedy) == ("the store is full", "Delete a run")
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is kind
+    assert str(copy) == str(error) == "the store is full. Delete a run."
+    assert (copy.message, copy.remedy) == ("the store is full", "Delete a run")
 
 
-@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("kind", ERRORS)
 def test_the_exit_code_follows_the_tree(kind: type[LeakLensError]) -> None:
-    asked_wrong = issubclass(kind, BadInput | HomeError)
-    assert kind.exit_code == (2 if asked_wrong else 1)
-    assert asked_wrong or kind in (LeakLensError, RunFailed, errors.LeaseLost)
+    cannot_run = issubclass(kind, BadInput | HomeError)
+    assert kind.exit_code == (2 if cannot_run else 1)
+    assert cannot_run or kind in (LeakLensError, RunFailed, errors.LeaseLost)
 
 
 def test_the_tree_in_the_docstring_is_the_tree() -> None:
     assert errors.__doc__ is not None
-    assert all(kind.__name__ in errors.__doc__ for kind in EVERY)
+    assert all(kind.__name__ in errors.__doc__ for kind in ERRORS)
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def test_the_tree_in_the_docstring_is_the_tree() -> None:
         ("two words", "two words"), ("", '""'), (" ", '" "'), ("late ", '"late "'),
         ([1, "a"], '[1, "a"]'), ((1,), "[1]"), ({"a": None, "ε": True}, '{"a": null, "ε": true}'),
         ("\x1b[31mred", "\\x1b[31mred"), ("one\ntwo", "one\\ntwo"), ("\udcff", "\\udcff"), (["\x9b"], '["\\x9b"]'),
-        ([10**5000], "something of type list"), (object(), "something of type object"),
+        ([10**5000], "a value of type list"), (object(), "a value of type object"),
     ],
 )  # fmt: skip
-def test_a_value_is_shown_as_its_owner_would_write_it(value: object, text: str) -> None:
+def test_a_value_is_shown_as_a_user_writes_it(value: object, text: str) -> None:
     assert shown(value) == text
 
 
@@ -73,9 +73,9 @@ def test_a_large_value_is_cut(value: object) -> None:
     assert len(shown(value)) == 60 and shown(value).endswith("…")
 
 
-@pytest.mark.parametrize("kind", EVERY)
-def test_no_message_steers_a_terminal(kind: type[LeakLensError]) -> None:
-    """A path or a name may hold anything; what is printed, hashed and written as JSON is one plain line."""
+@pytest.mark.parametrize("kind", ERRORS)
+def test_a_message_holds_no_control_characters(kind: type[LeakLensError]) -> None:
+    """A path or a name may hold any character. A message is one plain line, safe to print, hash and write as JSON."""
     error = kind("/tmp/\x1b[2J\udcff: is gone", "Look\nthere")
     assert str(error) == "/tmp/\\x1b[2J\\udcff: is gone. Look\\nthere."
     assert str(pickle.loads(pickle.dumps(error))) == str(error) and str(error).encode().decode() == str(error)

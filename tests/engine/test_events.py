@@ -1,4 +1,4 @@
-"""Everything a run says survives JSON, and JSON never holds what is no number."""
+"""Events survive JSON, and the JSON never holds NaN or Infinity."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from engine.events import (
 )
 
 PAYLOAD = {"server/w": np.zeros(3, dtype=np.float32)}
-SAID: list[Event] = [
+EVENTS: list[Event] = [
     Started("abc", {"method": {"name": "fedavg"}}, {"noise": 1.5, "sizes": [1, 2], "unit": None}),
     Round(1, 30, 10),
     Round(1, 30, 10, 0.25, {"loss": 0.5}),
@@ -68,33 +68,33 @@ SAID: list[Event] = [
         (((0.5, 0.25),), ((0.125, 0.0625),)),
         (((1.0, None),), ((0.5, None),)),
     ),
-    Step("playing the rounds before", 0.5),
+    Step("replaying the rounds before", 0.5),
     Seen("server", 1, 3, {"steps": 1, "labels": (3,), "noise-to-signal": 0.5}, ("iVBOR",), {"psnr": (14.8,)}),
     Pictured("map", 10, 1500, 0, 0.5, ("iVBOR",), (0,), (21.5,)),
     Judged("map", "converged", "", 0, (0,), (3,), {"psnr": (31.5,)}, {"psnr": (14.8,)}, {}, ({"loss": 0.1},), 0.0),
     Warned("ε is large", "More noise helps", 3),
     Kept("exposure", "exposure-1-0-server", 1, {"client": 0}, PAYLOAD),
     Finished(30, 1.5),
-    Failed("round 1: broken", "Mend it", "Traceback"),
+    Failed("round 1: broken", "Fix it", "Traceback"),
     Cancelled(3),
 ]
 
 
-@pytest.mark.parametrize("event", SAID, ids=lambda event: type(event).__name__)
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_an_event_survives_json(event: Event) -> None:
     body = json.loads(json.dumps(encode(event), allow_nan=False))
     assert decode(body) == event
     assert encode(decode(body)) == encode(event)
 
 
-def test_every_kind_is_known_by_its_name() -> None:
-    assert set(KINDS.values()) == set(Event.__subclasses__()) == {type(event) for event in SAID}
-    assert all(encode(event)["event"] == NAMES[type(event)] for event in SAID)
+def test_every_kind_has_a_name() -> None:
+    assert set(KINDS.values()) == set(Event.__subclasses__()) == {type(event) for event in EVENTS}
+    assert all(encode(event)["event"] == NAMES[type(event)] for event in EVENTS)
 
 
 def test_the_payload_never_enters_the_record() -> None:
-    for event in SAID:
-        if "payload" in {one.name for one in fields(event)}:
+    for event in EVENTS:
+        if "payload" in {declared.name for declared in fields(event)}:
             assert "payload" not in encode(event)
             assert decode(encode(event)).payload is None  # type: ignore[attr-defined]
 
@@ -113,15 +113,15 @@ def test_only_three_kinds_end_a_run() -> None:
         {"event": "finished", "rounds": 1},
     ],
 )
-def test_what_a_newer_version_wrote_is_refused_and_never_guessed(body: dict[str, Any]) -> None:
+def test_an_event_of_a_newer_version_is_refused(body: dict[str, Any]) -> None:
     with pytest.raises(Damaged, match="It may come from a newer LeakLens: update this one"):
         decode(body)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
-def test_no_number_becomes_none_however_deep(value: float) -> None:
-    said = Started("abc", {"deep": [{"er": (value, 1.0)}]}, {"noise": value})
-    body = json.loads(json.dumps(encode(said), allow_nan=False))
+def test_a_number_that_is_not_finite_becomes_none_at_any_depth(value: float) -> None:
+    event = Started("abc", {"deep": [{"er": (value, 1.0)}]}, {"noise": value})
+    body = json.loads(json.dumps(encode(event), allow_nan=False))
     assert body["spec"] == {"deep": [{"er": [None, 1.0]}]} and body["facts"] == {"noise": None}
 
 
@@ -134,8 +134,8 @@ trees = st.recursive(
 @given(trees)
 def test_finite_changes_nothing_else(tree: Any) -> None:
     text = json.dumps(finite(tree), allow_nan=False)
-    as_json_reads = json.loads(json.dumps(tree), parse_constant=lambda word: None)
-    assert json.loads(text) == as_json_reads
+    expected = json.loads(json.dumps(tree), parse_constant=lambda word: None)
+    assert json.loads(text) == expected
 
 
 def test_the_docstring_names_every_kind() -> None:

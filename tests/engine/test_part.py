@@ -1,4 +1,4 @@
-"""A part is its declaration: what it refuses, in which words, and how it becomes JSON."""
+"""Parts: the values they refuse, the messages, and their JSON."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from engine.part import Declared, Part, Problem, hyphened, law
 
 
 class Recipe(Part):
-    """How a soup is made. Nobody reads this second sentence.
+    """How a soup is made. This second sentence is not in the summary.
 
-    Nor this paragraph.
+    Nor is this paragraph.
     """
 
     salt_spoons: float = Field(0.5, ge=0, le=10)
@@ -58,7 +58,7 @@ def refused(**values: Any) -> str:
         ("price", "must be a number at least 1e-100 and below 1000000"),
     ],
 )
-def test_the_law_of_a_field_in_words(field: str, words: str) -> None:
+def test_the_rule_of_a_field_in_words(field: str, words: str) -> None:
     assert law(Recipe.model_fields[field]) == words
 
 
@@ -108,7 +108,7 @@ def test_a_refusal_is_one_sentence(values: dict[str, Any], sentence: str) -> Non
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_field_without_limits_takes_numbers_alone(value: float) -> None:
+def test_a_field_without_limits_takes_only_finite_numbers(value: float) -> None:
     class Kettle(Part):
         """It whistles."""
 
@@ -132,7 +132,7 @@ def test_a_missing_value_is_named() -> None:
         Bread()
 
 
-def test_what_a_validator_says_keeps_its_own_words() -> None:
+def test_the_message_of_a_validator_is_kept() -> None:
     class Stew(Part):
         """Slow."""
 
@@ -145,7 +145,7 @@ def test_what_a_validator_says_keeps_its_own_words() -> None:
             if value == 13:
                 raise ValueError("brings bad luck")
             if value == 14:
-                raise refusal("stew", "must be eaten", value, "Ask guests")
+                raise refusal("stew", "must be eaten", value, "Invite guests")
             return value
 
         @model_validator(mode="after")
@@ -156,7 +156,7 @@ def test_what_a_validator_says_keeps_its_own_words() -> None:
 
     for values, sentence in (
         ({"hours": 13}, "stew: hours: brings bad luck"),
-        ({"hours": 14}, "stew: must be eaten, got 14. Ask guests."),
+        ({"hours": 14}, "stew: must be eaten, got 14. Invite guests."),
         ({"hours": 1, "pots": 2}, "stew: too many pots"),
     ):
         with pytest.raises(BadInput) as caught:
@@ -169,7 +169,7 @@ def test_a_part_is_frozen() -> None:
         Recipe().minutes = 3  # type: ignore[misc]
 
 
-def test_names_outside_have_hyphens_and_underscores_are_accepted() -> None:
+def test_names_have_hyphens_and_underscores_are_accepted() -> None:
     assert hyphened("salt_spoons") == "salt-spoons"
     hyphens: dict[str, Any] = {"salt-spoons": 2.0}
     assert Recipe(**hyphens) == Recipe(salt_spoons=2) == Recipe().with_(salt_spoons=2.0)
@@ -183,7 +183,7 @@ def test_with_keeps_the_rest_and_validates_again() -> None:
     with pytest.raises(BadInput, match="must be a whole number"):
         first.with_(minutes=0)
     salted: dict[str, Any] = {"salt-spoons": 3.0}
-    assert Recipe(salt_spoons=2.0).with_(**salted).salt_spoons == 3.0  # either spelling, and never twice
+    assert Recipe(salt_spoons=2.0).with_(**salted).salt_spoons == 3.0  # both spellings name one field
 
 
 def test_a_list_from_json_becomes_a_tuple() -> None:
@@ -192,7 +192,7 @@ def test_a_list_from_json_becomes_a_tuple() -> None:
     assert hash(Recipe(**listed)) == hash(Recipe(spices=("salt", "dill")))
 
 
-def test_a_tiny_number_that_a_field_asks_for_is_taken() -> None:
+def test_a_tiny_number_is_accepted_where_a_field_allows_it() -> None:
     assert Recipe(price=1e-100, heat=1e-12).price == 1e-100
 
 
@@ -206,21 +206,19 @@ def test_minus_zero_is_zero() -> None:
     guests=st.none() | st.integers(1, 8),
     spices=st.lists(st.text()).map(tuple),
 )
-def test_values_make_the_same_part_again(
-    salt: float, minutes: int, guests: int | None, spices: tuple[str, ...]
-) -> None:
+def test_values_make_an_equal_part(salt: float, minutes: int, guests: int | None, spices: tuple[str, ...]) -> None:
     part = Recipe(salt_spoons=salt, minutes=minutes, guests=guests, spices=spices)
     assert Recipe(**part.values()) == part
 
 
-def test_later_fields_at_their_default_are_no_part_of_the_question() -> None:
+def test_later_fields_at_their_default_are_left_out() -> None:
     class Older(Part):
-        """As it was."""
+        """The first version."""
 
         heat: float = 1.0
 
     class Newer(Older):
-        """A field has come since."""
+        """The version with a new field."""
 
         later = ("lid_mm",)
         lid_mm: int | None = None
@@ -234,12 +232,12 @@ def test_the_summary_is_the_first_sentence() -> None:
     assert Recipe.summary() == "How a soup is made."
 
 
-def test_a_part_has_nothing_against_a_question_unless_it_says_so() -> None:
+def test_a_part_has_no_problems_by_default() -> None:
     assert Recipe().problems(object()) == ()
     assert Problem("a", "b").fatal
 
 
-def test_a_record_is_called_by_its_class_and_a_part_by_its_name() -> None:
+def test_a_message_names_a_record_by_its_class_and_a_part_by_its_name() -> None:
     class Plate(Declared):
         """Round."""
 

@@ -1,4 +1,4 @@
-"""A shelf finds its files, refuses a name taken twice, and answers an unknown name with the known ones."""
+"""A shelf imports its modules, refuses a duplicate name, and lists the known names for an unknown one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PACKAGE = "orchard_of_tests"
 
 @pytest.fixture
 def orchard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A package with a shelf and two fruits, in files that stand in another order than their names."""
+    """A package with a shelf and two fruits, in files whose order differs from that of their names."""
     folder = tmp_path / PACKAGE
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -53,11 +53,11 @@ def orchard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def shelf(orchard: Path) -> Shelf[Any]:
     from importlib import import_module
 
-    found: Shelf[Any] = import_module(f"{PACKAGE}.base").FRUITS
-    return found
+    fruits: Shelf[Any] = import_module(f"{PACKAGE}.base").FRUITS
+    return fruits
 
 
-def test_every_file_is_found_once_at_the_first_question(shelf: Shelf[Any]) -> None:
+def test_every_module_is_imported_once_on_first_use(shelf: Shelf[Any]) -> None:
     loaded = sys.modules[f"{PACKAGE}.base"].LOADED
     assert loaded == []
     assert shelf.names() == ("apple", "wild-pear")
@@ -66,33 +66,34 @@ def test_every_file_is_found_once_at_the_first_question(shelf: Shelf[Any]) -> No
     assert [part.name for part in shelf] == ["apple", "wild-pear"]
 
 
-def test_what_was_told_stands_on_the_class(shelf: Shelf[Any]) -> None:
+def test_the_class_has_its_registered_name_title_and_source(shelf: Shelf[Any]) -> None:
     pear = shelf["wild-pear"]
     assert (pear.name, pear.title, pear.source, pear.called()) == ("wild-pear", "wild-pear!", "a tree", "wild-pear")
 
 
-def test_a_name_taken_twice_names_both_files(shelf: Shelf[Any], orchard: Path) -> None:
+def test_a_duplicate_name_is_refused_with_both_modules(shelf: Shelf[Any], orchard: Path) -> None:
     (orchard / "zz_copy.py").write_text(FRUIT.format(package=PACKAGE, name="apple"))
     with pytest.raises(LeakLensError) as caught:
         shelf.names()
-    assert str(caught.value) == f"fruit apple is told twice: in {PACKAGE}.z_apple and {PACKAGE}.zz_copy"
+    modules = f"{PACKAGE}.z_apple and {PACKAGE}.zz_copy"
+    assert str(caught.value) == f"fruit apple is registered twice: in {modules}. Rename one of them."
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("name", "sentence"),
     [
         ("plum", "fruit: no plum. Known here: apple, wild-pear."),
         ("aple", "fruit: no aple. Did you mean apple? Known here: apple, wild-pear."),
         ("wild_pears", "fruit: no wild-pears. Did you mean wild-pear? Known here: apple, wild-pear."),
     ],
 )
-def test_an_unknown_name_is_answered_with_the_known_ones(shelf: Shelf[Any], asked: str, sentence: str) -> None:
+def test_the_message_for_an_unknown_name_lists_the_known_ones(shelf: Shelf[Any], name: str, sentence: str) -> None:
     with pytest.raises(UnknownName) as caught:
-        shelf.make(asked)
+        shelf.make(name)
     assert str(caught.value) == sentence
 
 
-def test_a_part_is_made_from_itself_its_name_or_an_object(shelf: Shelf[Any]) -> None:
+def test_a_part_is_made_from_a_part_a_name_or_an_object(shelf: Shelf[Any]) -> None:
     pear = shelf["wild_pear"](sugar_g=3.0)
     assert shelf.make(pear) is pear
     assert shelf.make("wild_pear") == shelf["wild-pear"]()
@@ -100,7 +101,7 @@ def test_a_part_is_made_from_itself_its_name_or_an_object(shelf: Shelf[Any]) -> 
     assert shelf.dump(pear) == {"name": "wild-pear", "sugar-g": 3.0, "peeled": False}
 
 
-def test_a_field_that_came_later_is_left_out_at_its_default(shelf: Shelf[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_field_is_left_out_at_its_default(shelf: Shelf[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     pear = shelf["wild-pear"]
     monkeypatch.setattr(pear, "later", ("peeled",))
     assert shelf.dump(pear()) == {"name": "wild-pear", "sugar-g": 1.0}
@@ -114,17 +115,17 @@ def test_anything_else_is_refused(shelf: Shelf[Any], value: Any) -> None:
         shelf.make(value)
 
 
-def test_a_parameter_is_judged_by_its_part(shelf: Shelf[Any]) -> None:
+def test_a_parameter_is_validated_by_its_part(shelf: Shelf[Any]) -> None:
     with pytest.raises(BadInput, match=r"^apple: peeled: must be true or false, got 1$"):
         shelf.make({"name": "apple", "peeled": 1})
 
 
-def test_a_part_of_another_shelf_does_not_fit(shelf: Shelf[Any]) -> None:
+def test_a_part_of_another_shelf_is_refused(shelf: Shelf[Any]) -> None:
     class Stone(Part):
         """Hard."""
 
     class Apple(Part):
-        """Looks like one."""
+        """Has the name of a fruit but is no Fruit."""
 
     Apple.name = "apple"
     for other in (Stone(), Apple()):
@@ -133,10 +134,10 @@ def test_a_part_of_another_shelf_does_not_fit(shelf: Shelf[Any]) -> None:
 
 
 def test_a_field_typed_with_the_base_class_dumps_the_whole_part(shelf: Shelf[Any]) -> None:
-    """Pydantic alone writes `{}`, and then every question would be the same question."""
+    """Pydantic alone writes `{}`. Then all specs would have the same id."""
     base = sys.modules[f"{PACKAGE}.base"].Fruit
-    told: Any = (Annotated[base, *shelf.field()], Field("apple", validate_default=True))
-    models: list[Any] = [create_model("Bare", fruit=(base, ...)), create_model("Whole", fruit=told)]
+    annotation: Any = (Annotated[base, *shelf.field()], Field("apple", validate_default=True))
+    models: list[Any] = [create_model("Bare", fruit=(base, ...)), create_model("Whole", fruit=annotation)]
     bare, whole = models
     pear = shelf["wild-pear"](sugar_g=3.0)
     assert bare(fruit=pear).model_dump(mode="json") == {"fruit": {}}

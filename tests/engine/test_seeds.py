@@ -1,4 +1,4 @@
-"""Chance comes from (seed, purpose, place) alone, and the cohorts follow the law of their sampling."""
+"""Random streams depend only on (seed, purpose, place), and cohorts follow their sampling."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ places = st.lists(st.integers(-1, 10**6), max_size=3).map(tuple)
 streams = st.tuples(st.integers(0, 2**53), st.sampled_from(["weights", "noise", "batches", "cohort"]), places)
 
 
-def draw(seed: int, purpose: str, place: tuple[int, ...], many: int = 4) -> torch.Tensor:
-    return torch.randint(2**60, (many,), generator=Seeds(seed).rng(purpose, *place))
+def draw(seed: int, purpose: str, place: tuple[int, ...], count: int = 4) -> torch.Tensor:
+    return torch.randint(2**60, (count,), generator=Seeds(seed).rng(purpose, *place))
 
 
 @given(streams, streams)
-def test_a_stream_is_the_same_at_every_call_and_no_other(first: tuple, second: tuple) -> None:
+def test_equal_arguments_and_only_they_give_equal_streams(first: tuple, second: tuple) -> None:
     assert torch.equal(draw(*first), draw(*first))
     assert (first == second) == torch.equal(draw(*first), draw(*second))
 
 
-def test_torchs_own_chance_rests() -> None:
+def test_the_global_generator_of_torch_is_not_used() -> None:
     before = torch.random.get_rng_state()
     draw(0, "noise", (1, 2))
     Seeds(0).cohort(1, 100, 10, "poisson")
@@ -31,7 +31,7 @@ def test_torchs_own_chance_rests() -> None:
     assert torch.equal(before, torch.random.get_rng_state())
 
 
-def test_streams_of_neighbouring_places_are_not_alike() -> None:
+def test_streams_of_neighbouring_places_are_not_correlated() -> None:
     rows = torch.stack([torch.randn(2000, generator=Seeds(7).rng("noise", 1, client, 1)) for client in range(20)])
     off_diagonal = torch.corrcoef(rows) - torch.eye(20)
     assert off_diagonal.abs().max() < 0.1  # 4.5 deviations of 1/sqrt(2000)
@@ -46,12 +46,12 @@ def test_a_fixed_cohort_has_exactly_k_clients_by_id(seed: int, round: int, clien
     assert cohort == Seeds(seed).cohort(round, clients, sampled, "fixed")
 
 
-def test_all_is_everybody() -> None:
+def test_all_means_every_client() -> None:
     assert Seeds(3).cohort(1, 5, 2, "all") == (0, 1, 2, 3, 4)
 
 
 @pytest.mark.parametrize("sampling", ["poisson", "fixed"])
-def test_everybody_is_as_likely(sampling: str) -> None:
+def test_all_clients_are_equally_likely(sampling: str) -> None:
     rounds, clients, sampled = 4000, 20, 5
     counts = torch.zeros(clients)
     for round in range(rounds):
@@ -60,7 +60,7 @@ def test_everybody_is_as_likely(sampling: str) -> None:
     assert (counts / rounds - rate).abs().max() < 5 * (rate * (1 - rate) / rounds) ** 0.5
 
 
-def test_poisson_draws_each_client_by_its_own_coin() -> None:
+def test_poisson_draws_each_client_independently() -> None:
     rounds, clients, sampled = 4000, 20, 5
     sizes = torch.tensor([float(len(Seeds(2).cohort(round, clients, sampled, "poisson"))) for round in range(rounds)])
     variance = clients * (sampled / clients) * (1 - sampled / clients)
