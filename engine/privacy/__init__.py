@@ -1,1 +1,1 @@
-"""Home of the privacy accounting: the accountant prices laws, the ledger adds releases up, the solver finds noise."""
+"""Privacy accounting: accountants compute ε, the ledger adds up releases, and the solver finds the noise for an ε."""

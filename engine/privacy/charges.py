@@ -1,4 +1,4 @@
-"""Home of the book of one view: what its releases cost, sorted by law, and who pays most before whom."""
+"""The charges of one view: the releases of each client, summed by law, and the rows that may hold the largest ε."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from engine.privacy.accountant import Priced
 from engine.privacy.sums import Amounts, Ids, Sums
 from engine.records import EpsilonDeltaPair, Gaussian, Laplace, Law, NoNoise, Release, Renyi, View
 
-CELLS = 2**24  # numbers held for pairs of clients in one view: 4096 clients squared
+CELLS = 2**24  # numbers stored for pairs of clients in one view: 4096 clients squared
 
 
 @dataclass(frozen=True)
 class ClientCharges:
-    """What one client paid before one observer, one row each; equal or smaller rows may be left out."""
+    """The charges of clients, one row per pair of client and observer. Equal or smaller rows may be left out."""
 
-    table: Amounts  # (rows, 4 + laws): mu², ε of costs, δ of costs, clear releases, then steps of each law
-    client: Ids  # who pays
-    group: Ids  # whose share of the quantiles it is: the observer where observers differ, else the client
-    merged: bool = False  # observers were merged into one who saw everything
+    table: Amounts  # (rows, 4 + laws): mu², ε of pairs, δ of pairs, releases without noise, then steps of each law
+    client: Ids  # the client that is charged
+    group: Ids  # the group in the quantiles: the observer if observers differ, else the client
+    merged: bool = False  # whether all observers were merged into one that receives everything
 
 
 @dataclass
@@ -31,128 +31,155 @@ class Charges:
 
     view: View
     size: int
-    words: tuple[str, str]  # unit, adjacency
+    protection: tuple[str, str]  # unit, adjacency
     samplings: set[str] = field(default_factory=set)
     bounds: set[str] = field(default_factory=set)
-    whys: dict[str, None] = field(default_factory=dict)  # in the order they were told
+    no_noise_reasons: dict[str, None] = field(default_factory=dict)  # in the order of their first release
     laws: dict[Priced, Sums] = field(default_factory=dict)
-    basic: tuple[Sums, ...] = ()  # mu² of full-rate Gaussians, ε and δ of costs, clear releases
+    basic: tuple[Sums, ...] = ()  # mu² of Gaussians without sampling, ε and δ of pairs, releases without noise
     merged: bool = False
 
     def __post_init__(self) -> None:
         self.basic = self.basic or tuple(Sums(self.size) for _ in range(4))
 
     def add(self, release: Release, clients: Ids | None, observers: Ids | None) -> None:
-        if (words := (release.unit, release.adjacency)) != self.words:
-            law = f"all releases of a view must protect the same thing, here {' and '.join(self.words)}"
-            raise refusal(f"ledger: {self.view}", law, " and ".join(words))
+        """Charge one release to these clients in the view of these observers. None means all."""
+        protection = (release.unit, release.adjacency)
+        if protection != self.protection:
+            rule = f"all releases of a view must protect the same thing, here {' and '.join(self.protection)}"
+            raise refusal(f"ledger: {self.view}", rule, " and ".join(protection))
         self.samplings.add(release.sampling)
         self.bounds.add(release.bound)
         if any(ids is not None and not len(ids) for ids in (clients, observers)):
             return
-        for tally, amount in self._charges(release.law):
-            seen_by = observers if self.view == "client" else None
-            if seen_by is not None and clients is not None and tally.pair is None and not self._room():
-                seen_by, self.merged = None, True
-            tally.add(amount, clients, seen_by)
+        for sums, amount in self._charges(release.law):
+            charged_observers = observers if self.view == "client" else None
+            by_pair = charged_observers is not None and clients is not None
+            if by_pair and sums.pair is None and not self._room():
+                charged_observers = None  # charges every observer, so that ε stays an upper bound
+                self.merged = True
+            sums.add(amount, clients, charged_observers)
 
     def _charges(self, law: Law) -> list[tuple[Sums, float]]:
-        """Which sums a law adds to, and how much."""
-        mu2, cost, lost, _ = self.basic
+        """The sums that a law adds to, each with its amount."""
         if isinstance(law, Gaussian):
-            _check_gaussian(law)
-            if law.steps == 0 or law.rate == 0 or math.isinf(law.z):
-                return []
-            mu = math.sqrt(law.steps) / law.z if law.z else math.inf
-            if not math.isfinite(mu * mu):
-                return self._unprotected(NoNoise().why)
-            return [(mu2, mu * mu)] if law.rate == 1 else [(self._law(Gaussian(law.z, law.rate)), law.steps)]
+            return self._gaussian_charges(law)
         if isinstance(law, Laplace):
-            _check(law.b >= 0, "Laplace scale", "must be at least 0", law.b)
-            _check_steps(law.steps)
-            if law.steps == 0 or math.isinf(law.b):
-                return []
-            return [(self._law(Laplace(law.b)), law.steps)] if law.b else self._unprotected(NoNoise().why)
+            return self._laplace_charges(law)
         if isinstance(law, Renyi):
             _check_renyi(law)
             return [(self._law(law), 1)]
         if isinstance(law, EpsilonDeltaPair):
-            pair = (law.epsilon, law.delta)
-            _check(
-                law.epsilon >= 0 and 0 <= law.delta <= 1, "cost", "must have ε at least 0 and δ between 0 and 1", pair
-            )
-            return (
-                [(cost, pair[0]), (lost, pair[1])] if math.isfinite(pair[0]) else self._unprotected("its ε is infinite")
-            )
-        return self._unprotected(law.why)
+            return self._pair_charges(law)
+        return self._no_noise(law.why)
 
-    def _unprotected(self, why: str) -> list[tuple[Sums, float]]:
-        self.whys[why] = None
+    def _gaussian_charges(self, law: Gaussian) -> list[tuple[Sums, float]]:
+        _check_gaussian(law)
+        if law.steps == 0 or law.rate == 0 or math.isinf(law.z):
+            return []
+        mu = math.sqrt(law.steps) / law.z if law.z else math.inf
+        if not math.isfinite(mu * mu):
+            return self._no_noise(NoNoise().why)
+        if law.rate == 1:
+            return [(self.basic[0], mu * mu)]
+        return [(self._law(Gaussian(law.z, law.rate)), law.steps)]
+
+    def _laplace_charges(self, law: Laplace) -> list[tuple[Sums, float]]:
+        _check(law.b >= 0, "Laplace scale", "must be at least 0", law.b)
+        _check_steps(law.steps)
+        if law.steps == 0 or math.isinf(law.b):
+            return []
+        if law.b == 0:
+            return self._no_noise(NoNoise().why)
+        return [(self._law(Laplace(law.b)), law.steps)]
+
+    def _pair_charges(self, law: EpsilonDeltaPair) -> list[tuple[Sums, float]]:
+        valid = law.epsilon >= 0 and 0 <= law.delta <= 1
+        _check(valid, "cost", "must have ε at least 0 and δ between 0 and 1", (law.epsilon, law.delta))
+        if not math.isfinite(law.epsilon):
+            return self._no_noise("its ε is infinite")
+        return [(self.basic[1], law.epsilon), (self.basic[2], law.delta)]
+
+    def _no_noise(self, reason: str) -> list[tuple[Sums, float]]:
+        self.no_noise_reasons[reason] = None
         return [(self.basic[3], 1)]
 
     def _law(self, law: Priced) -> Sums:
         return self.laws.setdefault(law, Sums(self.size))
 
     def _room(self) -> bool:
-        dense = sum(tally.pair is not None for tally in self.tallies())
-        return (dense + 1) * self.size**2 <= CELLS
+        """Whether one more matrix of all pairs fits into the limit."""
+        matrices = sum(sums.pair is not None for sums in self.all_sums())
+        return (matrices + 1) * self.size**2 <= CELLS
 
-    def tallies(self) -> tuple[Sums, ...]:
+    def all_sums(self) -> tuple[Sums, ...]:
+        """The sums in the order of the columns of `ClientCharges.table`."""
         return (*self.basic, *self.laws.values())
 
     @property
-    def one_for_all(self) -> bool:
-        """Whether everybody pays the same."""
-        return not any(tally.per_client for tally in self.tallies())
+    def equal_for_all(self) -> bool:
+        """Whether all clients have the same charges."""
+        return not any(sums.per_client for sums in self.all_sums())
 
     def rows(self, each: bool = False) -> ClientCharges:
-        """The rows that may hold the maximum; with `each`, one or more of every group."""
-        tallies = self.tallies()
-        if self.view == "client" and self.size == 1:  # nobody else is there to look
-            return ClientCharges(np.zeros((0, len(tallies))), np.zeros(0, np.intp), np.zeros(0, np.intp))
-        only_mu2 = not any(tally.per_client for tally in tallies[1:])
-        watched = any(tally.per_observer for tally in tallies)
-        if watched and self.size**2 * (1 if only_mu2 else len(tallies)) <= CELLS:
+        """The rows that may hold the maximum; with `each`, at least one row of every group."""
+        columns = self.all_sums()
+        if self.view == "client" and self.size == 1:  # there is no other client that could observe
+            return ClientCharges(np.zeros((0, len(columns))), np.zeros(0, np.intp), np.zeros(0, np.intp))
+        only_mu2 = not any(sums.per_client for sums in columns[1:])
+        by_observer = any(sums.per_observer for sums in columns)
+        if by_observer and self.size**2 * (1 if only_mu2 else len(columns)) <= CELLS:
             return self._largest_mu2() if only_mu2 else self._pairs(each)
-        table = np.stack([tally.for_clients() for tally in tallies], axis=1)
+        table = np.stack([sums.for_clients() for sums in columns], axis=1)
         ids = np.arange(self.size)
         if only_mu2 and not each:  # ε grows with mu²
             ids = np.array([table[:, 0].argmax()])
-        return ClientCharges(table[ids], ids, ids, merged=watched or self.merged)
+        return ClientCharges(table[ids], ids, ids, merged=by_observer or self.merged)
 
     def _largest_mu2(self) -> ClientCharges:
-        """For every observer the other client with the largest mu²: nothing else differs between clients."""
-        mu2, *others = self.tallies()
+        """For every observer, the other client with the largest mu². Clients differ in nothing else."""
+        mu2, *others = self.all_sums()
         pairs = mu2.matrix()  # (observers, clients)
         np.fill_diagonal(pairs, -np.inf)
-        ids, client = np.arange(self.size), pairs.argmax(axis=1)
-        table = np.stack([pairs[ids, client], *(tally.for_observers() for tally in others)], axis=1)
+        ids = np.arange(self.size)
+        client = pairs.argmax(axis=1)
+        table = np.stack([pairs[ids, client], *(sums.for_observers() for sums in others)], axis=1)
         return ClientCharges(table, client, ids, self.merged)
 
     def _pairs(self, each: bool) -> ClientCharges:
-        """Every pair; of pairs that differ in mu² only, the largest."""
+        """Every pair; of pairs that differ only in mu², the one with the largest."""
         others = ~np.eye(self.size, dtype=bool)
         observer, client = np.nonzero(others)
-        table = np.stack([tally.matrix()[others] for tally in self.tallies()], axis=1)  # (pairs, 4 + laws)
-        kinds = np.zeros(len(table), dtype=np.intp)
-        for column in [*table[:, 1:].T, *([observer] if each else [])]:
-            values, found = np.unique(column, return_inverse=True)
+        table = np.stack([sums.matrix()[others] for sums in self.all_sums()], axis=1)  # (pairs, 4 + laws)
+        columns = list(table[:, 1:].T)
+        if each:
+            columns.append(observer)
+        kinds = np.zeros(len(table), dtype=np.intp)  # pairs of one kind are equal in all these columns
+        for column in columns:
+            values, indices = np.unique(column, return_inverse=True)
             if len(values) > 1:
-                kinds = np.unique(kinds * len(values) + found, return_inverse=True)[1]
+                kinds = np.unique(kinds * len(values) + indices, return_inverse=True)[1]
         order = np.lexsort((-client, table[:, 0], kinds))
         last = order[np.append(np.diff(kinds[order]) != 0, True)]
         return ClientCharges(table[last], client[last], observer[last], self.merged)
 
     def copy(self) -> Charges:
-        laws = {law: tally.copy() for law, tally in self.laws.items()}
-        basic = tuple(tally.copy() for tally in self.basic)
-        words = (set(self.samplings), set(self.bounds), dict(self.whys))
-        return Charges(self.view, self.size, self.words, *words, laws, basic, self.merged)
+        return Charges(
+            self.view,
+            self.size,
+            self.protection,
+            set(self.samplings),
+            set(self.bounds),
+            dict(self.no_noise_reasons),
+            {law: sums.copy() for law, sums in self.laws.items()},
+            tuple(sums.copy() for sums in self.basic),
+            self.merged,
+        )
 
 
-def _check(holds: bool, who: str, law: str, got: object) -> None:
-    if not holds:
-        raise refusal(f"ledger: {who}", law, got)
+def _check(valid: bool, name: str, rule: str, value: object) -> None:
+    if not valid:
+        raise refusal(f"ledger: {name}", rule, value)
 
 
 def _check_steps(steps: int) -> None:
@@ -168,6 +195,6 @@ def _check_gaussian(law: Gaussian) -> None:
 def _check_renyi(law: Renyi) -> None:
     orders = np.asarray(law.orders, dtype=np.float64)
     rising = len(orders) > 0 and orders[0] > 1 and bool((np.diff(orders) > 0).all())
-    matched = rising and len(law.values) == len(orders)
-    _check(matched, "Rényi orders", "must rise from above 1, with one value each", law.orders)
+    valid = rising and len(law.values) == len(orders)
+    _check(valid, "Rényi orders", "must rise from above 1, with one value each", law.orders)
     _check(all(value >= 0 for value in law.values), "Rényi values", "must be at least 0", law.values)

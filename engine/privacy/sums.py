@@ -1,4 +1,4 @@
-"""Home of the tally: one sum per pair of observer and client, which stores only the axes it was told to tell apart."""
+"""Sums of charges for each pair of observer and client. An axis is stored only where its entries differ."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ Ids = NDArray[np.intp]
 
 
 class Sums:
-    """How much each client paid before each observer; most releases touch everybody and cost one addition."""
+    """One sum for each pair of observer and client. Most releases charge every pair and cost one addition."""
 
     __slots__ = ("client", "everyone", "observer", "pair", "size")
 
     def __init__(self, size: int) -> None:
-        self.size, self.everyone = size, 0.0
+        self.size = size
+        self.everyone = 0.0
         self.client: Amounts | None = None  # (clients,)
         self.observer: Amounts | None = None  # (observers,)
         self.pair: Amounts | None = None  # (observers, clients)
 
     def add(self, amount: float, clients: Ids | None, observers: Ids | None = None) -> None:
-        """Charge these clients before these observers; None is everybody."""
+        """Add the amount for these clients in the view of these observers. None means all."""
         if clients is None and observers is None:
             self.everyone += amount
         elif observers is None:
@@ -55,11 +56,11 @@ class Sums:
         return total
 
     def for_observers(self) -> Amounts:
-        """Each observer's sum, where clients do not differ: (observers,)."""
+        """The sum in each observer's view, for sums that are equal for all clients: (observers,)."""
         return np.full(self.size, self.everyone) if self.observer is None else self.observer + self.everyone
 
     def for_clients(self) -> Amounts:
-        """Each client's sum before one observer who saw at least as much as any: (clients,)."""
+        """An upper bound of each client's sum over all observers: (clients,)."""
         total = np.full(self.size, self.everyone)
         if self.client is not None:
             total += self.client
@@ -70,9 +71,9 @@ class Sums:
         return total
 
     def copy(self) -> Sums:
-        twin = Sums(self.size)
-        twin.everyone = self.everyone
-        twin.client = None if self.client is None else self.client.copy()
-        twin.observer = None if self.observer is None else self.observer.copy()
-        twin.pair = None if self.pair is None else self.pair.copy()
-        return twin
+        copy = Sums(self.size)
+        copy.everyone = self.everyone
+        copy.client = None if self.client is None else self.client.copy()
+        copy.observer = None if self.observer is None else self.observer.copy()
+        copy.pair = None if self.pair is None else self.pair.copy()
+        return copy

@@ -1,4 +1,4 @@
-"""Home of the price of a book: the ε of its rows, and the largest of them without computing them all."""
+"""The ε of each row of charges, and the largest of them without computing all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.privacy.accountant import (
-    FEW,
+    FEW_ORDERS,
     ORDERS,
     Priced,
     Vector,
@@ -26,37 +26,38 @@ from engine.records import Gaussian
 Accountant = Literal["exact", "rdp", "prv", "none", "composition"]
 Mask = NDArray[np.bool_]
 
-PRV_ASKED = 4  # of the rows that Rényi ranks highest, how many PRV is asked for
-DUST = 1e-9  # sums of δ may miss the budget by rounding
+PRV_ROWS = 4  # for how many rows, ranked by Rényi, PRV is computed at most
+ROUNDING = 1e-9  # relative tolerance: sums of δ may miss the budget by rounding
 
 
 class WorstCase:
-    """The ε of every row: exact without subsampling, Rényi otherwise, and PRV for the few that matter."""
+    """The ε of every row: exact without sampling, else by Rényi, and by PRV for the few rows that matter."""
 
     def __init__(self, rows: ClientCharges, laws: Sequence[Priced], delta: float) -> None:
-        self.rows, self.laws = rows, laws
-        self.mu2, self.cost, lost, self.clear = rows.table[:, :4].T
+        self.rows = rows
+        self.laws = laws
+        self.mu2, self.cost, spent_delta, self.without_noise = rows.table[:, :4].T
         self.counts: Amounts = rows.table[:, 4:]  # (rows, laws)
-        self.left = delta - lost
-        self.composed: Mask = (self.cost > 0) | (lost > 0)
+        self.left = delta - spent_delta  # what the pairs leave of δ
+        self.composed: Mask = (self.cost > 0) | (spent_delta > 0)
         self.exact: Mask = (self.counts == 0).all(axis=1)
-        spends = (self.mu2 > 0) | ~self.exact
-        self.exhausted: Mask = np.asarray(self.left < np.where(spends, DUST, -DUST) * delta)
-        self.closed: Mask = np.logical_or(self.exhausted, self.clear > 0)
-        self.least = delta * DUST
+        needs_delta = (self.mu2 > 0) | ~self.exact
+        self.exhausted: Mask = np.asarray(self.left < np.where(needs_delta, ROUNDING, -ROUNDING) * delta)
+        self.infinite: Mask = np.logical_or(self.exhausted, self.without_noise > 0)
+        self.least = delta * ROUNDING
         self.bounds = self._bounds()
 
     def _bounds(self) -> Vector:
-        """At least the ε of every row; equal to it where the exact formula applies."""
+        """An upper bound of each row's ε. It is equal to the ε where the exact formula applies."""
         bounds = np.full(len(self.mu2), np.inf)
-        exact = np.flatnonzero(self.exact & ~self.closed)
+        exact = np.flatnonzero(self.exact & ~self.infinite)
         if len(exact):
             bounds[exact] = self.cost[exact] + exact_epsilons(np.sqrt(self.mu2[exact]), self._delta(exact))
         if self.laws and not self.exact.all():
             vectors = np.stack([bounding_curve(law) for law in self.laws])
-            mixed = np.flatnonzero(~self.exact & ~self.closed)
+            mixed = np.flatnonzero(~self.exact & ~self.infinite)
             for part in np.array_split(mixed, 1 + len(mixed) // 20_000):
-                bounds[part] = self._renyi(part, self.counts[part], vectors, FEW)
+                bounds[part] = self._renyi(part, self.counts[part], vectors, FEW_ORDERS)
         return bounds
 
     def _delta(self, rows: Ids) -> Vector:
@@ -71,57 +72,66 @@ class WorstCase:
         return np.asarray(self.cost[rows] + epsilons, dtype=np.float64)
 
     def epsilons(self, rows: Ids) -> Vector:
-        """The ε of these rows by the exact formula or by Rényi over all orders."""
+        """The ε of these rows, by the exact formula or by Rényi over all orders."""
         values = self.bounds[rows].copy()
-        mixed = ~self.exact[rows] & ~self.closed[rows]
+        mixed = ~self.exact[rows] & ~self.infinite[rows]
         if mixed.any():
             rows = rows[mixed]
-            met = np.flatnonzero(self.counts[rows].any(axis=0))
-            vectors = np.stack([curve(self.laws[one]) for one in met.tolist()])
-            values[mixed] = self._renyi(rows, self.counts[rows][:, met], vectors, ORDERS)
+            used = np.flatnonzero(self.counts[rows].any(axis=0))
+            vectors = np.stack([curve(self.laws[law]) for law in used.tolist()])
+            values[mixed] = self._renyi(rows, self.counts[rows][:, used], vectors, ORDERS)
         return values
 
     def worst(self) -> tuple[int, float, Accountant]:
         """The row with the largest ε, that ε and its accountant."""
         order = np.argsort(-self.bounds, kind="stable")
-        row, best, start, batch = -1, -1.0, 0, 1
-        while start < len(order) and self._above(order[start], best):
+        row = -1
+        largest = -1.0
+        start = 0
+        batch = 1
+        while start < len(order) and self._may_exceed(order[start], largest):
             part = order[start : start + batch]
             values = self.epsilons(part)
-            if values.max() > best:
-                row, best = int(part[values.argmax()]), float(values.max())
-            start, batch = start + batch, batch * 2
-        return row, best, self._accountant(row)
+            if values.max() > largest:
+                row = int(part[values.argmax()])
+                largest = float(values.max())
+            start += batch
+            batch *= 2
+        return row, largest, self._accountant(row)
 
     def worst_of_record(self) -> tuple[int, float, Accountant]:
-        """The same by the number of record, asking PRV for the few rows that can hold the maximum."""
-        first, asked, smaller = self.worst()[0], 0, np.zeros(len(self.bounds), dtype=np.bool_)
-        sure = np.flatnonzero(self.exact)
-        row = int(sure[self.bounds[sure].argmax()]) if len(sure) else -1
-        best = float(self.bounds[row]) if row >= 0 else -1.0
+        """The same by the number of record. PRV is computed only for the few rows that may hold the maximum."""
+        first = self.worst()[0]
+        prv_rows = 0
+        smaller = np.zeros(len(self.bounds), dtype=np.bool_)  # no larger than a computed row in any column
+        exact = np.flatnonzero(self.exact)
+        row = int(exact[self.bounds[exact].argmax()]) if len(exact) else -1
+        largest = float(self.bounds[row]) if row >= 0 else -1.0
         accountant = self._accountant(row)
-        for one in map(int, [first, *np.argsort(-self.bounds, kind="stable")]):
-            if asked == PRV_ASKED or not self._above(one, best):
+        for candidate in map(int, [first, *np.argsort(-self.bounds, kind="stable")]):
+            if prv_rows == PRV_ROWS or not self._may_exceed(candidate, largest):
                 break
-            if self.exact[one] or smaller[one] or self.epsilons(np.array([one]))[0] <= best:
+            if self.exact[candidate] or smaller[candidate] or self.epsilons(np.array([candidate]))[0] <= largest:
                 continue
-            value, name = self.of_record(one)
-            smaller |= (self.rows.table <= self.rows.table[one]).all(axis=1)
-            asked += name == "prv"
-            if value > best:
-                row, best, accountant = one, value, name
-        return row, best, accountant
+            value, name = self.of_record(candidate)
+            smaller |= (self.rows.table <= self.rows.table[candidate]).all(axis=1)
+            prv_rows += name == "prv"
+            if value > largest:
+                row, largest, accountant = candidate, value, name
+        return row, largest, accountant
 
-    def _above(self, row: int, best: float) -> bool:
-        return bool(self.bounds[row] * (1 + DUST) > best)
+    def _may_exceed(self, row: int, largest: float) -> bool:
+        return bool(self.bounds[row] * (1 + ROUNDING) > largest)
 
     def of_record(self, row: int) -> tuple[float, Accountant]:
-        """The number of record of one row: PRV where it has an answer, Rényi where PRV fails or says more."""
-        renyi, name = float(self.epsilons(np.array([row]))[0]), self._accountant(row)
-        met = [(self.laws[one], round(self.counts[row, one])) for one in np.flatnonzero(self.counts[row]).tolist()]
-        if name != "rdp" or renyi > PRV_LIMIT or not all(isinstance(law, Gaussian) for law, _ in met):
+        """The number of record of one row: the smaller of PRV and Rényi. Without a PRV result it is Rényi."""
+        renyi = float(self.epsilons(np.array([row]))[0])
+        name = self._accountant(row)
+        used = np.flatnonzero(self.counts[row]).tolist()
+        steps = [(self.laws[law], round(self.counts[row, law])) for law in used]
+        if name != "rdp" or renyi > PRV_LIMIT or not all(isinstance(law, Gaussian) for law, _ in steps):
             return renyi, name
-        history = [(law.z, law.rate, steps) for law, steps in met if isinstance(law, Gaussian)]
+        history = [(law.z, law.rate, count) for law, count in steps if isinstance(law, Gaussian)]
         if self.mu2[row] > 0:
             history.append((1 / float(np.sqrt(self.mu2[row])), 1.0, 1))
         prv = epsilon_prv(history, float(self.left[row]))
@@ -133,10 +143,10 @@ class WorstCase:
         return "exact" if self.exact[row] else "rdp"
 
     def quantiles(self, worst: float) -> tuple[float, ...]:
-        """Least, quarter, median, three quarters and most over the groups; none counts more than the headline."""
-        few = len(self.laws) <= 16 and len(self.bounds) <= 4096
-        values = self.epsilons(np.arange(len(self.bounds))) if few else self.bounds
+        """Minimum, quartiles and maximum over the groups. No group counts with more than `worst`, the headline ε."""
+        small = len(self.laws) <= 16 and len(self.bounds) <= 4096
+        values = self.epsilons(np.arange(len(self.bounds))) if small else self.bounds
         _, group = np.unique(self.rows.group, return_inverse=True)
-        most = np.zeros(group.max(initial=0) + 1)
-        np.maximum.at(most, group, np.minimum(values, worst))
-        return tuple(float(value) for value in np.quantile(most, [0, 0.25, 0.5, 0.75, 1]))
+        maxima = np.zeros(group.max(initial=0) + 1)
+        np.maximum.at(maxima, group, np.minimum(values, worst))
+        return tuple(float(value) for value in np.quantile(maxima, [0, 0.25, 0.5, 0.75, 1]))

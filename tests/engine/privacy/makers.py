@@ -1,4 +1,4 @@
-"""Ledgers and releases that the tests of this room share."""
+"""Ledgers and releases that the tests of this folder share."""
 
 from __future__ import annotations
 
@@ -28,21 +28,26 @@ def outsider(sigma, precise=True, rounds=T, rate=K / N) -> float:
     return number(spent("outsider", [Gaussian(sigma, rate)] * rounds, precise=precise, sampling="poisson"))
 
 
-def recorded(ask, asked: list):
-    def answer(*question):
-        asked.append(question)
-        return ask(*question)
+def recorded(function, calls: list):
+    """The function, which also records the arguments of each call."""
 
-    return answer
+    def record(*arguments):
+        calls.append(arguments)
+        return function(*arguments)
+
+    return record
 
 
 def schedule(seed: int, view: View, observed: bool, laws=LAWS, clients: int = 6, rounds: int = 12) -> list[Release]:
     rng = np.random.default_rng(seed)
 
-    def some() -> tuple[int, ...] | None:
+    def subset() -> tuple[int, ...] | None:
         return None if rng.random() < 0.3 else tuple(np.flatnonzero(rng.random(clients) < 0.5).tolist())
 
-    return [
-        Release(view, laws[rng.integers(len(laws))], some(), some() if observed else None, sampling="poisson")
-        for _ in range(rounds)
-    ]
+    releases = []
+    for _ in range(rounds):
+        law = laws[rng.integers(len(laws))]
+        charged = subset()
+        observers = subset() if observed else None
+        releases.append(Release(view, law, charged, observers, sampling="poisson"))
+    return releases

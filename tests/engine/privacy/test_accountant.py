@@ -1,4 +1,4 @@
-"""The accountants against Opacus, against an independent library's numbers, and against their own formulas."""
+"""The accountants compared with Opacus, with the numbers of an independent library, and with their definitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 from scipy.stats import norm
 
 from engine.privacy.accountant import (
-    FEW,
+    FEW_ORDERS,
     ORDERS,
     bounding_curve,
     curve,
@@ -44,11 +44,11 @@ def renyi(z: float, rate: float, steps: int, delta: float = 1e-5) -> float:
     return float(epsilon_rdp(steps * curve(Gaussian(z, rate)), delta))
 
 
-def test_orders_are_the_agreed_ones():
-    agreed = [1 + i / 100 for i in range(1, 101)] + [2 + i / 10 for i in range(1, 91)] + list(range(12, 512))
+def test_the_orders():
+    expected = [1 + i / 100 for i in range(1, 101)] + [2 + i / 10 for i in range(1, 91)] + list(range(12, 512))
     assert len(ORDERS) == 690
-    np.testing.assert_allclose(ORDERS, agreed)
-    assert set(FEW) <= set(ORDERS)
+    np.testing.assert_allclose(ORDERS, expected)
+    assert set(FEW_ORDERS) <= set(ORDERS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['noise_multiplier']}-{row['sample_rate']}-{row['steps']}")
@@ -64,16 +64,16 @@ def test_conformance(row):
 
 @pytest.mark.parametrize(("z", "rate"), [(1.0, 0.1), (0.3, 0.05), (0.1, 0.5), (5.0, 0.9), (30.0, 0.01), (0.5, 0.999)])
 def test_curve_is_that_of_opacus(z, rate):
-    places = [0, 2, 50, 99, 104, 111, 150, 189, 190, 250, 400, 689]
-    theirs = compute_rdp(q=rate, noise_multiplier=z, steps=1, orders=ORDERS[places])
-    np.testing.assert_allclose(curve(Gaussian(z, rate))[places], theirs, rtol=1e-6, atol=1e-10)
+    indices = [0, 2, 50, 99, 104, 111, 150, 189, 190, 250, 400, 689]
+    expected = compute_rdp(q=rate, noise_multiplier=z, steps=1, orders=ORDERS[indices])
+    np.testing.assert_allclose(curve(Gaussian(z, rate))[indices], expected, rtol=1e-6, atol=1e-10)
 
 
 def test_conversion_is_that_of_opacus():
     for z, rate, steps in [(1.0, 0.1, 300), (0.5, 1.0, 3), (4.0, 0.01, 100)]:
         vector = steps * curve(Gaussian(z, rate))
-        theirs, _ = get_privacy_spent(orders=ORDERS, rdp=vector, delta=1e-5)
-        assert float(epsilon_rdp(vector, 1e-5)) == pytest.approx(theirs, rel=1e-12)
+        expected, _ = get_privacy_spent(orders=ORDERS, rdp=vector, delta=1e-5)
+        assert float(epsilon_rdp(vector, 1e-5)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_conversion_is_vectorised_never_negative_and_zero_for_nothing():
@@ -90,7 +90,7 @@ def test_full_rate_is_a_closed_form_and_no_noise_is_infinite():
     assert np.isinf(curve(Gaussian(0.0))).all()
     assert np.isinf(curve(Gaussian(0.0, 0.1))).all()
     assert (curve(Gaussian(1.0, 0.0)) == 0).all()
-    assert not curve(Gaussian(1.0, 0.1)).flags.writeable  # shared by everybody
+    assert not curve(Gaussian(1.0, 0.1)).flags.writeable  # shared through the cache
 
 
 def test_steps_do_not_change_the_curve_of_one_step():
@@ -99,35 +99,36 @@ def test_steps_do_not_change_the_curve_of_one_step():
 
 
 @pytest.mark.parametrize("z", [1e-300, 1e-4, 0.009, 1e6, 1e300])
-def test_extreme_noise_neither_fails_nor_passes_the_unsampled_curve(z):
+def test_extreme_noise_neither_fails_nor_exceeds_the_unsampled_curve(z):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sampled, plain = curve(Gaussian(z, 0.1)), curve(Gaussian(z))
+        sampled = curve(Gaussian(z, 0.1))
+        unsampled = curve(Gaussian(z))
     assert not np.isnan(sampled).any()
-    assert (sampled <= plain).all() and (sampled >= 0).all()
+    assert (sampled <= unsampled).all() and (sampled >= 0).all()
 
 
 def test_tiny_noise_is_bounded_from_above():
-    theirs = compute_rdp(q=0.1, noise_multiplier=0.008, steps=1, orders=ORDERS[[4, 49, 120, 195]])
-    assert (curve(Gaussian(0.008, 0.1))[[4, 49, 120, 195]] >= theirs * (1 - 1e-12)).all()
+    opacus = compute_rdp(q=0.1, noise_multiplier=0.008, steps=1, orders=ORDERS[[4, 49, 120, 195]])
+    assert (curve(Gaussian(0.008, 0.1))[[4, 49, 120, 195]] >= opacus * (1 - 1e-12)).all()
 
 
 @steady
 @given(noises, rates, st.integers(1, 500))
 def test_few_orders_bound_all_orders_closely(z, rate, steps):
     full = renyi(z, rate, steps)
-    few = float(epsilon_rdp(steps * bounding_curve(Gaussian(z, rate)), 1e-5, FEW))
+    few = float(epsilon_rdp(steps * bounding_curve(Gaussian(z, rate)), 1e-5, FEW_ORDERS))
     assert full * (1 - 1e-9) <= few <= 1.06 * full + 0.01
 
 
 @steady
 @given(noises, rates, st.integers(1, 300))
 def test_renyi_grows_with_steps_and_rate_and_falls_with_noise(z, rate, steps):
-    here = renyi(z, rate, steps)
-    assert renyi(z, rate, steps + 10) >= here
-    assert renyi(z, rate * 0.7, steps) <= here + 1e-9
-    assert renyi(z * 1.3, rate, steps) <= here + 1e-9
-    assert renyi(z, rate, steps, 1e-6) >= here
+    epsilon = renyi(z, rate, steps)
+    assert renyi(z, rate, steps + 10) >= epsilon
+    assert renyi(z, rate * 0.7, steps) <= epsilon + 1e-9
+    assert renyi(z * 1.3, rate, steps) <= epsilon + 1e-9
+    assert renyi(z, rate, steps, 1e-6) >= epsilon
 
 
 def test_laplace_ends_at_its_pure_epsilon():
@@ -141,14 +142,14 @@ def test_laplace_ends_at_its_pure_epsilon():
     assert np.isinf(curve(Laplace(0.0))).all()
 
 
-def test_own_renyi_curves_are_bounded_by_chords_and_unknown_beyond():
+def test_given_renyi_curves_are_interpolated_and_infinite_beyond_their_orders():
     known = (2.0, 4.0, 16.0)
-    values = curve(Renyi(known, tuple(order / 2 for order in known)))  # that of Gaussian(1)
+    values = curve(Renyi(known, tuple(order / 2 for order in known)))  # the curve of Gaussian(1)
     within = ORDERS <= 16
     assert (values[within] >= ORDERS[within] / 2 - 1e-12).all()
     np.testing.assert_allclose(values[np.isin(ORDERS, known)], [1, 2, 8])
     assert np.isinf(values[~within]).all()
-    assert values[0] == pytest.approx(1)  # below the first order: that of the first
+    assert values[0] == pytest.approx(1)  # below the first order: the value of the first
     assert np.isinf(curve(Renyi((2.0, 4.0), (1.0, math.inf)))[ORDERS > 2]).all()
 
 
@@ -158,7 +159,7 @@ def excess(epsilon: float, mu: float) -> float:
 
 @steady
 @given(st.floats(0.05, 15), st.floats(-9, -1))
-def test_exact_satisfies_its_definition(mu, exponent):
+def test_the_exact_epsilon_satisfies_its_definition(mu, exponent):
     delta = 10**exponent
     epsilon = epsilon_exact(mu, delta)
     if epsilon == 0:
@@ -167,19 +168,19 @@ def test_exact_satisfies_its_definition(mu, exponent):
         assert excess(epsilon, mu) == pytest.approx(delta, rel=1e-5)
 
 
-def test_exact_is_stable_at_both_ends():
+def test_the_exact_epsilon_is_stable_at_both_ends():
     assert epsilon_exact(0, 1e-5) == 0
     assert epsilon_exact(1e-7, 1e-5) == 0
     assert math.isinf(epsilon_exact(math.inf, 1e-5))
     for mu in (300.0, 1414.0, 1e5):  # without the second term, which is small here: ε = mu²/2 + mu·Φ⁻¹(1 - δ)
-        above = mu * mu / 2 + mu * norm.isf(1e-5)
-        assert above * (1 - 1e-4) < epsilon_exact(mu, 1e-5) < above
-    grown = exact_epsilons(np.geomspace(1e-6, 1e4, 200), 1e-5)
-    assert (np.diff(grown) >= 0).all() and np.isfinite(grown).all()
-    assert grown[100] == epsilon_exact(float(np.geomspace(1e-6, 1e4, 200)[100]), 1e-5)
+        bound = mu * mu / 2 + mu * norm.isf(1e-5)
+        assert bound * (1 - 1e-4) < epsilon_exact(mu, 1e-5) < bound
+    epsilons = exact_epsilons(np.geomspace(1e-6, 1e4, 200), 1e-5)
+    assert (np.diff(epsilons) >= 0).all() and np.isfinite(epsilons).all()
+    assert epsilons[100] == epsilon_exact(float(np.geomspace(1e-6, 1e4, 200)[100]), 1e-5)
 
 
-def test_exact_is_below_renyi_and_near_prv():
+def test_the_exact_epsilon_is_below_renyi_and_near_prv():
     for z, steps in [(1.0, 30), (5.0, 3), (20.0, 100)]:
         exact = epsilon_exact(math.sqrt(steps) / z, 1e-5)
         assert exact < renyi(z, 1.0, steps)
@@ -188,14 +189,14 @@ def test_exact_is_below_renyi_and_near_prv():
 
 def test_prv_is_that_of_opacus():
     for history in ([(1.0, 0.1, 300)], [(1.5, 0.1, 270), (1.5 / math.sqrt(10), 1.0, 3)]):
-        theirs = PRVAccountant()
-        theirs.history = history
+        opacus = PRVAccountant()
+        opacus.history = history
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            assert epsilon_prv(history, 1e-5) == pytest.approx(theirs.get_epsilon(1e-5), abs=2e-3)
+            assert epsilon_prv(history, 1e-5) == pytest.approx(opacus.get_epsilon(1e-5), abs=2e-3)
 
 
-def test_small_prv_answers_stay_below_renyi():
+def test_small_prv_results_stay_below_renyi():
     for z in (10.0, 30.0, 100.0):
         assert prv(z, 0.1, 30) < renyi(z, 0.1, 30)
 

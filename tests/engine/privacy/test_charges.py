@@ -1,4 +1,4 @@
-"""Every law finds its sum, what cannot be is refused, and too many pairs are merged."""
+"""Every law adds to its sum, impossible releases are refused, and too many pairs are merged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.records import EpsilonDeltaPair, Gaussian, Laplace, NoNoise, Release
 from tests.engine.privacy.makers import DELTA, number, schedule, spent
 
 
-def test_costs_add_up_and_use_up_delta():
+def test_epsilon_delta_pairs_add_up_and_use_up_delta():
     ledger = Ledger(4, DELTA)
     ledger.add([Release("aggregate", EpsilonDeltaPair(0.5, 2e-6), clients=(0, 1))] * 3)
     ledger.add([Release("aggregate", EpsilonDeltaPair(0.25, 1e-6), clients=(2,))])
@@ -24,14 +24,14 @@ def test_costs_add_up_and_use_up_delta():
     assert ledger.answer("aggregate", precise=True).epsilon == pytest.approx(1.5 + epsilon_exact(0.1, 4e-6))
 
 
-def test_costs_beyond_delta_have_no_number():
+def test_pairs_beyond_delta_have_no_epsilon():
     assert spent("server", [EpsilonDeltaPair(0.5, DELTA / 30)] * 30).epsilon == pytest.approx(15)
     over = spent("server", [EpsilonDeltaPair(0.5, DELTA / 30)] * 31)
     assert over.epsilon is None and over.accountant == "none" and "δ" in over.reason
     assert spent("server", [EpsilonDeltaPair(0.5, DELTA), Gaussian(1.0)]).epsilon is None
 
 
-def test_clear_has_its_reason():
+def test_a_release_without_noise_has_its_reason():
     ledger = Ledger(3, DELTA)
     ledger.add(
         [Release("server", Gaussian(1.0)), Release("server", NoNoise("the mask is sent in clear"), clients=(2,))]
@@ -42,22 +42,22 @@ def test_clear_has_its_reason():
 
 
 @pytest.mark.parametrize("law", [Gaussian(0.0), Gaussian(0.0, 0.1), Gaussian(1e-200), Laplace(0.0)])
-def test_no_noise_has_no_number(law):
+def test_noise_of_size_0_has_no_epsilon(law):
     assert spent("server", [law]).epsilon is None and spent("server", [law]).reason
 
 
-def test_laplace_and_own_curves_go_by_renyi():
+def test_laplace_and_given_curves_use_renyi():
     answer = spent("server", [Laplace(2.0)] * 4)
     assert answer.accountant == "rdp" and 2 <= number(answer) <= 2.05
     gaussian = spent("server", [Gaussian(4.0, 0.99999999, 10)], precise=False).epsilon
-    own = spent("server", [Renyi(tuple(ORDERS), tuple(ORDERS / 32))] * 10)
-    assert own.epsilon == pytest.approx(gaussian, rel=1e-4)
+    given = spent("server", [Renyi(tuple(ORDERS), tuple(ORDERS / 32))] * 10)
+    assert given.epsilon == pytest.approx(gaussian, rel=1e-4)
     assert number(spent("server", [Renyi((1.33,), (1.0,))])) > 0
     assert spent("server", [Renyi((1.001,), (1.0,))]).epsilon is None
 
 
 @pytest.mark.parametrize("law", [Gaussian(1.0, 0.1, 0), Gaussian(1.0, 0.0), Gaussian(math.inf), Laplace(1.0, 0)])
-def test_nothing_costs_nothing(law):
+def test_laws_that_release_nothing_cost_nothing(law):
     answer = spent("outsider", [law])
     assert answer.epsilon == 0 and answer.reason == ""
 
@@ -96,7 +96,8 @@ def test_impossible_releases_are_refused(release):
 
 def test_too_many_pairs_are_charged_to_one_observer(monkeypatch):
     releases = schedule(2, "client", observed=True)
-    full, merged = Ledger(6, DELTA), Ledger(6, DELTA)
+    full = Ledger(6, DELTA)
+    merged = Ledger(6, DELTA)
     full.add(releases)
     monkeypatch.setattr(charges, "CELLS", 30)  # below six clients squared
     merged.add(releases)
@@ -104,12 +105,12 @@ def test_too_many_pairs_are_charged_to_one_observer(monkeypatch):
     assert answer.bound == "upper bound"
     monkeypatch.undo()
     assert number(answer) >= number(full.answer("client")) and full.answer("client").bound == ""
-    monkeypatch.setattr(charges, "CELLS", 100)  # room to store pairs of one law, none to compare all laws
-    late = full.answer("client")
-    assert late.bound == "upper bound" and number(late) <= number(answer) * (1 + 1e-9)
+    monkeypatch.setattr(charges, "CELLS", 100)  # enough to store the pairs of one law, too little to compare all laws
+    merged_late = full.answer("client")
+    assert merged_late.bound == "upper bound" and number(merged_late) <= number(answer) * (1 + 1e-9)
 
 
-def test_merged_pairs_are_said_even_when_nothing_else_tells_observers_apart(monkeypatch):
+def test_merged_pairs_are_an_upper_bound_even_if_observers_do_not_differ(monkeypatch):
     monkeypatch.setattr(charges, "CELLS", 30)
     ledger = Ledger(6, DELTA)
     ledger.add([Release("client", Gaussian(3.0), (1, 2), (3, 4)), Release("client", Gaussian(4.0), (1,), (5,))])

@@ -1,4 +1,4 @@
-"""The ledger against plain composition of every client's history, its words, its budget and its cost."""
+"""The ledger compared with the composition of every client's history; its assumptions, budget and speed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ steady = settings(derandomize=True, deadline=None, max_examples=20)
 STEP = {law: compute_rdp(q=law.rate, noise_multiplier=law.z, steps=law.steps, orders=ORDERS) for law in LAWS}
 
 
-def plain(history: list[Gaussian]) -> float:
-    """One client's ε before one observer, by hand."""
+def composed(history: list[Gaussian]) -> float:
+    """The ε of one client in the view of one observer, composed directly."""
     if not history:
         return 0.0
     if all(law.rate == 1 for law in history):
@@ -33,14 +33,25 @@ def plain(history: list[Gaussian]) -> float:
     return float(get_privacy_spent(orders=ORDERS, rdp=sum(STEP[law] for law in history), delta=DELTA)[0])
 
 
-def before(releases: list[Release], observer: int, client: int) -> list[Gaussian]:
-    return [
-        release.law
-        for release in releases
-        if isinstance(release.law, Gaussian)
-        and (release.clients is None or client in release.clients)
-        and (release.observers is None or observer in release.observers)
-    ]
+def history_of(releases: list[Release], observer: int, client: int) -> list[Gaussian]:
+    """The laws of the releases that charge the client in the view of the observer."""
+    laws = []
+    for release in releases:
+        charged = release.clients is None or client in release.clients
+        observed = release.observers is None or observer in release.observers
+        if isinstance(release.law, Gaussian) and charged and observed:
+            laws.append(release.law)
+    return laws
+
+
+def pairs_of(releases: list[Release], clients: int) -> dict[tuple[int, int], float]:
+    """The ε of every pair of observer and another client."""
+    pairs = {}
+    for observer in range(clients):
+        for client in range(clients):
+            if client != observer:
+                pairs[observer, client] = composed(history_of(releases, observer, client))
+    return pairs
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -49,11 +60,11 @@ def test_headline_is_the_largest_over_clients(view, seed):
     releases = schedule(seed, view, observed=False)
     ledger = Ledger(6, DELTA)
     ledger.add(releases)
-    each = [plain(before(releases, -1, client)) for client in range(6)]
+    epsilons = [composed(history_of(releases, -1, client)) for client in range(6)]
     answer = ledger.answer(view, quantiles=True)
-    assert answer.epsilon == pytest.approx(max(each), rel=1e-6)
-    assert answer.worst is not None and each[answer.worst] == pytest.approx(max(each), rel=1e-6)
-    np.testing.assert_allclose(answer.quantiles, np.quantile(each, [0, 0.25, 0.5, 0.75, 1]), rtol=1e-6)
+    assert answer.epsilon == pytest.approx(max(epsilons), rel=1e-6)
+    assert answer.worst is not None and epsilons[answer.worst] == pytest.approx(max(epsilons), rel=1e-6)
+    np.testing.assert_allclose(answer.quantiles, np.quantile(epsilons, [0, 0.25, 0.5, 0.75, 1]), rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -61,27 +72,29 @@ def test_headline_of_the_client_view_is_the_largest_over_pairs(seed):
     releases = schedule(seed, "client", observed=True)
     ledger = Ledger(6, DELTA)
     ledger.add(releases)
-    pairs = {(a, v): plain(before(releases, a, v)) for a in range(6) for v in range(6) if a != v}
+    pairs = pairs_of(releases, 6)
     answer = ledger.answer("client", quantiles=True)
     assert answer.epsilon == pytest.approx(max(pairs.values()), rel=1e-6)
-    observers = [max(pairs[a, v] for v in range(6) if v != a) for a in range(6)]
+    observers = []
+    for observer in range(6):
+        observers.append(max(pairs[observer, client] for client in range(6) if client != observer))
     np.testing.assert_allclose(answer.quantiles, np.quantile(observers, [0, 0.25, 0.5, 0.75, 1]), rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_shortcut_over_full_rate_gaussians_changes_nothing(seed):
+def test_the_shortcut_for_gaussians_without_sampling_changes_nothing(seed):
     rng = np.random.default_rng(seed)
     releases = schedule(seed, "client", observed=True, laws=LAWS[:2])
-    releases += [
-        Release("client", LAWS[2], None, tuple(np.flatnonzero(rng.random(6) < 0.6).tolist())) for _ in range(5)
-    ]
+    for _ in range(5):
+        observers = tuple(np.flatnonzero(rng.random(6) < 0.6).tolist())
+        releases.append(Release("client", LAWS[2], None, observers))
     ledger = Ledger(6, DELTA)
     ledger.add(releases)
-    pairs = [plain(before(releases, a, v)) for a in range(6) for v in range(6) if a != v]
-    assert ledger.answer("client").epsilon == pytest.approx(max(pairs), rel=1e-6)
+    pairs = pairs_of(releases, 6)
+    assert ledger.answer("client").epsilon == pytest.approx(max(pairs.values()), rel=1e-6)
 
 
-def test_a_client_does_not_pay_itself():
+def test_a_client_is_not_charged_in_its_own_view():
     ledger = Ledger(3, DELTA)
     ledger.add([Release("client", Gaussian(1.0), clients=(1,), observers=(1,))])
     assert ledger.answer("client").epsilon == 0
@@ -99,23 +112,24 @@ def test_a_lone_client_has_no_observers():
 @given(st.permutations(range(12)), st.integers(0, 3))
 def test_order_of_releases_does_not_matter(order, seed):
     releases = schedule(seed, "client", observed=True)
-    first, second = Ledger(6, DELTA), Ledger(6, DELTA)
+    first = Ledger(6, DELTA)
+    second = Ledger(6, DELTA)
     first.add(releases)
-    for place in order:
-        second.add([releases[place]])
+    for index in order:
+        second.add([releases[index]])
     assert second.answer("client").epsilon == pytest.approx(first.answer("client").epsilon, rel=1e-9)
 
 
 @steady
 @given(st.floats(0.5, 20), st.floats(0.01, 0.9), st.integers(1, 60))
 def test_epsilon_grows_with_rounds_and_rate_and_falls_with_noise(sigma, rate, rounds):
-    here = outsider(sigma, False, rounds, rate)
-    assert outsider(sigma, False, rounds + 5, rate) >= here
-    assert outsider(sigma, False, rounds, rate * 0.8) <= here + 1e-9
-    assert outsider(sigma * 1.2, False, rounds, rate) <= here + 1e-9
+    epsilon = outsider(sigma, False, rounds, rate)
+    assert outsider(sigma, False, rounds + 5, rate) >= epsilon
+    assert outsider(sigma, False, rounds, rate * 0.8) <= epsilon + 1e-9
+    assert outsider(sigma * 1.2, False, rounds, rate) <= epsilon + 1e-9
 
 
-def test_views_are_answered_once_told_of():
+def test_only_views_with_releases_are_answered():
     ledger = Ledger(5, DELTA)
     assert ledger.answers() == ()
     assert ledger.answer("server").epsilon == 0
@@ -127,7 +141,7 @@ def test_views_are_answered_once_told_of():
     assert [answer.worst for answer in ledger.answers()] == [None, None]
 
 
-def test_words_stand_beside_the_number():
+def test_an_answer_names_its_assumptions():
     ledger = Ledger(5, DELTA)
     ledger.add([Release("outsider", Gaussian(1.0, 0.1), sampling="poisson", bound="upper bound")])
     ledger.add([Release("outsider", Gaussian(4.0), clients=(1, 3))])
@@ -142,13 +156,13 @@ def test_impossible_ledgers_are_refused(clients, delta):
         Ledger(clients, delta)
 
 
-def test_budget_asks_prv_only_once_renyi_exceeds_it(monkeypatch):
-    asked: list = []
-    monkeypatch.setattr(worst_case, "epsilon_prv", recorded(epsilon_prv, asked))
+def test_the_budget_needs_prv_only_if_renyi_exceeds_it(monkeypatch):
+    calls: list = []
+    monkeypatch.setattr(worst_case, "epsilon_prv", recorded(epsilon_prv, calls))
     ledger = Ledger(N, DELTA)
     ledger.add([Release("outsider", Gaussian(1.0, 0.1, T), sampling="poisson")])  # 13.60 by Rényi, 12.41 of record
-    assert not ledger.exceeds("outsider", 13.7) and not asked
-    assert not ledger.exceeds("outsider", 13.0) and len(asked) == 1
+    assert not ledger.exceeds("outsider", 13.7) and not calls
+    assert not ledger.exceeds("outsider", 13.0) and len(calls) == 1
     assert ledger.exceeds("outsider", 12.3)
     assert not ledger.exceeds("server", 0.1)
 
@@ -162,25 +176,27 @@ def test_budget_without_prv():
     assert ledger.exceeds("server", math.nan)
 
 
-def test_a_question_about_the_next_round_changes_nothing():
+def test_with_releases_does_not_change_the_ledger():
     ledger = Ledger(6, DELTA)
     ledger.add(schedule(1, "client", observed=True))
-    before_, more = ledger.answers(), [Release("client", Gaussian(0.5)), Release("server", Gaussian(1.0))]
+    before = ledger.answers()
+    more = [Release("client", Gaussian(0.5)), Release("server", Gaussian(1.0))]
     after = ledger.with_releases(more)
-    assert ledger.answers() == before_
-    assert number(after.answer("client")) > number(before_[0]) and len(after.answers()) == 2
+    assert ledger.answers() == before
+    assert number(after.answer("client")) > number(before[0]) and len(after.answers()) == 2
     ledger.add(more)
     assert ledger.answers() == after.answers()
 
 
 def rounds_of(clients: int, sampled: int, rounds: int) -> list[list[Release]]:
     rng = np.random.default_rng(0)
-    told = []
+    releases = []
     for _ in range(rounds):
         drawn = rng.random(clients) < sampled / clients
-        cohort, others = tuple(np.flatnonzero(drawn).tolist()), tuple(np.flatnonzero(~drawn).tolist())
+        cohort = tuple(np.flatnonzero(drawn).tolist())
+        others = tuple(np.flatnonzero(~drawn).tolist())
         size = max(2, len(cohort))
-        told.append(
+        releases.append(
             [
                 Release("server", Gaussian(1 / math.sqrt(size)), cohort),
                 Release("aggregate", Gaussian(1.0), cohort),
@@ -189,25 +205,27 @@ def rounds_of(clients: int, sampled: int, rounds: int) -> list[list[Release]]:
                 Release("client", Gaussian(1.0, sampled / clients), None, others, sampling="poisson"),
             ]
         )
-    return told
+    return releases
 
 
-def test_adding_is_cheap():
-    told, best = rounds_of(100, 30, 300), math.inf
+def test_adding_is_fast():
+    rounds = rounds_of(100, 30, 300)
+    best = math.inf
     for _ in range(5):
-        ledger, start = Ledger(100, DELTA), time.process_time()
-        for releases in told:
+        ledger = Ledger(100, DELTA)
+        start = time.process_time()
+        for releases in rounds:
             ledger.add(releases)
         best = min(best, time.process_time() - start)
     assert best < 0.05
     assert {answer.view for answer in ledger.answers()} == {"server", "aggregate", "outsider", "client"}
 
 
-def test_a_thousand_clients_stay_small():
-    told = rounds_of(1000, 100, 30)
+def test_a_thousand_clients_take_little_memory():
+    rounds = rounds_of(1000, 100, 30)
     tracemalloc.start()
     ledger = Ledger(1000, DELTA)
-    for releases in told:
+    for releases in rounds:
         ledger.add(releases)
     answers = ledger.answers(quantiles=True)
     peak = tracemalloc.get_traced_memory()[1]

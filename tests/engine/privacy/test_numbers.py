@@ -1,4 +1,4 @@
-"""The numbers agreed for every view, asked of a ledger."""
+"""The expected ε of every view, computed by a ledger."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def test_aggregate_after_thirty_participations():
 
 
 @pytest.mark.parametrize(
-    ("uploads", "agreed", "within"),
+    ("uploads", "expected", "within"),
     [(1, (17.86, 10.67, 7.51), 0.006), (30, (223, 115, 73.6), 0.5), (43, (302.5, 153.6, 97.1), 0.5)],
 )
-def test_server_with_split_noise(uploads, agreed, within):
+def test_server_with_split_noise(uploads, expected, within):
     uploaded = [[Gaussian(sigma / math.sqrt(10))] * uploads for sigma in SIGMAS]
-    assert [spent("server", laws).epsilon for laws in uploaded] == pytest.approx(agreed, abs=within)
+    assert [spent("server", laws).epsilon for laws in uploaded] == pytest.approx(expected, abs=within)
 
 
 def test_replacing_a_user_halves_the_noise():
@@ -51,7 +51,7 @@ def test_full_local_noise():
 
 def test_one_curious_participant_of_ten():
     z = [sigma * math.sqrt(0.9) for sigma in SIGMAS]
-    assert [outsider(one) for one in z] == pytest.approx([13.7, 6.8, 4.5], abs=0.06)
+    assert [outsider(sigma) for sigma in z] == pytest.approx([13.7, 6.8, 4.5], abs=0.06)
 
 
 def test_returned_slices():
@@ -64,18 +64,19 @@ def test_returned_slices():
             elif round_ <= 30:  # three participations in smoothing rounds
                 cohort = tuple(range(7, 17))
                 ledger.add([Release("outsider", Gaussian(sigma / math.sqrt(len(cohort))), clients=cohort)])
-        record, quick = ledger.answer("outsider", precise=True), ledger.answer("outsider")
+        record = ledger.answer("outsider", precise=True)
+        quick = ledger.answer("outsider")
         assert record.epsilon == pytest.approx(prv, abs=0.06) and record.accountant == "prv"
         assert quick.epsilon == pytest.approx(rdp, abs=0.06) and quick.accountant == "rdp"
         assert record.sampling == "poisson" and record.worst == 7
 
 
-@pytest.mark.parametrize(("rounds", "agreed"), [(1, 2.79), (7, 6.72), (15, 10.18), (17, 10.93), (27, 14.31)])
-def test_two_hundred_accesses_a_round(rounds, agreed):
+@pytest.mark.parametrize(("rounds", "expected"), [(1, 2.79), (7, 6.72), (15, 10.18), (17, 10.93), (27, 14.31)])
+def test_two_hundred_steps_per_round(rounds, expected):
     laws = [Gaussian(1.0, 256 / 10_000, 200)] * rounds
-    words = {"unit": "record", "adjacency": "add-remove", "sampling": "poisson"}
-    answer = spent("server", laws, clients=5, precise=False, **words)
-    assert answer.epsilon == pytest.approx(agreed, abs=0.011)
+    assumptions = {"unit": "record", "adjacency": "add-remove", "sampling": "poisson"}
+    answer = spent("server", laws, clients=5, precise=False, **assumptions)
+    assert answer.epsilon == pytest.approx(expected, abs=0.011)
     assert (answer.unit, answer.adjacency, answer.sampling, answer.accountant) == (
         "record",
         "add-remove",
@@ -85,6 +86,6 @@ def test_two_hundred_accesses_a_round(rounds, agreed):
 
 
 @pytest.mark.parametrize(("claimed", "real"), [(0.1, 0.26), (0.2, 0.50), (0.5, 1.09)])
-def test_noise_of_a_misread_formula(claimed, real):
-    z = math.sqrt(2 * math.log(1.25 / math.exp(-claimed))) / claimed  # e^-ε where δ belongs
+def test_the_noise_of_a_wrong_formula(claimed, real):
+    z = math.sqrt(2 * math.log(1.25 / math.exp(-claimed))) / claimed  # e^-ε in place of δ
     assert spent("server", [Gaussian(z)], delta=1e-3).epsilon == pytest.approx(real, abs=0.006)

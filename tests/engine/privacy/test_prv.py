@@ -1,4 +1,4 @@
-"""What PRV refuses to answer, and its mean against the adaptive rule of Opacus."""
+"""Histories without a reliable PRV result, and the mean compared with the adaptive rule of Opacus."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from engine.privacy import prv
 from engine.privacy.prv import epsilon_prv
 
 
-def test_prv_refuses_what_it_cannot_answer():
+def test_prv_returns_none_without_a_reliable_result():
     assert epsilon_prv([], 1e-5) == 0
     assert epsilon_prv([(1.0, 0.1, 0), (1.0, 0.0, 5)], 1e-5) == 0
     assert epsilon_prv([(0.0, 0.1, 1)], 1e-5) is None
-    assert epsilon_prv([(1.0, 0.1, 300)], 1e-13) is None  # rounding would reach the answer
-    assert epsilon_prv([(1e-3, 0.1, 30)], 1e-5) is None  # a grid too large
+    assert epsilon_prv([(1.0, 0.1, 300)], 1e-13) is None  # rounding would affect the result
+    assert epsilon_prv([(1e-3, 0.1, 30)], 1e-5) is None  # the grid would be too large
     assert epsilon_prv([(1.0, 0.1, 10**9)], 1e-5) is None
 
 
 @pytest.mark.parametrize("failure", [RuntimeError("grid"), ValueError("size"), IndexError("end"), ZeroDivisionError()])
-def test_prv_errors_are_no_answer(monkeypatch, failure):
+def test_prv_returns_none_after_an_error(monkeypatch, failure):
     def fail(*_):
         raise failure
 
@@ -30,9 +30,9 @@ def test_prv_errors_are_no_answer(monkeypatch, failure):
     assert epsilon_prv([(1.0, 0.1, 3)], 1e-5) is None
 
 
-@pytest.mark.parametrize("answer", [math.inf, math.nan])
-def test_prv_infinity_is_no_answer(monkeypatch, answer):
-    monkeypatch.setattr(prv, "_composed", lambda *_: answer)
+@pytest.mark.parametrize("result", [math.inf, math.nan])
+def test_prv_returns_none_for_a_number_that_is_not_finite(monkeypatch, result):
+    monkeypatch.setattr(prv, "_composed", lambda *_: result)
     assert epsilon_prv([(1.0, 0.1, 3)], 1e-5) is None
 
 

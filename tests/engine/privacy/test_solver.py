@@ -1,4 +1,4 @@
-"""Solved noise keeps to its target, and questions that cannot be asked are refused in words."""
+"""Solved noise keeps its target ε, and impossible requests are refused."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ ROWS = json.loads(Path(__file__).with_name("epsilon.json").read_text())["rows"]
 steady = settings(derandomize=True, deadline=None, max_examples=30)
 
 
-def said(noise: float, rate: float, steps: int, accountant: str = "prv") -> float:
+def epsilon_of(noise: float, rate: float, steps: int, accountant: str = "prv") -> float:
     epsilon = answer_epsilon(noise, rate, steps, 1e-5)[accountant]
     assert epsilon is not None
     return epsilon
 
 
-@pytest.mark.parametrize(("target", "agreed"), [(8, 1.29), (4, 2.07), (2, 3.62), (1, 6.65)])
-def test_noise_for_an_outsider(target, agreed):
+@pytest.mark.parametrize(("target", "expected"), [(8, 1.29), (4, 2.07), (2, 3.62), (1, 6.65)])
+def test_noise_for_an_outsider(target, expected):
     noise = answer_noise(target, 0.1, 300, 1e-5)
-    assert noise == pytest.approx(agreed, abs=0.006)
-    assert target * 0.998 < said(noise, 0.1, 300) <= target
+    assert noise == pytest.approx(expected, abs=0.006)
+    assert target * 0.998 < epsilon_of(noise, 0.1, 300) <= target
 
 
-def test_few_answers_of_record_are_asked(monkeypatch):
-    asked = []
+def test_prv_is_computed_a_few_times_only(monkeypatch):
+    calls = []
 
-    def ask(history, delta):
-        asked.append(history)
+    def record(history, delta):
+        calls.append(history)
         return epsilon_prv(history, delta)
 
-    monkeypatch.setattr(solver, "epsilon_prv", ask)
+    monkeypatch.setattr(solver, "epsilon_prv", record)
     for target, rate, steps in [(8.0, 0.1, 30), (0.05, 0.1, 10)]:
-        asked.clear()
+        calls.clear()
         noise = answer_noise(target, rate, steps, 1e-5)
-        assert 1 <= len(asked) <= 10
-        assert said(noise, rate, steps) <= target
-    asked.clear()
-    assert said(answer_noise(300, 0.1, 300, 1e-5), 0.1, 300, "rdp") <= 300
-    assert not asked  # Rényi is the number of record there
+        assert 1 <= len(calls) <= 10
+        assert epsilon_of(noise, rate, steps) <= target
+    calls.clear()
+    assert epsilon_of(answer_noise(300, 0.1, 300, 1e-5), 0.1, 300, "rdp") <= 300
+    assert not calls  # Rényi is the number of record there
 
 
 @steady
@@ -61,23 +61,23 @@ def test_a_power_law_is_solved_to_four_digits(power, scale, target):
         calls.append(precise)
         return scale * noise**-power * (0.9 if precise else 1)
 
-    answer = (scale * 0.9 / target) ** (1 / power)
-    if not 1e-3 * 1.2 < answer < 1e4 / 1.3:
+    solution = (scale * 0.9 / target) ** (1 / power)
+    if not 1e-3 * 1.2 < solution < 1e4 / 1.3:
         return
     noise = solve(epsilon_at, target)
     assert scale * noise**-power * 0.9 <= target
-    assert noise <= answer * 1.003
+    assert noise <= solution * 1.003
     assert float(f"{noise:.4g}") == noise
     assert sum(calls) <= 10
 
 
 def test_the_least_noise_of_its_grid_is_found_exactly():
     noise = answer_noise(8, 1.0, 30, 1e-5)
-    assert said(noise, 1.0, 30) <= 8
-    assert said(round(noise - 1e-3, 3), 1.0, 30) > 8
+    assert epsilon_of(noise, 1.0, 30) <= 8
+    assert epsilon_of(round(noise - 1e-3, 3), 1.0, 30) > 8
 
 
-def test_a_ledger_can_be_solved_for():
+def test_the_epsilon_may_come_from_a_ledger():
     def epsilon_at(noise, precise):
         ledger = Ledger(100, 1e-5)
         ledger.add([Release("outsider", Gaussian(noise, 0.1, 300), sampling="poisson")])
@@ -86,15 +86,15 @@ def test_a_ledger_can_be_solved_for():
     assert solve(epsilon_at, 8.0) == answer_noise(8, 0.1, 300, 1e-5)
 
 
-def test_a_quick_answer_asks_for_a_little_more_noise_and_never_for_prv():
-    asked = []
+def test_without_precise_the_noise_is_slightly_larger_and_prv_is_not_computed():
+    calls = []
 
     def epsilon_at(noise, precise):
-        asked.append(precise)
+        calls.append(precise)
         return 9 / noise if precise else 10 / noise
 
     quick = solve(epsilon_at, 8.0, precise=False)
-    assert not any(asked)
+    assert not any(calls)
     assert 10 / 8 <= quick <= 10 / 8 * 1.001
     assert solve(epsilon_at, 8.0) < quick
 
@@ -103,7 +103,7 @@ def test_a_target_met_by_the_least_noise():
     assert solve(lambda noise, _: 0.5 / noise, 1e4, low=1e-2) == 1e-2
 
 
-def test_an_answer_only_prv_can_give_is_still_found():
+def test_a_target_that_only_prv_reaches_is_solved():
     noise = solve(lambda noise, precise: 10 / noise if precise else 10 / noise + 1, 0.5)
     assert 20 <= noise <= 30
 
@@ -134,7 +134,7 @@ def test_rate_one_is_exact_and_prv_is_skipped_above_its_limit():
         "prv": pytest.approx(222.98, abs=0.01),
         "rdp": pytest.approx(231, abs=1),
     }
-    assert answer_epsilon(0.03, 0.1, 30, 1e-5)["prv"] is None and said(0.03, 0.1, 30, "rdp") > 50
+    assert answer_epsilon(0.03, 0.1, 30, 1e-5)["prv"] is None and epsilon_of(0.03, 0.1, 30, "rdp") > 50
 
 
 @pytest.mark.parametrize(("noise", "rate", "steps"), [(1, 0, 300), (1, 0.1, 0), (0, 0.1, 0), (0, 1, 0)])
@@ -149,7 +149,7 @@ def test_no_noise_has_no_finite_number():
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("name", "value"),
     [
         *[("noise", value) for value in (math.nan, math.inf, -1, True, "1")],
         *[("rate", value) for value in (math.nan, math.inf, -0.1, 1.1, True)],
@@ -157,14 +157,14 @@ def test_no_noise_has_no_finite_number():
         *[("delta", value) for value in (0, 1, -1e-5, math.nan, math.inf, True)],
     ],
 )
-def test_questions_that_cannot_be_asked(place, value):
-    plan = {"noise": 1.0, "rate": 0.1, "steps": 10, "delta": 1e-5, place: value}
-    with pytest.raises(BadInput, match=rf"^epsilon: {place}: must be .*, got "):
+def test_impossible_settings_are_refused(name, value):
+    plan = {"noise": 1.0, "rate": 0.1, "steps": 10, "delta": 1e-5, name: value}
+    with pytest.raises(BadInput, match=rf"^epsilon: {name}: must be .*, got "):
         answer_epsilon(**plan)
 
 
 @pytest.mark.parametrize("target", [0, -1, math.nan, math.inf, True])
-def test_targets_that_cannot_be_asked(target):
+def test_impossible_targets_are_refused(target):
     with pytest.raises(BadInput, match=r"^epsilon: target-epsilon: must be .*, got "):
         answer_noise(target, 0.1, 300, 1e-5)
     with pytest.raises(BadInput, match=r"^epsilon: steps: "):

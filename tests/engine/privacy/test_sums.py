@@ -1,4 +1,4 @@
-"""Amounts over pairs, however they were told."""
+"""Sums over pairs of observer and client, for every combination of axes."""
 
 from __future__ import annotations
 
@@ -10,46 +10,47 @@ CLIENTS, OBSERVERS = np.array([0, 2]), np.array([1, 3, 4])
 
 
 def filled() -> tuple[Sums, np.ndarray]:
-    tally, plain = Sums(5), np.zeros((5, 5))  # (observers, clients)
-    tally.add(1.0, None)
-    plain += 1
-    tally.add(2.0, CLIENTS)
-    plain[:, CLIENTS] += 2
-    tally.add(4.0, None, OBSERVERS)
-    plain[OBSERVERS] += 4
-    tally.add(8.0, CLIENTS, OBSERVERS)
-    plain[np.ix_(OBSERVERS, CLIENTS)] += 8
-    return tally, plain
+    sums = Sums(5)
+    expected = np.zeros((5, 5))  # (observers, clients)
+    sums.add(1.0, None)
+    expected += 1
+    sums.add(2.0, CLIENTS)
+    expected[:, CLIENTS] += 2
+    sums.add(4.0, None, OBSERVERS)
+    expected[OBSERVERS] += 4
+    sums.add(8.0, CLIENTS, OBSERVERS)
+    expected[np.ix_(OBSERVERS, CLIENTS)] += 8
+    return sums, expected
 
 
 def test_pairs_are_added_up():
-    tally, plain = filled()
-    np.testing.assert_array_equal(tally.matrix(), plain)
+    sums, expected = filled()
+    np.testing.assert_array_equal(sums.matrix(), expected)
 
 
-def test_one_observer_sees_at_least_what_any_saw():
-    tally, plain = filled()
-    assert (tally.for_clients() >= plain.max(axis=0)).all()
-    np.testing.assert_array_equal(tally.for_clients(), [15, 5, 15, 5, 5])
+def test_the_sums_for_clients_are_an_upper_bound_over_observers():
+    sums, expected = filled()
+    assert (sums.for_clients() >= expected.max(axis=0)).all()
+    np.testing.assert_array_equal(sums.for_clients(), [15, 5, 15, 5, 5])
 
 
-def test_axes_are_stored_only_when_told_apart():
-    tally = Sums(10_000)
-    tally.add(3.0, None)
-    assert not tally.per_client and not tally.per_observer
-    tally.add(1.0, None, np.array([7]))
-    assert tally.per_observer and not tally.per_client
-    assert tally.for_observers()[7] == 4 and tally.for_observers()[8] == 3
-    tally.add(1.0, np.array([9]))
-    assert tally.per_client and tally.pair is None
+def test_axes_are_stored_only_if_entries_differ():
+    sums = Sums(10_000)
+    sums.add(3.0, None)
+    assert not sums.per_client and not sums.per_observer
+    sums.add(1.0, None, np.array([7]))
+    assert sums.per_observer and not sums.per_client
+    assert sums.for_observers()[7] == 4 and sums.for_observers()[8] == 3
+    sums.add(1.0, np.array([9]))
+    assert sums.per_client and sums.pair is None
 
 
 def test_a_copy_is_independent():
-    tally, plain = filled()
-    twin = tally.copy()
-    twin.add(100.0, CLIENTS, OBSERVERS)
-    twin.add(100.0, CLIENTS)
-    twin.add(100.0, None, OBSERVERS)
-    twin.add(100.0, None)
-    np.testing.assert_array_equal(tally.matrix(), plain)
-    assert twin.matrix()[1, 0] == plain[1, 0] + 400
+    sums, expected = filled()
+    copy = sums.copy()
+    copy.add(100.0, CLIENTS, OBSERVERS)
+    copy.add(100.0, CLIENTS)
+    copy.add(100.0, None, OBSERVERS)
+    copy.add(100.0, None)
+    np.testing.assert_array_equal(sums.matrix(), expected)
+    assert copy.matrix()[1, 0] == expected[1, 0] + 400
