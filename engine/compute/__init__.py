@@ -1,1 +1,1 @@
-"""Training on tensors: weights, noise, SGD, DP-SGD, the tensor SVD, and the threads that share the work."""
+"""Training on tensors: weights, noise, SGD, DP-SGD, the tensor SVD, and the threads that train clients."""

@@ -1,4 +1,4 @@
-"""Where a client or the server works: its seat, its own chance, a way to show progress, and the team of threads."""
+"""The context of a client or the server in one exchange: its seat, random streams, progress, reports and threads."""
 
 from __future__ import annotations
 
@@ -13,31 +13,35 @@ from engine.events import ByClass, Event
 from engine.records import Seat, World
 from engine.seeds import Seeds
 
-Evaluate = Callable[[Mapping[str, Tensor]], ByClass]  # models (clients, ...) to the accuracy of each, by class
-Report = (
-    Event | Callable[[Evaluate], Event]
-)  # what needs a judge meets one after the round: nothing flows back to a method
+# Models (clients, ...) to the accuracy of each, by class.
+Evaluate = Callable[[Mapping[str, Tensor]], ByClass]
+# An event, or a function that builds one from accuracies. It is called after the round, so that no test result can
+# reach a method: otherwise a method could train on test data.
+Report = Event | Callable[[Evaluate], Event]
 
 
 @dataclass
 class ClientContext:
-    """What `train` and `merge` may use: nothing here leaves the client but what an Upload carries."""
+    """What `train` and `merge` may use. It stays with the client: only an Upload leaves.
+
+    The accounting covers uploads alone. A value that left the client in another way would be a leak without an ε.
+    """
 
     world: World
     seat: Seat
     seeds: Seeds
     team: ThreadTeam
     note: Callable[[float, dict[str, float]], None] = field(default=lambda fraction, numbers: None)
-    used: Tensor | None = None  # the places of the pictures that entered; None: all of them
-    phase: str = ""  # of local training in several parts: each has a chance of its own
-    report: Callable[[Report], None] = field(default=lambda said: None)  # what is worth knowing: told after the round
+    used: Tensor | None = None  # the indices of the examples that were used; None: all
+    phase: str = ""  # names a part of local training; each part has random streams of its own
+    report: Callable[[Report], None] = field(default=lambda report: None)  # adds an event, yielded after the round
 
     def rng(self, purpose: str) -> torch.Generator:
-        """A generator of this seat alone."""
+        """A generator that no other seat has."""
         return self.seeds.rng(self.phase + purpose, self.seat.round, self.seat.client, self.seat.exchange)
 
     def progress(self, fraction: float, **numbers: float) -> None:
-        """Show that long work moves; call it at fixed places, so that a replay says the same."""
+        """Report the progress of long work. Call it at fixed steps, so that a replay reports the same."""
         self.note(fraction, numbers)
 
 

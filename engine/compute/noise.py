@@ -1,4 +1,4 @@
-"""Noise laws, drawn from the generator they are given."""
+"""Noise laws. The caller gives the generator."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from torch import Tensor
 
 
 def gaussian(like: Mapping[str, Tensor], std: float, rng: torch.Generator) -> dict[str, Tensor]:
-    """Independent N(0, std²) in the shape of `like`, in the order of the names."""
+    """Independent N(0, std²) with the shapes of `like`, drawn in the order of its names."""
     if std == 0:
         return {name: torch.zeros_like(tensor) for name, tensor in like.items()}
-    return {
-        name: torch.empty(tensor.shape).normal_(0.0, std, generator=rng).to(tensor.device)
-        for name, tensor in like.items()
-    }
+    noise: dict[str, Tensor] = {}
+    for name, tensor in like.items():
+        noise[name] = torch.empty(tensor.shape).normal_(0.0, std, generator=rng).to(tensor.device)
+    return noise
 
 
 def gaussian_added(tensors: Mapping[str, Tensor], std: float, rng: torch.Generator) -> dict[str, Tensor]:
-    """The tensors with fresh Gaussian noise on every coordinate."""
+    """The tensors with new Gaussian noise on every coordinate."""
     noise = gaussian(tensors, std, rng)
     return {name: tensor + noise[name] for name, tensor in tensors.items()}

@@ -1,10 +1,11 @@
-"""Local training: plain SGD of one client, of many stacked into one, one gradient, and the DP step."""
+"""Local training by SGD: of one client, and of several clients stacked into one model."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -13,17 +14,18 @@ from torch.nn import functional
 from engine.compute.context import ClientContext, rngs
 from engine.records import Client, Weights, World
 
-STACK = 5  # clients in one stacked group: fixed, so that the bits do not depend on the number of threads
-_here = threading.local()
+STACK = 5  # clients per stacked group: fixed, so that results do not depend on the number of threads
+T = TypeVar("T")
+_thread = threading.local()
 
 
 @dataclass(frozen=True)
 class Extra:
-    """What a method changes in each local step: g + offset + 2 · pull · (w - start), and which weights move."""
+    """What a method adds to each local step, g + offset + 2 · pull · (w - start), and which weights it trains."""
 
     offset: Weights | None = None
     pull: float = 0.0
-    only: tuple[str, ...] = ()  # the weights that move; none named: all of them
+    only: tuple[str, ...] = ()  # the weights that are trained; empty: all
 
 
 PLAIN = Extra()
@@ -35,151 +37,176 @@ def fit(
     clients: Sequence[Client],
     extras: Sequence[Extra] = (),
 ) -> list[Weights]:
-    """Train every client from its start; clients are stacked where the model can, else they share the team."""
+    """Train every client from its start. Clients are stacked if the model supports it, else they train in parallel."""
     extras = extras or [PLAIN] * len(clients)
-    world, team = contexts[0].world, contexts[0].team
+    world = contexts[0].world
+    team = contexts[0].team
     if world.stacked is None:
         return team.each(fit_one, contexts, starts, clients, extras, progress=contexts[0].progress)
-    order = sorted(range(len(clients)), key=lambda place: (-len(clients[place].y), clients[place].id))
+    order = sorted(range(len(clients)), key=lambda index: (-len(clients[index].y), clients[index].id))
     groups = [order[at : at + STACK] for at in range(0, len(order), STACK)]
-    rows = [[[column[place] for place in group] for group in groups] for column in (contexts, starts, clients, extras)]
-    trained = [weights for group in team.each(fit_stacked, *rows, progress=contexts[0].progress) for weights in group]
-    return [trained[order.index(place)] for place in range(len(clients))]
+    trained = team.each(
+        fit_stacked,
+        _grouped(contexts, groups),
+        _grouped(starts, groups),
+        _grouped(clients, groups),
+        _grouped(extras, groups),
+        progress=contexts[0].progress,
+    )
+    weights: dict[int, Weights] = {}
+    for group, group_weights in zip(groups, trained, strict=True):
+        weights.update(zip(group, group_weights, strict=True))
+    return [weights[index] for index in range(len(clients))]
+
+
+def _grouped(values: Sequence[T], groups: Sequence[Sequence[int]]) -> list[list[T]]:
+    return [[values[index] for index in group] for group in groups]
 
 
 def fit_one(context: ClientContext, start: Weights, client: Client, extra: Extra = PLAIN) -> Weights:
-    """One client's epochs of SGD, from `start` to the weights it ends with."""
+    """The weights of one client after its epochs of SGD from `start`."""
     local = context.world.local
-    module, parameters = bench(context.world, start)
+    module, parameters = loaded_module(context.world, start)
     if extra.only:
         start = {name: start[name] for name, _ in module.named_parameters() if name in extra.only}
         parameters = [module.get_parameter(name) for name in start]
     seed_dropout(module, context.rng("dropout"))
-    shuffle, momenta = context.rng("batches"), None
+    shuffle = context.rng("batches")
+    momenta: list[Tensor] | None = None
     for _ in range(local.epochs):
         order = torch.randperm(len(client.y), generator=shuffle)
-        for places in order.split(local.batch):
-            loss = functional.cross_entropy(module(image_layout(client.x[places])), client.y[places])
-            slopes = list(torch.autograd.grad(loss, parameters))
-            momenta = descend(parameters, slopes, momenta, context.world, start, extra)
-    return {
-        name: tensor.detach().clone(memory_format=torch.contiguous_format) for name, tensor in module.named_parameters()
-    }
+        for batch in order.split(local.batch):
+            loss = functional.cross_entropy(module(image_layout(client.x[batch])), client.y[batch])
+            gradients = list(torch.autograd.grad(loss, parameters))
+            momenta = descend(parameters, gradients, momenta, context.world, start, extra)
+    return copied(module.named_parameters())
+
+
+def copied(parameters: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
+    """Contiguous copies of named parameters, without their history."""
+    copies: dict[str, Tensor] = {}
+    for name, parameter in parameters:
+        copies[name] = parameter.detach().clone(memory_format=torch.contiguous_format)
+    return copies
 
 
 @torch.no_grad()
 def descend(
     parameters: list[Tensor],
-    slopes: list[Tensor],
+    gradients: list[Tensor],
     momenta: list[Tensor] | None,
     world: World,
     start: Weights,
     extra: Extra,
 ) -> list[Tensor] | None:
-    """One SGD step in place; returns the momenta to hand to the next one."""
+    """One SGD step in place. Returns the momenta for the next step."""
     local = world.local
     if local.weight_decay:
-        torch._foreach_add_(slopes, parameters, alpha=local.weight_decay)
+        torch._foreach_add_(gradients, parameters, alpha=local.weight_decay)
     if extra.offset is not None:
-        torch._foreach_add_(slopes, [extra.offset[name] for name in start])
+        torch._foreach_add_(gradients, [extra.offset[name] for name in start])
     if extra.pull:
         drift = torch._foreach_sub(parameters, list(start.values()))
-        torch._foreach_add_(slopes, drift, alpha=2 * extra.pull)
+        torch._foreach_add_(gradients, drift, alpha=2 * extra.pull)
     if local.momentum:
         if momenta is not None:
-            torch._foreach_add_(slopes, momenta, alpha=local.momentum)
-        momenta = slopes
-    torch._foreach_add_(parameters, slopes, alpha=-local.lr)
+            torch._foreach_add_(gradients, momenta, alpha=local.momentum)
+        momenta = gradients
+    torch._foreach_add_(parameters, gradients, alpha=-local.lr)
     return momenta
 
 
 def fit_stacked(
     contexts: Sequence[ClientContext], starts: Sequence[Weights], clients: Sequence[Client], extras: Sequence[Extra]
 ) -> list[Weights]:
-    """The same epochs for a group of clients at once, ordered by size, largest first.
+    """The same as `fit_one` for a group of clients at once. They are sorted by size, largest first.
 
-    A client with fewer pictures leaves each epoch earlier: the active ones are always the first rows.
+    A client with fewer examples finishes each epoch earlier, so the active clients are always the first rows.
     """
-    world, local = contexts[0].world, contexts[0].world.local
+    world = contexts[0].world
+    local = world.local
     assert world.stacked is not None
     sizes = [len(client.y) for client in clients]
     stack = {name: torch.stack([start[name] for start in starts]) for name in starts[0]}  # (clients, ...)
     anchor = {name: tensor.clone() for name, tensor in stack.items()} if any(extra.pull for extra in extras) else stack
-    shuffles, dropouts = rngs(contexts, "batches"), rngs(contexts, "dropout")
-    room = torch.empty if sizes[0] == sizes[-1] else torch.zeros  # padding must not hold what is no number
-    x = room(len(clients), sizes[0], *clients[0].x.shape[1:], device=clients[0].x.device)
+    shuffles = rngs(contexts, "batches")
+    dropouts = rngs(contexts, "dropout")
+    new = torch.empty if sizes[0] == sizes[-1] else torch.zeros  # padding rows must not hold NaN
+    x = new(len(clients), sizes[0], *clients[0].x.shape[1:], device=clients[0].x.device)
     y = clients[0].y.new_zeros(len(clients), sizes[0])
     momenta: dict[str, Tensor] = {}
     for _ in range(local.epochs):
-        for place, client in enumerate(clients):
-            order = torch.randperm(sizes[place], generator=shuffles[place]).to(x.device)
-            torch.index_select(client.x, 0, order, out=x[place, : sizes[place]])
-            y[place, : sizes[place]] = client.y[order]
+        for row, client in enumerate(clients):
+            order = torch.randperm(sizes[row], generator=shuffles[row]).to(x.device)
+            torch.index_select(client.x, 0, order, out=x[row, : sizes[row]])
+            y[row, : sizes[row]] = client.y[order]
         for low in range(0, sizes[0], local.batch):
-            rows = [min(size - low, local.batch) for size in sizes if size > low]
-            active, part = len(rows), slice(low, low + rows[0])
-            live = {name: tensor[:active] for name, tensor in stack.items()}
-            slopes = world.stacked(live, x[:active, part], y[:active, part], dropouts[:active], rows)
-            _descend_stacked(live, slopes, momenta, world, anchor, extras[:active])
-    return [{name: tensor[place].clone() for name, tensor in stack.items()} for place in range(len(clients))]
+            batch_sizes = [min(size - low, local.batch) for size in sizes if size > low]
+            active = len(batch_sizes)
+            batch = slice(low, low + batch_sizes[0])
+            weights = {name: tensor[:active] for name, tensor in stack.items()}
+            gradients = world.stacked(weights, x[:active, batch], y[:active, batch], dropouts[:active], batch_sizes)
+            _descend_stacked(weights, gradients, momenta, world, anchor, extras[:active])
+    return [{name: tensor[row].clone() for name, tensor in stack.items()} for row in range(len(clients))]
 
 
 @torch.no_grad()
 def _descend_stacked(
-    live: Mapping[str, Tensor],
-    slopes: Mapping[str, Tensor],
+    weights: Mapping[str, Tensor],
+    gradients: Mapping[str, Tensor],
     momenta: dict[str, Tensor],
     world: World,
     anchor: Mapping[str, Tensor],
     extras: Sequence[Extra],
 ) -> None:
-    """One SGD step of the active clients, in place: `live` are views of the stack."""
-    local, active = world.local, len(extras)
-    for name, parameter in live.items():
+    """One SGD step of the active clients, in place: `weights` are views of the stack."""
+    local = world.local
+    active = len(extras)
+    for name, parameter in weights.items():
         if extras[0].only and name not in extras[0].only:
             continue
-        slope = slopes[name]
+        gradient = gradients[name]
         if local.weight_decay:
-            slope.add_(parameter, alpha=local.weight_decay)
+            gradient.add_(parameter, alpha=local.weight_decay)
         if extras[0].offset is not None:
-            slope.add_(torch.stack([extra.offset[name] for extra in extras if extra.offset is not None]))
+            gradient.add_(torch.stack([extra.offset[name] for extra in extras if extra.offset is not None]))
         if extras[0].pull:
-            slope.add_(parameter - anchor[name][:active], alpha=2 * extras[0].pull)
+            gradient.add_(parameter - anchor[name][:active], alpha=2 * extras[0].pull)
         if local.momentum:
             if name not in momenta:
-                momenta[name] = torch.zeros_like(slope)
-            slope.add_(momenta[name][:active], alpha=local.momentum)
-            momenta[name][:active] = slope
-        parameter.sub_(slope, alpha=local.lr)
+                momenta[name] = torch.zeros_like(gradient)
+            gradient.add_(momenta[name][:active], alpha=local.momentum)
+            momenta[name][:active] = gradient
+        parameter.sub_(gradient, alpha=local.lr)
 
 
 def gradient(context: ClientContext, weights: Weights, x: Tensor, y: Tensor) -> dict[str, Tensor]:
-    """The gradient of the mean loss over these pictures."""
-    module, parameters = bench(context.world, weights)
+    """The gradient of the mean loss over these examples."""
+    module, parameters = loaded_module(context.world, weights)
     seed_dropout(module, context.rng("dropout"))
-    slopes = torch.autograd.grad(functional.cross_entropy(module(image_layout(x)), y), parameters)
+    gradients = torch.autograd.grad(functional.cross_entropy(module(image_layout(x)), y), parameters)
     names = [name for name, _ in module.named_parameters()]
-    return {name: slope.contiguous() for name, slope in zip(names, slopes, strict=True)}
+    return {name: tensor.contiguous() for name, tensor in zip(names, gradients, strict=True)}
 
 
 @torch.no_grad()
 def scores(world: World, weights: Weights, x: Tensor) -> Tensor:
-    """Logits of a trained model, in eval mode."""
-    module, _ = bench(world, weights)
+    """The logits of a trained model, in eval mode."""
+    module, _ = loaded_module(world, weights)
     module.eval()
     logits: Tensor = module(image_layout(x))
     return logits
 
 
-def bench(world: World, weights: Weights) -> tuple[nn.Module, list[Tensor]]:
-    """This thread's own module, holding these weights (one module per thread: hooks and weights never mix)."""
-    if getattr(_here, "owner", None) is not world.build:
+def loaded_module(world: World, weights: Weights) -> tuple[nn.Module, list[Tensor]]:
+    """This thread's own module with these weights. One module per thread: clients never share hooks or weights."""
+    if getattr(_thread, "owner", None) is not world.build:
         device = next(iter(weights.values())).device
         # channels last: half the time of a convolution on a processor
-        _here.module = world.build(torch.Generator()).to(device)
-        _here.module.to(memory_format=torch.channels_last)
-        _here.owner = world.build
-    module: nn.Module = _here.module
+        _thread.module = world.build(torch.Generator()).to(device)
+        _thread.module.to(memory_format=torch.channels_last)
+        _thread.owner = world.build
+    module: nn.Module = _thread.module
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             parameter.copy_(weights[name])
@@ -189,12 +216,12 @@ def bench(world: World, weights: Weights) -> tuple[nn.Module, list[Tensor]]:
 
 
 def seed_dropout(module: nn.Module, rng: torch.Generator) -> None:
-    """Hand the generator to every layer that asks for chance."""
+    """Give the generator to every layer that has a `generator` attribute."""
     for layer in module.modules():
         if hasattr(layer, "generator"):
             setattr(layer, "generator", rng)  # noqa: B010  (torch types every attribute of a module as a tensor)
 
 
 def image_layout(x: Tensor) -> Tensor:
-    """Pictures in the layout of the module."""
+    """Pictures in the memory layout of the module, and other data as they are."""
     return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x

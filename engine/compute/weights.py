@@ -1,4 +1,4 @@
-"""Arithmetic on weights: mappings from a parameter's name to its tensor."""
+"""Arithmetic on weights, which map the name of a parameter to its tensor."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def scale(tensors: Tensors, factor: float) -> dict[str, Tensor]:
 
 
 def total(several: Iterable[Tensors], shares: Sequence[float] | None = None) -> dict[str, Tensor]:
-    """The sum, in the order given, so that it is the same to the bit whoever finished first."""
+    """The sum in the given order. So it is bitwise the same whichever client finishes first."""
     result: dict[str, Tensor] = {}
-    for place, tensors in enumerate(several):
-        share = 1.0 if shares is None else shares[place]
+    for index, tensors in enumerate(several):
+        share = 1.0 if shares is None else shares[index]
         for name, tensor in tensors.items():
             if name in result:
                 result[name].add_(tensor, alpha=share)
@@ -44,20 +44,24 @@ def total(several: Iterable[Tensors], shares: Sequence[float] | None = None) -> 
 
 
 def norm(tensors: Tensors) -> float:
-    """The L2 norm of everything together, in double precision."""
-    return float(sum(float(tensor.double().square().sum()) for tensor in tensors.values()) ** 0.5)
+    """The L2 norm over all tensors together, in double precision."""
+    squares = sum(float(tensor.double().square().sum()) for tensor in tensors.values())
+    return float(squares**0.5)
 
 
 def clip(tensors: Tensors, bound: float) -> dict[str, Tensor]:
-    """The same direction with norm at most `bound`; one norm over everything that leaves."""
+    """The tensors scaled to a norm of at most `bound`, with one norm over all of them.
+
+    The noise is calibrated to this bound. A norm per tensor would let a client send more than the accounting assumes.
+    """
     length = norm(tensors)
     if not math.isfinite(length):
         raise RunFailed(
-            "an update is no longer made of finite numbers: no clip can bound it", "Lower the learning rate"
+            "an update contains values that are not finite numbers, so it cannot be clipped", "Lower the learning rate"
         )
     if length <= bound:
         return dict(tensors)
-    # one part in a million shorter, so that rounding to single precision never ends above the bound
+    # One millionth shorter: rounding to single precision must not exceed the bound, which the accounting relies on.
     return scale(tensors, bound / length * (1 - 1e-6))
 
 
@@ -66,4 +70,5 @@ def count(tensors: Tensors) -> int:
 
 
 def finite(tensors: Tensors) -> bool:
+    """Whether every value is a finite number."""
     return all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values())

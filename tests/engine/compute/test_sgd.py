@@ -1,4 +1,4 @@
-"""Local training: stacking changes nothing but the speed, and the DP step is what its name says."""
+"""Local training: stacked clients get the same weights as single ones, and DP-SGD clips and adds its noise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.seeds import Seeds
 from engine.specs.run import RunSpec
 from engine.training.plan import make_plan
 
-SIZES = (7, 20, 20, 3, 11, 16, 1)  # ragged on purpose: two groups, uneven last batches
+SIZES = (7, 20, 20, 3, 11, 16, 1)  # unequal on purpose: two groups, uneven last batches
 
 
 def world(**changes: Any) -> World:
@@ -28,16 +28,17 @@ def world(**changes: Any) -> World:
 
 def clients(shape: tuple[int, ...] = (1, 28, 28)) -> list[Client]:
     rng = torch.Generator().manual_seed(5)
-    return [
-        Client(place, torch.rand(size, *shape, generator=rng), torch.randint(0, 10, (size,), generator=rng))
-        for place, size in enumerate(SIZES)
-    ]
+    result = []
+    for client, size in enumerate(SIZES):
+        x = torch.rand(size, *shape, generator=rng)
+        y = torch.randint(0, 10, (size,), generator=rng)
+        result.append(Client(client, x, y))
+    return result
 
 
 def contexts(world: World, team: ThreadTeam) -> list[ClientContext]:
-    return [
-        ClientContext(world, Seat(place, place, 1, 1, 1, len(SIZES)), Seeds(1), team) for place in range(len(SIZES))
-    ]
+    seats = [Seat(client, client, 1, 1, 1, len(SIZES)) for client in range(len(SIZES))]
+    return [ClientContext(world, seat, Seeds(1), team) for seat in seats]
 
 
 @pytest.mark.parametrize(
@@ -46,15 +47,15 @@ def contexts(world: World, team: ThreadTeam) -> list[ClientContext]:
     ids=["plain", "momentum and decay", "one batch"],
 )
 @pytest.mark.parametrize("extra", ["none", "offset", "pull"])
-def test_stacked_clients_learn_what_single_ones_learn(local: Local, extra: str) -> None:
-    here = replace(world(), local=local)
-    start = here.weights
+def test_stacked_and_single_clients_get_the_same_weights(local: Local, extra: str) -> None:
+    stacked = replace(world(), local=local)
+    start = stacked.weights
     offset = {name: torch.full_like(tensor, 0.01) for name, tensor in start.items()}
     term = {"none": Extra(), "offset": Extra(offset=offset), "pull": Extra(pull=0.7)}[extra]
     with ThreadTeam(2) as team:
-        together = sgd.fit(contexts(here, team), [start] * len(SIZES), clients(), [term] * len(SIZES))
-        alone = replace(here, stacked=None)
-        single = sgd.fit(contexts(alone, team), [start] * len(SIZES), clients(), [term] * len(SIZES))
+        together = sgd.fit(contexts(stacked, team), [start] * len(SIZES), clients(), [term] * len(SIZES))
+        unstacked = replace(stacked, stacked=None)
+        single = sgd.fit(contexts(unstacked, team), [start] * len(SIZES), clients(), [term] * len(SIZES))
     for first, second in zip(together, single, strict=True):
         assert weights.norm(weights.subtract(first, start)) > 0.01
         for name in start:
@@ -62,85 +63,89 @@ def test_stacked_clients_learn_what_single_ones_learn(local: Local, extra: str) 
 
 
 def test_clients_keep_their_order_and_their_own_data() -> None:
-    here = world()
+    stacked = world()
     with ThreadTeam(1) as team:
-        ends = sgd.fit(contexts(here, team), [here.weights] * len(SIZES), clients())
-        again = sgd.fit(contexts(here, team)[3:4], [here.weights], clients()[3:4])
-    for name in here.weights:
-        torch.testing.assert_close(ends[3][name], again[0][name], rtol=1e-4, atol=2e-6)
-    assert not torch.equal(ends[0]["hidden.weight"], ends[3]["hidden.weight"])
+        trained = sgd.fit(contexts(stacked, team), [stacked.weights] * len(SIZES), clients())
+        single = sgd.fit(contexts(stacked, team)[3:4], [stacked.weights], clients()[3:4])
+    for name in stacked.weights:
+        torch.testing.assert_close(trained[3][name], single[0][name], rtol=1e-4, atol=2e-6)
+    assert not torch.equal(trained[0]["hidden.weight"], trained[3]["hidden.weight"])
 
 
-def test_a_gradient_is_autograds() -> None:
+def test_a_gradient_is_that_of_autograd() -> None:
     spec = RunSpec(model={"name": "mlp", "bias": True}, rounds=1)
-    here = make_plan(spec).world
-    one = clients()[1]
+    world = make_plan(spec).world
+    client = clients()[1]
     with ThreadTeam(1) as team:
-        told = sgd.gradient(ClientContext(here, Seat(1, 0, 1, 1, 1, 1), Seeds(0), team), here.weights, one.x, one.y)
-    module = here.build(torch.Generator())
-    module.load_state_dict(dict(here.weights))
-    functional.cross_entropy(module(one.x), one.y).backward()
+        context = ClientContext(world, Seat(1, 0, 1, 1, 1, 1), Seeds(0), team)
+        gradient = sgd.gradient(context, world.weights, client.x, client.y)
+    module = world.build(torch.Generator())
+    module.load_state_dict(dict(world.weights))
+    functional.cross_entropy(module(client.x), client.y).backward()
     for name, parameter in module.named_parameters():
         assert parameter.grad is not None
-        torch.testing.assert_close(told[name], parameter.grad, rtol=1e-5, atol=1e-7)
+        torch.testing.assert_close(gradient[name], parameter.grad, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("model", ["mlp", "lenet5", "lenet-sigmoid", {"name": "convnet", "width": 8}])
 def test_ghost_clipping_is_the_sum_of_clipped_gradients(model: Any) -> None:
-    here, bound = make_plan(RunSpec(model=model, rounds=1)).world, 0.4
-    one = clients()[0]
-    ghost, parameters = dp_sgd.ghost_bench(here, here.weights, bound)
+    world = make_plan(RunSpec(model=model, rounds=1)).world
+    bound = 0.4
+    client = clients()[0]
+    ghost, parameters = dp_sgd.ghost_bench(world, world.weights, bound)
     sgd.seed_dropout(ghost, torch.Generator())
-    sums = dp_sgd.clipped_sum(ghost, parameters, one.x, one.y)
-    module = here.build(torch.Generator())
-    module.load_state_dict(dict(here.weights))
+    sums = dp_sgd.clipped_sum(ghost, parameters, client.x, client.y)
+    module = world.build(torch.Generator())
+    module.load_state_dict(dict(world.weights))
     expected = [torch.zeros_like(parameter) for parameter in module.parameters()]
-    lengths = []
-    for x, y in zip(one.x.split(1), one.y.split(1), strict=True):
-        slopes = torch.autograd.grad(functional.cross_entropy(module(x), y), list(module.parameters()))
-        lengths.append(sum(float(slope.square().sum()) for slope in slopes) ** 0.5)
-        for total, slope in zip(expected, slopes, strict=True):
-            total += slope * min(1.0, bound / lengths[-1])
-    assert max(lengths) > bound  # the clip binds
-    ghost_lengths = ghost.get_norm_sample().tolist()
-    assert ghost_lengths == pytest.approx(lengths, rel=1e-4)  # else the clip would not bound what one picture changes
-    for got, want in zip(sums, expected, strict=True):
-        torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-5)
+    norms = []
+    for x, y in zip(client.x.split(1), client.y.split(1), strict=True):
+        gradients = torch.autograd.grad(functional.cross_entropy(module(x), y), list(module.parameters()))
+        norms.append(sum(float(gradient.square().sum()) for gradient in gradients) ** 0.5)
+        for total, gradient in zip(expected, gradients, strict=True):
+            total += gradient * min(1.0, bound / norms[-1])
+    assert max(norms) > bound  # the clip has an effect
+    # with wrong norms, the clip would not bound the influence of one picture
+    assert ghost.get_norm_sample().tolist() == pytest.approx(norms, rel=1e-4)
+    for actual, wanted in zip(sums, expected, strict=True):
+        torch.testing.assert_close(actual, wanted, rtol=1e-3, atol=1e-5)
 
 
-def test_an_empty_batch_is_noise_alone() -> None:
-    here = replace(make_plan(RunSpec(rounds=1)).world, local=Local(1, 1, 1.0))
+def test_an_empty_batch_has_no_gradient() -> None:
+    world = replace(make_plan(RunSpec(rounds=1)).world, local=Local(1, 1, 1.0))
     empty = Client(0, torch.rand(1, 1, 28, 28), torch.zeros(1).long())
-    ghost, parameters = dp_sgd.ghost_bench(here, here.weights, 1.0)
+    ghost, parameters = dp_sgd.ghost_bench(world, world.weights, 1.0)
     sums = dp_sgd.clipped_sum(ghost, parameters, empty.x[:0], empty.y[:0])
     assert all(not total.any() for total in sums)
 
 
-def test_the_noise_of_a_private_step_has_the_std_it_says() -> None:
+def test_the_noise_of_a_private_step_has_the_declared_std() -> None:
     spec = RunSpec(method="dp-fedavg", rounds=1)
-    here = replace(make_plan(spec).world, local=Local(1, 20, 1.0), sizes=(20,))
-    one = replace(clients()[1], id=0)
+    world = replace(make_plan(spec).world, local=Local(1, 20, 1.0), sizes=(20,))
+    client = replace(clients()[1], id=0)
     with ThreadTeam(1) as team:
-        context = ClientContext(here, Seat(0, 0, 1, 1, 1, 1), Seeds(0), team)
-        noisy = dp_sgd.fit_private(context, here.weights, one, bound=0.5, multiplier=3.0)
-        plain = dp_sgd.fit_private(context, here.weights, one, bound=0.5, multiplier=0.0)
-    difference = torch.cat([(noisy[name] - plain[name]).flatten() for name in noisy])
+        context = ClientContext(world, Seat(0, 0, 1, 1, 1, 1), Seeds(0), team)
+        noisy = dp_sgd.fit_private(context, world.weights, client, bound=0.5, multiplier=3.0)
+        exact = dp_sgd.fit_private(context, world.weights, client, bound=0.5, multiplier=0.0)
+    difference = torch.cat([(noisy[name] - exact[name]).flatten() for name in noisy])
     assert float(difference.std()) == pytest.approx(3.0 * 0.5 / 20, rel=0.02)
     assert context.used is not None and context.used.tolist() == list(range(20))
 
 
-def test_noise_is_the_generators_own() -> None:
+def test_noise_comes_from_the_given_generator_only() -> None:
     like = {"a": torch.zeros(40_000), "b": torch.zeros(3, 5)}
     before = torch.random.get_rng_state()
-    first, second = (noise.gaussian(like, 2.0, Seeds(1).rng("noise")) for _ in range(2))
+    first = noise.gaussian(like, 2.0, Seeds(1).rng("noise"))
+    second = noise.gaussian(like, 2.0, Seeds(1).rng("noise"))
     assert torch.equal(before, torch.random.get_rng_state())
     assert all(torch.equal(first[name], second[name]) for name in like)
     assert float(first["a"].std()) == pytest.approx(2.0, rel=0.03)
     assert not noise.gaussian(like, 0.0, Seeds(1).rng("noise"))["a"].any()
 
 
-def test_one_module_serves_one_world_at_a_time() -> None:
-    first, second = make_plan(RunSpec(rounds=1)).world, make_plan(RunSpec(rounds=1, seed=9)).world
-    for here in (first, second, first):
-        module, _ = sgd.bench(here, here.weights)
-        assert torch.equal(dict(module.named_parameters())["head.weight"], here.weights["head.weight"])
+def test_a_module_is_rebuilt_for_another_world() -> None:
+    first = make_plan(RunSpec(rounds=1)).world
+    second = make_plan(RunSpec(rounds=1, seed=9)).world
+    for world in (first, second, first):
+        module, _ = sgd.loaded_module(world, world.weights)
+        assert torch.equal(dict(module.named_parameters())["head.weight"], world.weights["head.weight"])

@@ -1,4 +1,4 @@
-"""Arithmetic on weights: small, exact where it can be, and a clip that never lets more through."""
+"""Arithmetic on weights, clipping that never exceeds its bound, and Gaussian noise."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ def tensors(draw: st.DrawFn) -> dict[str, Tensor]:
 
 
 def random(seed: int, **shapes: tuple[int, ...]) -> dict[str, Tensor]:
-    return {
-        name: torch.randn(shape, generator=Seeds(seed).rng("test", place))
-        for place, (name, shape) in enumerate(shapes.items())
-    }
+    result = {}
+    for index, (name, shape) in enumerate(shapes.items()):
+        result[name] = torch.randn(shape, generator=Seeds(seed).rng("test", index))
+    return result
 
 
-A, B = random(1, w=(3, 4), b=(5,)), random(2, w=(3, 4), b=(5,))
+A = random(1, w=(3, 4), b=(5,))
+B = random(2, w=(3, 4), b=(5,))
 
 
 def test_the_four_operations() -> None:
@@ -41,7 +42,7 @@ def test_the_four_operations() -> None:
     assert weights.count(A) == 17
 
 
-def test_the_total_is_taken_in_order_and_leaves_its_terms_alone() -> None:
+def test_the_total_does_not_change_its_terms() -> None:
     before = {name: tensor.clone() for name, tensor in A.items()}
     total = weights.total([A, B, A], [0.5, 2.0, 0.25])
     torch.testing.assert_close(total["w"], 0.75 * A["w"] + 2 * B["w"])
@@ -50,45 +51,45 @@ def test_the_total_is_taken_in_order_and_leaves_its_terms_alone() -> None:
     assert weights.total([]) == {}
 
 
-def test_the_norm_is_one_over_everything() -> None:
+def test_the_norm_is_over_all_tensors_together() -> None:
     assert weights.norm({"a": torch.tensor([3.0]), "b": torch.tensor([[0.0, 4.0]])}) == 5.0
-    many = {"a": torch.full((1_000_000,), 1e-3)}
-    assert weights.norm(many) == pytest.approx(1.0, rel=1e-6)
-    assert weights.norm({"a": torch.tensor([1e30, 0.0])}) == pytest.approx(
-        1e30
-    )  # its square is no single-precision number
+    large = {"a": torch.full((1_000_000,), 1e-3)}
+    assert weights.norm(large) == pytest.approx(1.0, rel=1e-6)
+    # the square of this number overflows in single precision
+    assert weights.norm({"a": torch.tensor([1e30, 0.0])}) == pytest.approx(1e30)
 
 
 @given(tensors(), st.floats(1e-3, 1e3))
-def test_nothing_longer_than_the_bound_comes_through(given_: dict[str, Tensor], bound: float) -> None:
-    length, clipped = weights.norm(given_), weights.clip(given_, bound)
+def test_a_clipped_norm_never_exceeds_the_bound(update: dict[str, Tensor], bound: float) -> None:
+    norm = weights.norm(update)
+    clipped = weights.clip(update, bound)
     assert weights.norm(clipped) <= bound
-    if length <= bound:
-        assert all(torch.equal(clipped[name], given_[name]) for name in given_)
+    if norm <= bound:
+        assert all(torch.equal(clipped[name], update[name]) for name in update)
     else:
         assert weights.norm(clipped) == pytest.approx(bound, rel=1e-5)
-        for name in given_:
-            torch.testing.assert_close(clipped[name], given_[name] * (bound / length), rtol=1e-4, atol=1e-6)
+        for name in update:
+            torch.testing.assert_close(clipped[name], update[name] * (bound / norm), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_found(bad: float) -> None:
+def test_finite_rejects_nan_and_infinity(bad: float) -> None:
     assert weights.finite(A)
     assert not weights.finite({**A, "c": torch.tensor([0.0, bad])})
 
 
-def test_noise_has_the_std_it_is_asked_for_and_follows_its_generator() -> None:
+def test_noise_has_the_requested_std_and_depends_only_on_its_generator() -> None:
     like = {"w": torch.zeros(200, 300), "b": torch.zeros(40_000)}
     drawn = noise.gaussian(like, 2.5, Seeds(1).rng("noise"))
     for name, tensor in drawn.items():
         assert tensor.shape == like[name].shape
         assert float(tensor.std()) == pytest.approx(2.5, rel=0.02) and abs(float(tensor.mean())) < 0.06
-    again = noise.gaussian_added(like, 2.5, Seeds(1).rng("noise"))
-    assert all(torch.equal(drawn[name], again[name]) for name in like)
+    second = noise.gaussian_added(like, 2.5, Seeds(1).rng("noise"))
+    assert all(torch.equal(drawn[name], second[name]) for name in like)
     flat = torch.cat([drawn["w"].flatten()[:40_000], drawn["b"]]).view(2, -1)
-    assert abs(float(torch.corrcoef(flat)[0, 1])) < 0.025  # one tensor's noise is not another's
+    assert abs(float(torch.corrcoef(flat)[0, 1])) < 0.025  # the noise of two tensors is not correlated
 
 
-def test_no_noise_leaves_everything_as_it_is() -> None:
-    same = noise.gaussian_added(A, 0.0, Seeds(1).rng("noise"))
-    assert all(torch.equal(same[name], A[name]) for name in A)
+def test_noise_of_size_0_changes_nothing() -> None:
+    noised = noise.gaussian_added(A, 0.0, Seeds(1).rng("noise"))
+    assert all(torch.equal(noised[name], A[name]) for name in A)
