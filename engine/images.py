@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 SIDE = 256  # pixels per side of a stored picture
-LEAST, MOST = 8, 10_000  # pixels per side of an accepted upload
+SMALLEST_SIDE, LARGEST_SIDE = 8, 10_000  # pixels per side of an accepted upload
 MEGAPIXELS = 25
 MEGABYTES = 10
 SCANS = 100  # passes over a JPEG; cameras write about ten, and each costs the time of the whole picture
@@ -152,11 +152,11 @@ def _format_name(data: bytes) -> str:
 
 def _check_size(width: int, height: int) -> None:
     size = f"{width:,} x {height:,} px"
-    if min(width, height) < LEAST:
-        rule = f"must have at least {LEAST} px a side, or there is nothing to recognise"
+    if min(width, height) < SMALLEST_SIDE:
+        rule = f"must have at least {SMALLEST_SIDE} px a side, or there is nothing to recognise"
         raise refusal("picture", rule, size, "Choose a larger picture")
-    if max(width, height) > MOST or width * height > MEGAPIXELS * 1_000_000:
-        rule = f"must have at most {MOST:,} px a side and {MEGAPIXELS} million in all"
+    if max(width, height) > LARGEST_SIDE or width * height > MEGAPIXELS * 1_000_000:
+        rule = f"must have at most {LARGEST_SIDE:,} px a side and {MEGAPIXELS} million in all"
         raise refusal("picture", rule, size, MAKE_SMALLER)
 
 
@@ -241,7 +241,7 @@ def _upright_square(picture: Image.Image, turn: str | None) -> Image.Image:
 
 
 def _turn(exif: bytes) -> str | None:
-    """The operation that turns the picture upright; None if Exif is missing, damaged or asks for none."""
+    """The operation that turns the picture upright; None if Exif is missing or damaged, or needs none."""
     order = "<" if exif.startswith(b"II") else ">"
     try:
         (at,) = struct.unpack_from(f"{order}I", exif, 4)

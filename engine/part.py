@@ -67,7 +67,7 @@ class Declared(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _one_form(cls, value: Any) -> Any:
+    def _normalised(cls, value: Any) -> Any:
         """Lists become tuples and -0.0 becomes 0.0, so that equal specs have equal ids."""
         if isinstance(value, float):
             return value + 0.0
@@ -76,7 +76,7 @@ class Declared(BaseModel):
     @field_validator("*")
     @classmethod
     def _encodable(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuses lone surrogates, which stand for bytes that are not text: no file and no hash accepts them."""
+        """Refuses lone surrogates, which come from bytes that are not text: no file and no hash accepts them."""
         for text in value if isinstance(value, tuple) else (value,):
             if isinstance(text, str) and SURROGATES.search(text):
                 raise refusal(cls._place(info), "must be plain text", text)

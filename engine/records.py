@@ -121,8 +121,8 @@ class Protocol:
 class Exposure:
     """Everything that one adversary received, and nothing else.
 
-    It holds no seed, batch indices, generator or original picture. With any of them an attack could recompute the
-    batch or the noise, and its result would no longer measure what the view leaks.
+    It holds no seed, batch indices, generator or original picture. With any of them, an attack could recompute the
+    batch or the noise. Its result would then no longer measure what the view leaks.
     """
 
     view: View

@@ -21,7 +21,7 @@ _thread = threading.local()
 
 @dataclass(frozen=True)
 class Extra:
-    """What a method adds to each local step, g + offset + 2 · pull · (w - start), and which weights it trains."""
+    """What a method changes in local training. Each step uses g + offset + 2 · pull · (w - start)."""
 
     offset: Weights | None = None
     pull: float = 0.0

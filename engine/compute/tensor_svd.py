@@ -104,7 +104,7 @@ def _each(work: Callable[[Tensor], Tensor], matrices: Sequence[Tensor], team: Th
 def _lowered(matrix: Tensor, threshold: float) -> Tensor:
     """Any matrix with lowered singular values.
 
-    It is first transposed to be wide and scaled to a peak of 1, so that no square leaves the range of its type.
+    It is first made wide by transposing, and scaled to a peak of 1. So no square leaves the range of its type.
     """
     if matrix.shape[0] > matrix.shape[1]:
         return _lowered(matrix.mT, threshold).mT

@@ -15,7 +15,7 @@ from scipy.special import erfcx, gammaln, log_ndtr, logsumexp, ndtri
 from engine.records import Gaussian, Laplace, Renyi
 
 Vector = NDArray[np.float64]
-Priced = Gaussian | Laplace | Renyi  # the laws that have a Rényi curve
+RenyiLaw = Gaussian | Laplace | Renyi  # the laws that have a Rényi curve
 
 ORDERS: Vector = np.unique(np.concatenate([np.arange(101, 201) / 100, np.arange(20, 111) / 10, np.arange(12, 512)]))
 # The best order minus 1 spans decades, so this subset is spaced logarithmically. It ranks many clients quickly.
@@ -25,24 +25,24 @@ TOLERANCE = 1e-13  # of the exact formula: as small as rounding allows
 SMALL_NOISE = 0.01  # below it, fractional orders are bounded by interpolation between whole orders
 
 
-def curve(law: Priced) -> Vector:
+def curve(law: RenyiLaw) -> Vector:
     """The Rényi vector of one step of a law; infinite where no bound is known."""
     return _curve(_one_step(law), False)
 
 
-def bounding_curve(law: Priced) -> Vector:
+def bounding_curve(law: RenyiLaw) -> Vector:
     """The same over `FEW_ORDERS`: quick, and the ε that follows from it is an upper bound."""
     return _curve(_one_step(law), True)
 
 
-def _one_step(law: Priced) -> Priced:
+def _one_step(law: RenyiLaw) -> RenyiLaw:
     if isinstance(law, Gaussian):
         return Gaussian(law.z, law.rate)
     return Laplace(law.b) if isinstance(law, Laplace) else law
 
 
 @lru_cache(maxsize=4096)
-def _curve(law: Priced, few: bool) -> Vector:
+def _curve(law: RenyiLaw, few: bool) -> Vector:
     orders = FEW_ORDERS if few else ORDERS
     if isinstance(law, Gaussian):
         values = _gaussian(law.z, law.rate, orders)
@@ -109,7 +109,7 @@ def _laplace(b: float, orders: Vector) -> Vector:
 
 
 def _interpolated(law: Renyi, orders: Vector) -> Vector:
-    """An upper bound from known orders: log moments are convex, so linear interpolation lies above them.
+    """An upper bound from known orders: log moments are convex, so linear interpolation is above them.
 
     Above the largest known order there is no bound.
     """

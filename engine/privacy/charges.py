@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.errors import refusal
-from engine.privacy.accountant import Priced
+from engine.privacy.accountant import RenyiLaw
 from engine.privacy.sums import Amounts, Ids, Sums
 from engine.records import EpsilonDeltaPair, Gaussian, Laplace, Law, NoNoise, Release, Renyi, View
 
-CELLS = 2**24  # numbers stored for pairs of clients in one view: 4096 clients squared
+PAIR_LIMIT = 2**24  # numbers stored for pairs of clients in one view: 4096 clients squared
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Charges:
     samplings: set[str] = field(default_factory=set)
     bounds: set[str] = field(default_factory=set)
     no_noise_reasons: dict[str, None] = field(default_factory=dict)  # in the order of their first release
-    laws: dict[Priced, Sums] = field(default_factory=dict)
+    laws: dict[RenyiLaw, Sums] = field(default_factory=dict)
     basic: tuple[Sums, ...] = ()  # mu² of Gaussians without sampling, ε and δ of pairs, releases without noise
     merged: bool = False
 
@@ -55,7 +55,7 @@ class Charges:
         for sums, amount in self._charges(release.law):
             charged_observers = observers if self.view == "client" else None
             by_pair = charged_observers is not None and clients is not None
-            if by_pair and sums.pair is None and not self._room():
+            if by_pair and sums.pair is None and not self._has_room():
                 charged_observers = None  # charges every observer, so that ε stays an upper bound
                 self.merged = True
             sums.add(amount, clients, charged_observers)
@@ -104,13 +104,13 @@ class Charges:
         self.no_noise_reasons[reason] = None
         return [(self.basic[3], 1)]
 
-    def _law(self, law: Priced) -> Sums:
+    def _law(self, law: RenyiLaw) -> Sums:
         return self.laws.setdefault(law, Sums(self.size))
 
-    def _room(self) -> bool:
+    def _has_room(self) -> bool:
         """Whether one more matrix of all pairs fits into the limit."""
         matrices = sum(sums.pair is not None for sums in self.all_sums())
-        return (matrices + 1) * self.size**2 <= CELLS
+        return (matrices + 1) * self.size**2 <= PAIR_LIMIT
 
     def all_sums(self) -> tuple[Sums, ...]:
         """The sums in the order of the columns of `ClientCharges.table`."""
@@ -128,7 +128,7 @@ class Charges:
             return ClientCharges(np.zeros((0, len(columns))), np.zeros(0, np.intp), np.zeros(0, np.intp))
         only_mu2 = not any(sums.per_client for sums in columns[1:])
         by_observer = any(sums.per_observer for sums in columns)
-        if by_observer and self.size**2 * (1 if only_mu2 else len(columns)) <= CELLS:
+        if by_observer and self.size**2 * (1 if only_mu2 else len(columns)) <= PAIR_LIMIT:
             return self._largest_mu2() if only_mu2 else self._pairs(each)
         table = np.stack([sums.for_clients() for sums in columns], axis=1)
         ids = np.arange(self.size)

@@ -83,7 +83,7 @@ def _discretized(part: Any, domain: Any) -> Any:
 def _density_of_sum(densities: Sequence[Any], counts: Sequence[int]) -> Any:
     """The density of the sum of all losses, each `count` times, by circular convolution with a Fourier transform.
 
-    Mass that wraps around lies outside the reach, and the slack covers it.
+    Mass that wraps around is outside the reach, and the slack covers it.
     """
     size = len(densities[0])
     total = sum(counts)

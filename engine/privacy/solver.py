@@ -52,7 +52,7 @@ def solve(epsilon_at: EpsilonAt, target: float, low: float = 1e-3, high: float =
 def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
     """The logs of a noise that is too small and of one that is enough.
 
-    Both are the same end of the range if the target lies outside of it.
+    If the target is outside the range, both are the same end of it.
     """
     log = min(max(0.0, low), high)
     stride = 1.0
@@ -69,7 +69,7 @@ def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[fl
 def _unreachable(epsilon: float | None, target: float, high: float) -> BadInput:
     least = "no finite ε" if epsilon is None else f"ε = {epsilon:.3g}"
     rule = f"must be within reach (the noise {high:g} gives {least})"
-    return refusal("target ε", rule, target, "Ask for a larger ε, for fewer rounds, or for a larger δ")
+    return refusal("target ε", rule, target, "Set a larger ε, fewer rounds or a larger δ")
 
 
 def _refine(gap: Callable[[float], float], low: int, enough: int, high: int) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.privacy.accountant import (
     FEW_ORDERS,
     ORDERS,
-    Priced,
+    RenyiLaw,
     Vector,
     bounding_curve,
     curve,
@@ -33,7 +33,7 @@ ROUNDING = 1e-9  # relative tolerance: sums of δ may miss the budget by roundin
 class WorstCase:
     """The ε of every row: exact without sampling, else by Rényi, and by PRV for the few rows that matter."""
 
-    def __init__(self, rows: ClientCharges, laws: Sequence[Priced], delta: float) -> None:
+    def __init__(self, rows: ClientCharges, laws: Sequence[RenyiLaw], delta: float) -> None:
         self.rows = rows
         self.laws = laws
         self.mu2, self.cost, spent_delta, self.without_noise = rows.table[:, :4].T

@@ -73,7 +73,8 @@ class CommandAnswer:
 
 def ask(line: str, *more: str) -> CommandAnswer:
     """Run a command line, split as a shell splits it; `more` are further arguments as they are."""
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = main([*shlex.split(line), *more])

@@ -22,10 +22,10 @@ ERRORS = list(tree())
 
 
 def test_a_refusal_reads_like_a_sentence() -> None:
-    error = refusal("fedceo: every", "must be between 1 and 50", 0, "Ask for 1")
+    error = refusal("fedceo: every", "must be between 1 and 50", 0, "Try 1")
     assert isinstance(error, BadInput)
-    assert (error.message, error.remedy) == ("fedceo: every: must be between 1 and 50, got 0", "Ask for 1")
-    assert str(error) == "fedceo: every: must be between 1 and 50, got 0. Ask for 1."
+    assert (error.message, error.remedy) == ("fedceo: every: must be between 1 and 50, got 0", "Try 1")
+    assert str(error) == "fedceo: every: must be between 1 and 50, got 0. Try 1."
 
 
 def test_a_sentence_without_a_remedy_has_no_full_stop() -> None:

@@ -99,19 +99,21 @@ def test_too_many_pairs_are_charged_to_one_observer(monkeypatch):
     full = Ledger(6, DELTA)
     merged = Ledger(6, DELTA)
     full.add(releases)
-    monkeypatch.setattr(charges, "CELLS", 30)  # below six clients squared
+    monkeypatch.setattr(charges, "PAIR_LIMIT", 30)  # below six clients squared
     merged.add(releases)
     answer = merged.answer("client")
     assert answer.bound == "upper bound"
     monkeypatch.undo()
     assert number(answer) >= number(full.answer("client")) and full.answer("client").bound == ""
-    monkeypatch.setattr(charges, "CELLS", 100)  # enough to store the pairs of one law, too little to compare all laws
+    monkeypatch.setattr(
+        charges, "PAIR_LIMIT", 100
+    )  # enough to store the pairs of one law, too little to compare all laws
     merged_late = full.answer("client")
     assert merged_late.bound == "upper bound" and number(merged_late) <= number(answer) * (1 + 1e-9)
 
 
 def test_merged_pairs_are_an_upper_bound_even_if_observers_do_not_differ(monkeypatch):
-    monkeypatch.setattr(charges, "CELLS", 30)
+    monkeypatch.setattr(charges, "PAIR_LIMIT", 30)
     ledger = Ledger(6, DELTA)
     ledger.add([Release("client", Gaussian(3.0), (1, 2), (3, 4)), Release("client", Gaussian(4.0), (1,), (5,))])
     answer = ledger.answer("client")
