@@ -1,1 +1,1 @@
-"""One chart per file: collect(events), draw(info) and the chart in words. No Streamlit."""
+"""One chart per file. Each has collect(events), draw(infos) and describe(infos). Nothing here uses Streamlit."""

@@ -1,13 +1,14 @@
-"""Accuracy by round: the run, its seeds as a band, its twin without protection, and what is pinned."""
+"""The accuracy chart: the run, its seeds as a band, its baseline and the pinned runs, by round."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 
-from app.charts.base import Panel, PanelInfo, figure, line, thinned
+from app.charts.base import Panel, PanelInfo, figure, line, thinned, without_seeds
 from app.texts import numbers
 from engine.events import Event, Measured, Round
 
@@ -18,63 +19,74 @@ class AccuracyCurve:
 
     rounds: tuple[int, ...]
     values: tuple[float, ...]
-    of: int  # rounds that were asked for
-    personal: tuple[float, ...] = ()  # the mean over clients, where a method has personal models
+    of: int  # rounds requested
+    personal: tuple[float, ...] = ()  # the mean over clients, if the method has personal models
 
 
 def collect(events: Sequence[Event]) -> AccuracyCurve | None:
-    scores = [event for event in events if isinstance(event, Measured) and event.name == "accuracy"]
-    overall = {event.round: event.value for event in scores if event.who == "global" and event.value is not None}
+    """The global accuracy by round. The personal accuracy is kept only if every round has one."""
+    overall = _by_round(events, "global")
     if not overall:
         return None
-    own = {event.round: event.value for event in scores if event.who == "personal" and event.value is not None}
+    own = _by_round(events, "personal")
     rounds = tuple(sorted(overall))
-    personal = tuple(own[one] for one in rounds) if set(rounds) <= set(own) else ()
+    values = tuple(overall[round] for round in rounds)
+    personal = tuple(own[round] for round in rounds) if set(rounds) <= set(own) else ()
     of = max((event.of for event in events if isinstance(event, Round)), default=rounds[-1])
-    return AccuracyCurve(rounds, tuple(overall[one] for one in rounds), of, personal)
+    return AccuracyCurve(rounds, values, of, personal)
 
 
-def draw(found: Sequence[PanelInfo[AccuracyCurve]], dark: bool) -> go.Figure:
-    drawn = figure(330, dark)
-    band(drawn, [one for one in found if one.track.role in ("main", "seed")])
-    for one in found:
-        if one.track.role == "seed":
-            continue
-        at = thinned(len(one.info.rounds))
-        style = line(one.track, dark)
-        few = len(at) < 3
-        drawn.add_scatter(
-            x=[one.info.rounds[place] for place in at],
-            y=[100 * one.info.values[place] for place in at],
-            name=one.track.label,
-            mode="lines+markers" if few else "lines",
-            line=style,
-            hovertemplate="%{y:.1f} %",
-        )
-        if one.info.personal:
-            drawn.add_scatter(
-                x=[one.info.rounds[place] for place in at],
-                y=[100 * one.info.personal[place] for place in at],
-                name=f"{one.track.label}, personal",
-                mode="lines",
-                line={**style, "dash": "dot"},
-                hovertemplate="%{y:.1f} %",
-            )
-    last = max(one.info.of for one in found)
-    drawn.update_xaxes(title="round", range=[0.5, max(last, 2) + 0.5], tickformat="d")
-    drawn.update_yaxes(title="accuracy on test data, %", range=[0, 100])
-    return drawn
+def _by_round(events: Sequence[Event], who: str) -> dict[int, float]:
+    scores = {}
+    for event in events:
+        if isinstance(event, Measured) and event.name == "accuracy" and event.who == who and event.value is not None:
+            scores[event.round] = event.value
+    return scores
 
 
-def band(drawn: go.Figure, seeds: Sequence[PanelInfo[AccuracyCurve]]) -> None:
-    """Between the worst and the best seed, in the rounds that all of them have done."""
+def draw(infos: Sequence[PanelInfo[AccuracyCurve]], dark: bool) -> go.Figure:
+    """A line for each run; a dotted line for its personal accuracy; a band for the seeds of the main run."""
+    chart = figure(330, dark)
+    band(chart, [entry for entry in infos if entry.track.role in ("main", "seed")])
+    for entry in without_seeds(infos):
+        curve = entry.info
+        label = entry.track.label
+        style = line(entry.track, dark)
+        few = len(thinned(len(curve.rounds))) < 3
+        _add_line(chart, label, curve.rounds, curve.values, style, "lines+markers" if few else "lines")
+        if curve.personal:
+            dotted = {**style, "dash": "dot"}
+            _add_line(chart, f"{label}, personal", curve.rounds, curve.personal, dotted, "lines")
+    last = max(entry.info.of for entry in infos)
+    chart.update_xaxes(title="round", range=[0.5, max(last, 2) + 0.5], tickformat="d")
+    chart.update_yaxes(title="accuracy on test data, %", range=[0, 100])
+    return chart
+
+
+def _add_line(
+    chart: go.Figure, name: str, rounds: Sequence[int], values: Sequence[float], style: dict[str, Any], mode: str
+) -> None:
+    places = thinned(len(rounds))
+    chart.add_scatter(
+        x=[rounds[place] for place in places],
+        y=[100 * values[place] for place in places],
+        name=name,
+        mode=mode,
+        line=style,
+        hovertemplate="%{y:.1f} %",
+    )
+
+
+def band(chart: go.Figure, seeds: Sequence[PanelInfo[AccuracyCurve]]) -> None:
+    """Adds the area between the worst and the best seed, in the rounds that all seeds have finished."""
     if len(seeds) < 2:
         return
-    shared = min((one.info.rounds for one in seeds), key=len)
-    columns = [[100 * dict(zip(one.info.rounds, one.info.values, strict=True))[at] for one in seeds] for at in shared]
+    rounds = min((entry.info.rounds for entry in seeds), key=len)
+    curves = [dict(zip(entry.info.rounds, entry.info.values, strict=True)) for entry in seeds]
+    columns = [[100 * curve[round] for curve in curves] for round in rounds]  # round x seed
     colour = line(seeds[0].track, False)["color"]
-    drawn.add_scatter(
-        x=[*shared, *reversed(shared)],
+    chart.add_scatter(
+        x=[*rounds, *reversed(rounds)],
         y=[*map(max, columns), *map(min, reversed(columns))],
         fill="toself",
         fillcolor=f"rgba({int(colour[1:3], 16)},{int(colour[3:5], 16)},{int(colour[5:7], 16)},0.22)",
@@ -84,13 +96,14 @@ def band(drawn: go.Figure, seeds: Sequence[PanelInfo[AccuracyCurve]]) -> None:
     )
 
 
-def describe(found: Sequence[PanelInfo[AccuracyCurve]]) -> str:
-    said = [
-        f"{one.track.label}: {numbers.percent(one.info.values[-1])} after round {one.info.rounds[-1]}"
-        for one in found
-        if one.track.role != "seed"
-    ]
-    return "Accuracy by round. " + "; ".join(said)
+def describe(infos: Sequence[PanelInfo[AccuracyCurve]]) -> str:
+    """The last accuracy of each run."""
+    sentences = []
+    for entry in without_seeds(infos):
+        curve = entry.info
+        accuracy = numbers.percent(curve.values[-1])
+        sentences.append(f"{entry.track.label}: {accuracy} after round {curve.rounds[-1]}")
+    return "Accuracy by round. " + "; ".join(sentences)
 
 
 PANEL = Panel("accuracy", "Accuracy by round", (Measured,), collect, draw, describe)

@@ -1,4 +1,7 @@
-"""What a panel is: one chart that knows which events it listens to, and stays away until a run has said them."""
+"""The common parts of every chart: tracks, panels, choices, line styles and axes.
+
+A panel is one chart. It names the events that it reads, and it is hidden until a run has recorded some of them.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +14,26 @@ import plotly.graph_objects as go
 from app import theme
 from engine.events import Event
 
-DASHES = ("solid", "dot", "dashdot", "longdash", "longdashdot")  # of the run itself, and of the pinned in turn
+DASHES = ("solid", "dot", "dashdot", "longdash", "longdashdot")  # the main run, then the pinned runs in order
 Info = TypeVar("Info")
 Role = Literal["main", "seed", "twin", "pin"]
 
 
 @dataclass(frozen=True)
 class Track:
-    """One run on a chart: what it is called there, why it is there, and what it said."""
+    """One run on a chart: its label, its role and its events."""
 
     label: str
     role: Role
     method: str
     events: tuple[Event, ...]
     run: str = ""
-    place: int = 0  # among the pinned, from 1
+    place: int = 0  # position among the pinned runs, from 1
 
 
 @dataclass(frozen=True)
 class PanelInfo(Generic[Info]):
-    """What one panel took from one track."""
+    """What one panel collected from one track."""
 
     track: Track
     info: Info
@@ -38,50 +41,56 @@ class PanelInfo(Generic[Info]):
 
 @dataclass(frozen=True)
 class PanelChoice:
-    """What a visitor may choose on a panel: one of several, which go on being there while a run grows."""
+    """A choice that a panel offers to the visitor. An option never goes away while the run continues."""
 
     name: str
     label: str
     options: tuple[str, ...]
-    chosen: str  # until somebody chooses
-    scrubbed: bool = False  # along a slider; who stands at its end goes on with it
+    chosen: str  # the default
+    scrubbed: bool = False  # shown as a slider; at its end it moves along to each new option
 
 
 @dataclass(frozen=True)
 class PanelChoices(Generic[Info]):
-    """The choices of a panel that shows one run in more detail than fits on a chart, and what follows from them."""
+    """The choices of a panel that shows details of one run, and the functions that apply and describe them."""
 
     choices: Callable[[Info], Sequence[PanelChoice]]
-    choose: Callable[[Info, Mapping[str, str]], Info]  # answers by name of the choice
-    describe: Callable[[Info], str]  # what there is to see, in one sentence or two
+    choose: Callable[[Info, Mapping[str, str]], Info]  # answers by the name of the choice
+    describe: Callable[[Info], str]  # the chosen view in one or two sentences
 
 
 @dataclass(frozen=True)
 class Panel(Generic[Info]):
-    """`collect` takes what it needs from the events of one run, `draw` makes one figure of several."""
+    """One chart: `collect` folds the events of one run, `draw` makes one figure from several runs."""
 
     name: str
     title: str
     reads: tuple[type[Event], ...]
-    collect: Callable[[Sequence[Event]], Info | None]  # None: this run has not said enough yet
+    collect: Callable[[Sequence[Event]], Info | None]  # None: the run has too few events yet
     draw: Callable[[Sequence[PanelInfo[Info]], bool], go.Figure]
     describe: Callable[[Sequence[PanelInfo[Info]]], str]  # the chart in words
-    choices: PanelChoices[Info] | None = None  # then it shows the run itself and no other
+    choices: PanelChoices[Info] | None = None  # with choices, the panel shows the main run only
 
     def collected(self, tracks: Sequence[Track]) -> list[PanelInfo[Info]]:
-        found = []
+        """The tracks that this panel can show, each with its collected info."""
+        infos = []
         for track in tracks:
             if self.choices and track.role != "main":
                 continue
             if any(isinstance(event, self.reads) for event in track.events):
                 info = self.collect(track.events)
                 if info is not None:
-                    found.append(PanelInfo(track, info))
-        return found
+                    infos.append(PanelInfo(track, info))
+        return infos
+
+
+def without_seeds(infos: Sequence[PanelInfo[Info]]) -> list[PanelInfo[Info]]:
+    """All tracks except the further seeds of the main run, which only widen its band."""
+    return [entry for entry in infos if entry.track.role != "seed"]
 
 
 def line(track: Track, dark: bool) -> dict[str, Any]:
-    """How a run's line looks: its method's colour; the twin is broken and vermilion, pinned runs are thin."""
+    """The line style of a run: its method's colour, vermilion and dashed for the baseline, thin for pinned runs."""
     side = "dark" if dark else "light"
     if track.role == "twin":
         return {"color": theme.LEAKING[side], "width": 2, "dash": "dash"}
@@ -90,14 +99,14 @@ def line(track: Track, dark: bool) -> dict[str, Any]:
 
 
 def axis(dark: bool) -> dict[str, Any]:
-    """Ink and hairlines of one axis."""
+    """The grid and line colours of one axis."""
     side = "dark" if dark else "light"
     lines = {"gridcolor": theme.LINE[side], "linecolor": theme.FAINT[side], "zeroline": False}
     return {**lines, "automargin": True, "title": {"font": {"size": 13}}}
 
 
 def paper(height: int, dark: bool) -> dict[str, Any]:
-    """What a figure looks like around its axes."""
+    """The layout around the axes: size, margins, font, pointer labels and legend."""
     side = "dark" if dark else "light"
     return {
         "height": height,
@@ -112,12 +121,12 @@ def paper(height: int, dark: bool) -> dict[str, Any]:
 
 
 def figure(height: int, dark: bool, **layout: Any) -> go.Figure:
-    """Paper, ink and hairlines."""
+    """An empty figure with the common layout and a pair of axes."""
     return go.Figure(layout={**paper(height, dark), "xaxis": axis(dark), "yaxis": axis(dark), **layout})
 
 
 def thinned(many: int, most: int = 500) -> list[int]:
-    """Places of at most so many points, the first and the last among them."""
+    """At most `most` evenly spaced indices into a list of `many` items. The first and the last are always kept."""
     if many <= most:
         return list(range(many))
     return sorted({round(place * (many - 1) / (most - 1)) for place in range(most)})

@@ -1,4 +1,4 @@
-"""Who holds what: how many pictures of each class every client has."""
+"""The partition chart: how many pictures of each class every client has."""
 
 from __future__ import annotations
 
@@ -9,32 +9,35 @@ import plotly.graph_objects as go
 from app import theme
 from app.charts.base import figure
 
-SHOWN = 200  # clients at most; of more, an even sample
+SHOWN = 200  # clients at most; with more, the chart shows an even sample
 
 
 def draw(counts: Sequence[Sequence[int]], dark: bool, names: Sequence[str] = ()) -> go.Figure:
-    """Clients from left to right, classes from bottom to top."""
-    places = range(0, len(counts), max(1, -(-len(counts) // SHOWN)))
+    """A heat map with the clients across and the classes up."""
+    classes = range(len(counts[0]))
+    clients = range(0, len(counts), max(1, -(-len(counts) // SHOWN)))
     side = "dark" if dark else "light"
-    drawn = figure(240, dark)
-    drawn.add_heatmap(
-        x=[str(place) for place in places],
-        y=[names[label] if label < len(names) else f"class {label}" for label in range(len(counts[0]))],
-        z=[[counts[place][label] for place in places] for label in range(len(counts[0]))],
-        colorscale=[[0, theme.PAPER[side]], [1, theme.OKABE_ITO[0] if not dark else theme.OKABE_ITO[5]]],
+    darkest = theme.OKABE_ITO[5] if dark else theme.OKABE_ITO[0]
+    chart = figure(240, dark)
+    chart.add_heatmap(
+        x=[str(client) for client in clients],
+        y=[names[label] if label < len(names) else f"class {label}" for label in classes],
+        z=[[counts[client][label] for client in clients] for label in classes],
+        colorscale=[[0, theme.PAPER[side]], [1, darkest]],
         colorbar={"title": "pictures", "thickness": 10},
         hovertemplate="client %{x}, %{y}: %{z} pictures<extra></extra>",
     )
-    drawn.update_xaxes(title="client", type="category", nticks=12, showgrid=False)
-    drawn.update_yaxes(showgrid=False)
-    drawn.update_layout(hovermode="closest")
-    return drawn
+    chart.update_xaxes(title="client", type="category", nticks=12, showgrid=False)
+    chart.update_yaxes(showgrid=False)
+    chart.update_layout(hovermode="closest")
+    return chart
 
 
 def describe(counts: Sequence[Sequence[int]]) -> str:
+    """The smallest and largest client, by pictures and by classes."""
     sizes = [sum(row) for row in counts]
-    held = [sum(count > 0 for count in row) for row in counts]
+    class_counts = [sum(count > 0 for count in row) for row in counts]
     return (
         f"{len(counts)} clients hold {min(sizes)} to {max(sizes)} pictures each, "
-        f"of {min(held)} to {max(held)} of the {len(counts[0])} classes."
+        f"of {min(class_counts)} to {max(class_counts)} of the {len(counts[0])} classes."
     )

@@ -1,4 +1,4 @@
-"""What smoothing changed: accuracy just before and just after the server smoothed the models of a round."""
+"""The smoothing chart: accuracy just before and just after the server smooths the models of a round."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from app import theme
-from app.charts.base import Panel, PanelInfo, figure, line
+from app.charts.base import Panel, PanelInfo, figure, line, without_seeds
 from engine.events import BEFORE_SMOOTHING, Event, Measured
 
 
 @dataclass(frozen=True)
-class Smoothings:
-    """Accuracy around each smoothing."""
+class SmoothingAccuracy:
+    """Accuracy around each smoothing of one run."""
 
     rounds: tuple[int, ...]
     before: tuple[float, ...]
@@ -22,63 +22,80 @@ class Smoothings:
 
     @property
     def gain(self) -> float:
-        """On average, in shares of one."""
+        """The mean gain in accuracy, as a fraction."""
         return sum(self.after) / len(self.after) - sum(self.before) / len(self.before)
 
 
-def collect(events: Sequence[Event]) -> Smoothings | None:
-    scores = [one for one in events if isinstance(one, Measured) and one.name == "accuracy" and one.value is not None]
-    after = {one.round: one.value for one in scores if one.who == "global"}
-    pairs = [
-        (one.round, one.value, after[one.round]) for one in scores if one.who == BEFORE_SMOOTHING and one.round in after
-    ]
-    if not pairs:
+def collect(events: Sequence[Event]) -> SmoothingAccuracy | None:
+    """The rounds that have an accuracy both before and after a smoothing."""
+    after_by_round = dict(_accuracy(events, "global"))
+    rounds = []
+    before = []
+    after = []
+    for round, value in _accuracy(events, BEFORE_SMOOTHING):
+        if round in after_by_round:
+            rounds.append(round)
+            before.append(value)
+            after.append(after_by_round[round])
+    if not rounds:
         return None
-    rounds, ends, starts = zip(*[(at, now, then) for at, then, now in pairs], strict=True)
-    return Smoothings(rounds, starts, ends)
+    return SmoothingAccuracy(tuple(rounds), tuple(before), tuple(after))
 
 
-def draw(found: Sequence[PanelInfo[Smoothings]], dark: bool) -> go.Figure:
-    drawn, side = figure(260, dark), "dark" if dark else "light"
-    for one in found:
-        if one.track.role == "seed":
-            continue
-        info, colour = one.info, line(one.track, dark)["color"]
-        # one stroke from each hollow mark to its full one: its direction says whether smoothing helped
-        drawn.add_scatter(
-            x=[at for round in info.rounds for at in (round, round, None)],
-            y=[at for pair in zip(info.before, info.after, strict=True) for at in (*(100 * end for end in pair), None)],
-            mode="lines",
-            line={"color": colour, "width": 2},
-            showlegend=False,
-            hoverinfo="skip",
-        )
+def _accuracy(events: Sequence[Event], who: str) -> list[tuple[int, float]]:
+    """Round and accuracy of every finite measurement of `who`."""
+    scores = []
+    for event in events:
+        if isinstance(event, Measured) and event.name == "accuracy" and event.who == who and event.value is not None:
+            scores.append((event.round, event.value))
+    return scores
+
+
+def draw(infos: Sequence[PanelInfo[SmoothingAccuracy]], dark: bool) -> go.Figure:
+    """A hollow mark before each smoothing, a full mark after it, and a line between them."""
+    side = "dark" if dark else "light"
+    chart = figure(260, dark)
+    for entry in without_seeds(infos):
+        info = entry.info
+        colour = line(entry.track, dark)["color"]
+        _add_connections(chart, info, colour)
         for name, values, fill in (("before", info.before, theme.PAPER[side]), ("after", info.after, colour)):
-            drawn.add_scatter(
+            chart.add_scatter(
                 x=info.rounds,
                 y=[100 * value for value in values],
-                name=f"{one.track.label}, {name}",
+                name=f"{entry.track.label}, {name}",
                 mode="markers",
                 marker={"color": fill, "size": 10, "line": {"color": colour, "width": 2}},
                 hovertemplate="%{y:.1f} %",
             )
-    drawn.update_xaxes(title="round of the smoothing", tickformat="d")
-    drawn.update_yaxes(title="accuracy, %")
-    return drawn
+    chart.update_xaxes(title="round of the smoothing", tickformat="d")
+    chart.update_yaxes(title="accuracy, %")
+    return chart
 
 
-def describe(found: Sequence[PanelInfo[Smoothings]]) -> str:
-    said = []
-    for one in found:
-        if one.track.role == "seed":
-            continue
-        info, many = one.info, len(one.info.rounds)
-        better = sum(behind > before for before, behind in zip(info.before, info.after, strict=True))
-        said.append(
-            f"{one.track.label}: better after {better} of {many} smoothing{'' if many == 1 else 's'}, "
-            f"{abs(100 * info.gain):.1f} points {'higher' if info.gain >= 0 else 'lower'} on average"
-        )
-    return "Accuracy before and after each smoothing. " + "; ".join(said)
+def _add_connections(chart: go.Figure, info: SmoothingAccuracy, colour: str) -> None:
+    """One line from each hollow mark to its full mark. Its direction shows whether the smoothing helped."""
+    x: list[int | None] = []
+    y: list[float | None] = []
+    for round, before, after in zip(info.rounds, info.before, info.after, strict=True):
+        x += [round, round, None]  # None ends a line
+        y += [100 * before, 100 * after, None]
+    chart.add_scatter(x=x, y=y, mode="lines", line={"color": colour, "width": 2}, showlegend=False, hoverinfo="skip")
+
+
+def describe(infos: Sequence[PanelInfo[SmoothingAccuracy]]) -> str:
+    """How often smoothing helped, and by how much on average, for each run."""
+    sentences = [_gain(entry.track.label, entry.info) for entry in without_seeds(infos)]
+    return "Accuracy before and after each smoothing. " + "; ".join(sentences)
+
+
+def _gain(label: str, info: SmoothingAccuracy) -> str:
+    count = len(info.rounds)
+    better = sum(after > before for before, after in zip(info.before, info.after, strict=True))
+    smoothings = "smoothing" if count == 1 else "smoothings"
+    direction = "higher" if info.gain >= 0 else "lower"
+    points = abs(100 * info.gain)
+    return f"{label}: better after {better} of {count} {smoothings}, {points:.1f} points {direction} on average"
 
 
 PANEL = Panel("smoothing", "What smoothing changed", (Measured,), collect, draw, describe)

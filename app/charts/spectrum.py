@@ -1,4 +1,7 @@
-"""Spectrum: what the clients of a smoothing share and what sets them apart, and which of it the threshold removed."""
+"""The spectrum chart: the singular values of a smoothing by frequency, and the part that the threshold removed.
+
+Frequency 0 is what all clients share. The other frequencies are what differs between them.
+"""
 
 from __future__ import annotations
 
@@ -19,37 +22,42 @@ NAMED = 8  # frequencies in the legend at most
 ROUND, WEIGHT = "round", "weight"
 
 
-def when(told: Sequence[Smoothed], at: int) -> PanelChoice:
-    """Which smoothing is looked at."""
-    rounds = tuple(str(one.round) for one in told)
+def when(smoothings: Sequence[Smoothed], at: int) -> PanelChoice:
+    """The choice of the smoothing to show, by its round."""
+    rounds = tuple(str(event.round) for event in smoothings)
     return PanelChoice(ROUND, smoothing_texts.WHEN, rounds, rounds[at], scrubbed=True)
 
 
-def place(told: Sequence[Smoothed], answer: str) -> int:
-    return [str(one.round) for one in told].index(answer)
+def place(smoothings: Sequence[Smoothed], answer: str) -> int:
+    """The index of the smoothing whose round the visitor chose."""
+    return [str(event.round) for event in smoothings].index(answer)
 
 
 def choices(info: Spectrum) -> tuple[PanelChoice, ...]:
-    return when(info.told, info.at), PanelChoice(WEIGHT, smoothing_texts.WEIGHT, tuple(info.now.spectra), info.weight)
+    """The smoothing and the weights to show."""
+    weight = PanelChoice(WEIGHT, smoothing_texts.WEIGHT, tuple(info.now.spectra), info.weight)
+    return when(info.told, info.at), weight
 
 
 def choose(info: Spectrum, answers: Mapping[str, str]) -> Spectrum:
+    """The info with the visitor's choices applied."""
     return replace(info, at=place(info.told, answers[ROUND]), weight=answers[WEIGHT])
 
 
 # --- the chart ---------------------------------------------------------------------------------------------
 
 
-def draw(found: Sequence[PanelInfo[Spectrum]], dark: bool) -> go.Figure:
-    """Built as one table: a large round has many frequencies."""
-    info, side = found[0].info, "dark" if dark else "light"
-    around = paper(380, dark)
+def draw(infos: Sequence[PanelInfo[Spectrum]], dark: bool) -> go.Figure:
+    """One curve for each frequency. All traces are built at once, because a large round has many frequencies."""
+    info = infos[0].info
+    side = "dark" if dark else "light"
+    common = paper(380, dark)
     title = {"text": smoothing_texts.FREQUENCY, "side": "top", "font": {"size": 13}}
     layout = {
-        **around,
+        **common,
         "hovermode": "closest",
-        "margin": {**around["margin"], "t": 60},
-        "legend": {**around["legend"], "title": title, "itemwidth": 30},
+        "margin": {**common["margin"], "t": 60},
+        "legend": {**common["legend"], "title": title, "itemwidth": 30},
         "shapes": list(_shapes(info, side)),
         "annotations": [_note(info, side)],
         "xaxis": {**axis(dark), **_across(info)},
@@ -59,45 +67,53 @@ def draw(found: Sequence[PanelInfo[Spectrum]], dark: bool) -> go.Figure:
 
 
 def _lines(info: Spectrum, dark: bool) -> Iterator[dict[str, Any]]:
-    low, of = info.span[0], len(info.values)
-    legend = {round(step * (of - 1) / (NAMED - 1)) for step in range(NAMED)}
-    where = ", rank %{x}" if info.many > 1 else ""
+    low = info.span[0]
+    count = len(info.values)
+    legend = {round(step * (count - 1) / (NAMED - 1)) for step in range(NAMED)}
+    rank = ", rank %{x}" if info.many > 1 else ""
     for frequency, values in enumerate(info.values):
-        colour, first = theme.shade(1 - 0.55 * frequency / max(1, of - 1), dark), frequency == 0
+        colour = theme.shade(1 - 0.55 * frequency / max(1, count - 1), dark)
+        first = frequency == 0
         yield {
             "type": "scatter", "x": info.ranks if info.many > 1 else [frequency],
             "y": [max(value, low) for value in values], "customdata": values,
-            "name": f"ω{frequency}", "showlegend": frequency in legend and of > 1,
+            "name": f"ω{frequency}", "showlegend": frequency in legend and count > 1,
             "mode": "lines+markers" if len(info.ranks) < 20 else "lines",
             "line": {"color": colour, "width": 3 if first else 1.5},
             "marker": {"color": colour, "size": 9 if first else 6},
-            "hovertemplate": f"ω{frequency}{where}: %{{customdata:.3g}}<extra></extra>",
+            "hovertemplate": f"ω{frequency}{rank}: %{{customdata:.3g}}<extra></extra>",
         }  # fmt: skip
 
 
 def _up(info: Spectrum) -> dict[str, Any]:
+    """The axis of the singular values. Values below its end are drawn on the end, and the title says so."""
     low, high = (math.log10(end) for end in info.span)
     powers = range(math.floor(low), math.ceil(high) + 1, math.ceil((high - low) / 8))
-    ticks = [step * 10.0**power for power in powers for step in ((1, 2, 5) if high - low < 2 else (1,))]
-    sunk = any(value < info.span[0] for values in info.values for value in values)
-    title = {"text": smoothing_texts.SUNK if sunk else smoothing_texts.VALUE, "font": {"size": 13}}
-    named = {"tickvals": ticks, "ticktext": [f"{one:g}" for one in ticks]}
-    return {"title": title, "type": "log", "range": [low, high], **named}
+    steps = (1, 2, 5) if high - low < 2 else (1,)
+    ticks = [step * 10.0**power for power in powers for step in steps]
+    below = any(value < info.span[0] for values in info.values for value in values)
+    title = {"text": smoothing_texts.SUNK if below else smoothing_texts.VALUE, "font": {"size": 13}}
+    labels = [f"{tick:g}" for tick in ticks]
+    return {"title": title, "type": "log", "range": [low, high], "tickvals": ticks, "ticktext": labels}
 
 
 def _across(info: Spectrum) -> dict[str, Any]:
-    of = len(info.values)
-    every = {"dtick": 1} if max(info.many, of) <= 12 else {}
+    count = len(info.values)
+    every: dict[str, Any] = {"dtick": 1} if max(info.many, count) <= 12 else {}
+    ends: dict[str, Any]
     if info.many == 1:
-        title, ends = smoothing_texts.FREQUENCIES, {"range": [-0.5, of - 0.5], "tickprefix": "ω"}
+        title = smoothing_texts.FREQUENCIES
+        ends = {"range": [-0.5, count - 0.5], "tickprefix": "ω"}
     else:
-        title, ends = smoothing_texts.RANK, {"range": [0.5, info.many + 0.5]}
+        title = smoothing_texts.RANK
+        ends = {"range": [0.5, info.many + 0.5]}
     return {"title": {"text": title, "font": {"size": 13}}, "tickformat": "d", **ends, **every}
 
 
 def _shapes(info: Spectrum, side: str) -> Iterator[dict[str, Any]]:
-    """The threshold, and a shade over all that it removes."""
-    threshold, (low, high) = info.now.threshold, info.span
+    """The threshold, and a shade over the values that it removes."""
+    threshold = info.now.threshold
+    low, high = info.span
     whole = {"xref": "x domain", "x0": 0, "x1": 1}
     if threshold > low:
         fill = {"fillcolor": theme.FAINT[side], "opacity": 0.14, "line": {"width": 0}, "layer": "below"}
@@ -108,14 +124,15 @@ def _shapes(info: Spectrum, side: str) -> Iterator[dict[str, Any]]:
 
 
 def _note(info: Spectrum, side: str) -> dict[str, Any]:
-    """What the threshold is and what it removes, where no curve runs."""
-    threshold, (low, high) = info.now.threshold, info.span
-    there = low < threshold < high
-    above = threshold <= low or (there and _free_above(info))
-    end = "left" if there and not above else "right"
+    """The threshold and the count that it removes, in a place without curves."""
+    threshold = info.now.threshold
+    low, high = info.span
+    on_chart = low < threshold < high
+    above = threshold <= low or (on_chart and _free_above(info))
+    end = "left" if on_chart and not above else "right"
     return {
-        "text": smoothing_texts.cut(info, there), "showarrow": False, "borderpad": 1, "opacity": 0.85,
-        "bgcolor": theme.PAPER[side] if above and there else None,
+        "text": smoothing_texts.cut(info, on_chart), "showarrow": False, "borderpad": 1, "opacity": 0.85,
+        "bgcolor": theme.PAPER[side] if above and on_chart else None,
         "x": 0 if end == "left" else 1, "xref": "paper", "xanchor": end, "align": end,
         "y": math.log10(min(max(threshold, low), high)), "yanchor": "bottom" if above else "top",
         "yshift": 2 if above else -2,
@@ -123,16 +140,18 @@ def _note(info: Spectrum, side: str) -> dict[str, Any]:
 
 
 def _free_above(info: Spectrum) -> bool:
-    """Whether words fit over the right half of the line; below its left half the curves are still above it."""
+    """Whether a note fits above the right half of the threshold. Below its left half the curves are still higher."""
     low, high = info.span
-    (first, *rest), tail = info.removed, info.values[0][-1]
+    first, *others = info.removed
     if first:
         return first > 0.4 * info.many
-    return bool(rest) and min(rest) == info.many and tail > info.now.threshold * (high / low) ** 0.2
+    last_value = info.values[0][-1]
+    return bool(others) and min(others) == info.many and last_value > info.now.threshold * (high / low) ** 0.2
 
 
-def describe(found: Sequence[PanelInfo[Spectrum]]) -> str:
-    return smoothing_texts.spectrum_alt(found[0].info)
+def describe(infos: Sequence[PanelInfo[Spectrum]]) -> str:
+    """The chart in words."""
+    return smoothing_texts.spectrum_alt(infos[0].info)
 
 
 PANEL = Panel(

@@ -1,4 +1,7 @@
-"""The frontier: accuracy by noise, and by ε in one view; a line for each method, and its seeds as a band."""
+"""The trade-off charts: accuracy by noise, and accuracy by ε in one view.
+
+Each method has a line, and its seeds have a band.
+"""
 
 from __future__ import annotations
 
@@ -17,64 +20,70 @@ from engine.results.summary import PointSummary
 
 HEIGHT = 400
 SYMBOLS = ("circle", "x-thin", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon")
-ROOM = 1.25  # beyond the outermost points, on a log axis
-WIDE = 6.0  # noises that lie further apart stand on a log axis
-FAINTEST, FAINT = 0.07, 0.13  # of what lies where a promise says little, and nothing
+ROOM = 1.25  # factor beyond the outermost points, on a log axis
+WIDE = 6.0  # above this ratio of the largest to the smallest noise, the axis is logarithmic
+FAINTEST, FAINT = 0.07, 0.13  # opacity where a guarantee means little, and where it means nothing
 
 
 @dataclass(frozen=True)
 class TradeoffLine:
-    """One method: a spot at each noise."""
+    """One method, with a point at each noise."""
 
     title: str
     method: str
     spots: tuple[PointSummary, ...]
-    version: int = 0  # of several lines of the same method, which have one colour
+    version: int = 0  # index among the lines of the same method, which share a colour
 
     def look(self, dark: bool) -> dict[str, Any]:
-        """The method's colour and shape; another version of it is broken and hollow."""
-        order, colour = theme.ORDER, theme.colour(self.method, dark)
-        shape = SYMBOLS[(order.index(self.method) if self.method in order else len(order)) % len(SYMBOLS)]
+        """The method's colour and symbol. Further versions of a method are dashed, and every second one is hollow."""
+        colour = theme.colour(self.method, dark)
+        order = theme.ORDER.index(self.method) if self.method in theme.ORDER else len(theme.ORDER)
+        symbol = SYMBOLS[order % len(SYMBOLS)]
+        if self.version % 2 and not symbol.endswith("-thin"):
+            symbol += "-open"
         line = {"color": colour, "width": 2.5, "dash": DASHES[self.version % len(DASHES)]}
-        hollow = "-open" if self.version % 2 and not shape.endswith("-thin") else ""
-        marker = {"symbol": shape + hollow, "size": 10, "color": colour, "line": {"width": 2, "color": colour}}
+        marker = {"symbol": symbol, "size": 10, "color": colour, "line": {"width": 2, "color": colour}}
         return {"line": line, "marker": marker}
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """What is known of all methods that protect the same unit."""
+    """The finished points of all methods that protect the same unit."""
 
     unit: str
     lines: tuple[TradeoffLine, ...]
-    plain: tuple[TradeoffLine, ...]  # without protection: one spot each, for it has no noise
+    plain: tuple[TradeoffLine, ...]  # baselines; each has one point, because it has no noise
     view: str
-    own: bool = False  # whether the clients' own models count, where there are some
+    own: bool = False  # whether the clients' own models count, for the methods that have them
 
     @property
     def spots(self) -> tuple[PointSummary, ...]:
+        """The points of all methods, without the baselines."""
         return tuple(spot for line in self.lines for spot in line.spots)
 
     @property
     def finite(self) -> bool:
-        """Whether anything can be shown by ε."""
+        """Whether any point has an ε that the chart can show."""
         return any(price(spot, self.view) for spot in self.spots)
 
     def values(self) -> list[float]:
         """Every accuracy, in %."""
-        lines = (*self.lines, *self.plain)
-        return [100 * value for line in lines for spot in line.spots for value in spot.scores(self.own)]
+        values = []
+        for line in (*self.lines, *self.plain):
+            for spot in line.spots:
+                values += [100 * value for value in spot.scores(self.own)]
+        return values
 
 
 def price(spot: PointSummary, view: str) -> float | None:
-    """ε where a log axis can show it."""
-    found = spot.epsilon.get(view)
-    return found if found else None
+    """The ε of a point, if a log axis can show it: finite and not 0."""
+    epsilon = spot.epsilon.get(view)
+    return epsilon if epsilon else None
 
 
 def heights(found: Sequence[Frontier]) -> tuple[float, float]:
-    """One range of accuracy for every chart on the page, so that they can be held against each other."""
-    values = [value for one in found for value in one.values()]
+    """One range of accuracy for every chart on the page, so that the charts can be compared."""
+    values = [value for frontier in found for value in frontier.values()]
     if not values:
         return 0.0, 100.0
     return max(0.0, 10 * math.floor((min(values) - 5) / 10)), min(100.0, 10 * math.ceil((max(values) + 2) / 10))
@@ -84,148 +93,161 @@ def heights(found: Sequence[Frontier]) -> tuple[float, float]:
 
 
 def by_noise(found: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
-    """More noise stands on the left: the private end is on the same side in every picture here."""
+    """Accuracy by noise, with more noise on the left: every chart has its private end on the left."""
     levels = sorted({spot.noise for spot in found.spots if spot.noise is not None})
     log = bool(levels) and levels[0] > 0 and levels[-1] > WIDE * levels[0]
-    traces = _traces(found, lambda spot: spot.noise, dark)
-    drawn = go.Figure(traces, _layout(up, dark))
+    chart = go.Figure(_traces(found, lambda spot: spot.noise, dark), _layout(up, dark))
     if levels:
         ends = (levels[-1] * ROOM, levels[0] / ROOM) if log else _padded(levels)
-        drawn.update_xaxes(
+        chart.update_xaxes(
             type="log" if log else "linear", range=[math.log10(end) for end in ends] if log else ends,
             tickvals=levels, ticktext=[f"{level:g}" for level in levels],
         )  # fmt: skip
-    drawn.update_xaxes(title={"text": sweep_texts.NOISE_AXIS})
-    _reference(drawn, found, dark)
-    return drawn
+    chart.update_xaxes(title={"text": sweep_texts.NOISE_AXIS})
+    _add_baseline(chart, found, dark)
+    return chart
 
 
 def by_epsilon(found: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
-    drawn = go.Figure(_traces(found, lambda spot: price(spot, found.view), dark), _layout(up, dark))
-    known = sorted(value for spot in found.spots if (value := price(spot, found.view)))
-    if known:
-        span = known[0] / ROOM**2, known[-1] * ROOM**2
+    """Accuracy by ε in the view of the frontier. Points without a finite ε are left out."""
+    chart = go.Figure(_traces(found, lambda spot: price(spot, found.view), dark), _layout(up, dark))
+    prices = [price(spot, found.view) for spot in found.spots]
+    shown = sorted(value for value in prices if value)
+    if shown:
+        span = shown[0] / ROOM**2, shown[-1] * ROOM**2
         ticks = decades(*span)
-        drawn.update_xaxes(
-            type="log", range=[math.log10(end) for end in span], tickvals=ticks, ticktext=[f"{one:g}" for one in ticks]
-        )
-        _zones(drawn, span, dark)
-    drawn.update_xaxes(title={"text": f"ε {privacy.PER[found.unit]}, {privacy.SEEN_BY[found.view]}"})
-    _reference(drawn, found, dark)
-    return drawn
+        labels = [f"{tick:g}" for tick in ticks]
+        chart.update_xaxes(type="log", range=[math.log10(end) for end in span], tickvals=ticks, ticktext=labels)
+        _add_zones(chart, span, dark)
+    chart.update_xaxes(title={"text": f"ε {privacy.PER[found.unit]}, {privacy.SEEN_BY[found.view]}"})
+    _add_baseline(chart, found, dark)
+    return chart
+
+
+PlacedPoint = tuple[float, PointSummary]  # the point at its place on the horizontal axis
 
 
 def _traces(found: Frontier, across: Callable[[PointSummary], float | None], dark: bool) -> list[dict[str, Any]]:
-    """First the bands, then the lines above them."""
-    bands, lines = [], []
-    for one in found.lines:
-        placed = [(x, spot) for spot in one.spots if (x := across(spot)) is not None]
-        placed.sort(key=lambda pair: pair[0])
+    """All bands first, so that no band covers a line."""
+    bands = []
+    lines = []
+    for line in found.lines:
+        placed = _placed(line, across)
         if placed:
-            bands += _band(one, placed, found.own, dark)
-            lines.append(_line(one, placed, found, dark))
+            bands += _band(line, placed, found.own, dark)
+            lines.append(_line(line, placed, found, dark))
     return [*bands, *lines]
 
 
-def _line(
-    one: TradeoffLine, placed: Sequence[tuple[float, PointSummary]], found: Frontier, dark: bool
-) -> dict[str, Any]:
+def _placed(line: TradeoffLine, across: Callable[[PointSummary], float | None]) -> list[PlacedPoint]:
+    """The points of a line that have a place on the horizontal axis, from left to right."""
+    placed = []
+    for spot in line.spots:
+        x = across(spot)
+        if x is not None:
+            placed.append((x, spot))
+    return sorted(placed, key=_first)
+
+
+def _line(line: TradeoffLine, placed: Sequence[PlacedPoint], found: Frontier, dark: bool) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "lines+markers", "name": one.title,
+        "type": "scatter", "mode": "lines+markers", "name": line.title,
         "x": [x for x, _ in placed], "y": [100 * spot.score(found.own) for _, spot in placed],
-        **one.look(dark),
-        "text": [hover(one, spot, found) for _, spot in placed],
+        **line.look(dark),
+        "text": [hover(line, spot, found) for _, spot in placed],
         "hovertemplate": "%{text}<extra></extra>",
         "customdata": [[spot.method, spot.noise] for _, spot in placed],
     }  # fmt: skip
 
 
-def hover(one: TradeoffLine, spot: PointSummary, found: Frontier) -> str:
-    """Everything about a point, in lines short enough for a chart."""
-    told = sweep_texts.dearest(spot, found.view).replace(" (", "<br>", 1).removesuffix(")")
-    parts = told.split(", ")
-    rows = [", ".join(parts[place : place + 3]) for place in range(0, len(parts), 3)]
-    head = sweep_texts.point(one.title, spot, found.own).replace(": ", "<br>", 1)
-    return f"<b>{head.replace('<br>', '</b><br>', 1)}<br>" + ",<br>".join(rows)
+def hover(line: TradeoffLine, spot: PointSummary, found: Frontier) -> str:
+    """The label of a point: its accuracy and its ε with all terms, in lines that fit on the chart."""
+    epsilon = sweep_texts.dearest(spot, found.view).replace(" (", "<br>", 1).removesuffix(")")
+    parts = epsilon.split(", ")
+    rows = [", ".join(parts[start : start + 3]) for start in range(0, len(parts), 3)]
+    head = sweep_texts.point(line.title, spot, found.own).replace(": ", "<br>", 1)
+    bold = head.replace("<br>", "</b><br>", 1)
+    return f"<b>{bold}<br>" + ",<br>".join(rows)
 
 
-def _band(
-    one: TradeoffLine, placed: Sequence[tuple[float, PointSummary]], own: bool, dark: bool
-) -> list[dict[str, Any]]:
-    """From the worst seed to the best; a point alone has a bar instead."""
+def _band(line: TradeoffLine, placed: Sequence[PlacedPoint], own: bool, dark: bool) -> list[dict[str, Any]]:
+    """The area from the worst to the best seed. A single point gets a bar."""
     several = [(x, spot) for x, spot in placed if spot.seeds > 1]
     if not several:
         return []
     low = [100 * min(spot.scores(own)) for _, spot in several]
     high = [100 * max(spot.scores(own)) for _, spot in several]
-    across, colour = [x for x, _ in several], theme.colour(one.method, dark)
-    quiet = {"hoverinfo": "skip", "showlegend": False, "type": "scatter", "mode": "lines"}
+    across = [x for x, _ in several]
+    colour = theme.colour(line.method, dark)
+    common = {"hoverinfo": "skip", "showlegend": False, "type": "scatter", "mode": "lines"}
     if len(several) == 1:
-        return [{**quiet, "x": across * 2, "y": [*low, *high], "line": {"color": colour, "width": 6}, "opacity": 0.3}]
+        return [{**common, "x": across * 2, "y": [*low, *high], "line": {"color": colour, "width": 6}, "opacity": 0.3}]
     outline = {"x": [*across, *reversed(across)], "y": [*high, *reversed(low)], "line": {"width": 0}}
-    return [{**quiet, **outline, "fill": "toself", "fillcolor": _clear(colour, 0.18)}]
+    return [{**common, **outline, "fill": "toself", "fillcolor": _transparent(colour, 0.18)}]
 
 
-def _reference(drawn: go.Figure, found: Frontier, dark: bool) -> None:
-    """The same without protection: a level, since it has neither noise nor ε."""
-    side = "dark" if dark else "light"
-    for one in found.plain:
-        for spot in one.spots:
+def _add_baseline(chart: go.Figure, found: Frontier, dark: bool) -> None:
+    """A horizontal line at the accuracy of each baseline, which has neither noise nor ε."""
+    shade = theme.LEAKING["dark" if dark else "light"]
+    for line in found.plain:
+        for spot in line.spots:
             values = [100 * value for value in spot.scores(found.own)]
             mean = 100 * spot.score(found.own)
             if len(values) > 1:
-                drawn.add_hrect(min(values), max(values), fillcolor=theme.LEAKING[side], opacity=0.14, line_width=0)
-            drawn.add_hline(
-                mean, line={"color": theme.LEAKING[side], "dash": "dash", "width": 2},
+                chart.add_hrect(min(values), max(values), fillcolor=shade, opacity=0.14, line_width=0)
+            chart.add_hline(
+                mean, line={"color": shade, "dash": "dash", "width": 2},
                 annotation={
-                    "text": f"{sweep_texts.NO_PROTECTION}, {mean:.1f} %", "font": {"color": theme.LEAKING[side]},
+                    "text": f"{sweep_texts.NO_PROTECTION}, {mean:.1f} %", "font": {"color": shade},
                     "x": 0.01, "xanchor": "left", "yanchor": "bottom",
                 },
             )  # fmt: skip
 
 
-def _zones(drawn: go.Figure, span: tuple[float, float], dark: bool) -> None:
-    """Where a promise says nothing as a worst case, and where it is not worth its name."""
-    side = "dark" if dark else "light"
-    ends = (privacy.VACUOUS, privacy.NOTHING, math.inf)
-    for start, end, text, opacity in zip(
-        ends, ends[1:], (sweep_texts.VACUOUS, sweep_texts.NOTHING), (FAINTEST, FAINT), strict=False
-    ):
-        left, right = max(start, span[0]), min(end, span[1])
+def _add_zones(chart: go.Figure, span: tuple[float, float], dark: bool) -> None:
+    """Shades the ε where a guarantee means nothing as a worst case, and where it is no protection at all."""
+    shade = theme.LEAKING["dark" if dark else "light"]
+    zones = (
+        (privacy.VACUOUS, privacy.NOTHING, sweep_texts.VACUOUS, FAINTEST),
+        (privacy.NOTHING, math.inf, sweep_texts.NOTHING, FAINT),
+    )
+    for start, end, text, opacity in zones:
+        left = max(start, span[0])
+        right = min(end, span[1])
         if left >= right:
             continue
-        drawn.add_vrect(left, right, fillcolor=theme.LEAKING[side], opacity=opacity, line_width=0, layer="below")
-        if math.log10(right / left) > 0.22 * math.log10(span[1] / span[0]):  # else there is no room for words
-            drawn.add_annotation(
+        chart.add_vrect(left, right, fillcolor=shade, opacity=opacity, line_width=0, layer="below")
+        if math.log10(right / left) > 0.22 * math.log10(span[1] / span[0]):  # wide enough for the label
+            chart.add_annotation(
                 x=math.log10(left * right) / 2, y=0.01, yref="paper", yanchor="bottom", text=text, showarrow=False,
-                font={"color": theme.LEAKING[side], "size": 12},
+                font={"color": shade, "size": 12},
             )  # fmt: skip
 
 
 def _layout(up: tuple[float, float], dark: bool) -> dict[str, Any]:
     side = "dark" if dark else "light"
-    around = paper(HEIGHT, dark)
-    ends = [
-        (0, "left", f"◀ {product.PRIVATE_END}", theme.PRIVATE[side]),
-        (1, "right", f"{product.LEAKY_END} ▶", theme.LEAKING[side]),
-    ]
-    notes = [
-        {
-            "x": x, "xref": "paper", "xanchor": anchor, "y": 0, "yref": "paper", "yanchor": "top", "yshift": -58,
-            "text": text, "showarrow": False, "font": {"color": colour},
-        }
-        for x, anchor, text, colour in ends
-    ]  # fmt: skip
+    common = paper(HEIGHT, dark)
     return {
-        **around,
+        **common,
         "hovermode": "closest",
-        "hoverlabel": {**around["hoverlabel"], "align": "left"},
+        "hoverlabel": {**common["hoverlabel"], "align": "left"},
         "dragmode": False,
-        "margin": {**around["margin"], "b": 84},
+        "margin": {**common["margin"], "b": 84},
         "xaxis": axis(dark),
         "yaxis": {**axis(dark), "range": list(up), "title": {"text": sweep_texts.ACCURACY, "font": {"size": 13}}},
-        "annotations": notes,
+        "annotations": [
+            _end_note(0, "left", f"◀ {product.PRIVATE_END}", theme.PRIVATE[side]),
+            _end_note(1, "right", f"{product.LEAKY_END} ▶", theme.LEAKING[side]),
+        ],
     }
+
+
+def _end_note(x: int, anchor: str, text: str, colour: str) -> dict[str, Any]:
+    """The note at one end of the horizontal axis: more private, or more leaky."""
+    return {
+        "x": x, "xref": "paper", "xanchor": anchor, "y": 0, "yref": "paper", "yanchor": "top", "yshift": -58,
+        "text": text, "showarrow": False, "font": {"color": colour},
+    }  # fmt: skip
 
 
 def _padded(levels: Sequence[float]) -> tuple[float, float]:
@@ -234,14 +256,15 @@ def _padded(levels: Sequence[float]) -> tuple[float, float]:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Ticks of a log axis: 1, 2, 5 where there are few, else whole powers of ten."""
+    """Ticks of a log axis: 1, 2 and 5 times each power of ten below three decades, else powers of ten."""
     steps = (1, 2, 5) if math.log10(high / low) < 3 else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [found for power in powers for step in steps if low <= (found := float(f"{step}e{power}")) <= high]
+    ticks = [float(f"{step}e{power}") for power in powers for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]
 
 
-def _clear(colour: str, opacity: float) -> str:
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+def _transparent(colour: str, opacity: float) -> str:
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
 
 
@@ -249,28 +272,30 @@ def _clear(colour: str, opacity: float) -> str:
 
 
 def tell_noise(found: Frontier) -> str:
-    """The chart by noise, for those who cannot see it."""
-    said = [f"{line.title}: {', '.join(f'{_noise(spot)} {_percent(spot, found.own)}' for spot in line.spots)}"
-            for line in (*found.lines, *found.plain)]  # fmt: skip
-    return f"{sweep_texts.BY_NOISE}, {privacy.PER[found.unit]}, more noise is more private. {'; '.join(said)}"
+    """The chart by noise in words, for visitors who cannot see it."""
+    sentences = []
+    for line in (*found.lines, *found.plain):
+        points = [f"{sweep_texts.noise(spot.noise)} {_percent(spot, found.own)}" for spot in line.spots]
+        sentences.append(f"{line.title}: {', '.join(points)}")
+    head = f"{sweep_texts.BY_NOISE}, {privacy.PER[found.unit]}, more noise is more private"
+    return f"{head}. {'; '.join(sentences)}"
 
 
 def tell_epsilon(found: Frontier) -> str:
-    said = []
+    """The chart by ε in words, for visitors who cannot see it."""
+    sentences = []
     for line in found.lines:
-        known = [(value, spot) for spot in line.spots if (value := price(spot, found.view))]
-        each = [f"ε {numbers.epsilon(value)} {_percent(spot, found.own)}" for value, spot in sorted(known, key=_first)]
-        said += [f"{line.title}: {', '.join(each)}"] if each else []
+        points = []
+        for value, spot in _placed(line, lambda spot: price(spot, found.view)):
+            points.append(f"ε {numbers.epsilon(value)} {_percent(spot, found.own)}")
+        if points:
+            sentences.append(f"{line.title}: {', '.join(points)}")
     head = f"{sweep_texts.BY_EPSILON} {privacy.PER[found.unit]}, {privacy.SEEN_BY[found.view]}, lower is more private"
-    return f"{head}. {'; '.join(said) or sweep_texts.NONE_SHOWN}"
+    return f"{head}. {'; '.join(sentences) or sweep_texts.NONE_SHOWN}"
 
 
-def _first(pair: tuple[float, PointSummary]) -> float:
-    return pair[0]
-
-
-def _noise(spot: PointSummary) -> str:
-    return sweep_texts.noise(spot.noise)
+def _first(point: PlacedPoint) -> float:
+    return point[0]
 
 
 def _percent(spot: PointSummary, own: bool) -> str:
