@@ -30,18 +30,18 @@ class TopAxis:
     of: Callable[[float | None], str]  # the ε of one noise in words, for the label at the pointer
 
 
-def draw(found: Cliff, above: TopAxis, region: tuple[float, float], dark: bool) -> go.Figure:
+def draw(cliff: Cliff, above: TopAxis, region: tuple[float, float], dark: bool) -> go.Figure:
     """One point for each measured noise. `region` is where the picture is expected to be hidden."""
     chart = figure(HEIGHT, dark)
     ratios = [ratio for ratio, _ in above.ticks]
-    ratios += [point.ratio for point in found.points]
+    ratios += [point.ratio for point in cliff.points]
     left = min([*ratios, region[0]]) / 3  # the place of the baseline: a log axis has no zero
     span = (left / ROOM, max([*ratios, region[1]]) * ROOM)
     _add_expectation(chart, span, region, dark)
-    _add_grey_square(chart, found.trivial, dark)
-    points = list(found.points)
-    if found.control:
-        points.insert(0, replace(found.control, ratio=left))
+    _add_grey_square(chart, cliff.trivial, dark)
+    points = list(cliff.points)
+    if cliff.control:
+        points.insert(0, replace(cliff.control, ratio=left))
     if len(points) > 1:
         stroke = {"color": theme.FAINT["dark" if dark else "light"], "width": 1.5}
         chart.add_scatter(
@@ -54,7 +54,7 @@ def draw(found: Cliff, above: TopAxis, region: tuple[float, float], dark: bool) 
         shade = theme.LEAKING["dark" if dark else "light"]
         marker = {"symbol": "square", "size": 11, "color": shade}
         chart.add_scatter(x=[None], y=[None], mode="markers", name=series_texts.CAME_BACK, marker=marker)
-    _set_axes(chart, found, above, span, left, dark)
+    _set_axes(chart, cliff, above, span, left, dark)
     return chart
 
 
@@ -112,7 +112,7 @@ def _add_marks(chart: go.Figure, state: str, points: Sequence[CliffPoint], above
 
 
 def _set_axes(
-    chart: go.Figure, found: Cliff, above: TopAxis, span: tuple[float, float], left: float, dark: bool
+    chart: go.Figure, cliff: Cliff, above: TopAxis, span: tuple[float, float], left: float, dark: bool
 ) -> None:
     across = {"type": "log", "range": [math.log10(end) for end in span]}
     powers = range(math.ceil(math.log10(left * 1.5)), math.floor(math.log10(span[1])) + 1)
@@ -134,7 +134,7 @@ def _set_axes(
             "tickvals": [ratio for ratio, _ in above.ticks], "ticktext": [text for _, text in above.ticks],
         },
     )  # fmt: skip
-    heights = [height(point) for point in (found.control, *found.points) if point]
+    heights = [height(point) for point in (cliff.control, *cliff.points) if point]
     top = max([*heights, 30.0])
     low = min([*heights, 5.0])
     chart.update_yaxes(

@@ -81,9 +81,9 @@ def price(spot: PointSummary, view: str) -> float | None:
     return epsilon if epsilon else None
 
 
-def heights(found: Sequence[Frontier]) -> tuple[float, float]:
+def heights(frontiers: Sequence[Frontier]) -> tuple[float, float]:
     """One range of accuracy for every chart on the page, so that the charts can be compared."""
-    values = [value for frontier in found for value in frontier.values()]
+    values = [value for frontier in frontiers for value in frontier.values()]
     if not values:
         return 0.0, 100.0
     return max(0.0, 10 * math.floor((min(values) - 5) / 10)), min(100.0, 10 * math.ceil((max(values) + 2) / 10))
@@ -92,11 +92,11 @@ def heights(found: Sequence[Frontier]) -> tuple[float, float]:
 # --- the two charts ----------------------------------------------------------------------------------------
 
 
-def by_noise(found: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
+def by_noise(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
     """Accuracy by noise, with more noise on the left: every chart has its private end on the left."""
-    levels = sorted({spot.noise for spot in found.spots if spot.noise is not None})
+    levels = sorted({spot.noise for spot in frontier.spots if spot.noise is not None})
     log = bool(levels) and levels[0] > 0 and levels[-1] > WIDE * levels[0]
-    chart = go.Figure(_traces(found, lambda spot: spot.noise, dark), _layout(up, dark))
+    chart = go.Figure(_traces(frontier, lambda spot: spot.noise, dark), _layout(up, dark))
     if levels:
         ends = (levels[-1] * ROOM, levels[0] / ROOM) if log else _padded(levels)
         chart.update_xaxes(
@@ -104,14 +104,14 @@ def by_noise(found: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
             tickvals=levels, ticktext=[f"{level:g}" for level in levels],
         )  # fmt: skip
     chart.update_xaxes(title={"text": sweep_texts.NOISE_AXIS})
-    _add_baseline(chart, found, dark)
+    _add_baseline(chart, frontier, dark)
     return chart
 
 
-def by_epsilon(found: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
+def by_epsilon(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
     """Accuracy by ε in the view of the frontier. Points without a finite ε are left out."""
-    chart = go.Figure(_traces(found, lambda spot: price(spot, found.view), dark), _layout(up, dark))
-    prices = [price(spot, found.view) for spot in found.spots]
+    chart = go.Figure(_traces(frontier, lambda spot: price(spot, frontier.view), dark), _layout(up, dark))
+    prices = [price(spot, frontier.view) for spot in frontier.spots]
     shown = sorted(value for value in prices if value)
     if shown:
         span = shown[0] / ROOM**2, shown[-1] * ROOM**2
@@ -119,23 +119,23 @@ def by_epsilon(found: Frontier, up: tuple[float, float], dark: bool) -> go.Figur
         labels = [f"{tick:g}" for tick in ticks]
         chart.update_xaxes(type="log", range=[math.log10(end) for end in span], tickvals=ticks, ticktext=labels)
         _add_zones(chart, span, dark)
-    chart.update_xaxes(title={"text": f"ε {privacy.PER[found.unit]}, {privacy.SEEN_BY[found.view]}"})
-    _add_baseline(chart, found, dark)
+    chart.update_xaxes(title={"text": f"ε {privacy.PER[frontier.unit]}, {privacy.SEEN_BY[frontier.view]}"})
+    _add_baseline(chart, frontier, dark)
     return chart
 
 
 PlacedPoint = tuple[float, PointSummary]  # the point at its place on the horizontal axis
 
 
-def _traces(found: Frontier, across: Callable[[PointSummary], float | None], dark: bool) -> list[dict[str, Any]]:
+def _traces(frontier: Frontier, across: Callable[[PointSummary], float | None], dark: bool) -> list[dict[str, Any]]:
     """All bands first, so that no band covers a line."""
     bands = []
     lines = []
-    for line in found.lines:
+    for line in frontier.lines:
         placed = _placed(line, across)
         if placed:
-            bands += _band(line, placed, found.own, dark)
-            lines.append(_line(line, placed, found, dark))
+            bands += _band(line, placed, frontier.own, dark)
+            lines.append(_line(line, placed, frontier, dark))
     return [*bands, *lines]
 
 
@@ -149,23 +149,23 @@ def _placed(line: TradeoffLine, across: Callable[[PointSummary], float | None]) 
     return sorted(placed, key=_first)
 
 
-def _line(line: TradeoffLine, placed: Sequence[PlacedPoint], found: Frontier, dark: bool) -> dict[str, Any]:
+def _line(line: TradeoffLine, placed: Sequence[PlacedPoint], frontier: Frontier, dark: bool) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "lines+markers", "name": line.title,
-        "x": [x for x, _ in placed], "y": [100 * spot.score(found.own) for _, spot in placed],
+        "x": [x for x, _ in placed], "y": [100 * spot.score(frontier.own) for _, spot in placed],
         **line.look(dark),
-        "text": [hover(line, spot, found) for _, spot in placed],
+        "text": [hover(line, spot, frontier) for _, spot in placed],
         "hovertemplate": "%{text}<extra></extra>",
         "customdata": [[spot.method, spot.noise] for _, spot in placed],
     }  # fmt: skip
 
 
-def hover(line: TradeoffLine, spot: PointSummary, found: Frontier) -> str:
+def hover(line: TradeoffLine, spot: PointSummary, frontier: Frontier) -> str:
     """The label of a point: its accuracy and its ε with all terms, in lines that fit on the chart."""
-    epsilon = sweep_texts.dearest(spot, found.view).replace(" (", "<br>", 1).removesuffix(")")
+    epsilon = sweep_texts.dearest(spot, frontier.view).replace(" (", "<br>", 1).removesuffix(")")
     parts = epsilon.split(", ")
     rows = [", ".join(parts[start : start + 3]) for start in range(0, len(parts), 3)]
-    head = sweep_texts.point(line.title, spot, found.own).replace(": ", "<br>", 1)
+    head = sweep_texts.point(line.title, spot, frontier.own).replace(": ", "<br>", 1)
     bold = head.replace("<br>", "</b><br>", 1)
     return f"<b>{bold}<br>" + ",<br>".join(rows)
 
@@ -186,13 +186,13 @@ def _band(line: TradeoffLine, placed: Sequence[PlacedPoint], own: bool, dark: bo
     return [{**common, **outline, "fill": "toself", "fillcolor": _transparent(colour, 0.18)}]
 
 
-def _add_baseline(chart: go.Figure, found: Frontier, dark: bool) -> None:
+def _add_baseline(chart: go.Figure, frontier: Frontier, dark: bool) -> None:
     """A horizontal line at the accuracy of each baseline, which has neither noise nor ε."""
     shade = theme.LEAKING["dark" if dark else "light"]
-    for line in found.plain:
+    for line in frontier.plain:
         for spot in line.spots:
-            values = [100 * value for value in spot.scores(found.own)]
-            mean = 100 * spot.score(found.own)
+            values = [100 * value for value in spot.scores(frontier.own)]
+            mean = 100 * spot.score(frontier.own)
             if len(values) > 1:
                 chart.add_hrect(min(values), max(values), fillcolor=shade, opacity=0.14, line_width=0)
             chart.add_hline(
@@ -271,26 +271,27 @@ def _transparent(colour: str, opacity: float) -> str:
 # --- in words ----------------------------------------------------------------------------------------------
 
 
-def tell_noise(found: Frontier) -> str:
+def tell_noise(frontier: Frontier) -> str:
     """The chart by noise in words, for visitors who cannot see it."""
     sentences = []
-    for line in (*found.lines, *found.plain):
-        points = [f"{sweep_texts.noise(spot.noise)} {_percent(spot, found.own)}" for spot in line.spots]
+    for line in (*frontier.lines, *frontier.plain):
+        points = [f"{sweep_texts.noise(spot.noise)} {_percent(spot, frontier.own)}" for spot in line.spots]
         sentences.append(f"{line.title}: {', '.join(points)}")
-    head = f"{sweep_texts.BY_NOISE}, {privacy.PER[found.unit]}, more noise is more private"
+    head = f"{sweep_texts.BY_NOISE}, {privacy.PER[frontier.unit]}, more noise is more private"
     return f"{head}. {'; '.join(sentences)}"
 
 
-def tell_epsilon(found: Frontier) -> str:
+def tell_epsilon(frontier: Frontier) -> str:
     """The chart by ε in words, for visitors who cannot see it."""
     sentences = []
-    for line in found.lines:
+    for line in frontier.lines:
         points = []
-        for value, spot in _placed(line, lambda spot: price(spot, found.view)):
-            points.append(f"ε {numbers.epsilon(value)} {_percent(spot, found.own)}")
+        for value, spot in _placed(line, lambda spot: price(spot, frontier.view)):
+            points.append(f"ε {numbers.epsilon(value)} {_percent(spot, frontier.own)}")
         if points:
             sentences.append(f"{line.title}: {', '.join(points)}")
-    head = f"{sweep_texts.BY_EPSILON} {privacy.PER[found.unit]}, {privacy.SEEN_BY[found.view]}, lower is more private"
+    terms = f"{privacy.PER[frontier.unit]}, {privacy.SEEN_BY[frontier.view]}"
+    head = f"{sweep_texts.BY_EPSILON} {terms}, lower is more private"
     return f"{head}. {'; '.join(sentences) or sweep_texts.NONE_SHOWN}"
 
 

@@ -1,1 +1,1 @@
-"""What a page says, and nothing else: no Streamlit, no store."""
+"""The texts of the pages. Nothing here uses Streamlit or the store."""

@@ -1,4 +1,4 @@
-"""Every text of the panels under the grid: the cliff, who sees what, and the test that a visitor takes."""
+"""The texts of the panels under the grid: the cliff, the ladder of observers, and the blind test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ShownEpsilon(Protocol):
-    """An ε of the ledger: all that has to be said of it here."""
+    """The fields of an ε in the ledger that these texts read."""
 
     @property
     def view(self) -> str: ...
@@ -76,22 +76,21 @@ GREY = "A grey square of its mean colour reaches {value}."
 NOT_HERE = "not possible here"
 EMPTY = "No picture yet"
 
-# --- the test ----------------------------------------------------------------------------------------------
-
-
 # --- sentences ---------------------------------------------------------------------------------------------
 
 
 def measure(missing: int, of: int) -> str:
+    """The label of the button of the cliff."""
     return (MEASURE if missing == of else MEASURE_REST).format(many=attack_texts.count(missing))
 
 
 def ladder(missing: int, of: int) -> str:
+    """The label of the button of the ladder."""
     return ASK_LADDER.format(many=attack_texts.count(missing))
 
 
 def expected(parameters: int, least: float, most: float) -> str:
-    """Where the picture is expected to disappear, as noise a visitor may set."""
+    """The forecast of the noise that hides the picture, in the unit that a visitor sets."""
     return (
         "We expect the picture to disappear where the noise is between a tenth of the signal and as loud as it. "
         f"In one upload that is noise {least:.2g} to {most:.2g}, wherever the clip binds: "
@@ -100,46 +99,48 @@ def expected(parameters: int, least: float, most: float) -> str:
 
 
 def unbound(signal: float, bound: float) -> str:
-    """Why the noise is louder than its multiplier says."""
+    """The reason why the noise is louder than its multiplier suggests."""
     return (
         f"Here the clip does not bind: this upload is {signal:.2g} long and may be {bound:.2g}, "
         f"so the same noise is {bound / signal:.2g} times as loud beside it."
     )
 
 
-def verdict(found: Cliff, region: tuple[float, float]) -> str:
-    """What the measured points say; empty while they say nothing yet."""
-    control = found.control
-    if control is None or not found.complete:
+def verdict(cliff: Cliff, region: tuple[float, float]) -> str:
+    """The measured points in words. Empty until the baseline and all points are measured."""
+    baseline = cliff.control
+    if baseline is None or not cliff.complete:
         return ""
-    if not (control.leaks and found.worked):
+    if not (baseline.leaks and cliff.worked):
         return SAYS_NOTHING
-    last, first = found.last_open, found.first_held
-    came = f"Without noise the picture comes back: {attack_texts.decibel(control.psnr)}."
+    last = cliff.last_open
+    first = cliff.first_held
+    opening = f"Without noise the picture comes back: {attack_texts.decibel(baseline.psnr)}."
     if first is None:
-        return f"{came} At every noise measured here it does so, too."
+        return f"{opening} At every noise measured here it does so, too."
     still = f" It still does at noise / signal {last.ratio:.2g}." if last else ""
     held = f"From {first.ratio:.2g} on no attack beat {attack_texts.GREY} by more than {attack_summary.BETTER:g} dB"
-    return f"{came}{still} {held}: {WHEN[found.when(region)]}."
+    return f"{opening}{still} {held}: {WHEN[cliff.when(region)]}."
 
 
-def point(one: CliffPoint, epsilon: str) -> str:
-    """What a pointer over a point reads."""
-    noise = NO_NOISE if one.noise is None else f"noise {one.noise:.3g}, noise / signal {one.ratio:.2g}"
-    state = attack_texts.STATES.get(one.state, one.state)
-    why = f": {one.reason}" if one.reason else ""
-    part = "" if one.done == one.of else f"<br>so far {one.done} of {attack_texts.count(one.of)}"
-    return f"{attack_texts.decibel(one.psnr)} by {one.attack}<br>{noise}<br>{state}{why}{part}<br>{epsilon}"
+def point(at: CliffPoint, epsilon: str) -> str:
+    """The label of a point at the pointer."""
+    noise = NO_NOISE if at.noise is None else f"noise {at.noise:.3g}, noise / signal {at.ratio:.2g}"
+    state = attack_texts.STATES.get(at.state, at.state)
+    reason = f": {at.reason}" if at.reason else ""
+    part = "" if at.done == at.of else f"<br>so far {at.done} of {attack_texts.count(at.of)}"
+    return f"{attack_texts.decibel(at.psnr)} by {at.attack}<br>{noise}<br>{state}{reason}{part}<br>{epsilon}"
 
 
 def axis(answer: ShownEpsilon | None, view: str) -> str:
-    """The words without which the ε on top mean nothing."""
+    """The title of the axis on top: the terms of its ε."""
     if answer is None:
         return f"no ε {privacy.SEEN_BY[view]}"
     return f"ε of the whole run, {terms(answer)}"
 
 
 def terms(answer: ShownEpsilon) -> str:
+    """The unit, the view and δ of an ε."""
     per = "client" if answer.unit == "user" else "picture"
     return f"per {per}, {privacy.SEEN_BY[answer.view]}, δ = {numbers.tiny(answer.delta)}"
 
@@ -152,31 +153,30 @@ def epsilon(answer: ShownEpsilon | None) -> str:
 
 
 def bare(value: float | None) -> str:
-    """ε as a tick, beside an axis that says whose it is."""
+    """ε as a tick label. The title of the axis has its terms."""
     return attack_texts.epsilon(value, True).removeprefix("ε ")
 
 
-def cliff_alt(found: Cliff, view: str) -> str:
+def cliff_alt(cliff: Cliff, view: str) -> str:
     """The chart in words."""
     lead = (
         f"Best PSNR by noise over signal, with ε {privacy.SEEN_BY[view]} on top. "
         "The picture is expected to disappear from 0.1 to 1."
     )
-    control = f" Without noise {attack_texts.decibel(found.control.psnr)}." if found.control else ""
-    told = [
-        f"at {one.ratio:.2g} {attack_texts.decibel(one.psnr)}, {attack_texts.STATES.get(one.state, one.state)}"
-        for one in found.points
-    ]
-    plain = f" {attack_texts.GREY.capitalize()} reaches {attack_texts.decibel(found.trivial)}." if found.trivial else ""
-    return f"{lead}{control}{' Measured: ' + '; '.join(told) + '.' if told else ' Nothing is measured yet.'}{plain}"
+    baseline = f" Without noise {attack_texts.decibel(cliff.control.psnr)}." if cliff.control else ""
+    points = []
+    for at in cliff.points:
+        state = attack_texts.STATES.get(at.state, at.state)
+        points.append(f"at {at.ratio:.2g} {attack_texts.decibel(at.psnr)}, {state}")
+    measured = f" Measured: {'; '.join(points)}." if points else " Nothing is measured yet."
+    grey = f" {attack_texts.GREY.capitalize()} reaches {attack_texts.decibel(cliff.trivial)}." if cliff.trivial else ""
+    return f"{lead}{baseline}{measured}{grey}"
 
 
-# --- the ladder
+# --- the ladder in words
 
 
 def rung(view: str, state: str, psnr: float | None, column: str) -> str:
+    """The text alternative of one observer's guess."""
     near = "" if psnr is None else f", {attack_texts.decibel(psnr)}"
     return f"What {ADVERSARIES[view][0].lower()}{ADVERSARIES[view][1:]} got back with {column}: {state}{near}"
-
-
-# --- the test

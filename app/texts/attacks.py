@@ -1,18 +1,12 @@
-"""Every text of the Leak screen, and the sentences that say what an attack came to."""
+"""The texts of the Leak screen, and the sentences about the results of attacks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app.texts import numbers, privacy
-from engine.results.attack_summary import BETTER, Fate
-
-if TYPE_CHECKING:
-    from engine.results.attack_summary import AttackCell
-
-from app.texts import attacks as attack_texts
-from engine.results.attack_summary import AttackCell, fate, working
+from engine.results.attack_summary import BETTER, AttackCell, Fate, fate, working
 
 TITLE = "Leak"
 PROMISE = "Can a picture come back out of what its owner sent?"
@@ -30,13 +24,13 @@ MODEL, DATASET, ROUNDS = "Model", "Data set", "Rounds of the run"
 AGAINST, ATTACKS, RESTARTS, CHANCE = "Protections", "Attacks", "Restarts", "Chance of the attacker"
 ITERATIONS = "Iterations"
 AGAINST_HELP = "The column without protection is always there: without it, a failed attack would say nothing."
-RESTARTS_HELP = "How often each attack begins anew. It then picks its answer without knowing the picture."
+RESTARTS_HELP = "How often each attack starts again. It then picks its answer without knowing the picture."
 SHOW = "Show picture"
 ATTACK, CANCEL = "Attack", "Cancel"
 NOTHING = "Choose at least one attack that fits this model."
 VIEWS = {
     "server": "the server: one upload",
-    "aggregate": "whoever sees only the sum of a round",
+    "aggregate": "anyone who sees only the sum of a round",
     "client": "another participant",
     "outsider": "an outsider",
 }
@@ -84,7 +78,7 @@ TABLE_CSS = """
 .ll-numbers small { display: block; color: var(--faint); }
 </style>
 """
-TITLES = {  # of the stored grid, which is shown before the shelves are loaded
+TITLES = {  # of the stored grid, which the screen shows before the shelves are loaded
     "udp-fedavg": "UDP-FedAvg",
     "analytic": "Read off the first layer",
     "map": "Most probable picture",
@@ -95,42 +89,48 @@ NOISE = ", noise "  # between a method and its noise
 
 
 def terms(unit: str, view: str, delta: float) -> str:
+    """The terms of the ε above the columns."""
     per = "client" if unit == "user" else "picture"
     return f"ε above each column: per {per}, {privacy.SEEN_BY[view]}, δ = {numbers.tiny(delta)}, {WHOLE_RUN}."
 
 
 def decibel(value: float | None) -> str:
+    """A PSNR with its unit, and a dash for None."""
     return "–" if value is None else f"{value:.1f} dB"
 
 
 def noise(value: float) -> str:
-    """A noise as people write it: 0.0001, not 1e-04."""
+    """A noise without an exponent: 0.0001, not 1e-04."""
     return f"{value:.10f}".rstrip("0").rstrip(".") if value else "0"
 
 
 def column(title: str, level: float | None) -> str:
+    """The title of a column: a method and its noise."""
     return title if level is None else f"{title}{NOISE}{noise(level)}"
 
 
 def run(title: str, level: float | None, target: float | None) -> str:
-    """The column of a run that was asked elsewhere; with a target ε its noise is solved."""
-    return f"{RUN}: {column(title, level) if target is None else f'{title} at ε {target:g}'}"
+    """The column of a run from another screen. With a target ε, the engine solves its noise."""
+    if target is None:
+        return f"{RUN}: {column(title, level)}"
+    return f"{RUN}: {title} at ε {target:g}"
 
 
 def head(title: str) -> tuple[str, str]:
-    """The title above a column, and in small print what does not tell it from its neighbours."""
-    name, found, level = title.partition(NOISE)
-    return (f"noise {level}", name) if found else (title, "")
+    """The heading of a column, and in small print the part that it shares with its neighbours."""
+    name, separator, level = title.partition(NOISE)
+    return (f"noise {level}", name) if separator else (title, "")
 
 
 def loudness(ratio: float | None) -> str:
-    """Noise over signal of one upload, in words."""
+    """The noise over signal of one upload, in words."""
     if ratio is None:
         return ""
     return "no noise" if ratio == 0 else f"noise / signal {ratio:.2g}"
 
 
 def epsilon(value: float | None, promised: bool) -> str:
+    """The ε above a column. `promised`: the view has a guarantee, which may be infinite."""
     if not promised:
         return "no ε"
     if value is None or value < 1e6:
@@ -143,7 +143,7 @@ def epsilon(value: float | None, promised: bool) -> str:
 
 
 def verdict(control: Fate, counted: int, others: Sequence[Fate]) -> str:
-    """The grid in a sentence or two. `counted`: attacks that reach their aim where nothing is protected."""
+    """The grid in a sentence or two. `counted`: the number of attacks that succeed against the baseline."""
     if control.gain is None:
         return ""
     if not counted or not control.open:
@@ -151,23 +151,30 @@ def verdict(control: Fate, counted: int, others: Sequence[Fate]) -> str:
     what = "the picture" if control.whole else "something of the picture"
     near = f"{decibel(control.psnr)}, where {GREY} reaches {decibel(control.psnr - control.gain)}"
     first = f"With no protection {what} comes back: {near}."
-    known = [one for one in others if one.gain is not None]
-    whole, held = [one for one in known if one.whole], [one for one in known if not one.open]
-    part = [one for one in known if one.open and not one.whole]
-    came = f" {_with(whole, known)} it comes back, too." if whole else ""
-    came += f" {_with(part, known)} something of it does." if part else ""
-    who = "the attack that worked did not beat" if counted == 1 else f"none of the {counted} attacks that worked beat"
-    none = f" {_with(held, known)}, {who} {GREY} by more than {BETTER:g} dB." if held else ""
-    return f"{first}{came}{none}"
+    measured = [fate for fate in others if fate.gain is not None]
+    whole = [fate for fate in measured if fate.whole]
+    part = [fate for fate in measured if fate.open and not fate.whole]
+    held = [fate for fate in measured if not fate.open]
+    sentences = [first]
+    if whole:
+        sentences.append(f"{_with(whole, measured)} it comes back, too.")
+    if part:
+        sentences.append(f"{_with(part, measured)} something of it does.")
+    if held:
+        none = "the attack that worked did not beat"
+        if counted != 1:
+            none = f"none of the {counted} attacks that worked beat"
+        sentences.append(f"{_with(held, measured)}, {none} {GREY} by more than {BETTER:g} dB.")
+    return " ".join(sentences)
 
 
-def _with(some: Sequence[Fate], known: Sequence[Fate]) -> str:
-    return "With every protection here" if len(some) == len(known) > 3 else f"With {_listed(some)}"
+def _with(some: Sequence[Fate], measured: Sequence[Fate]) -> str:
+    return "With every protection here" if len(some) == len(measured) > 3 else f"With {_listed(some)}"
 
 
 def _listed(fates: Sequence[Fate]) -> str:
-    """Titles as a list; what they begin with alike is said once."""
-    titles = [one.title.replace(NOISE, " at noise ") for one in fates]
+    """The titles as a list. A method that all titles share is named once."""
+    titles = [fate.title.replace(NOISE, " at noise ") for fate in fates]
     shared = {title.partition(" at noise ")[0] for title in titles}
     if len(titles) > 1 and len(shared) == 1 and all(" at noise " in title for title in titles):
         titles = [titles[0], *(title.partition(" at noise ")[2] for title in titles[1:])]
@@ -175,22 +182,31 @@ def _listed(fates: Sequence[Fate]) -> str:
 
 
 def realistic(facts: Mapping[str, Any], view: str) -> str:
-    """What would have been seen, and how far that is from practice."""
-    many, steps, trained = int(facts["pictures"]), int(facts["steps"]), int(facts["trained"])
-    whose = "one picture" if many == 1 else f"{many} pictures"
-    what = f"{whose} alone in an upload, {steps} local step{'s' if steps > 1 else ''}"
-    model = (
-        f"a model trained for {trained} round{'s' if trained > 1 else ''}" if trained else "a model nobody trained yet"
-    )
-    other = {"server": "read by the server", "aggregate": "added to the uploads of the others"}.get(
-        view, f"seen only through the next model, by {'a participant' if view == 'client' else 'an outsider'}"
-    )
+    """The attacked upload in words, and how close it is to practice."""
+    pictures = int(facts["pictures"])
+    steps = int(facts["steps"])
+    trained = int(facts["trained"])
+    content = "one picture" if pictures == 1 else f"{pictures} pictures"
+    upload = f"{content} alone in an upload, {steps} local step{'s' if steps > 1 else ''}"
+    model = "a model no one trained yet"
+    if trained:
+        model = f"a model trained for {trained} round{'s' if trained > 1 else ''}"
     seen = "What would have been seen" if facts.get("probe") else "What was seen"
-    return f"{seen}: {what}, {model}, {other}. {_distance(many, steps, trained, view)}"
+    return f"{seen}: {upload}, {model}, {_way(view)}. {_distance(pictures, steps, trained, view)}"
 
 
-def _distance(many: int, steps: int, trained: int, view: str) -> str:
-    easy = sum((many == 1, steps == 1, trained == 0, view == "server"))
+def _way(view: str) -> str:
+    """How the observer of a view reads the upload."""
+    if view == "server":
+        return "read by the server"
+    if view == "aggregate":
+        return "added to the uploads of the others"
+    observer = "a participant" if view == "client" else "an outsider"
+    return f"seen only through the next model, by {observer}"
+
+
+def _distance(pictures: int, steps: int, trained: int, view: str) -> str:
+    easy = sum((pictures == 1, steps == 1, trained == 0, view == "server"))
     if easy == 4:
         return "That is the easiest case for an attacker: most real uploads hold more pictures and more steps."
     if easy >= 2:
@@ -199,86 +215,100 @@ def _distance(many: int, steps: int, trained: int, view: str) -> str:
 
 
 def state(cell: AttackCell) -> str:
-    """Where an attack stands. One that did not converge has shown nothing about protection."""
+    """The state of an attack in words. An attack that did not converge shows nothing about protection."""
     if cell.judged is not None:
         return STATES.get(cell.judged.state, cell.judged.state)
     if cell.status == "running":
-        return f"{FORMING}, {100 * cell.share:.0f} %" if cell.path else cell.doing or FORMING
+        if cell.path:
+            return f"{FORMING}, {100 * cell.share:.0f} %"
+        return cell.doing or FORMING
     if cell.problem:
         return "does not fit" if not cell.status else "failed"
     return {"": UNASKED, "queued": WAITING, "failed": "failed"}.get(cell.status, STOPPED)
 
 
 def progress(done: int, of: int, left: float | None) -> str:
+    """Finished attacks, and the time left if it is known."""
     remaining = f" · {numbers.duration(left)} left" if left else ""
     return f"{done} of {of} attacks done{remaining}"
 
 
 def attack(missing: int, of: int) -> str:
+    """The label of the button."""
     return ATTACK if missing == of else f"{ATTACK}: {missing} more"
 
 
 def left_out(title: str, reason: str) -> str:
-    """An attack that fits nowhere here, and why, as the engine says it."""
+    """An attack that fits no column, with the reason from the engine."""
     it = "it " if reason.partition(" ")[0] in ("is", "learns", "needs", "works") else ""
     return f"{title} is left out: {it}{reason}"
 
 
 def noisy(key: str) -> str:
-    """A column before its method's title is known."""
+    """The title of a column before the shelves are loaded."""
     name, _, level = key.partition(":")
     return column(TITLES.get(name, name), float(level) if level else None)
 
 
 def count(many: int) -> str:
+    """A number of attacks in words."""
     return "1 attack" if many == 1 else f"{many} attacks"
 
 
-# --- pictures for those who do not see them ----------------------------------------------------------------
+# --- text alternatives and rows of lists ----------------------------------------------------------------
 
 
 def alt(attack: str, column: str, psnr: float | None, state: str) -> str:
+    """The text alternative of a guess."""
     near = "" if psnr is None else f", {decibel(psnr)}"
     return f"Attack {attack} against {column}: {state}{near}"
 
 
 def hover(numbers: Mapping[str, float], reason: str) -> str:
-    told = [f"SSIM {numbers['ssim']:.2f}"] if "ssim" in numbers else []
-    told += [f"LPIPS {numbers['lpips']:.2f}"] if "lpips" in numbers else []
-    return ". ".join(filter(None, [", ".join(told), reason[:1].upper() + reason[1:]]))
+    """The label at the pointer: further scores, and the reason for the state."""
+    scores = []
+    if "ssim" in numbers:
+        scores.append(f"SSIM {numbers['ssim']:.2f}")
+    if "lpips" in numbers:
+        scores.append(f"LPIPS {numbers['lpips']:.2f}")
+    sentences = [", ".join(scores), reason[:1].upper() + reason[1:]]
+    return ". ".join(filter(None, sentences))
 
 
 def thumb(title: str, name: str, chosen: bool) -> str:
+    """The text alternative of a thumbnail."""
     kind, _, place = name.partition("-")
     which = "your own picture" if kind == "own" else f"{kind} picture {place}"
     return f"{title}, {which}{', chosen' if chosen else ''}"
 
 
 def not_pictures(title: str, other: str) -> str:
+    """A note that another data set replaces one with text."""
     return f"Only pictures are attacked here, and {title} is about text: {other} is used."
 
 
 def row_of_runs(spec: Mapping[str, Any], attack: str, method: str) -> str:
-    """One attack as the list of runs names it."""
-    pictures = spec.get("pictures") or ()
-    whose = _pictures(pictures)
+    """The title of an attack in the list of runs."""
+    pictures = _pictures(spec.get("pictures") or ())
     run = spec.get("run")
     part = run.get("method") if isinstance(run, Mapping) else None
     level = part.get("noise") if isinstance(part, Mapping) else None
     when = {"first": "first round", "last": "last round"}.get(str(spec.get("round")), f"round {spec.get('round')}")
-    against = f"{method or 'a method'}{f' noise {noise(level)}' if level is not None else ''}"
-    return f"{attack or 'An attack'} on {whose}, {against}, {when}"
+    against = method or "a method"
+    if level is not None:
+        against += f" noise {noise(level)}"
+    return f"{attack or 'An attack'} on {pictures}, {against}, {when}"
 
 
 def beside(spec: Mapping[str, Any], model: str, dataset: str) -> str:
-    """What else tells one attack in the list from another."""
+    """Further facts about an attack in the list of runs: model, data set, view and restarts."""
     restarts = spec.get("restarts", 1)
     more = f"{restarts} restarts" if restarts != 1 else ""
     return ", ".join(filter(None, [f"{model} on {dataset}", privacy.SEEN_BY.get(str(spec.get("view")), ""), more]))
 
 
 def outcome(psnr: float | None, state: str) -> str:
-    """What an attack of the list came to."""
+    """The result of an attack in the list of runs."""
     return "" if psnr is None else f"came to {decibel(psnr)}, {STATES.get(state, state)}"
 
 
@@ -291,7 +321,7 @@ def _pictures(names: Sequence[str]) -> str:
 
 
 def verdict_of_cells(cells: Sequence[AttackCell], titles: Mapping[str, str], control: str) -> str:
-    """What happened, in a sentence or two; empty while nothing is known."""
+    """The results of all attacks in a sentence or two. Empty while no attack is finished."""
     first = fate(cells, control, titles[control])
     others = [fate(cells, key, title) for key, title in titles.items() if key != control]
-    return attack_texts.verdict(first, len(working(cells, control)), others)
+    return verdict(first, len(working(cells, control)), others)

@@ -1,4 +1,4 @@
-"""Numbers as people write them."""
+"""Functions that format numbers for people."""
 
 from __future__ import annotations
 
@@ -8,29 +8,37 @@ RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def times(epsilon: float) -> str:
-    """e to the ε as people say it."""
+    """e to the power of ε, rounded."""
     if epsilon > math.log(1e6):
         return "10" + f"{epsilon / math.log(10):.0f}".translate(RAISED)
-    grown = math.exp(epsilon)
-    return f"{grown:.3g}" if grown < 100 else f"{float(f'{grown:.2g}'):,.0f}"
+    factor = math.exp(epsilon)
+    return f"{factor:.3g}" if factor < 100 else _two_digits(factor)
 
 
 def tiny(value: float) -> str:
-    """1e-05 as people write it."""
+    """A small number without a padded exponent: 1e-5, not 1e-05."""
     return f"{value:.2g}".replace("e-0", "e-")
 
 
 def percent(share: float | None) -> str:
+    """A fraction as a percentage, and a dash for None."""
     return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def epsilon(value: float | None) -> str:
+    """An ε with three digits, and ∞ for None."""
     if value is None:
         return "∞"
-    return f"{value:.3g}" if value < 1000 else f"{float(f'{value:.2g}'):,.0f}"
+    return f"{value:.3g}" if value < 1000 else _two_digits(value)
+
+
+def _two_digits(value: float) -> str:
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:,.0f}"
 
 
 def duration(seconds: float | None) -> str:
+    """A time in seconds, minutes or hours. Empty for None."""
     if seconds is None:
         return ""
     if seconds < 1:

@@ -1,10 +1,10 @@
-"""What an ε means: who observes, what is protected, and the odds."""
+"""Texts about ε: the observers, the protected units, the odds and the terms."""
 
 from __future__ import annotations
 
 from app.texts.numbers import percent, times, tiny
 
-VIEWS = ("outsider", "client", "aggregate", "server")  # the least seeing first
+VIEWS = ("outsider", "client", "aggregate", "server")  # ordered by what they see, least first
 
 
 SEES = {
@@ -44,10 +44,10 @@ UNITS = {
 OBSERVERS = {"outsider": "outsider", "client": "participant", "aggregate": "aggregator", "server": "server"}
 
 
-VACUOUS = 10.0  # from this ε on a promise says nothing as a worst case
+VACUOUS = 10.0  # above this ε, a guarantee means nothing as a worst case
 
 
-NOTHING = 50.0  # and from this ε on nothing at all
+NOTHING = 50.0  # above this ε, it is no protection at all
 
 
 STATUSES = {
@@ -64,44 +64,46 @@ NOT_COVERED = (
     "and are not counted.",
     "The accuracy and loss shown here are computed on private data; showing them is not counted.",
     "Floating-point effects and side channels, such as how long a step takes, are not covered.",
-    "The noise of a run comes from its seed, and the seed is shown: whoever knows it can subtract the noise. "
+    "The noise of a run comes from its seed, and the seed is shown: anyone who knows it can subtract the noise. "
     "This is a simulation. A deployment needs secret cryptographic randomness.",
     "A server that breaks the rules is covered only where the noise is added inside the client.",
 )
 
 
-PER = {"user": "per client", "record": "per record"}  # a picture or a sentence
+PER = {"user": "per client", "record": "per record"}  # a record is a picture or a sentence
 
 
 def odds(view: str, unit: str, epsilon: float | None) -> str:
-    """What an ε means, as odds, in the one sentence that fits the view."""
+    """The meaning of an ε as odds, in the sentence that fits the view."""
     if epsilon is None:
         return "No finite ε: nothing is promised in this view."
-    told = WHAT_IS_TOLD[view].format(**UNITS[unit])
+    secret = WHAT_IS_TOLD[view].format(**UNITS[unit])
     if epsilon == 0:
-        return f"An observer who {SEES[view]} learns nothing about {told}."
-    words = f"An observer's odds of telling {told} grow at most {times(epsilon)} times."
+        return f"An observer who {SEES[view]} learns nothing about {secret}."
+    sentence = f"An observer's odds of telling {secret} grow at most {times(epsilon)} times."
     if epsilon > NOTHING:
-        return f"{words} That is no protection worth the name."
-    return f"{words} As a worst-case promise that says nothing." if epsilon > VACUOUS else words
+        return f"{sentence} That is no protection worth the name."
+    if epsilon > VACUOUS:
+        return f"{sentence} As a worst-case promise that says nothing."
+    return sentence
 
 
 def terms(
     unit: str, view: str, adjacency: str, delta: float, accountant: str, bound: str = "", sampling: str = ""
 ) -> str:
-    """The words without which an ε means nothing."""
+    """The terms of an ε. Without them the number means nothing."""
     note = f", {bound}" if bound else ""
     per = PER[unit].removeprefix("per ")
-    drawn = f", {sampling} sampling" if sampling else ""
-    return f"per {per}, {SEEN_BY[view]}, {adjacency}, δ = {tiny(delta)}{drawn}, {accountant}, worst {per}{note}"
+    sampled = f", {sampling} sampling" if sampling else ""
+    return f"per {per}, {SEEN_BY[view]}, {adjacency}, δ = {tiny(delta)}{sampled}, {accountant}, worst {per}{note}"
 
 
-def cost(mine: float | None, twin: float | None) -> str:
-    """The price of protection in one sentence."""
-    if mine is None or twin is None:
+def cost(accuracy: float | None, baseline: float | None) -> str:
+    """The accuracy that protection costs, in one sentence."""
+    if accuracy is None or baseline is None:
         return ""
-    points = 100 * (twin - mine)
-    both = f"{percent(twin)} without protection, {percent(mine)} with it"
+    points = 100 * (baseline - accuracy)
+    both = f"{percent(baseline)} without protection, {percent(accuracy)} with it"
     if points < 0.5:
         return f"Protection costs almost nothing here: {both}."
     return f"Protection costs {points:.0f} points of accuracy here: {both}."

@@ -1,4 +1,4 @@
-"""Every text a visitor reads that is not declared by a part."""
+"""The name of the product, the titles of its screens, and the texts that several screens share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ EXPECTED = "Expected time here: {time}{twice}."
 TWICE = ", and about as long again for the same without protection"
 FEWER_SEEDS = "A question is asked with at most {most} seeds: this link wants {asked}."
 BROKEN_SHELVES = (
-    "The engine could not be loaded ({error}). Delete .venv and start `python3 -m app`: it installs everything anew."
+    "The engine could not be loaded ({error}). Delete .venv and start `python3 -m app`: it installs everything again."
 )
 GETTING_READY = "Getting ready: the form is here in a moment."
 LEAK = "Leak"

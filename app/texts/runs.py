@@ -1,4 +1,4 @@
-"""Every text of the Runs screen, and how it says a question, a time, a size and a state."""
+"""The texts of the Runs screen, and functions that put a request, a time, a size and a state into words."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ DELETE_ALL = "Delete these {many}…"
 MORE_WAIT = "and {many} more"
 NAMED, AND_MORE = 5, "and {many} more"
 SURE, SURE_ALL = "Delete this run?", "Delete {many} runs?"
-FREES = "This frees {size}. Curves, checkpoints and pictures are gone for good; whoever asks again begins anew."
+FREES = "This frees {size}. Curves, checkpoints and pictures are gone for good; anyone who asks again starts over."
 YES, NO = "Delete for good", "Keep"
 DELETED = "Deleted {many}; {size} are free again."
-WATCHED = "Somebody else watches run {run} too: it goes on", "Cancel it when nobody else does"
+WATCHED = "Someone else watches run {run} too: it goes on", "Cancel it when no one else does"
 NOT_YOURS = "Run {run} was asked by another visitor", "Only that visitor may {deed} it"
 STUCK = "Nothing moves at the moment: {why}"
 AGAIN = "Try again"
@@ -41,25 +41,33 @@ SETTLED = (
     "seed",
     "target-epsilon",
     "view",
-)  # fmt: skip  (they stand in the sentence)
+)  # fmt: skip  (the sentence names these)
 
 Title = Callable[[str, str], str]
 
 
 def question(spec: Mapping[str, Any], title: Title) -> str:
-    """One sentence that tells this question from most others."""
+    """One sentence that describes a run, different from the sentences of most other runs."""
     if not spec:
         return UNREADABLE
     name = {part: title(part, _name(spec.get(part))) for part in ("method", "model", "dataset", "partition")}
     learns = f"{name['method'] or 'A method'}{_protection(spec)} trains {name['model'] or 'a model'}"
-    dealt = f" ({', '.join(filter(None, [name['partition'], *_own(spec.get('partition'))]))})"
-    cohort = f", {spec['sampled']} a round" if "sampled" in spec else ""
-    clients = f"{spec['clients']:,} clients{dealt if name['partition'] else ''}{cohort}" if "clients" in spec else ""
+    clients = _clients(spec, name["partition"])
     rounds = f"{spec['rounds']} rounds" if "rounds" in spec else ""
     where = f" on {name['dataset']}" if name["dataset"] else ""
     seed = f"seed {spec['seed']}" if spec.get("seed") else ""
     size = ", ".join(filter(None, [clients, rounds, seed]))
     return f"{learns}{where}{': ' if size else ''}{size}"
+
+
+def _clients(spec: Mapping[str, Any], partition: str) -> str:
+    """The number of clients, their partition and the cohort of a round."""
+    if "clients" not in spec:
+        return ""
+    terms = ", ".join([partition, *_own(spec.get("partition"))])
+    how = f" ({terms})" if partition else ""
+    cohort = f", {spec['sampled']} a round" if "sampled" in spec else ""
+    return f"{spec['clients']:,} clients{how}{cohort}"
 
 
 def _name(part: Any) -> str:
@@ -73,8 +81,10 @@ def _own(part: Any) -> list[str]:
 
 
 def _protection(spec: Mapping[str, Any]) -> str:
-    if (target := spec.get("target-epsilon")) is not None:
-        return f" at ε {plain(target)} ({privacy.SEEN_BY.get(spec.get('view') or '', 'seen by an outsider')})"
+    target = spec.get("target-epsilon")
+    if target is not None:
+        seen_by = privacy.SEEN_BY.get(spec.get("view") or "", "seen by an outsider")
+        return f" at ε {plain(target)} ({seen_by})"
     method = spec.get("method")
     noise = method.get("noise") if isinstance(method, Mapping) else None
     if noise is None:
@@ -83,23 +93,27 @@ def _protection(spec: Mapping[str, Any]) -> str:
 
 
 def plain(value: Any) -> str:
-    """A setting as people write it."""
+    """A setting for people to read."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]
-    return f"{value:g}" if isinstance(value, float) else str(value if isinstance(value, str) else json.dumps(value))
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def state(status: str, round: int, of: int | None, place: int | None) -> tuple[str, str]:
-    """The word, and how far it came."""
+    """The word for a state, and the progress."""
+    word = states.STATES[status]
     if status == "queued":
-        return states.STATES[status], f"place {place} in the queue" if place else ""
-    far = f"round {round} of {of}" if of else f"round {round}"
-    return states.STATES[status], far if round else ("preparing" if status == "running" else "not begun")
+        return word, f"place {place} in the queue" if place else ""
+    if round:
+        return word, f"round {round} of {of}" if of else f"round {round}"
+    return word, "preparing" if status == "running" else "not begun"
 
 
-def epsilon(value: float | None, unit: str, told: bool) -> tuple[str, str]:
-    """The number an outsider's view costs so far, and whom it protects."""
-    if not told:
+def epsilon(value: float | None, unit: str, recorded: bool) -> tuple[str, str]:
+    """The ε for an outsider so far, and the unit that it protects. `recorded`: the run has an event with this ε."""
+    if not recorded:
         return "–", ""
     if value is None:
         return "∞", "nothing promised"
@@ -107,7 +121,7 @@ def epsilon(value: float | None, unit: str, told: bool) -> tuple[str, str]:
 
 
 def ago(then: float, now: float | None = None) -> str:
-    """When something was, in words that need no calendar where they can."""
+    """A past time in words, and as a date if it is more than 26 days ago."""
     passed = max(0.0, (time.time() if now is None else now) - then)
     steps = (
         (45, "just now"),
@@ -118,24 +132,29 @@ def ago(then: float, now: float | None = None) -> str:
         (36 * 3600, "yesterday"),
         (26 * 86400, f"{passed / 86400:.0f} days ago"),
     )
+    for limit, words in steps:
+        if passed < limit:
+            return words
     date = time.localtime(then)
-    return next((said for most, said in steps if passed < most), f"{date.tm_mday} {time.strftime('%b %Y', date)}")
+    return f"{date.tm_mday} {time.strftime('%b %Y', date)}"
 
 
 def size(count: float) -> str:
-    """Bytes, with the unit in which they are a small number."""
+    """A number of bytes with three digits and a unit."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= 0.9995 * scale:
-            return f"{float(f'{count / scale:.3g}'):g} {unit}"
+            rounded = float(f"{count / scale:.3g}")
+            return f"{rounded:g} {unit}"
     return f"{count:.0f} bytes"
 
 
 def runs(many: int) -> str:
+    """A number of runs in words."""
     return "1 run" if many == 1 else f"{many:,} runs"
 
 
 def tally(counts: Mapping[str, int], used: float, limit: float) -> str:
-    """Everything in the store, in one sentence or two."""
+    """The contents of the store, in one sentence or two."""
     each = ", ".join(f"{counts[status]:,} {word}" for status, word in states.STATES.items() if counts.get(status))
     many = sum(counts.values())
     held = f"The home holds {size(used)} of the {size(limit)} allowed"

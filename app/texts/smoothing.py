@@ -1,4 +1,4 @@
-"""Every text of the two panels that look into a smoothing: semantic smoothness and spectrum."""
+"""The texts of the two panels about a smoothing: semantic smoothness and spectrum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 WHEN = "Smoothing after round"
 OPENING = "The smoothing after round {round}"
-SAME, AS_BEFORE = 1e-5, 0.005  # of the distance before: what counts as none left, and as no change
+SAME, AS_BEFORE = (
+    1e-5,
+    0.005,
+)  # fractions of the distance before: below SAME none is left, within AS_BEFORE it did not change
 
 # --- semantic smoothness -----------------------------------------------------------------------------------
 
@@ -22,59 +25,66 @@ LOW = "much lower than others"
 
 
 def bars(info: Smoothness) -> str:
+    """The heading of the bars."""
     return f"accuracy on {info.names[info.label]} by client, %"
 
 
 def ends(ticks: Sequence[float]) -> list[str]:
-    """Numbers along the colours, with words at both ends."""
-    low, *between, high = (f"{one:.2g}" for one in ticks)
+    """The labels of the colour scale, with a word at both ends."""
+    low, *between, high = (f"{tick:.2g}" for tick in ticks)
     return [f"{low} alike", *between, f"{high} apart"]
 
 
 def brought(info: Smoothness) -> str:
-    """What the smoothing did to the clients' last layers, and to what they know of the class."""
-    opening, many = OPENING.format(round=info.now.round), len(info.now.clients)
-    who = f"the last layers of {'the' if info.cohort <= many else 'the first'} {many} clients"
+    """How the smoothing changed the clients' last layers and their accuracy on the chosen class."""
+    opening = OPENING.format(round=info.now.round)
+    count = len(info.now.clients)
+    some = "the" if info.cohort <= count else "the first"
+    layers = f"the last layers of {some} {count} clients"
     if info.erased:
-        return f"{opening} erased {who}: they are alike, and give the same answer to everything."
+        return f"{opening} erased {layers}: they are alike, and give the same answer to everything."
     before, after = info.apart
     share = after / before if before else 1.0
     if share < SAME:
-        return f"{opening} made {who} one and the same. {_rose(info)}"
+        return f"{opening} made {layers} one and the same. {_accuracy_change(info)}"
     if abs(share - 1) < AS_BEFORE:
-        return f"{opening} left {who} as far apart as they were. {_rose(info)}"
+        return f"{opening} left {layers} as far apart as they were. {_accuracy_change(info)}"
     much = f"{100 * abs(1 - share):.0f} %" if share < 10 else f"{share:.0f} times"
-    did, how = ("brought", "nearer together") if share < 1 else ("drove", "further apart")
-    return f"{opening} {did} {who} {much} {how}. {_rose(info)}"
+    if share < 1:
+        return f"{opening} brought {layers} {much} nearer together. {_accuracy_change(info)}"
+    return f"{opening} drove {layers} {much} further apart. {_accuracy_change(info)}"
 
 
-def _rose(info: Smoothness) -> str:
-    name, known = info.names[info.label], info.known
-    if not known:
+def _accuracy_change(info: Smoothness) -> str:
+    name = info.names[info.label]
+    pairs = info.known
+    if not pairs:
         return f"The test data hold no “{name}”."
-    rose, fell = sum(after > before for before, after in known), sum(after < before for before, after in known)
-    moved = f"Accuracy on “{name}” rose for {_some(rose)} of {len(known)} and fell for {_some(fell)}"
-    before, after = map(len, info.low)
-    if before or after:
-        return f"{moved}. Much lower than the others: {_some(before)} before, {_some(after)} after."
-    return f"{moved}."
+    rose = sum(after > before for before, after in pairs)
+    fell = sum(after < before for before, after in pairs)
+    change = f"Accuracy on “{name}” rose for {_count(rose)} of {len(pairs)} and fell for {_count(fell)}"
+    low_before, low_after = map(len, info.low)
+    if low_before or low_after:
+        return f"{change}. Much lower than the others: {_count(low_before)} before, {_count(low_after)} after."
+    return f"{change}."
 
 
 def smoothness_alt(info: Smoothness) -> str:
-    each = "; ".join(
-        f"client {client} {_points(before)}, then {_points(after)}"
-        for client, before, after in zip(info.now.clients, *info.scores, strict=True)
-    )
+    """The smoothness chart in words."""
+    clients = []
+    for client, before, after in zip(info.now.clients, *info.scores, strict=True):
+        clients.append(f"client {client} {_points(before)}, then {_points(after)}")
     name = info.names[info.label]
-    return f"Classes by clients, before and after smoothing. {brought(info)} Accuracy on {name}: {each}"
+    accuracy = f"Accuracy on {name}: {'; '.join(clients)}"
+    return f"Classes by clients, before and after smoothing. {brought(info)} {accuracy}"
 
 
 def _points(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.0f} %"
 
 
-def _some(many: int) -> str:
-    return str(many or "none")
+def _count(number: int) -> str:
+    return str(number or "none")
 
 
 # --- spectrum ----------------------------------------------------------------------------------------------
@@ -89,49 +99,58 @@ RANK, FREQUENCIES = "rank of the singular value", "frequency"
 
 
 def removed(info: Spectrum) -> str:
-    """What fell under the threshold, of what the clients share and of what sets them apart."""
+    """The singular values that the threshold removed, at frequency 0 and at the others."""
     if info.one_of_several:
         return _in_one_order(info)
-    (first, *rest), many = info.removed, info.many
-    opening, lowered = OPENING.format(round=info.now.round), f"lowered by {info.now.threshold:.3g}."
+    first, *rest = info.removed
+    many = info.many
+    opening = OPENING.format(round=info.now.round)
+    lowered = f"lowered by {info.now.threshold:.3g}."
     if not any(map(any, info.values)):
         return f"{opening} met nothing: {info.weight} was empty before."
-    if first == many and all(one == many for one in rest):
+    if all(count == many for count in info.removed):
         return f"{opening} removed everything: nothing of {info.weight} is left."
     if not first and not any(rest):
         return f"{opening} removed nothing of {info.weight}. Every singular value was {lowered}"
+    left = f"What is left was {lowered}"
     if many == 1:
         shared = f"{'all' if first else 'nothing'} of what all clients share (ω0)"
         apart = f"{sum(rest)} of the {len(rest)} frequencies that set them apart"
-        return f"{opening} removed {shared} in {info.weight}, and {apart}. What is left was {lowered}"
-    which = f"all {many} singular values" if first == many else f"{_some(first)} of {many} singular values"
+        return f"{opening} removed {shared} in {info.weight}, and {apart}. {left}"
+    which = f"all {many} singular values" if first == many else f"{_count(first)} of {many} singular values"
     whose = "of what all clients share (ω0)" if rest else f"of the clients' mean {info.weight}"
     shared = f"{opening} removed {_about(info, first)}{which} {whose}"
     if not rest:
-        return f"{shared}. What is left was {lowered}"
-    if all(one == many for one in rest):
-        return f"{shared}, and all of what sets them apart: each got the same {info.weight}. What is left was {lowered}"
+        return f"{shared}. {left}"
+    if all(count == many for count in rest):
+        return f"{shared}, and all of what sets them apart: each got the same {info.weight}. {left}"
     each = f"{_about(info, *rest)}{_range(rest)} of {many} of each frequency that sets them apart"
-    return f"{shared}, and {each}. What is left was {lowered}"
+    return f"{shared}, and {each}. {left}"
 
 
 def _in_one_order(info: Spectrum) -> str:
-    """Of the mean over several orders: what fell in the one that is told of, and nothing of what that leaves."""
-    (first, *rest), many = info.removed, info.many
+    """For a mean over several orders: what fell below the threshold in the recorded order.
+
+    The sentence does not say what is left: that depends on the other orders, which are not recorded.
+    """
+    first, *rest = info.removed
+    many = info.many
     opening = f"{OPENING.format(round=info.now.round)} {ORDERS}"
     if many == 1:
         below = f"{first + sum(rest)} of {len(info.values)} frequencies of {info.weight}"
     else:
         others = f", and {_about(info, *rest)}{_range(rest)} of {many} of each other frequency" if rest else ""
-        below = f"{_about(info, first)}{_some(first)} of {many} singular values of {info.weight} at ω0{others}"
+        below = f"{_about(info, first)}{_count(first)} of {many} singular values of {info.weight} at ω0{others}"
     return f"{opening} In the one shown, {below} lay below the threshold of {info.now.threshold:.3g}."
 
 
-def cut(info: Spectrum, there: bool) -> str:
-    """The same as short as a chart needs it, which has the threshold on it or not."""
-    far = "" if there else ", far below" if info.now.threshold < info.span[0] else ", far above"
-    fate = "of one order of several, below it lie" if info.one_of_several else "what lies below is removed,"
-    return f"threshold {info.now.threshold:.3g}{far}: {fate}<br>{_counted(info)}"
+def cut(info: Spectrum, on_chart: bool) -> str:
+    """The note on the chart: the threshold and the count below it. `on_chart`: the chart shows the threshold."""
+    far = ""
+    if not on_chart:
+        far = ", far below" if info.now.threshold < info.span[0] else ", far above"
+    below = "of one order of several, below it lie" if info.one_of_several else "what lies below is removed,"
+    return f"threshold {info.now.threshold:.3g}{far}: {below}<br>{_counted(info)}"
 
 
 def _counted(info: Spectrum) -> str:
@@ -143,8 +162,10 @@ def _counted(info: Spectrum) -> str:
 
 
 def spectrum_alt(info: Spectrum) -> str:
+    """The spectrum chart in words."""
     who = "the clients of the round" if info.now.clients else "the mean of the clients"
-    who = f"{who}, in one of several orders" if info.one_of_several else who
+    if info.one_of_several:
+        who += ", in one of several orders"
     largest = ", ".join(f"ω{frequency} {values[0]:.3g}" for frequency, values in enumerate(info.values))
     return (
         f"Spectrum of {info.weight} over {who}. {removed(info)} "
@@ -153,7 +174,7 @@ def spectrum_alt(info: Spectrum) -> str:
 
 
 def _about(info: Spectrum, *counts: int) -> str:
-    """Where not every rank is told, only none and all are known for sure."""
+    """`about`, if not every rank is recorded: then only none and all are exact counts."""
     return "" if info.exact or {*counts} <= {0, info.many} else "about "
 
 

@@ -1,4 +1,4 @@
-"""The states of a run, in words."""
+"""The words for the states of a run."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ STORED = "A stored example, run on {made}."
 
 
 def shared(many: int, what: str) -> str:
-    """What a click on Cancel leaves alone."""
-    it = "it: it goes" if many == 1 else "them: they go"
-    return f"Somebody else asked for {many:,} of these {what} or watches {it} on."
+    """A note about the runs that Cancel does not stop, because another visitor requested them."""
+    them = "it: it goes" if many == 1 else "them: they go"
+    return f"Someone else asked for {many:,} of these {what} or watches {them} on."

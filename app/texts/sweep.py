@@ -1,4 +1,4 @@
-"""Every text of the Trade-off screen, and the sentences that are computed from a frontier."""
+"""The texts of the Trade-off screen, and the sentences computed from the points of a sweep."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from engine.results.summary import common, each
 if TYPE_CHECKING:
     from engine.results.summary import PointResult, PointSummary
 
-# adjacency, δ, accountant, bound and sampling
+# Adjacency, δ, accountant, bound and sampling of an ε.
 Stand = tuple[str | None, float | None, str | None, str | None, str | None]
-Promise = tuple[str | None, float | None, str | None, str | None]  # the same without the accountant
+Promise = tuple[str | None, float | None, str | None, str | None]  # the same, without the accountant
 PROMISE = "How much accuracy does each protection cost, and what does it buy?"
 
-# --- the question ------------------------------------------------------------------------------------------
+# --- the form ------------------------------------------------------------------------------------------
 
 METHODS, NOISES, STEPS, SEEDS = "comparing", "at noise σ", "server steps tried", "over seeds"
 NOISES_HELP = "Noise over sensitivity, with commas between: 0.5, 1, 2. More noise is more private and less accurate."
@@ -40,7 +40,7 @@ BESIDE_PAPER = "The paper's numbers stand beside runs of ours."
 RANKS = "The paper's order, and ours, by global accuracy"
 RUN, RUN_REST = "Start {many}", "Start the other {many}"
 ALL_KNOWN, NOTHING_TO_ASK = "Everything is known", "Nothing can be asked here"
-MEND = "First mend what is marked above."
+MEND = "Fix the marked fields first."
 LAST_GOOD = "The question on the left cannot be asked yet. This is the last one that could."
 NO_METHOD = "There is no method with noise called {name} here: it is left out."
 NOT_MEANT = "{pair} cannot be meant: the usual value is used."
@@ -48,7 +48,7 @@ BY_TURNS = "You may have {most} runs at once here, so this page asks for them a 
 UNDER_WAY = "Under way"
 PAUSED = "No more than {waiting} runs may wait here, of all visitors together: the rest is asked when some have begun."
 
-# --- the picture -------------------------------------------------------------------------------------------
+# --- the results -------------------------------------------------------------------------------------------
 
 EYES = "ε as seen by"
 WHOSE = "Accuracy of"
@@ -70,7 +70,7 @@ UNPROMISED = "nothing is promised in this view"
 ZERO = "ε = 0 {seen}, for nothing is learnt; a log axis cannot show that"
 READ_AS = "Read as {numbers}. A decimal has a point: 0.5."
 MORE_TOLD = "{many} more settings of this link cannot be meant."
-NOTHING_SAID = "says nothing"  # beside an ε so large
+NOTHING_SAID = "says nothing"  # next to a very large ε
 CHOOSE = "Click a point, or choose a line of the table, to open its runs in the Lab."
 OPEN, OPEN_LIVE = "Open in the Lab", "Run it live and open it in the Lab"
 TABLE, TABLE_ALT = "Every point", "Accuracy and ε of every method at every noise"
@@ -80,67 +80,73 @@ HEADS = {
 }  # fmt: skip
 AWAY = "Take it away: command line, data, pictures"
 PROMISES = "What each method promises"
-SHARE, SHARE_TEXT = "Share", "The address of this page holds every setting. Whoever opens it sees the same question."
+SHARE, SHARE_TEXT = "Share", "The address of this page holds every setting. Anyone who opens it sees the same question."
 LIVE, CANCEL, GO_ON, RETRY = "Run it live", "Cancel", "Go on", "Try these again"
 STOPPED = "{known} of {all} runs are known. Nothing of them is lost."
 LOST = "The record of run {run} cannot be read. {then}"
-LOST_MINE = "Trying again deletes it for good and runs it anew."
+LOST_MINE = "Trying again deletes it for good and runs it again."
 LOST_THEIRS = "Only the visitor who asked for it may delete it, on the screen Runs; then it can be asked again."
 OWN_MODELS = "ε covers only what is shared: clients' own models that are published carry no guarantee."
 REFERENCE = "The line “{line}” is the shared model of {titles}."
 HEADLESS = (
-    "{titles}: nobody shares a last layer there. The accuracy is that of the shared layers under the mean of the "
+    "{titles}: no one shares a last layer there. The accuracy is that of the shared layers under the mean of the "
     "clients' own last layers, which never leave them. No ε covers that mean."
 )
 
 
 def table(number: str, title: str) -> str:
+    """The title of a table of the paper."""
     return f"Table {number}: {title}"
 
 
 def run(missing: int, all_of_them: int, known: int) -> str:
-    """What the button does."""
+    """The label of the button."""
     if not missing:
         return ALL_KNOWN if known >= all_of_them else NOTHING_TO_ASK
     return (RUN if missing == all_of_them else RUN_REST).format(many=runs(missing))
 
 
 def expected(all_of_them: int, known: int, seconds: float | None) -> str:
-    """What a click would cost."""
+    """The number of runs that a click starts, and their expected time."""
     if known >= all_of_them:
         return f"{runs(all_of_them).capitalize()}, and all of them are known."
-    said = f", {known:,} of them known already" if known else ""
+    finished = f", {known:,} of them known already" if known else ""
     time = f" Expected time here: {numbers.duration(seconds)}." if seconds is not None else ""
-    return f"{runs(all_of_them).capitalize()}{said}.{time}"
+    return f"{runs(all_of_them).capitalize()}{finished}.{time}"
 
 
 def rest(run: Mapping[str, Any], partition: str, unusual: Mapping[str, Any]) -> str:
-    """What of the run is not asked on this screen; of what mostly stays as usual, what is not."""
+    """The settings of the run that this screen has no field for. Rare settings are named only if not at a default."""
     first = run.get("seed") or 0
-    more = "".join(f", {path.replace('.', ' ').replace('-', ' ')} {plain(value)}" for path, value in unusual.items())
+    more = ""
+    for path, value in unusual.items():
+        name = path.replace(".", " ").replace("-", " ")
+        more += f", {name} {plain(value)}"
+    epochs = f"{run['epochs']} local epoch{'s' if run['epochs'] != 1 else ''}"
     return (
-        f"Dealt out {partition}, {run['epochs']} local epoch{'s' if run['epochs'] != 1 else ''}, batch {run['batch']}, "
+        f"Partitioned {partition}, {epochs}, batch {run['batch']}, "
         f"learning rate {run['lr']:g}, {run['sampling']} sampling, seeds from {first}{more}."
     )
 
 
-def lost(run: str, mine: bool) -> str:
-    """Of a run that finished, and whose record says no longer what it came to."""
-    return LOST.format(run=run, then=LOST_MINE if mine else LOST_THEIRS)
+def lost(run: str, own: bool) -> str:
+    """A note about a finished run whose record cannot be read."""
+    return LOST.format(run=run, then=LOST_MINE if own else LOST_THEIRS)
 
 
 def own_models(references: Sequence[str]) -> str:
-    """What is said beside accuracies of the clients' own models."""
+    """The note next to the accuracy of the clients' own models."""
     level = REFERENCE.format(line=NO_PROTECTION, titles=_and(references)) if references else ""
     return f"{OWN_MODELS} {level}".strip()
 
 
 def stored(many: int, made: str) -> str:
-    """Where some of the points come from."""
+    """A note that some points come from a stored example."""
     return f"{many:,} of these runs {'comes' if many == 1 else 'come'} from a stored example, run on {made}."
 
 
 def progress(done: int, many: int, seconds: float | None) -> str:
+    """Finished runs, and the time left if it is known."""
     left = "" if seconds is None else f" · about {numbers.duration(seconds)} left"
     return f"{done:,} of {runs(many)}{left}"
 
@@ -149,84 +155,99 @@ def progress(done: int, many: int, seconds: float | None) -> str:
 
 
 def noise(value: float | None) -> str:
+    """A noise in words."""
     return "no noise" if value is None else f"noise {value:g}"
 
 
 def at(method: str, value: float | None) -> str:
+    """A method at a noise."""
     return f"{method} at {noise(value)}"
 
 
 def read_as(numbers: Sequence[float]) -> str:
-    return READ_AS.format(numbers=_and([f"{one:g}" for one in numbers]))
+    """A note about how a list of numbers was read."""
+    return READ_AS.format(numbers=_and([f"{number:g}" for number in numbers]))
 
 
 def absent(spot: PointSummary, view: str) -> str:
-    """Why a point has no place by ε."""
+    """The reason why a point has no place on the axis of ε."""
     if spot.epsilon.get(view) == 0:
         return ZERO.format(seen=privacy.SEEN_BY[view])
     return no_epsilon(view, spot.why.get(view) or UNPROMISED)
 
 
 def no_epsilon(view: str, why: str) -> str:
+    """A missing ε, with its reason."""
     return f"no ε {privacy.SEEN_BY[view]}, because {why}"
 
 
 def scores(spot: PointSummary, own: bool) -> str:
     """`70.6 % (69.9 to 71.4 over 3 seeds)`"""
-    found, mean = spot.scores(own), numbers.percent(spot.score(own))
-    if len(found) == 1:
+    values = spot.scores(own)
+    mean = numbers.percent(spot.score(own))
+    if len(values) == 1:
         return f"{mean} (one seed)"
-    return f"{mean} ({100 * min(found):.1f} to {100 * max(found):.1f} over {len(found)} seeds)"
+    return f"{mean} ({100 * min(values):.1f} to {100 * max(values):.1f} over {len(values)} seeds)"
 
 
 def dearest(spot: PointSummary, view: str) -> str:
-    """The ε of a point with its words; where there is none, why."""
-    one = spot.dearest(view)
-    if one is None:
+    """The largest ε of a point with its terms, or the reason why there is none."""
+    result = spot.dearest(view)
+    if result is None:
         return f"no ε {privacy.SEEN_BY[view]}: {spot.why.get(view) or UNPROMISED}"
     seed = ", worst seed" if spot.seeds > 1 else ""
-    return f"ε = {numbers.epsilon(one.epsilon[view])} ({terms(one, view)}{seed})"
+    return f"ε = {numbers.epsilon(result.epsilon[view])} ({terms(result, view)}{seed})"
 
 
-def terms(one: PointResult, view: str) -> str:
+def terms(result: PointResult, view: str) -> str:
+    """The terms of one result's ε."""
     return privacy.terms(
-        one.unit or "user", view, one.adjacency or "", one.delta or 0.0, one.accountant.get(view, ""),
-        one.bound.get(view, ""), one.sampling.get(view, ""),
+        result.unit or "user", view, result.adjacency or "", result.delta or 0.0, result.accountant.get(view, ""),
+        result.bound.get(view, ""), result.sampling.get(view, ""),
     )  # fmt: skip
 
 
-def all_terms(found: Sequence[tuple[str, PointResult]], view: str) -> list[str]:
-    """What all points of a picture stand on, each with the method it is of."""
-    told = []
-    for title, one in found:
-        terms = (one.adjacency, one.delta, one.accountant.get(view), one.bound.get(view), one.sampling.get(view))
-        told.append((title, one.point.noise, terms))
-    return stands(found[0][1].unit or "user", view, told) if found else []
+def all_terms(results: Sequence[tuple[str, PointResult]], view: str) -> list[str]:
+    """The terms of all points of a chart. `results` has each result with the title of its method."""
+    if not results:
+        return []
+    rows = []
+    for title, result in results:
+        accountant = result.accountant.get(view)
+        stand = (result.adjacency, result.delta, accountant, result.bound.get(view), result.sampling.get(view))
+        rows.append((title, result.point.noise, stand))
+    return stands(results[0][1].unit or "user", view, rows)
 
 
-def stands(unit: str, view: str, told: Sequence[tuple[str, float | None, Stand]]) -> list[str]:
-    """What several ε stand on: a sentence for all that stand on the same, and whose they are where they differ.
+def stands(unit: str, view: str, rows: Sequence[tuple[str, float | None, Stand]]) -> list[str]:
+    """One sentence for each group of points with the same terms. With several groups, each sentence names its points.
 
-    Two accountants of one and the same promise do not part them: each point names its own.
+    A row has a method, its noise and its terms. Points that differ only in the accountant share a sentence, because
+    each point names its own accountant.
     """
-    promises = [(title, level, (adjacency, delta, bound, sampling), accountant)
-                for title, level, (adjacency, delta, accountant, bound, sampling) in told]  # fmt: skip
-    of_method: dict[str, set[Promise]] = {}
-    for title, _, promise, _ in promises:
-        of_method.setdefault(title, set()).add(promise)
-    groups: dict[Promise, tuple[dict[str, None], list[str | None]]] = {}
-    for title, level, promise, accountant in promises:
-        who, accountants = groups.setdefault(promise, ({}, []))
-        who[title if len(of_method[title]) == 1 else at(title, level)] = None
-        accountants.append(accountant)
-    said = []
-    for (adjacency, delta, bound, sampling), (who, accountants) in groups.items():
-        whose = f"{', '.join(who)}: " if len(groups) > 1 else ""
-        by = each(accountants)
-        said.append(
-            f"{whose}ε {privacy.terms(unit, view, adjacency or '', delta or 0.0, by, bound or '', sampling or '')}."
-        )
-    return said
+    promises_of: dict[str, set[Promise]] = {}
+    for title, _, stand in rows:
+        promises_of.setdefault(title, set()).add(_promise(stand))
+    names: dict[Promise, dict[str, None]] = {}  # an ordered set of points for each promise
+    accountants: dict[Promise, list[str | None]] = {}
+    for title, level, stand in rows:
+        promise = _promise(stand)
+        name = title if len(promises_of[title]) == 1 else at(title, level)
+        names.setdefault(promise, {})[name] = None
+        accountants.setdefault(promise, []).append(stand[2])
+    sentences = []
+    for promise, points in names.items():
+        adjacency, delta, bound, sampling = promise
+        prefix = f"{', '.join(points)}: " if len(names) > 1 else ""
+        by = each(accountants[promise])
+        terms = privacy.terms(unit, view, adjacency or "", delta or 0.0, by, bound or "", sampling or "")
+        sentences.append(f"{prefix}ε {terms}.")
+    return sentences
+
+
+def _promise(stand: Stand) -> Promise:
+    adjacency, delta, _, bound, sampling = stand
+    return adjacency, delta, bound, sampling
 
 
 def point(title: str, spot: PointSummary, own: bool) -> str:
@@ -235,75 +256,98 @@ def point(title: str, spot: PointSummary, own: bool) -> str:
 
 
 def line(title: str, personal: bool, own: bool, headless: bool = False) -> str:
-    """What a line is called: whose accuracy it shows is said as soon as it may differ from line to line."""
+    """The title of a line. It names the models of its accuracy as soon as these may differ between lines."""
     if not own:
         return f"{title} · heads averaged" if headless else title
     return f"{title} · own models" if personal else f"{title} · shared model"
 
 
-# --- what the picture says ---------------------------------------------------------------------------------
+# --- the verdict -------------------------------------------------------------------------------------------
 
 
 def verdict(lines: Mapping[str, Sequence[PointSummary]], plain: PointSummary | None, view: str, own: bool) -> str:
-    """The two best at the middle noise that most methods share, and whether their difference means anything."""
+    """Compares the two best methods at the middle noise that methods share. `plain` is the baseline."""
     levels = [level for level in _shared(lines) if _ranked(lines, level, own)]
     if not levels:
         return ""
-    at = levels[len(levels) // 2]
-    there = _ranked(lines, at, own)
-    seeds = common(spot for _, spot in there)
-    fewer = any(spot.seeds > len(seeds) for title, _ in there for spot in lines[title] if spot.noise == at)
-    said = [_compared(there[:2], at, own, fewer)]
-    if plain and (same := plain.on(seeds)):
-        said.append(f"Without protection it would be {numbers.percent(same.score(own))}.")
-    said.append(_prices(there, view))
-    said.append(_elsewhere(lines, levels, own))
-    return " ".join(filter(None, said))
+    level = levels[len(levels) // 2]
+    ranked = _ranked(lines, level, own)
+    seeds = common(spot for _, spot in ranked)
+    fewer = any(spot.seeds > len(seeds) for title, _ in ranked for spot in lines[title] if spot.noise == level)
+    sentences = [_compared(ranked[:2], level, own, fewer)]
+    baseline = plain.on(seeds) if plain else None
+    if baseline:
+        sentences.append(f"Without protection it would be {numbers.percent(baseline.score(own))}.")
+    sentences.append(_prices(ranked, view))
+    sentences.append(_elsewhere(lines, levels, own))
+    return " ".join(filter(None, sentences))
 
 
 def _shared(lines: Mapping[str, Sequence[PointSummary]]) -> list[float]:
-    """Noises at which at least two methods are known."""
-    found = [spot.noise for spots in lines.values() for spot in spots if spot.noise is not None]
-    return sorted({noise for noise in found if found.count(noise) > 1})
+    """The noises with points of at least two methods."""
+    noises = [spot.noise for spots in lines.values() for spot in spots if spot.noise is not None]
+    return sorted({noise for noise in noises if noises.count(noise) > 1})
 
 
-def _ranked(lines: Mapping[str, Sequence[PointSummary]], at: float, own: bool) -> list[tuple[str, PointSummary]]:
-    """The best first, on the seeds that all have: while runs go on, means over others would compare chance."""
-    there = [(title, spot) for title, spots in lines.items() for spot in spots if spot.noise == at]
-    seeds = common(spot for _, spot in there)
-    same = [(title, some) for title, spot in there if (some := spot.on(seeds))]
-    return sorted(same, key=lambda pair: -pair[1].score(own))
+def _ranked(lines: Mapping[str, Sequence[PointSummary]], level: float, own: bool) -> list[tuple[str, PointSummary]]:
+    """The methods at one noise, the best first, on their common seeds.
+
+    While runs are unfinished, means over different seeds would compare the seeds and not the methods.
+    """
+    points = [(title, spot) for title, spots in lines.items() for spot in spots if spot.noise == level]
+    seeds = common(spot for _, spot in points)
+    comparable = []
+    for title, spot in points:
+        on_seeds = spot.on(seeds)
+        if on_seeds:
+            comparable.append((title, on_seeds))
+    return sorted(comparable, key=lambda pair: -pair[1].score(own))
 
 
-def _compared(two: Sequence[tuple[str, PointSummary]], at: float, own: bool, fewer: bool) -> str:
+def _compared(two: Sequence[tuple[str, PointSummary]], level: float, own: bool, fewer: bool) -> str:
+    """The accuracy of the two best methods. `fewer`: some method has more seeds than the comparison uses."""
     (first, best), (second, other) = two
-    values = best.score(own), other.score(own)
-    on = f", on the {'one seed' if best.seeds == 1 else f'{best.seeds} seeds'} that all have" if fewer else ""
-    reach = f"At noise {at:g}{on}, {first} reaches {numbers.percent(values[0])}, {second} {numbers.percent(values[1])}"
+    on = ""
+    if fewer:
+        seeds = "one seed" if best.seeds == 1 else f"{best.seeds} seeds"
+        on = f", on the {seeds} that all have"
+    higher = numbers.percent(best.score(own))
+    lower = numbers.percent(other.score(own))
+    reach = f"At noise {level:g}{on}, {first} reaches {higher}, {second} {lower}"
     if min(best.seeds, other.seeds) < 2:
-        return f"{reach}: with one seed nobody can tell whether that is more than chance."
+        return f"{reach}: with one seed no one can tell whether that is more than chance."
     more = "larger" if clear(best, other, own) else "not larger"
     return f"{reach}: the difference is {more} than that between seeds."
 
 
 def clear(best: PointSummary, other: PointSummary, own: bool) -> bool:
-    """Whether two methods, on the same seeds, differ by more than the seeds of either do."""
-    ranges = [max(one.scores(own)) - min(one.scores(own)) for one in (best, other)]
+    """Whether two methods, on the same seeds, differ by more than the seeds of either method."""
+    ranges = [max(spot.scores(own)) - min(spot.scores(own)) for spot in (best, other)]
     return min(best.seeds, other.seeds) > 1 and best.score(own) - other.score(own) > max(ranges)
 
 
-def _prices(there: Sequence[tuple[str, PointSummary]], view: str) -> str:
-    """The same noise need not buy the same ε; on the same seeds, for who takes part differs between them."""
-    same = [(title, one) for title, spot in there if (one := spot.dearest(view))]
-    known = sorted(((one.epsilon[view] or 0.0, title, one.accountant.get(view, "")) for title, one in same))
-    if len(known) < 2 or known[-1][0] <= 1.05 * known[0][0]:
+def _prices(ranked: Sequence[tuple[str, PointSummary]], view: str) -> str:
+    """A note that the same noise gives the methods different ε. Empty if it does not.
+
+    All points have the same seeds, because the clients that take part differ between seeds.
+    """
+    priced = []
+    for title, spot in ranked:
+        result = spot.dearest(view)
+        if result:
+            priced.append((result.epsilon[view] or 0.0, title, result.accountant.get(view, "")))
+    priced.sort()
+    if len(priced) < 2 or priced[-1][0] <= 1.05 * priced[0][0]:
         return ""
-    several = len({accountant for _, _, accountant in known}) > 1
-    prices: dict[str, list[str]] = {}
-    for value, title, accountant in known:
-        prices.setdefault(f"{numbers.epsilon(value)}{f' ({accountant})' if several else ''}", []).append(title)
-    each = "; ".join(f"ε {price} for {_and(titles)}" for price, titles in prices.items())
-    return f"That noise does not buy them the same, {privacy.SEEN_BY[view]}: {each}."
+    several = len({accountant for _, _, accountant in priced}) > 1
+    titles_of: dict[str, list[str]] = {}
+    for value, title, accountant in priced:
+        price = numbers.epsilon(value)
+        if several:
+            price += f" ({accountant})"
+        titles_of.setdefault(price, []).append(title)
+    prices = "; ".join(f"ε {price} for {_and(titles)}" for price, titles in titles_of.items())
+    return f"That noise does not buy them the same, {privacy.SEEN_BY[view]}: {prices}."
 
 
 def _and(names: Sequence[str]) -> str:
@@ -311,29 +355,31 @@ def _and(names: Sequence[str]) -> str:
 
 
 def _elsewhere(lines: Mapping[str, Sequence[PointSummary]], levels: Sequence[float], own: bool) -> str:
-    """How it stands over all noises."""
-    ranked = [_ranked(lines, at, own)[:2] for at in levels]
-    if len(levels) < 2 or any(spot.seeds < 2 for two in ranked for _, spot in two):
+    """How often a method leads clearly, over all noises."""
+    pairs = [_ranked(lines, level, own)[:2] for level in levels]
+    if len(levels) < 2 or any(spot.seeds < 2 for pair in pairs for _, spot in pair):
         return ""
     ahead: dict[str, int] = {}
-    for (first, best), (_, other) in ranked:
+    for (first, best), (_, other) in pairs:
         if clear(best, other, own):
             ahead[first] = ahead.get(first, 0) + 1
     if not ahead:
         return "At no noise do the two best differ by more than seeds do."
-    said = " and ".join(f"{title} at {many}" for title, many in ahead.items())
-    return f"Ahead by more than seeds differ: {said} of {len(levels)} noises."
+    leaders = " and ".join(f"{title} at {count}" for title, count in ahead.items())
+    return f"Ahead by more than seeds differ: {leaders} of {len(levels)} noises."
 
 
 def bands(spots: Sequence[PointSummary], several: bool) -> str:
-    """How the picture is to be read; `several` server steps were tried."""
-    many = max((spot.seeds for spot in spots), default=1)
-    band = (
-        "Each point is the mean over seeds, its band reaches from the worst to the best, "
-        "and ε is the largest that any seed has."
-    )
-    step = (
-        "At each noise a method stands with the server step that did best there, on the seeds that all steps have: "
-        "a choice made on test data, which no ε counts."
-    )
-    return " ".join([*([band] if many > 1 else []), *([step] if several else [])])
+    """How to read the charts. `several`: several server steps were tried."""
+    sentences = []
+    if max((spot.seeds for spot in spots), default=1) > 1:
+        sentences.append(
+            "Each point is the mean over seeds, its band reaches from the worst to the best, "
+            "and ε is the largest that any seed has."
+        )
+    if several:
+        sentences.append(
+            "At each noise a method stands with the server step that did best there, on the seeds that all steps have: "
+            "a choice made on test data, which no ε counts."
+        )
+    return " ".join(sentences)

@@ -1,4 +1,4 @@
-"""Smoothings as a server tells of them: small numbers, chosen so that a test can say what follows from them."""
+"""Smoothing events with small numbers, so that a test can state the expected charts and sentences."""
 
 from __future__ import annotations
 
@@ -27,19 +27,22 @@ def smoothed(
     ranks: dict[str, tuple[int, ...]] | None = None,
 ) -> Smoothed:
     values = SPECTRA if spectra is None else spectra
-    places = {name: tuple(range(1, len(found[0]) + 1)) for name, found in values.items()}
-    return Smoothed(round, threshold, tuple(clients), values, {**places, **(ranks or {})}, rough, accuracy)
+    all_ranks = {name: tuple(range(1, len(frequencies[0]) + 1)) for name, frequencies in values.items()}
+    all_ranks |= ranks or {}
+    return Smoothed(round, threshold, tuple(clients), values, all_ranks, rough, accuracy)
 
 
 def told(*smoothings: Smoothed, names: Sequence[str] = NAMES, cohort: int = 3) -> tuple[Event, ...]:
-    """A run of these smoothings."""
-    rounds = [Round(one.round, 30, cohort) for one in smoothings]
-    pairs = [event for pair in zip(rounds, smoothings, strict=True) for event in pair]
-    return (Started("r", {}, {"classes": list(names)}), *pairs)
+    """The events of a run with these smoothings."""
+    events: list[Event] = [Started("r", {}, {"classes": list(names)})]
+    for smoothing in smoothings:
+        events += [Round(smoothing.round, 30, cohort), smoothing]
+    return tuple(events)
 
 
 def by_class(classes: int, clients: int, first: float) -> ByClass:
-    """A table that rises by a little from cell to cell."""
-    return tuple(
-        tuple(first + 0.001 * (label * clients + place) for place in range(clients)) for label in range(classes)
-    )
+    """A table whose values rise by 0.001 from cell to cell."""
+    rows = []
+    for label in range(classes):
+        rows.append(tuple(first + 0.001 * (label * clients + client) for client in range(clients)))
+    return tuple(rows)

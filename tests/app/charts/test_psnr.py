@@ -1,4 +1,4 @@
-"""The curves of the attacks: every one of them there, the control in its own colour, the plain square beside them."""
+"""The PSNR chart draws every attack, the baseline in its own colour, and a line for the grey square."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ CURVES = [
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_attack_is_drawn(dark: bool) -> None:
-    drawn = psnr.draw(CURVES, 13.5, dark)
-    lines = [one for one in drawn.data if one.x[0] is not None]
-    assert [tuple(one.y) for one in lines] == [one.psnr for one in CURVES]
+    figure = psnr.draw(CURVES, 13.5, dark)
+    lines = [trace for trace in figure.data if trace.x[0] is not None]
+    assert [tuple(line.y) for line in lines] == [curve.psnr for curve in CURVES]
     assert lines[0].line.color == theme.LEAKING["dark" if dark else "light"] != lines[1].line.color
     assert lines[0].line.dash == lines[1].line.dash != lines[2].line.dash and lines[2].mode == "markers"
-    assert drawn.layout.shapes[0].y0 == 13.5
-    assert [one.name for one in drawn.data if one.showlegend is None] == ["no protection", "noise 1", "Map", "At once"]
+    assert figure.layout.shapes[0].y0 == 13.5
+    entries = [trace.name for trace in figure.data if trace.showlegend is None]
+    assert entries == ["no protection", "noise 1", "Map", "At once"]
 
 
-def test_protections_never_look_like_the_control() -> None:
+def test_no_protection_has_the_colour_of_the_baseline() -> None:
     for dark in (False, True):
         shades = [psnr.colour(place, dark) for place in range(8)]
         assert len(set(shades)) == len(shades)
 
 
 def test_the_chart_in_words() -> None:
-    told = psnr.describe(CURVES, 13.5)
-    assert "Map against no protection ends at 31.0 dB" in told and "At once against no protection" in told
-    assert (
-        f"{attack_texts.GREY.capitalize()} reaches 13.5 dB" in told
-        and psnr.describe(CURVES, None).count("reaches") == 0
-    )
+    words = psnr.describe(CURVES, 13.5)
+    assert "Map against no protection ends at 31.0 dB" in words and "At once against no protection" in words
+    assert f"{attack_texts.GREY.capitalize()} reaches 13.5 dB" in words
+    assert "reaches" not in psnr.describe(CURVES, None)

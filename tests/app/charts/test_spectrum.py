@@ -1,4 +1,4 @@
-"""The spectrum: every singular value where it was, the threshold among them, and what it removed counted truly."""
+"""The spectrum chart shows every singular value and the threshold, and it counts what the threshold removed."""
 
 from __future__ import annotations
 
@@ -22,21 +22,26 @@ assert CHOICES
 Values = tuple[tuple[float, ...], ...]
 
 
-def found(*events: Event, **answers: str) -> Spectrum:
+def collected(*events: Event, **answers: str) -> Spectrum:
     assert CHOICES
     info = PANEL.collect(events)
     assert info
-    return CHOICES.choose(info, {**{one.name: one.chosen for one in CHOICES.choices(info)}, **answers})
+    defaults = {choice.name: choice.chosen for choice in CHOICES.choices(info)}
+    return CHOICES.choose(info, {**defaults, **answers})
 
 
 def drawn(*smoothings: Smoothed, dark: bool = False, **answers: str) -> go.Figure:
     events = told(*smoothings)
-    return PANEL.draw([PanelInfo(Track("this run", "main", "fedceo", events), found(*events, **answers))], dark)
+    return PANEL.draw([PanelInfo(track(events), collected(*events, **answers))], dark)
 
 
-def said(*smoothings: Smoothed, **answers: str) -> str:
+def track(events: tuple[Event, ...]) -> Track:
+    return Track("this run", "main", "fedceo", events)
+
+
+def sentence(*smoothings: Smoothed, **answers: str) -> str:
     assert CHOICES
-    return CHOICES.describe(found(*told(*smoothings), **answers))
+    return CHOICES.describe(collected(*told(*smoothings), **answers))
 
 
 def only(values: Values, threshold: float = 1.0, ranks: tuple[int, ...] = ()) -> Smoothed:
@@ -47,42 +52,42 @@ def lines(figure: go.Figure) -> list[Any]:
     return list(figure.data)
 
 
-# --- what is found -----------------------------------------------------------------------------------------
+# --- what is collected -----------------------------------------------------------------------------------------
 
 
-def test_it_begins_with_the_last_smoothing_and_the_last_layer() -> None:
-    info = found(*told(smoothed(10), smoothed(20, threshold=3.0)))
-    assert info.now.round == 20 and info.weight == "head.weight"  # whose clients stand in the heat maps
-    other = found(*told(smoothed(10), smoothed(20)), round="10", weight="hidden.weight")
+def test_the_default_is_the_last_smoothing_and_the_last_layer() -> None:
+    info = collected(*told(smoothed(10), smoothed(20, threshold=3.0)))
+    assert info.now.round == 20 and info.weight == "head.weight"  # the layer that the heat maps compare
+    other = collected(*told(smoothed(10), smoothed(20)), round="10", weight="hidden.weight")
     assert other.now.round == 10 and other.many == 4
-    assert found(*told(only(((2.0,), (1.0,))))).weight == "w"  # a bias, where there is nothing else
+    assert collected(*told(only(((2.0,), (1.0,))))).weight == "w"  # a bias, if there is no other weight
 
 
-def test_what_may_be_chosen() -> None:
+def test_a_visitor_chooses_the_smoothing_and_the_weight() -> None:
     assert CHOICES
-    rounds, weights = CHOICES.choices(found(*told(smoothed(10), smoothed(20))))
+    rounds, weights = CHOICES.choices(collected(*told(smoothed(10), smoothed(20))))
     assert (rounds.options, rounds.chosen, rounds.scrubbed) == (("10", "20"), "20", True)
     assert weights.options == ("hidden.weight", "head.weight", "head.bias") and not weights.scrubbed
 
 
 @pytest.mark.parametrize("events", [(Measured(1, "accuracy", 0.5),), told(smoothed(spectra={}))])
-def test_it_stays_away_until_a_server_has_smoothed(events: tuple[Event, ...]) -> None:
-    assert PANEL.collected([Track("this run", "main", "fedceo", events)]) == []
+def test_the_panel_is_hidden_until_the_server_has_smoothed(events: tuple[Event, ...]) -> None:
+    assert PANEL.collected([track(events)]) == []
 
 
 @pytest.mark.parametrize(
     ("values", "ranks", "removed", "exact"),
     [
-        (((8.0, 4.0, 1.0, 0.5), (0.5, 0.4, 0.3, 0.2)), (), (2, 4), True),  # at the threshold is not above it
+        (((8.0, 4.0, 1.0, 0.5), (0.5, 0.4, 0.3, 0.2)), (), (2, 4), True),  # a value at the threshold is removed
         (((8.0, 4.0, 3.0, 2.0), (9.0, 8.0, 7.0, 6.0)), (), (0, 0), True),
-        (((9.0, 0.0), (9.0, 0.0)), (1, 10), (1, 1), False),  # a straight line between two known ranks
+        (((9.0, 0.0), (9.0, 0.0)), (1, 10), (1, 1), False),  # linear between two recorded ranks
         (((1.5, 0.5), (0.9, 0.1)), (1, 11), (5, 11), False),
     ],
 )
-def test_what_lies_below_is_counted(
+def test_values_below_the_threshold_are_counted(
     values: Values, ranks: tuple[int, ...], removed: tuple[int, ...], exact: bool
 ) -> None:
-    info = found(*told(only(values, ranks=ranks)))
+    info = collected(*told(only(values, ranks=ranks)))
     assert info.removed == removed and info.exact is exact
 
 
@@ -102,27 +107,31 @@ def test_a_line_for_each_frequency_and_one_for_the_threshold(dark: bool) -> None
     low, high = (10**end for end in figure.layout.yaxis.range)
     assert low < 0.125 and high > 8 and shade.y0 == pytest.approx(low)
     note = figure.layout.annotations[0]
-    assert note.y == 0 and note.text.endswith("1 of 4 at ω0, 3 at the others")  # log axes place words by powers
+    assert note.y == 0 and note.text.endswith("1 of 4 at ω0, 3 at the others")  # a log axis places notes by exponents
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_every_frequency_stands_out_from_the_paper(dark: bool) -> None:
+def test_every_frequency_has_enough_contrast(dark: bool) -> None:
     figure = drawn(only(tuple((9.0, 1.0) for _ in range(11))), dark=dark)
-    shades = [one.line.color for one in lines(figure)]
+    shades = [curve.line.color for curve in lines(figure)]
     assert len({*shades}) == 11
-    paper = light(theme.PAPER["dark" if dark else "light"])
-    contrasts = [(max(paper, light(one)) + 0.05) / (min(paper, light(one)) + 0.05) for one in shades]
-    assert contrasts == sorted(contrasts, reverse=True) and contrasts[-1] > 3  # what WCAG asks of a line
+    paper = luminance(theme.PAPER["dark" if dark else "light"])
+    contrasts = [contrast(paper, luminance(shade)) for shade in shades]
+    assert contrasts == sorted(contrasts, reverse=True) and contrasts[-1] > 3  # the minimum of WCAG for a line
 
 
-def light(colour: str) -> float:
+def contrast(first: float, second: float) -> float:
+    return (max(first, second) + 0.05) / (min(first, second) + 0.05)
+
+
+def luminance(colour: str) -> float:
     """Relative luminance as WCAG defines it."""
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_what_is_zero_stands_at_the_bottom_and_is_said() -> None:
+def test_a_value_of_zero_is_at_the_bottom_and_the_axis_title_says_so() -> None:
     figure = drawn(only(((4.0, 0.0), (2.0, 1e-9))))
     low = 10 ** figure.layout.yaxis.range[0]
     first, second = lines(figure)
@@ -132,37 +141,38 @@ def test_what_is_zero_stands_at_the_bottom_and_is_said() -> None:
     assert drawn(smoothed()).layout.yaxis.title.text == smoothing_texts.VALUE
 
 
-def test_the_chart_stands_still_while_it_is_scrubbed() -> None:
+def test_the_axes_stay_the_same_for_every_smoothing() -> None:
     run = (smoothed(10, threshold=0.01), smoothed(20, threshold=50.0))
-    early, late = drawn(*run, round="10"), drawn(*run, round="20")
+    early = drawn(*run, round="10")
+    late = drawn(*run, round="20")
     assert early.layout.yaxis.range == late.layout.yaxis.range
     assert early.layout.shapes[1].y0 == 0.01 and late.layout.shapes[1].y0 == 50
 
 
 @pytest.mark.parametrize(("threshold", "word", "shapes"), [(1e-9, "far below", 0), (1e300, "far above", 1)])
-def test_a_threshold_beyond_everything_is_told_and_not_drawn(threshold: float, word: str, shapes: int) -> None:
+def test_a_threshold_far_outside_the_chart_is_noted_and_not_drawn(threshold: float, word: str, shapes: int) -> None:
     figure = drawn(smoothed(threshold=threshold))
     assert word in figure.layout.annotations[0].text
-    assert len(figure.layout.shapes) == shapes  # the shade, where all of it is removed
+    assert len(figure.layout.shapes) == shapes  # the shade, if all values are removed
     assert figure.layout.yaxis.range[1] - figure.layout.yaxis.range[0] < 4
 
 
-def test_nothing_but_zeros_can_be_drawn() -> None:
+def test_a_spectrum_of_zeros_can_be_drawn() -> None:
     empty = only(((0.0, 0.0), (0.0, 0.0)))
     figure = drawn(empty)
-    assert all(math.isfinite(value) and value > 0 for one in lines(figure) for value in one.y)
-    assert "met nothing: w was empty before" in said(empty)
+    assert all(math.isfinite(value) and value > 0 for curve in lines(figure) for value in curve.y)
+    assert "met nothing: w was empty before" in sentence(empty)
 
 
-def test_a_bias_has_one_value_a_frequency() -> None:
+def test_a_bias_has_one_value_for_each_frequency() -> None:
     figure = drawn(smoothed(), weight="head.bias")
-    assert [list(one.x) for one in lines(figure)] == [[0], [1]]
+    assert [list(curve.x) for curve in lines(figure)] == [[0], [1]]
     assert figure.layout.xaxis.title.text == "frequency"
 
 
-def test_of_many_frequencies_the_legend_names_a_few() -> None:
-    figure = drawn(only(tuple((float(50 - at), 1.0) for at in range(40))))
-    named = [one.name for one in lines(figure) if one.showlegend]
+def test_the_legend_names_only_a_few_of_many_frequencies() -> None:
+    figure = drawn(only(tuple((float(50 - frequency), 1.0) for frequency in range(40))))
+    named = [curve.name for curve in lines(figure) if curve.showlegend]
     assert len(lines(figure)) == 40 and len(named) == NAMED and named[0] == "ω0" and named[-1] == "ω39"
 
 
@@ -170,7 +180,7 @@ def test_of_many_frequencies_the_legend_names_a_few() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "words"),
+    ("smoothing", "words"),
     [
         (only(((9.0, 5.0), (3.0, 0.5))), "none of 2 singular values of what all clients share (ω0), and 1 of 2 of each "
          "frequency that sets them apart. What is left was lowered by 1."),
@@ -190,32 +200,32 @@ def test_of_many_frequencies_the_legend_names_a_few() -> None:
          "set them apart. What is left was lowered by 1."),
     ],
 )  # fmt: skip
-def test_the_sentence_says_what_was_removed(one: Smoothed, words: str) -> None:
-    assert said(one).startswith(f"The smoothing after round 10 removed {words}")
+def test_the_sentence_reports_what_was_removed(smoothing: Smoothed, words: str) -> None:
+    assert sentence(smoothing).startswith(f"The smoothing after round 10 removed {words}")
 
 
-def test_those_who_cannot_see_it_hear_the_heights() -> None:
-    info = found(*told(smoothed()), weight="hidden.weight")
-    words = PANEL.describe([PanelInfo(Track("this run", "main", "fedceo", ()), info)])
-    assert (
-        "Threshold 1; largest singular value of each frequency: ω0 8, ω1 2" in words and said(smoothed()) not in words
-    )
+def test_the_description_has_the_largest_values() -> None:
+    info = collected(*told(smoothed()), weight="hidden.weight")
+    words = PANEL.describe([PanelInfo(track(()), info)])
+    assert "Threshold 1; largest singular value of each frequency: ω0 8, ω1 2" in words
+    assert sentence(smoothed()) not in words
 
 
-def test_of_a_mean_over_orders_nothing_is_claimed_of_what_is_left() -> None:
+def test_for_a_mean_over_orders_no_text_claims_what_is_left() -> None:
     assert CHOICES
     spec = RunSpec(method={"name": "fedceo", "client-order": "averaged"}).canonical()
-    gone, biases = only(((0.9, 0.5), (0.3, 0.2))), only(((9.0,), (0.5,), (2.0,)))
-    for one, below in ((gone, "2 of 2 singular values of w at ω0, and 2 of 2 of each other"), (biases, "1 of 3 freq")):
-        events = (Started("r", spec, {}), *told(one)[1:])
-        info = found(*events)
+    gone = only(((0.9, 0.5), (0.3, 0.2)))
+    biases = only(((9.0,), (0.5,), (2.0,)))
+    cases = ((gone, "2 of 2 singular values of w at ω0, and 2 of 2 of each other"), (biases, "1 of 3 freq"))
+    for smoothing, below in cases:
+        events = (Started("r", spec, {}), *told(smoothing)[1:])
+        info = collected(*events)
         words = CHOICES.describe(info)
         assert "is the mean over several orders" in words and f"In the one shown, {below}" in words
-        heard = PANEL.describe([PanelInfo(Track("this run", "main", "fedceo", events), info)])
-        seen = (
-            PANEL.draw([PanelInfo(Track("this run", "main", "fedceo", events), info)], False).layout.annotations[0].text
-        )
+        infos = [PanelInfo(track(events), info)]
+        description = PANEL.describe(infos)
+        note = PANEL.draw(infos, False).layout.annotations[0].text
         for claim in ("removed", "left", "got the same"):
-            assert claim not in words and claim not in heard and claim not in seen
-    alone = found(Started("r", spec, {}), *told(smoothed(clients=()))[1:])
-    assert "removed" in CHOICES.describe(alone)  # of their sum alone there is but one order
+            assert claim not in words and claim not in description and claim not in note
+    alone = collected(Started("r", spec, {}), *told(smoothed(clients=()))[1:])
+    assert "removed" in CHOICES.describe(alone)  # with only their sum, there is just one order

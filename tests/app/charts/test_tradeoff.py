@@ -1,4 +1,4 @@
-"""The frontier as it is drawn and told: every number is that of the results, and no axis serves two units."""
+"""The trade-off charts and sentences show the numbers of the results, and no axis serves two units."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def cell(
     method: str, noise: float | None, seed: int, accuracy: float, epsilon: float | None = 2.0, **more: Any
 ) -> TradeoffCell:
     unit = {"fedavg": None, "dp-fedavg": "record"}.get(method, "user")
-    told = {"adjacency": "zero-out", "delta": 1e-5, "accountant": {"outsider": "prv"}, "why": {"outsider": "no reason"}}
-    own = more.pop("personal", None)
+    facts = {"adjacency": "zero-out", "delta": 1e-5, "accountant": {"outsider": "prv"}}
+    facts["why"] = {"outsider": "no reason"}
+    personal = more.pop("personal", None)
     point = SweepPoint(method, noise, more.pop("step", 0.1), seed, SPEC)
-    return TradeoffCell(
-        point, "finished", PointResult(point, accuracy, own, {"outsider": epsilon}, unit, **{**told, **more})
-    )
+    result = PointResult(point, accuracy, personal, {"outsider": epsilon}, unit, **{**facts, **more})
+    return TradeoffCell(point, "finished", result)
 
 
 CELLS = (
@@ -44,9 +44,9 @@ CELLS = (
 )  # fmt: skip
 
 
-def frontier(cells: tuple[TradeoffCell, ...] = CELLS, **asked: Any) -> Frontier:
-    (found,) = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings(**asked))
-    return found
+def frontier(cells: tuple[TradeoffCell, ...] = CELLS, **settings: Any) -> Frontier:
+    (only,) = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings(**settings))
+    return only
 
 
 def lines(figure: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def lines(figure: Any) -> dict[str, Any]:
 
 
 def notes(figure: Any) -> list[str]:
-    return [one.text for one in figure.layout.annotations]
+    return [note.text for note in figure.layout.annotations]
 
 
 # --- what is drawn -----------------------------------------------------------------------------------------
@@ -70,35 +70,35 @@ def test_a_line_is_the_mean_over_seeds_and_its_band_reaches_from_worst_to_best()
     assert figure.layout.xaxis.type == "log" and list(figure.layout.yaxis.range) == [50, 90]
 
 
-def test_the_private_end_is_on_the_left_in_both() -> None:
-    noise, price = (draw(frontier(), (50, 90), False) for draw in (panel.by_noise, panel.by_epsilon))
+def test_the_private_end_is_on_the_left_in_both_charts() -> None:
+    noise = panel.by_noise(frontier(), (50, 90), False)
+    price = panel.by_epsilon(frontier(), (50, 90), False)
     assert noise.layout.xaxis.range[0] > noise.layout.xaxis.range[1]  # much noise first
     assert price.layout.xaxis.range[0] < price.layout.xaxis.range[1]  # a small ε first
     for figure in (noise, price):
-        private = next(one for one in figure.layout.annotations if product.PRIVATE_END in one.text)
-        leaky = next(one for one in figure.layout.annotations if product.LEAKY_END in one.text)
+        private = next(note for note in figure.layout.annotations if product.PRIVATE_END in note.text)
+        leaky = next(note for note in figure.layout.annotations if product.LEAKY_END in note.text)
         assert (private.x, private.font.color) == (0, theme.PRIVATE["light"])
         assert (leaky.x, leaky.font.color) == (1, theme.LEAKING["light"])
 
 
-def test_by_epsilon_stands_the_worst_seed_and_nothing_without_a_number() -> None:
-    found = frontier()
-    figure = panel.by_epsilon(found, (50, 90), False)
+def test_the_chart_by_epsilon_shows_the_worst_seed_and_leaves_out_infinite_epsilon() -> None:
+    users = frontier()
+    figure = panel.by_epsilon(users, (50, 90), False)
     assert list(lines(figure)["UDP-FedAvg"].x) == [5.0, 90.0]
     assert list(lines(figure)["FedCEO"].x) == [38.0]  # at noise 0.1 one seed has no finite ε
-    assert tradeoff_cells.absent(found) == ["FedCEO at noise 0.1: no ε seen by an outsider, because no reason."]
+    assert tradeoff_cells.absent(users) == ["FedCEO at noise 0.1: no ε seen by an outsider, because no reason."]
     assert figure.layout.xaxis.title.text == "ε per client, seen by an outsider"
     assert sweep_texts.VACUOUS in notes(figure) and sweep_texts.NOTHING in notes(figure)
 
 
-def test_where_every_epsilon_is_small_nothing_is_called_vacuous() -> None:
+def test_small_epsilons_are_not_called_vacuous() -> None:
     cells = tuple(cell("udp-fedavg", noise, 0, 0.5, 1 / noise) for noise in (1.0, 2.0))
-    assert not {sweep_texts.VACUOUS, sweep_texts.NOTHING} & set(
-        notes(panel.by_epsilon(frontier(cells), (0, 100), True))
-    )
+    texts = notes(panel.by_epsilon(frontier(cells), (0, 100), True))
+    assert not {sweep_texts.VACUOUS, sweep_texts.NOTHING} & set(texts)
 
 
-def test_without_protection_is_a_level_with_its_word() -> None:
+def test_the_baseline_is_a_horizontal_line_with_a_label() -> None:
     figure = panel.by_noise(frontier(), (50, 90), True)
     assert any("no protection, 84.0 %" in text for text in notes(figure))
     assert "FedAvg" not in lines(figure)
@@ -106,7 +106,7 @@ def test_without_protection_is_a_level_with_its_word() -> None:
     assert level.y0 == pytest.approx(84.0) and level.line.color == theme.LEAKING["dark"]
 
 
-def test_a_single_point_has_a_bar_and_no_noise_at_all_a_straight_axis() -> None:
+def test_a_single_point_has_a_bar_and_noise_0_has_a_linear_axis() -> None:
     cells = (cell("udp-fedavg", 0.0, 0, 0.6, None), cell("udp-fedavg", 0.0, 1, 0.7, None))
     figure = panel.by_noise(frontier(cells), (50, 90), False)
     assert list(figure.data[0].y) == pytest.approx([60.0, 70.0]) and figure.layout.xaxis.type == "linear"
@@ -115,16 +115,16 @@ def test_a_single_point_has_a_bar_and_no_noise_at_all_a_straight_axis() -> None:
     assert not lines(empty)
 
 
-def test_a_point_tells_everything_about_itself() -> None:
+def test_the_label_of_a_point_has_its_accuracy_and_all_terms_of_its_epsilon() -> None:
     line = lines(panel.by_epsilon(frontier(), (50, 90), False))["UDP-FedAvg"]
-    told = line.text[0].replace("<br>", " ")
+    label = line.text[0].replace("<br>", " ")
     for word in ("UDP-FedAvg, noise 1", "server step 0.1", "71.0 % (70.0 to 72.0 over 2 seeds)", "ε = 5", "per client",
                  "seen by an outsider", "zero-out", "δ = 1e-5", "prv", "worst seed"):  # fmt: skip
-        assert word in told
+        assert word in label
     assert list(line.customdata[0]) == ["udp-fedavg", 1.0]
 
 
-def test_two_units_are_two_pictures_of_the_same_heights() -> None:
+def test_two_units_have_two_charts_with_the_same_range_of_accuracy() -> None:
     cells = (*CELLS, cell("dp-fedavg", 1.0, 0, 0.35, 6.0))
     users, records = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings())
     assert (users.unit, records.unit) == ("user", "record")
@@ -134,7 +134,7 @@ def test_two_units_are_two_pictures_of_the_same_heights() -> None:
     assert "per record" in panel.by_epsilon(records, (30, 90), False).layout.xaxis.title.text
 
 
-def test_whose_models_are_meant_is_said_of_every_line() -> None:
+def test_every_line_names_whose_model_it_shows() -> None:
     cells = (
         cell("ppsgd", 1.0, 0, 0.5, personal=0.8, step=0.1), cell("ppsgd", 1.0, 0, 0.4, personal=0.9, step=1.0),
         cell("udp-fedavg", 1.0, 0, 0.6),
@@ -142,11 +142,11 @@ def test_whose_models_are_meant_is_said_of_every_line() -> None:
     assert [(line.title, line.spots[0].step) for line in frontier(cells).lines] == [("PPSGD", 0.1), ("UDP-FedAvg", 0.1)]
     own = frontier(cells, whose="personal")
     assert [line.title for line in own.lines] == ["PPSGD · own models", "UDP-FedAvg · shared model"]
-    drawn = lines(panel.by_noise(own, (0, 100), False))
-    assert list(drawn["PPSGD · own models"].y) == [90.0] and list(drawn["UDP-FedAvg · shared model"].y) == [60.0]
+    traces = lines(panel.by_noise(own, (0, 100), False))
+    assert list(traces["PPSGD · own models"].y) == [90.0] and list(traces["UDP-FedAvg · shared model"].y) == [60.0]
 
 
-def test_two_versions_of_a_method_have_its_colour_and_do_not_look_alike() -> None:
+def test_two_versions_of_a_method_share_its_colour_and_differ_in_dash_and_symbol() -> None:
     cells = list[TradeoffCell]()
     for label in ("FedCEO ϑ=1", "FedCEO ϑ>1"):
         for noise in (1.0, 2.0):
@@ -162,70 +162,72 @@ def test_two_versions_of_a_method_have_its_colour_and_do_not_look_alike() -> Non
 )
 def test_ticks_of_a_log_axis(low: float, high: float, ticks: list[float]) -> None:
     assert panel.decades(low, high) == ticks
-    assert all(low <= one <= high for one in panel.decades(low, high))
+    assert all(low <= tick <= high for tick in panel.decades(low, high))
 
 
-def test_an_epsilon_of_nothing_is_told_where_a_log_axis_cannot_show_it() -> None:
+def test_an_epsilon_of_0_is_reported_next_to_the_log_axis() -> None:
     cells = (cell("udp-fedavg", 1.0, 0, 0.5, 0.0), cell("udp-fedavg", 2.0, 0, 0.5, 1.0))
-    told = tradeoff_cells.absent(frontier(cells))
-    assert [one.split(", ")[0] for one in told] == ["UDP-FedAvg at noise 1: ε = 0 seen by an outsider"]
-    assert all(math.isfinite(x) for x in lines(panel.by_epsilon(frontier(cells), (0, 100), False))["UDP-FedAvg"].x)
+    sentences = tradeoff_cells.absent(frontier(cells))
+    assert [sentence.split(", ")[0] for sentence in sentences] == ["UDP-FedAvg at noise 1: ε = 0 seen by an outsider"]
+    line = lines(panel.by_epsilon(frontier(cells), (0, 100), False))["UDP-FedAvg"]
+    assert all(math.isfinite(x) for x in line.x)
 
 
 # --- in words ----------------------------------------------------------------------------------------------
 
 
 def test_the_charts_in_words() -> None:
-    found = frontier()
-    assert "UDP-FedAvg: noise 0.1 80.5 %, noise 1 71.0 %" in panel.tell_noise(found)
-    assert "FedAvg: no noise 84.0 %" in panel.tell_noise(found)
-    told = panel.tell_epsilon(found)
-    assert "per client, seen by an outsider" in told and "UDP-FedAvg: ε 5 71.0 %, ε 90 80.5 %" in told
-    assert sweep_texts.NONE_SHOWN in panel.tell_epsilon(frontier(view_of_nobody()))
+    users = frontier()
+    assert "UDP-FedAvg: noise 0.1 80.5 %, noise 1 71.0 %" in panel.tell_noise(users)
+    assert "FedAvg: no noise 84.0 %" in panel.tell_noise(users)
+    words = panel.tell_epsilon(users)
+    assert "per client, seen by an outsider" in words and "UDP-FedAvg: ε 5 71.0 %, ε 90 80.5 %" in words
+    assert sweep_texts.NONE_SHOWN in panel.tell_epsilon(frontier(without_epsilon()))
 
 
-def view_of_nobody() -> tuple[TradeoffCell, ...]:
+def without_epsilon() -> tuple[TradeoffCell, ...]:
     return tuple(cell("udp-fedavg", noise, 0, 0.5, None) for noise in (1.0, 2.0))
 
 
-def verdict(cells: tuple[TradeoffCell, ...], **asked: Any) -> str:
-    found = frontier(cells, **asked)
-    plain = found.plain[0].spots[0] if found.plain else None
-    return sweep_texts.verdict({line.title: line.spots for line in found.lines}, plain, found.view, found.own)
+def verdict(cells: tuple[TradeoffCell, ...], **settings: Any) -> str:
+    points = frontier(cells, **settings)
+    baseline = points.plain[0].spots[0] if points.plain else None
+    by_title = {line.title: line.spots for line in points.lines}
+    return sweep_texts.verdict(by_title, baseline, points.view, points.own)
 
 
-def test_the_two_best_are_compared_with_what_seeds_differ() -> None:
-    told = verdict(CELLS)
-    assert told.startswith(
+def test_the_two_best_methods_are_compared_with_the_difference_between_seeds() -> None:
+    text = verdict(CELLS)
+    assert text.startswith(
         "At noise 1, UDP-FedAvg reaches 71.0 %, FedCEO 71.0 %: the difference is not larger than that"
     )
-    assert "Without protection it would be 84.0 %." in told
-    assert "ε 5 for UDP-FedAvg; ε 38 for FedCEO" in told and privacy.SEEN_BY["outsider"] in told
-    assert "Ahead by more than seeds differ: UDP-FedAvg at 1 of 2 noises." in told
+    assert "Without protection it would be 84.0 %." in text
+    assert "ε 5 for UDP-FedAvg; ε 38 for FedCEO" in text and privacy.SEEN_BY["outsider"] in text
+    assert "Ahead by more than seeds differ: UDP-FedAvg at 1 of 2 noises." in text
 
 
-def test_a_clear_difference_is_called_one() -> None:
-    cells = tuple(
-        cell(method, 1.0, seed, base + 0.01 * seed)
-        for method, base in (("udp-fedavg", 0.5), ("fedceo", 0.6))
-        for seed in (0, 1)
-    )
+def test_a_clear_difference_is_reported() -> None:
+    cells = (
+        cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 1.0, 1, 0.5 + 0.01),
+        cell("fedceo", 1.0, 0, 0.6), cell("fedceo", 1.0, 1, 0.6 + 0.01),
+    )  # fmt: skip
     assert "At noise 1, FedCEO reaches 60.5 %, UDP-FedAvg 50.5 %: the difference is larger" in verdict(cells)
-    assert "ε" not in verdict(cells)  # both buy the same
+    assert "ε" not in verdict(cells)  # both have the same ε
 
 
-def test_with_one_seed_nobody_can_tell() -> None:
-    cells = tuple(
-        cell(method, noise, 0, base) for method, base in (("udp-fedavg", 0.5), ("fedceo", 0.6)) for noise in (1.0, 2.0)
-    )
-    assert "with one seed nobody can tell" in verdict(cells) and "Ahead" not in verdict(cells)
+def test_with_one_seed_no_difference_is_claimed() -> None:
+    cells = (
+        cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 2.0, 0, 0.5),
+        cell("fedceo", 1.0, 0, 0.6), cell("fedceo", 2.0, 0, 0.6),
+    )  # fmt: skip
+    assert "with one seed no one can tell" in verdict(cells) and "Ahead" not in verdict(cells)
 
 
-def test_one_method_alone_is_compared_with_nobody() -> None:
+def test_a_single_method_has_no_comparison() -> None:
     assert verdict((cell("udp-fedavg", 1.0, 0, 0.5),)) == ""
 
 
-def test_how_the_picture_is_to_be_read() -> None:
+def test_the_note_explains_bands_and_server_steps() -> None:
     spots = frontier().spots
     assert "worst to the best" in sweep_texts.bands(spots, False) and "test data" not in sweep_texts.bands(spots, False)
     assert "made on test data, which no ε counts" in sweep_texts.bands(spots, True)
@@ -233,68 +235,67 @@ def test_how_the_picture_is_to_be_read() -> None:
     assert tradeoff_cells.several_steps(tried) and not tradeoff_cells.several_steps(CELLS)
 
 
-# --- while points arrive -----------------------------------------------------------------------------------
+# --- while runs are unfinished -----------------------------------------------------------------------------------
 
 
-def test_methods_are_compared_on_the_seeds_that_all_have() -> None:
+def test_methods_are_compared_on_their_common_seeds() -> None:
     cells = (
         cell("udp-fedavg", 1.0, 0, 0.50), cell("udp-fedavg", 1.0, 1, 0.51), cell("udp-fedavg", 1.0, 2, 0.90),
         cell("fedceo", 1.0, 0, 0.60), cell("fedceo", 1.0, 1, 0.61),
         cell("fedavg", None, 0, 0.80, None), cell("fedavg", None, 2, 0.99, None),
     )  # fmt: skip
-    told = verdict(cells)
-    assert told.startswith(
+    text = verdict(cells)
+    assert text.startswith(
         "At noise 1, on the 2 seeds that all have, FedCEO reaches 60.5 %, UDP-FedAvg 50.5 %: the difference is larger"
     )
-    assert "Without protection it would be 80.0 %." in told
-    one = verdict((*cells[:3], cells[3]))
-    assert "on the one seed that all have, FedCEO reaches 60.0 %" in one and "with one seed nobody can tell" in one
-    assert verdict((cells[0], cells[4])) == ""  # no seed in common: nothing is compared
+    assert "Without protection it would be 80.0 %." in text
+    text = verdict((*cells[:3], cells[3]))
+    assert "on the one seed that all have, FedCEO reaches 60.0 %" in text and "with one seed no one can tell" in text
+    assert verdict((cells[0], cells[4])) == ""  # no common seed
 
 
-# --- what the words stand on -------------------------------------------------------------------------------
+# --- the terms of ε -------------------------------------------------------------------------------
 
 
-def test_each_method_has_the_terms_of_its_own() -> None:
+def test_each_method_is_listed_with_its_own_terms() -> None:
     rdp: dict[str, Any] = {"accountant": {"outsider": "rdp"}, "bound": {"outsider": "upper bound"}}
     cells = (
         cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 2.0, 0, 0.5), cell("ppsgd", 1.0, 0, 0.5, **rdp),
         cell("fedceo", 1.0, 0, 0.5), cell("fedceo", 2.0, 0, 0.5, **rdp),
     )  # fmt: skip
-    found = frontier(cells)
-    known = [(line.title, spot.results[0]) for line in found.lines for spot in line.spots]
+    results = [(line.title, spot.results[0]) for line in frontier(cells).lines for spot in line.spots]
     same = "per client, seen by an outsider, zero-out, δ = 1e-5"
-    assert sweep_texts.all_terms(known, "outsider") == [
+    assert sweep_texts.all_terms(results, "outsider") == [
         f"UDP-FedAvg, FedCEO at noise 1: ε {same}, prv, worst client.",
         f"PPSGD, FedCEO at noise 2: ε {same}, rdp, worst client, upper bound.",
     ]
-    assert sweep_texts.all_terms(known[:2], "outsider") == [f"ε {same}, prv, worst client."]
+    assert sweep_texts.all_terms(results[:2], "outsider") == [f"ε {same}, prv, worst client."]
 
 
-def test_two_accountants_of_one_promise_are_said_in_one_sentence() -> None:
+def test_two_accountants_of_one_guarantee_share_a_sentence() -> None:
     cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("ppsgd", 0.2, 0, 0.5, accountant={"outsider": "rdp"}))
-    known = [(line.title, spot.results[0]) for line in frontier(cells).lines for spot in line.spots]
-    [said] = sweep_texts.all_terms(known, "outsider")
-    assert said == "ε per client, seen by an outsider, zero-out, δ = 1e-5, prv or rdp, worst client."
+    results = [(line.title, spot.results[0]) for line in frontier(cells).lines for spot in line.spots]
+    [sentence] = sweep_texts.all_terms(results, "outsider")
+    assert sentence == "ε per client, seen by an outsider, zero-out, δ = 1e-5, prv or rdp, worst client."
 
 
-def test_charts_of_two_units_are_told_apart_by_ear() -> None:
+def test_the_descriptions_of_two_units_differ() -> None:
     cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("dp-fedavg", 1.0, 0, 0.5))
-    told = [panel.tell_noise(one) for one in tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings())]
-    assert ["per client" in one for one in told] == [True, False]
-    assert ["per record" in one for one in told] == [False, True]
+    users, records = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings())
+    assert "per client" in panel.tell_noise(users) and "per record" not in panel.tell_noise(users)
+    assert "per record" in panel.tell_noise(records) and "per client" not in panel.tell_noise(records)
 
 
-def test_where_no_last_layer_is_shared_no_model_is_called_shared() -> None:
+def test_a_method_without_a_shared_last_layer_has_no_shared_model() -> None:
     cells = (cell("ppsgd", 1.0, 0, 0.5, personal=0.7), cell("udp-fedavg", 1.0, 0, 0.5))
     for whose, title in (("global", "PPSGD · heads averaged"), ("personal", "PPSGD · own models")):
-        (found,) = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings(whose=whose), ("ppsgd",))
-        assert found.lines[0].title == title
+        (points,) = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings(whose=whose), ("ppsgd",))
+        assert points.lines[0].title == title
     assert frontier(cells).lines[0].title == "PPSGD"
 
 
-def test_where_points_come_from_is_said_of_one_and_of_many() -> None:
+def test_sentences_have_a_singular_and_a_plural() -> None:
     assert sweep_texts.stored(1, "2026-01-02") == "1 of these runs comes from a stored example, run on 2026-01-02."
     assert sweep_texts.stored(12, "2026-01-02").startswith("12 of these runs come from a stored example")
-    assert states.shared(1, "runs") == "Somebody else asked for 1 of these runs or watches it: it goes on."
-    assert states.shared(3, "runs") == "Somebody else asked for 3 of these runs or watches them: they go on."
+    assert states.shared(1, "runs") == "Someone else asked for 1 of these runs or watches it: it goes on."
+    assert states.shared(3, "runs") == "Someone else asked for 3 of these runs or watches them: they go on."
