@@ -1,4 +1,4 @@
-"""One run or attack as a single HTML file that needs nothing else: pictures, curves, ε with its words, limits."""
+"""Exports one run or attack as a single HTML file without links to other files: pictures, curves, ε and its limits."""
 
 from app.export.document import page
 

@@ -1,4 +1,4 @@
-"""The attacks on an exported page: originals and reconstructions side by side, one scrubber over all of them."""
+"""The attacks on an exported page: originals next to reconstructions, with one scrubber for all of them."""
 
 from __future__ import annotations
 
@@ -9,96 +9,114 @@ from typing import Any
 
 from app.charts.base import thinned
 from app.export import chart, run_section
-from app.export import texts as said
+from app.export import texts as export_texts
 from app.export.chart import SvgAxis, SvgChart, SvgLine
 from app.export.gather import ExportedAttack, PageContent
 from app.export.markup import Html, more, table, tag
 from app.session import run_settings
 from app.texts import attacks as attack_texts
 from app.texts.attacks import decibel
+from engine.events import Pictured
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, moment
 from engine.specs import attack_grid
 from engine.training.forecast import REGION
 
-FRAMES = 240  # pictures on one page, so that the file stays small
-FEWEST = 6  # of one cell
-LEAST = 10.0  # dB from foot to top of a chart: tiny differences stay tiny
+FRAMES = 240  # pictures on one page at most, so that the file stays small
+FEWEST = 6  # pictures of one cell at least
+LEAST = 10.0  # dB from the bottom to the top of a chart, so that tiny differences look tiny
 SHORT = ("psnr", "ssim", "lpips")
 DASHES = ("", "7 5", "2 4", "10 4 2 4", "14 6", "4 3")
 
 
 class ScrubberFrames:
-    """What the scrubber moves: the moments of each cell, thinned where there are many."""
+    """The data of the scrubber: the guesses of each cell, thinned if there are many."""
 
     def __init__(self, cells: int) -> None:
         self.most = max(FEWEST, FRAMES // max(1, cells))
         self.cells: list[dict[str, Any]] = []
 
-    def add(self, cell: AttackCell, picture: int, what: str) -> str:
-        path = [cell.path[at] for at in thinned(len(cell.path), self.most)]
-        shown = [moment(guess, picture) for guess in path]
-        key, plain = f"cell-{len(self.cells)}", cell.trivial(picture)
+    def add(self, cell: AttackCell, picture: int, name: str) -> str:
+        """Adds the guesses of one cell for one original, and returns the id of its element."""
+        path = [cell.path[place] for place in thinned(len(cell.path), self.most)]
+        key = f"cell-{len(self.cells)}"
+        trivial = cell.trivial(picture)
+        frames: list[str | None] = []
+        psnr: list[float | None] = []
+        for guess in path:
+            png, value = moment(guess, picture) or (None, None)
+            frames.append(png)
+            psnr.append(None if value is None else round(value, 4))
         self.cells.append(
             {
                 "id": key,
-                "what": what,
-                "shares": [_share(guess.iteration, guess.of) for guess in path],
+                "what": name,
+                "shares": [_share(guess) for guess in path],
                 "iterations": [guess.iteration for guess in path],
                 "of": path[-1].of if path else 0,
-                "limit": None if plain is None else round(plain + attack_summary.BETTER, 4),
-                "frames": [one[0] if one else None for one in shown],
-                "psnr": [None if one is None or one[1] is None else round(one[1], 4) for one in shown],
+                "limit": None if trivial is None else round(trivial + attack_summary.BETTER, 4),
+                "frames": frames,
+                "psnr": psnr,
             }
         )
         return key
 
     @property
     def moments(self) -> list[float]:
+        """The stops of the scrubber, as a fraction of each attack."""
         return sorted({share for cell in self.cells for share in cell["shares"]} | {1.0})
 
     def script(self) -> Html:
-        """Data for the script; `<` is spelt out, so that no text can end it."""
-        words = {"now": said.NOW, "at": said.AT, "play": said.PLAY, "pause": said.PAUSE, "step": said.STEP}
+        """The data as JSON. `<` is escaped, so that no text can end the script element."""
+        words = {
+            "now": export_texts.NOW,
+            "at": export_texts.AT,
+            "play": export_texts.PLAY,
+            "pause": export_texts.PAUSE,
+            "step": export_texts.STEP,
+        }
         body = {"moments": self.moments, "cells": self.cells, "words": words}
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        return tag("script", Html(text), type="application/json", id="film")
+        return tag("script", Html(text), type="application/json", id="frames")
 
 
-def _share(iteration: int, of: int) -> float:
-    return round(iteration / of, 4) if of else 1.0
+def _share(guess: Pictured) -> float:
+    return round(guess.iteration / guess.of, 4) if guess.of else 1.0
 
 
-def attacks(found: PageContent) -> tuple[Html, Html | None]:
-    """The section, and the data of its script; without an attack only how to make one."""
-    if not found.attacks:
-        return tag("section", tag("h2", said.LEAK), tag("p", said.NO_ATTACK.format(id=found.id))), None
-    many = sum(len(_pictures(one)) * len(one.cells) for one in found.attacks)
-    film = ScrubberFrames(many)
-    cases = [_case(found, place, case, film) for place, case in enumerate(found.cases)]
-    notes = [said.LEFT_OUT.format(many=found.left_out)] if found.left_out else []
-    notes += [said.OWN] if run_section.own(found) else []
+def attacks(content: PageContent) -> tuple[Html, Html | None]:
+    """The section of the attacks, and the data of its script. Without an attack: how to start one."""
+    heading = tag("h2", export_texts.LEAK)
+    if not content.attacks:
+        return tag("section", heading, tag("p", export_texts.NO_ATTACK.format(id=content.id))), None
+    frames = ScrubberFrames(sum(len(_pictures(attack)) * len(attack.cells) for attack in content.attacks))
+    uploads = [_upload(content, index, group, frames) for index, group in enumerate(content.uploads)]
+    notes = []
+    if content.left_out:
+        notes.append(export_texts.LEFT_OUT.format(many=content.left_out))
+    if run_section.own(content):
+        notes.append(export_texts.OWN)
     section = tag(
         "section",
-        tag("h2", said.LEAK),
+        heading,
         *(tag("p", note, class_="note") for note in notes),
-        _player(len(film.moments)),
-        *cases,
+        _player(len(frames.moments)),
+        *uploads,
         id="leak",
     )
-    return section, film.script()
+    return section, frames.script()
 
 
 def _player(moments: int) -> Html:
-    slider = tag(
-        "input", type="range", id="scrub", min=0, max=moments - 1, value=moments - 1, step=1, aria_valuetext="100 %"
-    )
+    """The scrubber. It is hidden until the script runs."""
+    last = moments - 1
+    slider = tag("input", type="range", id="scrub", min=0, max=last, value=last, step=1, aria_valuetext="100 %")
     return tag(
         "div",
-        tag("button", said.PLAY, type="button", id="play"),
-        tag("label", said.SCRUB, for_="scrub"),
+        tag("button", export_texts.PLAY, type="button", id="play"),
+        tag("label", export_texts.SCRUB, for_="scrub"),
         slider,
-        tag("output", said.NOW.format(share=100), id="now", for_="scrub", aria_live="polite"),
+        tag("output", export_texts.NOW.format(share=100), id="now", for_="scrub", aria_live="polite"),
         class_="player",
         id="player",
         hidden=True,
@@ -108,196 +126,262 @@ def _player(moments: int) -> Html:
 # --- one upload --------------------------------------------------------------------------------------------
 
 
-def _case(found: PageContent, place: int, case: Sequence[ExportedAttack], film: ScrubberFrames) -> Html:
-    spec, first = case[0].spec, case[0].mine
-    eyes = f"{attack_texts.VIEWS[str(spec['view'])]}"
-    head = said.CASE.format(pictures=said.pictures(spec["pictures"]), when=said.when(spec["round"]), eyes=eyes)
-    facts = first.seen.facts if first.seen else {}
-    controlled = any(one.control for one in case)
+def _upload(content: PageContent, index: int, group: Sequence[ExportedAttack], frames: ScrubberFrames) -> Html:
+    """All attacks on one upload."""
+    spec = group[0].spec
+    seen = group[0].cell.seen
+    heading = export_texts.CASE.format(
+        pictures=export_texts.pictures(spec["pictures"]),
+        when=export_texts.when(spec["round"]),
+        eyes=attack_texts.VIEWS[str(spec["view"])],
+    )
+    notes = _notes(seen.facts if seen else {}, str(spec["view"]), group[0])
     return tag(
         "section",
-        tag("h3", head),
-        tag("p", verdict(found, case), class_="said"),
-        _envelope(case),
-        _grid(found, case, film, controlled),
-        tag("p", said.HAS_CONTROL if controlled else "" if found.run.bare else said.NO_CONTROL, class_="faint"),
-        *(tag("p", text, class_="faint") for text in _beside(facts, str(spec["view"]), case[0])),
-        *_curves(found, place, case),
-        more("Every number as a table", _numbers(found, case)),
-        class_="case",
+        tag("h3", heading),
+        tag("p", verdict(content, group), class_="verdict"),
+        _best(group),
+        _grid(content, group, frames),
+        tag("p", _baseline_note(content, group), class_="faint"),
+        *(tag("p", text, class_="faint") for text in notes),
+        *_curves(content, index, group),
+        more("Every number as a table", _numbers(content, group)),
+        class_="upload",
     )
 
 
-def verdict(found: PageContent, case: Sequence[ExportedAttack]) -> str:
-    """What happened. Without the control nothing is said about protection."""
-    title = run_section.title(found.run)
-    cells = [cell for one in case for cell in one.cells]
-    titles = {attack_grid.NONE: attack_texts.NONE, attack_grid.OF_RUN: title}
+def _has_baseline(group: Sequence[ExportedAttack]) -> bool:
+    return any(attack.baseline for attack in group)
+
+
+def _baseline_note(content: PageContent, group: Sequence[ExportedAttack]) -> str:
+    """A note about the baseline. A run without protection is its own baseline and needs none."""
+    if _has_baseline(group):
+        return export_texts.HAS_BASELINE
+    return "" if content.run.is_baseline else export_texts.NO_BASELINE
+
+
+def verdict(content: PageContent, group: Sequence[ExportedAttack]) -> str:
+    """The results in words. Without a baseline, the text says nothing about protection."""
+    title = run_section.title(content.run)
+    cells = [cell for attack in group for cell in attack.cells]
     if any(cell.column == attack_grid.NONE for cell in cells):
-        there = {key: titles[key] for key in titles if attack_summary.of_column(cells, key)}
-        return attack_texts.verdict_of_cells(cells, there, attack_grid.NONE)
+        titles = {attack_grid.NONE: attack_texts.NONE, attack_grid.OF_RUN: title}
+        columns = {key: titles[key] for key in titles if attack_summary.of_column(cells, key)}
+        return attack_texts.verdict_of_cells(cells, columns, attack_grid.NONE)
     fate = attack_summary.fate(cells, attack_grid.OF_RUN, title)
-    plain = decibel(cells[0].trivial(0))
+    grey = decibel(cells[0].trivial(0))
     if not fate.open:
-        return said.HELD.format(title=title, better=attack_summary.BETTER, plain=plain)
-    what = "the picture" if fate.whole else "something of the picture"
-    return said.CAME.format(title=title, what=what, near=decibel(fate.psnr), plain=plain)
+        return export_texts.NOT_RECONSTRUCTED.format(title=title, better=attack_summary.BETTER, plain=grey)
+    what = "the picture" if fate.whole else export_texts.PART
+    return export_texts.RECONSTRUCTED.format(title=title, what=what, near=decibel(fate.psnr), plain=grey)
 
 
-def _envelope(case: Sequence[ExportedAttack]) -> Html | None:
-    ends = [(value, one) for one in case for at in _pictures(one) if (value := one.mine.psnr(at)) is not None]
-    if len(case) < 2 or not ends:
+def _best(group: Sequence[ExportedAttack]) -> Html | None:
+    """The attack with the highest PSNR, if there are several attacks. An attacker cannot make this choice."""
+    best: ExportedAttack | None = None
+    best_psnr = -math.inf
+    for attack in group:
+        for picture in _pictures(attack):
+            psnr = attack.cell.psnr(picture)
+            if psnr is not None and psnr > best_psnr:
+                best = attack
+                best_psnr = psnr
+    if len(group) < 2 or best is None:
         return None
-    value, one = max(ends, key=lambda pair: pair[0])
-    attack = run_settings.attack_title(one.mine.attack)
-    return tag("p", said.ENVELOPE.format(attack=attack, near=decibel(value)), class_="faint")
+    name = run_settings.attack_title(best.cell.attack)
+    return tag("p", export_texts.ENVELOPE.format(attack=name, near=decibel(best_psnr)), class_="faint")
 
 
-def _beside(facts: Mapping[str, Any], view: str, one: ExportedAttack) -> Iterator[str]:
-    """How realistic, how loud, and what else should be known."""
+def _notes(facts: Mapping[str, Any], view: str, attack: ExportedAttack) -> Iterator[str]:
+    """How realistic the upload is, how loud its noise is, and other facts that matter."""
     if not facts:
         return
     yield attack_texts.realistic(facts, view)
-    if loud := said.loudness(facts.get("noise-to-signal"), REGION):
-        yield loud
+    loudness = export_texts.loudness(facts.get("noise-to-signal"), REGION)
+    if loudness:
+        yield loudness
     if facts.get("tampered"):
-        yield said.TAMPERED
-    if (shown := len(_pictures(one))) < int(facts["pictures"]):
-        yield said.FEWER.format(of=facts["pictures"], many=shown)
+        yield export_texts.TAMPERED
+    shown = len(_pictures(attack))
+    if shown < int(facts["pictures"]):
+        yield export_texts.FEWER.format(of=facts["pictures"], many=shown)
 
 
-def _pictures(one: ExportedAttack) -> tuple[int, ...]:
-    """The originals that a guess belongs to."""
-    return one.mine.judged.places if one.mine.judged else ()
+def _pictures(attack: ExportedAttack) -> tuple[int, ...]:
+    """The indices of the originals that are paired with a guess."""
+    return attack.cell.judged.places if attack.cell.judged else ()
 
 
-# --- side by side ------------------------------------------------------------------------------------------
+# --- originals next to reconstructions ---------------------------------------------------------------------
 
 
-def _grid(found: PageContent, case: Sequence[ExportedAttack], film: ScrubberFrames, controlled: bool) -> Html:
-    mine = attack_texts.NONE if found.run.bare else run_section.title(found.run)
-    heads = ["attack", attack_texts.ORIGINAL, *([attack_texts.NONE] if controlled else []), mine]
+def _grid(content: PageContent, group: Sequence[ExportedAttack], frames: ScrubberFrames) -> Html:
+    """A row for each attack and original: the original, the guess against the baseline, the guess against the run."""
+    column = attack_texts.NONE if content.run.is_baseline else run_section.title(content.run)
+    controlled = _has_baseline(group)
+    heads = ["attack", attack_texts.ORIGINAL, column]
+    if controlled:
+        heads.insert(2, attack_texts.NONE)
     body = []
-    for one in case:
-        title = run_settings.attack_title(one.mine.attack)
-        for line, picture in enumerate(_pictures(one)):
-            cells = [_original(one, picture)]
+    for attack in group:
+        title = run_settings.attack_title(attack.cell.attack)
+        pictures = _pictures(attack)
+        name: Html | None = tag("th", title, scope="rowgroup", rowspan=len(pictures))
+        for picture in pictures:
+            cells = [_original(attack, picture)]
             if controlled:
-                cells.append(_cell(one, one.control, picture, film, title, attack_texts.NONE))
-            cells.append(_cell(one, one.mine, picture, film, title, mine))
-            rows = len(_pictures(one))
-            name = tag("th", title, scope="rowgroup", rowspan=rows) if line == 0 else None
+                cells.append(_cell(attack, attack.baseline, picture, frames, title, attack_texts.NONE))
+            cells.append(_cell(attack, attack.cell, picture, frames, title, column))
             body.append(tag("tr", name, *cells))
+            name = None  # the first row has the heading of all rows
     top = tag("thead", tag("tr", *(tag("th", head, scope="col") for head in heads)))
-    inner = tag("table", tag("caption", said.TABLE, class_="unseen"), top, tag("tbody", *body))
-    kind = "wide grid many" if max(len(_pictures(one)) for one in case) > 2 else "wide grid"
-    return tag("div", inner, class_=kind, tabindex=0, role="group", aria_label=said.TABLE)
+    inner = tag("table", tag("caption", export_texts.TABLE, class_="unseen"), top, tag("tbody", *body))
+    kind = "wide grid many" if max(len(_pictures(attack)) for attack in group) > 2 else "wide grid"
+    return tag("div", inner, class_=kind, tabindex=0, role="group", aria_label=export_texts.TABLE)
 
 
-def _original(one: ExportedAttack, picture: int) -> Html:
-    seen = one.mine.seen
+def _original(attack: ExportedAttack, picture: int) -> Html:
+    seen = attack.cell.seen
     if seen is None or picture >= len(seen.originals):
         return tag("td")
     labels = seen.facts.get("labels", ())
-    name = one.classes[labels[picture]] if picture < len(labels) and labels[picture] < len(one.classes) else ""
-    alt = f"{attack_texts.ORIGINAL_ALT}{f': {name}' if name else ''}"
+    name = ""
+    if picture < len(labels) and labels[picture] < len(attack.classes):
+        name = attack.classes[labels[picture]]
+    alt = f"{attack_texts.ORIGINAL_ALT}: {name}" if name else attack_texts.ORIGINAL_ALT
     return tag("td", _picture(seen.originals[picture], alt), tag("span", name), class_="truth")
 
 
 def _cell(
-    one: ExportedAttack, cell: AttackCell | None, picture: int, film: ScrubberFrames, title: str, column: str
+    attack: ExportedAttack, cell: AttackCell | None, picture: int, frames: ScrubberFrames, title: str, column: str
 ) -> Html:
-    """What came back, and how near that is; the state beside it is never a word about protection."""
-    last = next((found for guess in reversed(cell.path) if (found := moment(guess, picture))), None) if cell else None
-    if cell is None or last is None or cell.judged is None:
+    """The last guess of one original with its scores and its state. The state never claims protection."""
+    png = _last_png(cell, picture) if cell else None
+    if cell is None or png is None or cell.judged is None:
         return tag("td", tag("span", attack_texts.UNASKED if cell is None else "–"))
-    psnr, state, end = cell.psnr(picture), attack_texts.state(cell), cell.path[-1]
+    psnr = cell.psnr(picture)
+    state = attack_texts.state(cell)
+    last = cell.path[-1]
     leaking = (cell.gain(picture) or 0.0) > attack_summary.BETTER
     return tag(
         "td",
-        _picture(last[0], attack_texts.alt(title, column, psnr, state)),
+        _picture(png, attack_texts.alt(title, column, psnr, state)),
         tag("b", decibel(psnr), class_="near leaking" if leaking else "near"),
-        tag("span", said.AT.format(now=f"{end.iteration:,}", of=f"{end.of:,}"), class_="at"),
-        tag("span", _ending(cell, picture)),
+        tag("span", export_texts.AT.format(now=f"{last.iteration:,}", of=f"{last.of:,}"), class_="at"),
+        tag("span", _end_scores(cell, picture)),
         tag("span", f"{attack_texts.LEAKS}, {state}" if leaking else state, class_="leaking" if leaking else None),
-        *(_why(cell) if picture == _pictures(one)[0] else ()),
-        id=film.add(cell, picture, f"{title} against {column}"),
+        *(_reasons(cell) if picture == _pictures(attack)[0] else ()),
+        id=frames.add(cell, picture, f"{title} against {column}"),
     )
 
 
-def _ending(cell: AttackCell, picture: int) -> str:
-    numbers = {name: cell.number(name, picture) for name in SHORT[1:]}
-    return said.END.format(
-        numbers=", ".join(f"{name.upper()} {value:.2f}" for name, value in numbers.items() if value is not None)
-    )
+def _last_png(cell: AttackCell, picture: int) -> str | None:
+    """The last guess of one original, as a base64 PNG."""
+    for guess in reversed(cell.path):
+        shown = moment(guess, picture)
+        if shown:
+            return shown[0]
+    return None
 
 
-def _why(cell: AttackCell) -> Iterator[Html]:
-    """What holds for all pictures of one attack is said beside the first."""
-    if cell.judged is not None:
-        if cell.judged.reason:
-            yield tag("span", cell.judged.reason)
-        if (many := len(cell.judged.restarts)) > 1:
-            yield tag("span", said.RESTARTS.format(many=many))
+def _end_scores(cell: AttackCell, picture: int) -> str:
+    scores = []
+    for name in SHORT[1:]:
+        value = cell.number(name, picture)
+        if value is not None:
+            scores.append(f"{name.upper()} {value:.2f}")
+    return export_texts.END.format(numbers=", ".join(scores))
+
+
+def _reasons(cell: AttackCell) -> Iterator[Html]:
+    """Facts that hold for all pictures of one attack. Only its first row shows them."""
+    if cell.judged is None:
+        return
+    if cell.judged.reason:
+        yield tag("span", cell.judged.reason)
+    restarts = len(cell.judged.restarts)
+    if restarts > 1:
+        yield tag("span", export_texts.RESTARTS.format(many=restarts))
 
 
 def _picture(png: str, alt: str) -> Html:
     return tag("img", src=f"data:image/png;base64,{png}", alt=alt)
 
 
-# --- curves and numbers ------------------------------------------------------------------------------------
+# --- curves and scores -------------------------------------------------------------------------------------
 
 
-def _series(found: PageContent, case: Sequence[ExportedAttack]) -> list[tuple[SvgLine, AttackCell]]:
-    made = []
-    for row, one in enumerate(case):
-        for cell in one.cells:
-            control = cell.column == attack_grid.NONE and not found.run.bare
-            points = tuple(
-                (100 * _share(guess.iteration, guess.of), round(sum(near) / len(near), 2))
-                for guess in cell.path
-                if (near := [value for value in guess.psnr if value is not None and math.isfinite(value)])
-            )
-            title = attack_texts.NONE if cell.column == attack_grid.NONE else run_section.title(found.run)
-            name = f"{run_settings.attack_title(one.mine.attack)}, {title}"
-            dash = DASHES[row % len(DASHES)]
-            made.append((SvgLine(name, points, "leaking" if control else "run", dash), cell))
-    return [(line, cell) for line, cell in made if line.points]
+def _column_title(content: PageContent, cell: AttackCell) -> str:
+    return attack_texts.NONE if cell.column == attack_grid.NONE else run_section.title(content.run)
 
 
-def _curves(found: PageContent, place: int, case: Sequence[ExportedAttack]) -> list[Html]:
-    series = _series(found, case)
-    if not series:
+def _lines(content: PageContent, group: Sequence[ExportedAttack]) -> list[SvgLine]:
+    """The mean PSNR of each cell over the progress of its attack."""
+    lines = []
+    for row, attack in enumerate(group):
+        name = run_settings.attack_title(attack.cell.attack)
+        for cell in attack.cells:
+            points = tuple(_mean_psnr(cell))
+            if points:
+                baseline = cell.column == attack_grid.NONE and not content.run.is_baseline
+                label = f"{name}, {_column_title(content, cell)}"
+                lines.append(SvgLine(label, points, "leaking" if baseline else "run", DASHES[row % len(DASHES)]))
+    return lines
+
+
+def _mean_psnr(cell: AttackCell) -> Iterator[tuple[float, float]]:
+    """Progress in % and the mean PSNR over the pictures, for each guess with a finite PSNR."""
+    for guess in cell.path:
+        values = [value for value in guess.psnr if value is not None and math.isfinite(value)]
+        if values:
+            yield 100 * _share(guess), round(sum(values) / len(values), 2)
+
+
+def _curves(content: PageContent, index: int, group: Sequence[ExportedAttack]) -> list[Html]:
+    lines = _lines(content, group)
+    if not lines:
         return []
-    lines = [line for line, _ in series]
-    plain = case[0].mine.judged.trivial.get("psnr", ()) if case[0].mine.judged else ()
-    level = sum(plain) / len(plain) if plain else None
-    values = [y for line in lines for _, y in line.points] + ([level] if level is not None else [])
+    judged = group[0].cell.judged
+    trivial = judged.trivial.get("psnr", ()) if judged else ()
+    grey = sum(trivial) / len(trivial) if trivial else None
+    values = [psnr for line in lines for _, psnr in line.points]
+    if grey is not None:
+        values.append(grey)
     low = min(values)
-    across = SvgAxis(said.SHARE_AXIS, 0, 100, tuple((at, str(at)) for at in range(0, 101, 20)))
+    across = SvgAxis(export_texts.SHARE_AXIS, 0, 100, tuple((tick, str(tick)) for tick in range(0, 101, 20)))
+    up = chart.even(export_texts.PSNR_AXIS, low, max(*values, low + LEAST))
     ends = "; ".join(f"{line.name} ends at {decibel(line.points[-1][1])}" for line in lines)
-    told = f"{ends}. {attack_texts.GREY.capitalize()} reaches {decibel(level)}."
-    drawn = SvgChart(
-        f"psnr-{place}", said.CURVES, told, lines, across, chart.even(said.PSNR_AXIS, low, max(*values, low + LEAST)),
-        (level, attack_texts.GREY) if level is not None else None, follows=True,
-    )  # fmt: skip
-    return [tag("h4", said.CURVES), tag("figure", chart.legend(lines), chart.svg(drawn))]
+    description = f"{ends}. {attack_texts.GREY.capitalize()} reaches {decibel(grey)}."
+    level = (grey, attack_texts.GREY) if grey is not None else None
+    drawing = SvgChart(f"psnr-{index}", export_texts.CURVES, description, lines, across, up, level, follows=True)
+    return [tag("h4", export_texts.CURVES), tag("figure", chart.legend(lines), chart.svg(drawing))]
 
 
-def _numbers(found: PageContent, case: Sequence[ExportedAttack]) -> Html:
+def _numbers(content: PageContent, group: Sequence[ExportedAttack]) -> Html:
+    """A table of every score of every attack."""
+    names = _metrics(group)
     rows: list[tuple[str, ...]] = []
-    names = sorted({name for one in case for cell in one.cells if cell.judged for name in cell.judged.numbers})
-    names = [*(name for name in SHORT if name in names), *(name for name in names if name not in SHORT)]
-    for one in case:
-        for cell in one.cells:
-            column = attack_texts.NONE if cell.column == attack_grid.NONE else run_section.title(found.run)
-            for at in cell.judged.places if cell.judged else ():
-                told = [_number(cell.number(name, at)) for name in names]
-                title = run_settings.attack_title(one.mine.attack)
-                rows.append((title, column, str(at + 1), *told, _number(cell.trivial(at)),
-                             attack_texts.state(cell)))  # fmt: skip
+    for attack in group:
+        title = run_settings.attack_title(attack.cell.attack)
+        for cell in attack.cells:
+            for picture in cell.judged.places if cell.judged else ():
+                scores = [_number(cell.number(name, picture)) for name in names]
+                first = (title, _column_title(content, cell), str(picture + 1))
+                rows.append((*first, *scores, _number(cell.trivial(picture)), attack_texts.state(cell)))
     heads = ("attack", "against", "picture", *names, "psnr of a grey square", "state")
-    return table(said.NUMBERS, heads, rows)
+    return table(export_texts.NUMBERS, heads, rows)
+
+
+def _metrics(group: Sequence[ExportedAttack]) -> list[str]:
+    """The names of all scores, the best known first."""
+    names: set[str] = set()
+    for attack in group:
+        for cell in attack.cells:
+            if cell.judged:
+                names.update(cell.judged.numbers)
+    first = [name for name in SHORT if name in names]
+    return [*first, *(name for name in sorted(names) if name not in SHORT)]
 
 
 def _number(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""The whole page: its head, what may run in it, and its parts in the order in which they are read."""
+"""The whole exported page: its head, its content security policy, and its sections in reading order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app import theme
 from app.export import attack_section, run_section
-from app.export import texts as said
+from app.export import texts as export_texts
 from app.export.gather import PageContent, find
 from app.export.markup import Html, joined, tag
 from app.session import run_settings
@@ -19,82 +19,88 @@ from app.texts import privacy, product, states
 from engine.environment import ROOT
 from engine.jobs.store import Store
 
-MARK = "leaklens-page"  # by which a page of ours is known again
+MARK = "leaklens-page"  # the generator in the head, which identifies a page of LeakLens
 HERE = Path(__file__).parent
 
 
 def page(store: Store, run: str, made: date | None = None) -> str:
-    """One run with the attacks on it, or one attack, as an HTML file that needs nothing else."""
-    found = find(store, run)
-    attacks, film = attack_section.attacks(found)
+    """One run with its attacks, or one attack, as an HTML file without links to other files."""
+    content = find(store, run)
+    attacks, frames = attack_section.attacks(content)
+    day = _day(made or datetime.now(UTC).date())
     body = joined(
         [
-            tag("header", *_top(found)),
+            tag("header", *_top(content)),
             tag(
                 "main",
                 attacks,
-                run_section.learnt(found.run),
-                run_section.spent(found.run),
-                run_section.asked(found),
+                run_section.accuracy_section(content.run),
+                run_section.epsilon_section(content.run),
+                run_section.request_section(content),
                 _limits(),
             ),
-            tag("footer", tag("p", _foot(found), said.MADE.format(made=_day(made or datetime.now(UTC).date())))),
-            film,
-            tag("script", Html(_file("scrub.js"))) if film else None,
+            tag("footer", tag("p", _foot(content), export_texts.MADE.format(made=day))),
+            frames,
+            tag("script", Html(_file("scrub.js"))) if frames else None,
         ]
     )
-    return "<!doctype html>\n" + tag("html", _head(found), tag("body", body), lang="en") + "\n"
+    return "<!doctype html>\n" + tag("html", _head(content), tag("body", body), lang="en") + "\n"
 
 
-def _head(found: PageContent) -> Html:
-    style = _style(found)
-    allowed = (
+def _head(content: PageContent) -> Html:
+    """The head. Its policy allows only this page's own script and style, and no network."""
+    style = _style(content)
+    policy = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(_file('scrub.js'))}; "
         "form-action 'none'; base-uri 'none'"
     )
     return tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=allowed),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="generator", content=MARK),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{_title(found)} · {product.PRODUCT}"),
+        tag("title", f"{_title(content)} · {product.PRODUCT}"),
         tag("style", Html(style)),
     )
 
 
-def _title(found: PageContent) -> str:
-    what, data = run_section.title(found.run), run_section.data(found.run)
-    if found.of_attack:
-        return said.AGAINST.format(attack=run_settings.attack_title(found.attacks[0].mine.attack), what=what, data=data)
-    return (said.ON if found.attacks else said.PLAIN).format(what=what, data=data)
+def _title(content: PageContent) -> str:
+    method = run_section.title(content.run)
+    data = run_section.data(content.run)
+    if content.is_attack:
+        attack = run_settings.attack_title(content.attacks[0].cell.attack)
+        return export_texts.AGAINST.format(attack=attack, what=method, data=data)
+    text = export_texts.ON if content.attacks else export_texts.PLAIN
+    return text.format(what=method, data=data)
 
 
-def _top(found: PageContent) -> list[Html]:
+def _top(content: PageContent) -> list[Html]:
     return [
         tag("p", product.PRODUCT, class_="brand"),
-        tag("h1", _title(found)),
-        run_section.headline(found.run),
-        run_section.reason(found.run) or Html(""),
+        tag("h1", _title(content)),
+        run_section.headline(content.run),
+        run_section.reason(content.run) or Html(""),
     ]
 
 
 def _limits() -> Html:
     return tag(
         "section",
-        tag("h2", said.LIMITS),
-        tag("ul", *(tag("li", text) for text in said.SAYS)),
-        tag("h3", said.NOT_COVERED),
+        tag("h2", export_texts.LIMITS),
+        tag("ul", *(tag("li", text) for text in export_texts.LIMIT_TEXTS)),
+        tag("h3", export_texts.NOT_COVERED),
         tag("ul", *(tag("li", text) for text in privacy.NOT_COVERED)),
     )
 
 
-def _foot(found: PageContent) -> str:
-    asked = datetime.fromtimestamp(found.asked.submitted, UTC).date()
-    kind = said.NAMES["attack" if found.of_attack else "run"]
-    return said.FOOT.format(
-        version=version(), kind=kind, id=found.id, asked=_day(asked), status=states.STATES[found.asked.status]
+def _foot(content: PageContent) -> str:
+    submitted = datetime.fromtimestamp(content.listed.submitted, UTC).date()
+    kind = export_texts.NAMES["attack" if content.is_attack else "run"]
+    status = states.STATES[content.listed.status]
+    return export_texts.FOOT.format(
+        version=version(), kind=kind, id=content.id, submitted=_day(submitted), status=status
     )
 
 
@@ -104,13 +110,13 @@ def _day(day: date) -> str:
 
 @cache
 def version() -> str:
-    """As the project itself says it; empty where only the program was copied, as into a container."""
+    """The version from pyproject.toml. Empty if only the program was copied, as in a container."""
     if not (ROOT / "pyproject.toml").exists():
         return ""
     return " " + str(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
 
 
-# --- what may run and how it looks -------------------------------------------------------------------------
+# --- script and style --------------------------------------------------------------------------------------
 
 
 @cache
@@ -118,12 +124,12 @@ def _file(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
 
 
-def _style(found: PageContent) -> str:
-    """The rules, with the colours of the dashboard on light and on dark paper."""
-    method = str(found.run.part["method"])
-    sides = {side: _colours(method, side) for side in ("light", "dark")}
-    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {sides['dark']} }} }}"
-    return f":root {{ {sides['light']} }}\n{dark}\n{_file('page.css')}"
+def _style(content: PageContent) -> str:
+    """The CSS rules, with the colours of the dashboard for light and dark."""
+    method = str(content.run.settings["method"])
+    light = f":root {{ {_colours(method, 'light')} }}"
+    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {_colours(method, 'dark')} }} }}"
+    return f"{light}\n{dark}\n{_file('page.css')}"
 
 
 def _colours(method: str, side: str) -> str:

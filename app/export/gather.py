@@ -1,4 +1,4 @@
-"""What a page shows, gathered from the store: a run, its twin without protection, and the attacks on it."""
+"""Reads the content of an exported page from the store: a run, its baseline, and the attacks on it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST = 24  # attacks on one page
 
 @dataclass(frozen=True)
 class ExportedEpsilon:
-    """ε of one view with the words that must stand beside it."""
+    """ε of one view, with its terms."""
 
     view: str
     epsilon: float | None
@@ -38,97 +38,116 @@ class ExportedEpsilon:
     reason: str
 
     @classmethod
-    def of(cls, said: Any) -> ExportedEpsilon:
-        return cls(**{name: getattr(said, name) for name in cls.__annotations__})
+    def of(cls, record: Any) -> ExportedEpsilon:
+        """From any record that has these attributes: an event or a forecast."""
+        return cls(**{name: getattr(record, name) for name in cls.__annotations__})
 
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """The run that the page is about; of one that was never asked for itself only the question is known."""
+    """The run of the page. If it was never requested itself, the page has only its spec and its forecast."""
 
     spec: Mapping[str, Any]
     listed: ListedRun | None
     events: tuple[Event, ...]
-    bills: tuple[ExportedEpsilon, ...]  # the least seeing view first
+    epsilons: tuple[ExportedEpsilon, ...]  # in the order of privacy.VIEWS
     guarantee: Mapping[str, Any] | None
-    twin: tuple[Event, ...] = ()  # the same without protection, where that was run, too
-    bare: bool = False  # nothing protects it: it is its own control
+    baseline: tuple[Event, ...] = ()  # the events of the baseline, if it has finished
+    is_baseline: bool = False  # the method has no protection
 
     @property
-    def part(self) -> Mapping[str, Any]:
+    def settings(self) -> Mapping[str, Any]:
+        """The spec as flat settings."""
         return run_settings.flat(self.spec)
 
     @property
-    def known(self) -> bool:
+    def recorded(self) -> bool:
+        """Whether the store has events of the run."""
         return bool(self.events)
 
 
 @dataclass(frozen=True)
 class ExportedAttack:
-    """One finished attack, and the same attack where nothing is protected."""
+    """One finished attack, and the same attack on the baseline."""
 
     id: str
     spec: Mapping[str, Any]
-    mine: AttackCell
-    control: AttackCell | None
+    cell: AttackCell
+    baseline: AttackCell | None
     classes: tuple[str, ...]
 
     @property
-    def case(self) -> str:
-        """Attacks with the same pictures, round and view stand together."""
+    def upload(self) -> str:
+        """A key of the attacked upload. Attacks with the same pictures, round, client and view share a section."""
         return repr([self.spec.get(name) for name in ("pictures", "round", "client", "view")])
 
     @property
     def cells(self) -> tuple[AttackCell, ...]:
-        return (self.mine,) if self.control is None else (self.control, self.mine)
+        """The baseline first, if there is one."""
+        return (self.cell,) if self.baseline is None else (self.baseline, self.cell)
 
 
 @dataclass(frozen=True)
 class PageContent:
-    """Everything of one page."""
+    """The content of one page."""
 
     id: str
-    asked: ListedRun
+    listed: ListedRun
     run: ExportedRun
     attacks: tuple[ExportedAttack, ...]
     left_out: int = 0
 
     @property
-    def of_attack(self) -> bool:
-        return "attack" in self.asked.spec
+    def is_attack(self) -> bool:
+        """Whether the page is about one attack, not about a run."""
+        return "attack" in self.listed.spec
 
     @property
-    def cases(self) -> list[list[ExportedAttack]]:
-        found: dict[str, list[ExportedAttack]] = {}
-        for one in self.attacks:
-            found.setdefault(one.case, []).append(one)
-        return list(found.values())
+    def uploads(self) -> list[list[ExportedAttack]]:
+        """The attacks, grouped by the attacked upload."""
+        groups: dict[str, list[ExportedAttack]] = {}
+        for attack in self.attacks:
+            groups.setdefault(attack.upload, []).append(attack)
+        return list(groups.values())
 
 
 def find(store: Store, run: str) -> PageContent:
-    """A run with every attack on it, or the one attack that is named; refused where there is nothing to show yet."""
-    asked = store.run(run)
-    if "attack" in asked.spec:
-        if asked.status != "finished":
-            raise BadInput(f"export: attack {run}: is {asked.status}: it has no answer to show", _remedy(asked.status))
-        rows, whole = [asked], asked.spec["run"]
-        home = next((one for one in store.runs() if one.spec == whole and _told(store, one.id)), None)
+    """The content of a run with all its attacks, or of one attack. Refused if there is no result yet."""
+    listed = store.run(run)
+    if "attack" in listed.spec:
+        if listed.status != "finished":
+            raise BadInput(f"export: attack {run}: must be finished, is {listed.status}", _remedy(listed.status))
+        spec = listed.spec["run"]
+        rows = [listed]
+        target = _recorded_run(store, spec)
     else:
-        if asked.status in ("queued", "running") or not _told(store, run):
-            raise BadInput(f"export: run {run}: is {asked.status}: it has no end to show", _remedy(asked.status))
-        whole, home = asked.spec, asked
-        rows = [one for one in store.runs() if one.spec.get("run") == whole and one.status == "finished"]
-    rows = sorted(rows, key=lambda one: (one.submitted, one.id))
-    known = _run(store, whole, home)
-    attacks = [_attacked(store, one, known) for one in rows[-MOST:]]
-    return PageContent(run, asked, known, tuple(attacks), max(0, len(rows) - MOST))
+        if listed.status in ("queued", "running") or not _events(store, run):
+            raise BadInput(
+                f"export: run {run}: must have results and be over, is {listed.status}", _remedy(listed.status)
+            )
+        spec = listed.spec
+        rows = [row for row in store.runs() if row.spec.get("run") == spec and row.status == "finished"]
+        target = listed
+    rows = sorted(rows, key=lambda row: (row.submitted, row.id))
+    exported = _run(store, spec, target)
+    attacks = [_attack(store, row, exported) for row in rows[-MOST:]]
+    return PageContent(run, listed, exported, tuple(attacks), max(0, len(rows) - MOST))
+
+
+def _recorded_run(store: Store, spec: Mapping[str, Any]) -> ListedRun | None:
+    """The run with this spec, if the store has its events."""
+    for row in store.runs():
+        if row.spec == spec and _events(store, row.id):
+            return row
+    return None
 
 
 def _remedy(status: str) -> str:
-    return "Wait until it has finished" if status in ("queued", "running") else "Ask it again, then export it"
+    return "Wait until it has finished" if status in ("queued", "running") else "Run it again, then export it"
 
 
-def _told(store: Store, run: str) -> tuple[Event, ...]:
+def _events(store: Store, run: str) -> tuple[Event, ...]:
+    """The events of a run, or none if it never started."""
     events = tuple(event for _, event in store.events(run))
     return events if any(isinstance(event, Started) for event in events) else ()
 
@@ -137,71 +156,72 @@ def _told(store: Store, run: str) -> tuple[Event, ...]:
 
 
 def _run(store: Store, spec: Mapping[str, Any], listed: ListedRun | None) -> ExportedRun:
-    asked = run_settings.spec_of(run_settings.flat(spec))
-    twin = run_settings.baseline_of(asked)
-    beside = _finished(store, twin.id) if twin else ()
+    run_spec = run_settings.spec_of(run_settings.flat(spec))
+    baseline = run_settings.baseline_of(run_spec)
+    baseline_events = _finished(store, baseline.id) if baseline else ()
+    is_baseline = baseline is None
     if listed is None:
-        bills, guarantee = _promised(asked)
-        return ExportedRun(spec, None, (), bills, guarantee, (), twin is None)
-    events = _told(store, listed.id)
+        epsilons, guarantee = _forecast(run_spec)
+        return ExportedRun(spec, None, (), epsilons, guarantee, (), is_baseline)
+    events = _events(store, listed.id)
     last = {event.view: event for event in events if isinstance(event, Spent)}
-    bills = tuple(ExportedEpsilon.of(last[view]) for view in privacy.VIEWS if view in last)
-    begun = next(event for event in events if isinstance(event, Started))
-    return ExportedRun(spec, listed, events, bills, begun.facts.get("guarantee"), beside, twin is None)
+    epsilons = tuple(ExportedEpsilon.of(last[view]) for view in privacy.VIEWS if view in last)
+    started = next(event for event in events if isinstance(event, Started))
+    return ExportedRun(spec, listed, events, epsilons, started.facts.get("guarantee"), baseline_events, is_baseline)
 
 
 def _finished(store: Store, run: str) -> tuple[Event, ...]:
+    """The events of a finished run, or none."""
     try:
-        return _told(store, run) if store.status(run) == "finished" else ()
+        return _events(store, run) if store.status(run) == "finished" else ()
     except LeakLensError:
         return ()
 
 
-def _promised(asked: RunSpec) -> tuple[tuple[ExportedEpsilon, ...], Mapping[str, Any] | None]:
-    """What the whole run would promise: known without running it."""
+def _forecast(spec: RunSpec) -> tuple[tuple[ExportedEpsilon, ...], Mapping[str, Any] | None]:
+    """The ε and the guarantee of the whole run. The forecast needs no training."""
     from engine.training.forecast import forecast
 
-    told = forecast(asked)
-    answers = {one.view: one for one in told.answers}
-    bills = tuple(ExportedEpsilon.of(answers[view]) for view in privacy.VIEWS if view in answers)
-    promise = told.guarantee
-    if promise is None:
-        return bills, None
-    return bills, {"status": promise.status, "reason": promise.reason, "absent": dict(promise.absent)}
+    result = forecast(spec)
+    answers = {answer.view: answer for answer in result.answers}
+    epsilons = tuple(ExportedEpsilon.of(answers[view]) for view in privacy.VIEWS if view in answers)
+    guarantee = result.guarantee
+    if guarantee is None:
+        return epsilons, None
+    return epsilons, {"status": guarantee.status, "reason": guarantee.reason, "absent": dict(guarantee.absent)}
 
 
 # --- the attacks -------------------------------------------------------------------------------------------
 
 
-def _attacked(store: Store, listed: ListedRun, run: ExportedRun) -> ExportedAttack:
+def _attack(store: Store, listed: ListedRun, run: ExportedRun) -> ExportedAttack:
     events = tuple(event for _, event in store.events(listed.id))
-    begun = next((event for event in events if isinstance(event, Started)), None)
-    classes = tuple(begun.facts.get("classes", ())) if begun else ()
-    name = question_of(listed.spec)
-    column = attack_grid.NONE if run.bare else attack_grid.OF_RUN
-    mine = attack_summary.collect_cell(RequestedAttack(column, name, None), AttackEvents("finished", events))
-    return ExportedAttack(
-        listed.id, listed.spec, mine, None if run.bare else _control(store, listed.spec, name), classes
-    )
+    started = next((event for event in events if isinstance(event, Started)), None)
+    classes = tuple(started.facts.get("classes", ())) if started else ()
+    column = attack_grid.NONE if run.is_baseline else attack_grid.OF_RUN
+    cell = _cell(column, attack_name(listed.spec), events)
+    baseline = None if run.is_baseline else _baseline_cell(store, listed.spec)
+    return ExportedAttack(listed.id, listed.spec, cell, baseline, classes)
 
 
-def _control(store: Store, spec: Mapping[str, Any], name: str) -> AttackCell | None:
-    """The same attack on the same upload without protection, if somebody asked for it."""
+def _cell(column: str, name: str, events: tuple[Event, ...]) -> AttackCell:
+    return attack_summary.collect_cell(RequestedAttack(column, name, None), AttackEvents("finished", events))
+
+
+def _baseline_cell(store: Store, spec: Mapping[str, Any]) -> AttackCell | None:
+    """The same attack on the same upload of the baseline, if the store has its result."""
     from engine.specs.attack import AttackSpec
     from engine.specs.run import RunSpec
 
-    twin = run_settings.baseline_of(RunSpec(**spec["run"]))
-    if twin is None:
+    baseline = run_settings.baseline_of(RunSpec(**spec["run"]))
+    if baseline is None:
         return None
-    events = _finished(store, AttackSpec(**{**spec, "run": twin.canonical()}).id)
-    return (
-        attack_summary.collect_cell(RequestedAttack(attack_grid.NONE, name, None), AttackEvents("finished", events))
-        if events
-        else None
-    )
+    attack = AttackSpec(**{**spec, "run": baseline.canonical()})
+    events = _finished(store, attack.id)
+    return _cell(attack_grid.NONE, attack_name(spec), events) if events else None
 
 
-def question_of(spec: Mapping[str, Any]) -> str:
-    """The name of the attack that a spec asks for."""
+def attack_name(spec: Mapping[str, Any]) -> str:
+    """The registered name of the attack in a spec."""
     part = spec["attack"]
     return str(part["name"] if isinstance(part, Mapping) else part)

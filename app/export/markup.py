@@ -1,45 +1,53 @@
-"""HTML as values: whatever is not markup already is escaped on its way in."""
+"""HTML as values. Text is escaped when it becomes a child of an element; markup is not."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
 
-EMPTY = {"meta", "img", "input", "br"}  # elements that hold nothing and are not closed
+EMPTY = {"meta", "img", "input", "br"}  # elements without content and without an end tag
 Value = str | int | float | bool | None
 
 
 class Html(str):
-    """Markup that `tag` made; any other text is a stranger's."""
+    """Markup made by `tag`. Every other string may come from outside and is escaped."""
 
 
 Child = str | None
 
 
 def tag(name: str, /, *children: Child, **attributes: Value) -> Html:
-    """`tag("p", "a < b", class_="x")`; an attribute that is None or False is left out."""
-    said = "".join(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
+    """An element: `tag("p", "a < b", class_="x")`. An attribute that is None or False is left out."""
+    written = "".join(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
     if name in EMPTY:
-        return Html(f"<{name}{said}>")
-    return Html(f"<{name}{said}>{joined(children)}</{name}>")
+        return Html(f"<{name}{written}>")
+    return Html(f"<{name}{written}>{joined(children)}</{name}>")
 
 
 def joined(children: Iterable[Child]) -> Html:
+    """The children one after the other, without None."""
     return Html("".join(_safe(child) for child in children if child))
 
 
 def table(
     caption: str, heads: Sequence[str], rows: Iterable[Sequence[Child]], class_: str = "", headed: bool = False
 ) -> Html:
-    """The first cell of each row is its head; under a heading of the same words the caption is only heard."""
+    """A table. The first cell of each row is its heading.
+
+    With `headed`, a heading above the table has the same words, so only screen readers get the caption.
+    """
     top = tag("tr", *(tag("th", head, scope="col") for head in heads))
-    body = (tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows)
+    body = []
+    for row in rows:
+        cells = [tag("td", cell) for cell in row[1:]]
+        body.append(tag("tr", tag("th", row[0], scope="row"), *cells))
     name = tag("caption", caption, class_="unseen" if headed else None)
     inner = tag("table", name, tag("thead", top), tag("tbody", *body), class_=class_ or None)
     return tag("div", inner, class_="wide", tabindex=0, role="group", aria_label=caption)
 
 
 def more(summary: str, *children: Child) -> Html:
+    """A part of the page that opens at a click."""
     return tag("details", tag("summary", summary), *children)
 
 

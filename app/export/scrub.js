@@ -1,16 +1,16 @@
 'use strict';
-// One scrubber moves every picture and the mark on every curve; nothing moves until somebody asks for it.
-const film = JSON.parse(document.getElementById('film').textContent);
+// One scrubber moves every picture and the mark on every curve. Nothing moves until you start it.
+const data = JSON.parse(document.getElementById('frames').textContent);
 const slider = document.getElementById('scrub');
 const button = document.getElementById('play');
-const told = document.getElementById('now');
-const still = window.matchMedia('(prefers-reduced-motion: reduce)');
-const last = film.moments.length - 1;
+const output = document.getElementById('now');
+const reducedMotion = window.matchMedia('(prefers-reduced-motion: reduce)');
+const last = data.moments.length - 1;
 const STEP_MS = 90;
 let timer = 0;
 
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
-const cells = film.cells.map((cell) => {
+const cells = data.cells.map((cell) => {
   const box = document.getElementById(cell.id);
   const image = box.querySelector('img');
   return { ...cell, image, near: box.querySelector('.near'), at: box.querySelector('.at'), end: image.alt };
@@ -21,7 +21,7 @@ function show(cell, share, ended) {
   while (place + 1 < cell.shares.length && cell.shares[place + 1] <= share + 1e-9) place += 1;
   const png = cell.frames[place];
   const near = cell.psnr[place] === null ? '–' : `${cell.psnr[place].toFixed(1)} dB`;
-  const where = fill(film.words.at, { now: cell.iterations[place].toLocaleString('en'), of: cell.of.toLocaleString('en') });
+  const where = fill(data.words.at, { now: cell.iterations[place].toLocaleString('en'), of: cell.of.toLocaleString('en') });
   cell.image.classList.toggle('gone', !png);
   if (png) cell.image.src = `data:image/png;base64,${png}`;
   cell.image.alt = ended ? cell.end : `${cell.what}, ${where}: ${near}`;
@@ -31,11 +31,11 @@ function show(cell, share, ended) {
 }
 
 function move(moment) {
-  const share = film.moments[moment];
-  const words = fill(film.words.now, { share: Math.round(100 * share) });
+  const share = data.moments[moment];
+  const words = fill(data.words.now, { share: Math.round(100 * share) });
   slider.value = moment;
   slider.setAttribute('aria-valuetext', words);
-  told.textContent = words;
+  output.textContent = words;
   for (const cell of cells) show(cell, share, moment === last);
   for (const mark of document.querySelectorAll('.mark')) {
     const from = Number(mark.dataset.from);
@@ -48,11 +48,11 @@ function move(moment) {
 function pause() {
   clearInterval(timer);
   timer = 0;
-  told.setAttribute('aria-live', 'polite');
-  button.textContent = still.matches ? film.words.step : film.words.play;
+  output.setAttribute('aria-live', 'polite');
+  button.textContent = reducedMotion.matches ? data.words.step : data.words.play;
 }
 
-function onward() {
+function next() {
   const moment = Number(slider.value);
   if (moment >= last) { pause(); return; }
   if (moment + 1 === last) pause();
@@ -62,13 +62,13 @@ function onward() {
 button.addEventListener('click', () => {
   if (timer) { pause(); return; }
   if (Number(slider.value) >= last) move(0);
-  if (still.matches) { onward(); return; }
-  told.setAttribute('aria-live', 'off');
-  button.textContent = film.words.pause;
-  timer = setInterval(onward, STEP_MS);
+  if (reducedMotion.matches) { next(); return; }
+  output.setAttribute('aria-live', 'off');
+  button.textContent = data.words.pause;
+  timer = setInterval(next, STEP_MS);
 });
 slider.addEventListener('input', () => { if (timer) pause(); move(Number(slider.value)); });
-still.addEventListener('change', pause);
+reducedMotion.addEventListener('change', pause);
 pause();
 move(last);
 document.getElementById('player').hidden = false;

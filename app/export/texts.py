@@ -1,4 +1,4 @@
-"""Every text of an exported page that the dashboard does not say as well."""
+"""The texts of an exported page that no screen of the dashboard has, and the command that repeats an attack."""
 
 from __future__ import annotations
 
@@ -9,116 +9,135 @@ from typing import Any
 
 from app.texts import attacks as attack_texts
 
-ON = "{what} on {data}: what it learnt, and what leaked"
+# --- titles and the attacks --------------------------------------------------------------------------------
+
+ON = "{what} on {data}: accuracy, privacy and attacks"
 AGAINST = "{attack} against {what} on {data}"
-PLAIN = "{what} on {data}: what it learnt, and what each observer could learn"
-LEAK = "What came back out of an upload"
+PLAIN = "{what} on {data}: accuracy and privacy"
+LEAK = "What attackers reconstructed from an upload"
 CASE = "{pictures}, {when}, {eyes}"
 NO_ATTACK = (
-    "Nobody has attacked this run yet. `python3 -m engine attack {id}` does; export the run again afterwards to see "
-    "what comes back."
+    "No attack on this run has finished. Start one with `python3 -m engine attack {id}`, then export the run again."
 )
-NO_CONTROL = (
-    "The same attack was not run where nothing is protected. Without that control, an attack that failed says "
-    "nothing about protection."
+NO_BASELINE = (
+    "The same attack was not run without protection. Without that baseline, a failed attack shows nothing about "
+    "protection."
 )
-HAS_CONTROL = "The same attack on the same pictures without any protection stands beside each: it is the control."
-CAME = "Of {title}, {what} came back: {near}, where a grey square reaches {plain}."
-HELD = "From {title}, no attack here came more than {better:g} dB nearer than a grey square, which reaches {plain}."
-ENVELOPE = "Nearest of all attacks here: {attack}, {near} (worst case, known only to us: no attacker could tell)."
+HAS_BASELINE = "Next to each result is its baseline: the same attack on the same pictures without protection."
+RECONSTRUCTED = "From {title}, attackers reconstructed {what}: {near}. A grey square reaches {plain}."
+PART = "part of the picture"
+NOT_RECONSTRUCTED = (
+    "From {title}, no attack here beat a grey square, which reaches {plain}, by more than {better:g} dB."
+)
+ENVELOPE = "Best of all attacks here: {attack}, {near} (worst case: an attacker cannot tell which attack is best)."
 SCRUB, PLAY, PAUSE, STEP = "How far each attack has come", "Play", "Pause", "Next moment"
 NOW, AT = "{share} % of each attack", "iteration {now} of {of}"
-TABLE = "Originals and what each attack got back"
-NUMBERS = "Every number: lower PSNR and SSIM and higher LPIPS mean that less came back"
-CURVES = "How near each attack came, by iteration"
-SHARE_AXIS, PSNR_AXIS = "how far each attack has come, %", "PSNR, dB: lower is more private"
-LOUD = "The noise on the upload is {ratio:.2g} times as loud as the upload itself. {where}"
-QUIET = "There is no noise on the upload."
-PLACES = (
-    "Below {low:g}, pictures are expected to come back.",
-    "Between {low:g} and {high:g}, pictures are expected to fade.",
-    "Above {high:g}, no attack is expected to get a picture back.",
+TABLE = "Originals and reconstructions"
+NUMBERS = "All scores. Lower PSNR, lower SSIM and higher LPIPS mean a worse reconstruction."
+CURVES = "PSNR of each attack, by iteration"
+SHARE_AXIS, PSNR_AXIS = "progress of each attack, %", "PSNR, dB: lower is more private"
+LOUD = "The noise on the upload is {ratio:.2g} times as large as the upload itself. {where}"
+NO_NOISE = "There is no noise on the upload."
+FORECASTS = (
+    "Below {low:g}, attacks are expected to reconstruct pictures.",
+    "Between {low:g} and {high:g}, reconstructions are expected to fade.",
+    "Above {high:g}, no attack is expected to reconstruct a picture.",
 )
-END = "in the end {numbers}"
-VACUOUS = "But no ε here is below {limit:g}: as a worst case it says next to nothing."
+END = "final {numbers}"
 RESTARTS = "best of {many} restarts by its own objective"
-TAMPERED = "The server broke the rules here: it changed the model that it sent in order to read the upload."
-FEWER = "The upload holds {of} pictures; {many} of them were matched with a guess and are shown."
-OWN = "Pictures that somebody brought are on this page: whoever gets the file sees them."
+TAMPERED = "The server broke the rules. It changed the model that it sent, in order to read the upload."
+FEWER = "The upload holds {of} pictures. The page shows the {many} that are paired with a guess."
+OWN = "This page contains a visitor's own pictures. Anyone who gets the file sees them."
 LEFT_OUT = "{many} older attacks on this run are not shown."
-ACCURACY, EPSILON = "What it learnt", "What each observer could learn"
+
+# --- the run -----------------------------------------------------------------------------------------------
+
+ACCURACY, EPSILON = "Accuracy", "Privacy"
 ACCURACY_AXIS, EPSILON_AXIS, ROUND_AXIS = "accuracy on test data, %", "ε so far", "round"
+VACUOUS = "No ε here is below {limit:g}. As a worst case, such a guarantee means almost nothing."
 NOT_RUN = (
-    "Nobody ran the whole training, so there is no accuracy to show. The ε below is that of the whole run: it is "
-    "known without running it."
+    "This run was not trained, so it has no accuracy. The ε below is the forecast for the whole run. It needs no "
+    "training."
 )
-WHOLE_RUN = "Each ε is that of the whole run, of which an attacked upload is one part."
-NOT_PROMISED = "Nothing is promised here, so there is no ε."
-STANDS = "ε, what it means and what it stands on"
-ASKED, SETTINGS, ATTACK_SETTINGS = "What was asked", "Settings of the run", "Settings of the attack: {title}"
-AGAIN = "The same in a terminal"
-AGAIN_OWN = "A picture that somebody brought is named by its content: it must be on the machine that asks."
-LIMITS, NOT_COVERED = "Limits of what this says", "Not covered by any number here"
-SAYS = (
+WHOLE_RUN = "Each ε covers the whole run. An attacked upload is one part of it."
+NOT_PROMISED = "Nothing is guaranteed here, so there is no ε."
+TERMS = "ε, its meaning and its terms"
+TERM_HEADS = ("observer", "ε", "meaning", "terms")
+REQUEST, SETTINGS, ATTACK_SETTINGS = (
+    "Settings and commands",
+    "Settings of the run",
+    "Settings of the attack: {title}",
+)
+AGAIN = "Run it again in a terminal"
+AGAIN_OWN = "A visitor's own picture is identified by its content. It must be on the machine that runs the command."
+
+# --- limits and the foot -----------------------------------------------------------------------------------
+
+LIMITS, NOT_COVERED = "Limits of these results", "What no number here covers"
+LIMIT_TEXTS = (
     attack_texts.NO_PROOF,
-    "An attack that did not converge has not found what it looked for. That is never the same as protection.",
-    "Of several restarts the attack shows the one it chose by its own objective; it never saw the originals.",
-    "A probe shows what would have been seen if these pictures had been in the upload; the run itself had others.",
-    "ε holds for the worst case over everybody who takes part; a picture that did not come back has no ε of its own.",
+    "An attack that did not converge did not reach its aim. That is not the same as protection.",
+    "An attack with several restarts shows the one with the best objective. It never saw the originals.",
+    "A probe shows what an observer would see if these pictures were in the upload. The run itself used others.",
+    "ε holds for the worst case over all who take part. A single picture has no ε of its own.",
 )
-FOOT = "LeakLens{version}. {kind} {id}, asked on {asked}, {status}. "
+FOOT = "LeakLens{version}. {kind} {id}, requested on {submitted}, {status}. "
 MADE = "Exported on {made}."
 NAMES = {"run": "Run", "attack": "Attack"}
 VALUES = {True: "yes", False: "no", None: "none"}
 
 
 def when(value: object) -> str:
+    """The round of an upload in words."""
     return {"first": "first round", "last": "last round"}.get(str(value), f"round {value}")
 
 
 def pictures(names: object) -> str:
-    """Whose pictures: as the list of attacks names them."""
-    found = list(names) if isinstance(names, list | tuple) else []
-    if not found:
+    """The pictures of an attack, as the list of runs names them."""
+    stored = list(names) if isinstance(names, list | tuple) else []
+    if not stored:
         return "A recorded upload"
-    said = [_picture(str(name)) for name in found]
-    return ", ".join([said[0][:1].upper() + said[0][1:], *said[1:]])
+    words = ", ".join(_picture(str(name)) for name in stored)
+    return words[:1].upper() + words[1:]
 
 
 def _picture(name: str) -> str:
     kind, _, place = name.partition("-")
-    return "a picture that somebody brought" if kind == "own" else f"{kind} picture {place}"
+    return "a visitor's own picture" if kind == "own" else f"{kind} picture {place}"
 
 
 def command(spec: Mapping[str, Any], run: str) -> str:
-    """The line that asks the same attack in a terminal, once the run is there."""
+    """The command that starts the same attack in a terminal. It needs the run in the store."""
     part = spec["attack"]
-    line = ["python3", "-m", "engine", "attack", run, "--attack", str(part["name"])]
-    for name, value in part.items():
+    words = ["python3", "-m", "engine", "attack", run, "--attack", str(part["name"])]
+    for name, setting in part.items():
         if name != "name":
-            line += ["--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+            written = setting if isinstance(setting, str) else json.dumps(setting)
+            words += ["--set", f"{name}={written}"]
     for name in spec["pictures"]:
-        line += ["--picture", str(name)]
-    line += ["--round", str(spec["round"]), "--view", str(spec["view"])]
-    line += ["--restarts", str(spec["restarts"]), "--seed", str(spec["seed"])]
+        words += ["--picture", str(name)]
+    words += ["--round", str(spec["round"]), "--view", str(spec["view"])]
+    words += ["--restarts", str(spec["restarts"]), "--seed", str(spec["seed"])]
     if spec.get("client") is not None:
-        line += ["--client", str(spec["client"])]
-    return shlex.join(line)
+        words += ["--client", str(spec["client"])]
+    return shlex.join(words)
 
 
-def value(given: object) -> str:
-    """A setting as people read it."""
-    if isinstance(given, bool) or given is None:
-        return VALUES[given]
-    if isinstance(given, list | tuple):
-        return ", ".join(map(str, given)) or "none"
-    return f"{given:g}" if isinstance(given, float) else str(given)
+def value(setting: object) -> str:
+    """A setting for people to read."""
+    if isinstance(setting, bool) or setting is None:
+        return VALUES[setting]
+    if isinstance(setting, list | tuple):
+        return ", ".join(map(str, setting)) or "none"
+    return f"{setting:g}" if isinstance(setting, float) else str(setting)
 
 
 def loudness(ratio: float | None, region: tuple[float, float]) -> str:
+    """The noise over signal of the upload, with the forecast for it. Empty if it is unknown."""
     if ratio is None:
         return ""
     if ratio == 0:
-        return QUIET
+        return NO_NOISE
     low, high = region
-    return LOUD.format(ratio=ratio, where=PLACES[(ratio >= low) + (ratio > high)].format(low=low, high=high))
+    forecast = FORECASTS[(ratio >= low) + (ratio > high)].format(low=low, high=high)
+    return LOUD.format(ratio=ratio, where=forecast)

@@ -1,4 +1,4 @@
-"""Runs and attacks as the tests of an exported page find them in a store, and such a page taken apart."""
+"""Stored runs and attacks for the tests of an exported page, and a parser of such pages."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ RUN: Mapping[str, Any] = {"method": {"name": "udp-fedavg", "noise": 0.5}, "round
 def asked_run(store: Store, spec: RunSpec, guarantee: Mapping[str, Any] = FORMAL) -> str:
     """A finished run with an accuracy and an ε by round."""
     store.submit(spec.id, spec.canonical(), {})
-    begun = Started(spec.id, spec.canonical(), {"guarantee": dict(guarantee), "unit": "user", "delta": 1e-5})
-    Asker(store).tell(spec.id, begun, *told(4, spec.seed), Finished(4, 1.0))
+    started = Started(spec.id, spec.canonical(), {"guarantee": dict(guarantee), "unit": "user", "delta": 1e-5})
+    Asker(store).tell(spec.id, started, *told(4, spec.seed), Finished(4, 1.0))
     return spec.id
 
 
 def asked_attack(
     store: Store, spec: AttackSpec, psnr: Sequence[float], state: str = "converged", **changes: Any
 ) -> str:
-    """A finished attack; `changes` are made to its verdict."""
+    """A finished attack, with `changes` to its Judged event."""
     events: list[Event] = [Started(spec.id, spec.canonical(), {"classes": list(CLASSES)})]
     for event in whole(spec.id, psnr, state)[1:]:
         if isinstance(event, Seen):
@@ -48,7 +48,7 @@ def attack_on(run: RunSpec, **changes: Any) -> AttackSpec:
 
 @dataclass
 class Node:
-    """One element with everything in it."""
+    """One element with its children."""
 
     name: str
     attributes: dict[str, str | None]
@@ -56,21 +56,26 @@ class Node:
 
     @property
     def text(self) -> str:
-        """As a browser shows it, scripts and styles left out."""
+        """The text as a browser shows it, without scripts and styles."""
         if self.name in ("script", "style"):
             return ""
-        return "".join(one if isinstance(one, str) else one.text for one in self.inside)
+        return "".join(child if isinstance(child, str) else child.text for child in self.inside)
 
     def all(self, name: str) -> list[Node]:
-        here = [self] if self.name == name else []
-        return here + [found for one in self.inside if isinstance(one, Node) for found in one.all(name)]
+        """All elements with a name, in the order of the page."""
+        nodes = [self] if self.name == name else []
+        for child in self.inside:
+            if isinstance(child, Node):
+                nodes += child.all(name)
+        return nodes
 
     def raw(self) -> str:
-        return "".join(one for one in self.inside if isinstance(one, str))
+        """The text directly in this element."""
+        return "".join(child for child in self.inside if isinstance(child, str))
 
 
 class Reader(HTMLParser):
-    """Refuses what is closed wrongly: a browser would mend it in silence."""
+    """Builds the tree of a page. It fails on a wrong end tag, which a browser would repair without a message."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +83,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         node = Node(tag, dict(attrs))
-        assert len(node.attributes) == len(attrs), f"<{tag}> says an attribute twice"
+        assert len(node.attributes) == len(attrs), f"<{tag}> has an attribute twice"
         self.open[-1].inside.append(node)
         if tag not in VOID:
             self.open.append(node)
@@ -94,5 +99,5 @@ def parsed(page: str) -> Node:
     reader = Reader()
     reader.feed(page)
     reader.close()
-    assert len(reader.open) == 1, "something was never closed"
+    assert len(reader.open) == 1, "an element has no end tag"
     return reader.open[0]
