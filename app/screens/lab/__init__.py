@@ -1,1 +1,1 @@
-"""The screen Lab."""
+"""The Lab screen: train a run and watch it."""

@@ -1,9 +1,10 @@
-"""The left side of the Lab: a question that reads as a sentence, and what is known of it before the click."""
+"""The left side of the Lab: the settings of a run as a sentence, and its forecast before the click."""
 
 from __future__ import annotations
 
 import html
 from dataclasses import asdict
+from typing import Any
 
 import streamlit as st
 
@@ -18,9 +19,10 @@ MORE = ("epochs", "batch", "lr", "momentum", "weight-decay", "sampling", "delta"
 
 
 def form() -> None:
-    for said in session.recall("told", []):
-        st.html(f'<p class="ll-note" role="status">{html.escape(said)}</p>')
-    _refused_beforehand()
+    """Draws the form, its problems and its forecast."""
+    for note in session.recall("told", []):
+        st.html(f'<p class="ll-note" role="status">{html.escape(note)}</p>')
+    _check_settings()
     with st.container(horizontal=True):
         part_fields.part("model", "Train")
         part_fields.part("dataset", "on")
@@ -39,12 +41,13 @@ def form() -> None:
 
 
 def _own(part: str, but: tuple[str, ...] = ()) -> list[str]:
+    """The paths of the fields that a part declares itself, without those in `but`."""
     fields = run_settings.own_fields(part, session.settings()[part])
     return [f"{part}.{name}" for name in fields if name not in but]
 
 
-def _refused_beforehand() -> None:
-    """The question as it stands, tried before anything is drawn, so that a refusal stands under its field."""
+def _check_settings() -> None:
+    """Validates the settings before any field is drawn, so that a refusal is shown under its field."""
     session.remember("problem", "")
     try:
         run_settings.spec_of(session.settings())
@@ -52,7 +55,7 @@ def _refused_beforehand() -> None:
         session.remember("problem", str(error))
 
 
-# --- protection ------------------------------------------------------------------------------------------
+# --- protection --------------------------------------------------------------------------------------------
 
 BY_NOISE, BY_EPSILON, NONE = "by noise", "by ε", "not at all"
 
@@ -64,10 +67,10 @@ def _protection() -> None:
             '<p class="ll-said"><b class="ll-leaking">Nothing is protected</b> by this method: it has no noise.</p>'
         )
         return
-    who = "each client" if run_settings.spec_unit(settings) == "user" else "each record"
+    unit = "each client" if run_settings.spec_unit(settings) == "user" else "each record"
     session.remember("w:protect", chosen())
     st.segmented_control(
-        f"protect {who}", (BY_NOISE, BY_EPSILON, NONE), key="w:protect", on_change=_protect, required=True
+        f"protect {unit}", (BY_NOISE, BY_EPSILON, NONE), key="w:protect", on_change=_protect, required=True
     )
     if chosen() == BY_NOISE:
         part_fields.stops("method.noise", "noise σ", part_fields.STOPS, "{:g}".format)
@@ -79,6 +82,7 @@ def _protection() -> None:
 
 
 def chosen() -> str:
+    """The kind of protection that the settings describe."""
     settings = session.settings()
     if settings.get("target-epsilon") is not None:
         return BY_EPSILON
@@ -86,21 +90,20 @@ def chosen() -> str:
 
 
 def _protect() -> None:
-    how = session.recall("w:protect")
-    if how == BY_EPSILON:
+    """Changes the settings to the kind of protection that the visitor chose."""
+    choice = session.recall("w:protect")
+    if choice == BY_EPSILON:
         session.choose({"target-epsilon": 8.0, "view": session.settings().get("view") or "outsider"})
     else:
         noise = session.settings().get("method.noise") or 1.0
-        cleared = (
-            {"target-epsilon": None, "view": None}
-            if session.settings().get("budget") is None
-            else {"target-epsilon": None}
-        )
-        session.choose({**cleared, "method.noise": noise if how == BY_NOISE else 0.0})
+        changes: dict[str, Any] = {"target-epsilon": None}
+        if session.settings().get("budget") is None:
+            changes["view"] = None
+        session.choose({**changes, "method.noise": noise if choice == BY_NOISE else 0.0})
 
 
 def _more() -> None:
-    solved = ("noise",) if chosen() == BY_EPSILON else ()  # the target decides it
+    solved = ("noise",) if chosen() == BY_EPSILON else ()  # the engine solves the noise from the target
     paths = [*_own("method", but=solved), *MORE, *_own("model"), *_own("dataset"), "budget"]
     for pair in zip(paths[::2], [*paths[1::2], ""], strict=False):
         for column, path in zip(st.columns(2, vertical_alignment="bottom"), pair, strict=True):
@@ -112,30 +115,33 @@ def _more() -> None:
     st.number_input("seeds, drawn as a band", 1, run_settings.SEEDS, key="seeds")
 
 
-# --- before the click ------------------------------------------------------------------------------------
+# --- the forecast ------------------------------------------------------------------------------------------
 
 
 def _forecast() -> None:
+    """The problems or the forecast of the run, and the Run button."""
     problem = str(session.recall("problem", ""))
     if problem:
-        # here too, where the button rests: the field may be folded away, or not be drawn at all
+        # The problem is repeated next to the button, because its field may be hidden in a closed expander.
         st.html(f'<p class="ll-problem" role="alert">{html.escape(problem)}</p>')
         st.button("Run", type="primary", disabled=True, width="stretch", help="First mend what is marked above.")
         return
-    if trouble := str(session.recall("trouble", "")):
+    trouble = str(session.recall("trouble", ""))
+    if trouble:
         st.html(f'<p class="ll-problem" role="alert">{html.escape(trouble)}</p>')
     spec = run_settings.spec_of(session.settings())
-    told = services.forecast_of(spec.canonical())
-    for one in told.problems:
-        role = "alert" if one.fatal else "status"
-        kind = "problem" if one.fatal else "note"
-        st.html(f'<p class="ll-{kind}" role="{role}">{html.escape(f"{one.reason}. {one.remedy}.")}</p>')
-    st.button("Run", type="primary", width="stretch", key="run", on_click=batch_submit.run, disabled=told.fatal)
-    if told.fatal:
+    forecast = services.forecast_of(spec.canonical())
+    for issue in forecast.problems:
+        role = "alert" if issue.fatal else "status"
+        kind = "problem" if issue.fatal else "note"
+        text = html.escape(f"{issue.reason}. {issue.remedy}.")
+        st.html(f'<p class="ll-{kind}" role="{role}">{text}</p>')
+    st.button("Run", type="primary", width="stretch", key="run", on_click=batch_submit.run, disabled=forecast.fatal)
+    if forecast.fatal:
         return
     twice = product.TWICE if run_settings.baseline_of(spec) else ""
-    st.caption(product.EXPECTED.format(time=numbers.duration(told.seconds), twice=twice))
-    guarantee = asdict(told.guarantee) if told.guarantee else None
-    bills = {one.view: asdict(one) for one in told.answers}
+    st.caption(product.EXPECTED.format(time=numbers.duration(forecast.seconds), twice=twice))
+    guarantee = asdict(forecast.guarantee) if forecast.guarantee else None
+    answers = {answer.view: asdict(answer) for answer in forecast.answers}
     card.promise(guarantee)
-    card.privacy_block([bills[view] for view in privacy.VIEWS if view in bills], guarantee)
+    card.privacy_block([answers[view] for view in privacy.VIEWS if view in answers], guarantee)

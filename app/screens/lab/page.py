@@ -1,4 +1,4 @@
-"""The Lab: ask on the left, watch on the right."""
+"""The page of the Lab: the form on the left, the results on the right."""
 
 from __future__ import annotations
 
@@ -17,18 +17,24 @@ from engine.errors import LeakLensError
 
 
 def page() -> None:
+    """Draws the whole page."""
     try:
-        kitchen = services.shared()
-    except LeakLensError as error:  # the home cannot be used: nothing can be asked
+        shared = services.shared()
+    except LeakLensError as error:  # without a usable home, no run can start
         readiness.closed(error)
         return
-    ready = kitchen.ready()
-    usable = ready and not kitchen.trouble
+    ready = shared.ready()
+    usable = ready and not shared.trouble
     _top(usable)
     left, right = st.columns([1, 2], gap="large")
-    _arrive(usable)
+    _open_link(usable)
     with left:
-        lab_form.form() if usable else readiness.broken() if ready else readiness.getting_ready()
+        if usable:
+            lab_form.form()
+        elif ready:
+            readiness.broken()
+        else:
+            readiness.getting_ready()
     with right:
         messages.guarded(lab_results.panel)()
     chart_widget.listen_for_saves()
@@ -41,27 +47,27 @@ def _top(usable: bool) -> None:
         st.html(f'<h1 class="ll-title">{html.escape(product.PROMISE)}</h1>', width="stretch")
         if usable:
             with st.popover("Examples"):
-                for one in services.gallery():
+                for example in services.gallery():
                     st.button(
-                        one.title,
-                        key=f"example-{one.name}",
-                        help=one.lesson,
+                        example.title,
+                        key=f"example-{example.name}",
+                        help=example.lesson,
                         on_click=batch_submit.open_example,
-                        args=(one,),
+                        args=(example,),
                     )
     if class_limits.class_mode():
         st.caption(product.SHARED.format(limits=class_limits.told(class_limits.caps())))
 
 
-def _arrive(usable: bool) -> None:
-    """The question and the runs that the link names; without a link, the first example."""
-    usual = services.first_example()
+def _open_link(usable: bool) -> None:
+    """Reads the settings and the runs from the link. Without a link, the page opens with the first example."""
+    example = services.first_example()
     if usable:
-        url.arrive(run_settings.settled(run_settings.flat(usual.spec) if usual else {}))
+        url.arrive(run_settings.settled(run_settings.flat(example.spec) if example else {}))
     else:
         url.arrive_runs()
-    if usual and not url.linked("run"):
-        url.show(run=[usual.id], twin=[usual.twin] if usual.twin else [])
+    if example and not url.linked("run"):
+        url.show(run=[example.id], twin=[example.twin] if example.twin else [])
 
 
 messages.guarded(page)()

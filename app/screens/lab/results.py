@@ -1,4 +1,4 @@
-"""The right side of the Lab: the runs that the link names, drawn again while they grow."""
+"""The right side of the Lab: the runs that the link names. It redraws while they are unfinished."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from engine.events import Event, Failed, Measured, Round, Smoothed, Spent, Start
 
 POLL_S = 0.5
 PANELS: tuple[Panel[Any], ...] = (accuracy.PANEL, epsilon.PANEL, classes.PANEL, smoothing.PANEL)
-ASKING: tuple[Panel[Any], ...] = (smoothness.PANEL, spectrum.PANEL)
+WITH_CHOICES: tuple[Panel[Any], ...] = (smoothness.PANEL, spectrum.PANEL)
 
 
 def panel() -> None:
-    """The whole right side; while something still runs it draws itself again and again."""
-    shown = [find(run) for run in (*url.linked("run"), *url.linked("twin"))]
-    moving = any(one and one.status not in ENDED for one in shown)
+    """Draws the right side, and redraws it while a run is unfinished."""
+    runs = [find(run) for run in (*url.linked("run"), *url.linked("twin"))]
+    moving = any(run and run.status not in ENDED for run in runs)
     if moving:
         st.fragment(messages.guarded(_drawn), run_every=POLL_S)(moving)
     else:
@@ -40,9 +40,8 @@ def panel() -> None:
 
 
 def _drawn(moving: bool) -> None:
-    ids = url.linked("run")
-    runs = [one for one in map(find, ids) if one]
-    twins = [one for one in map(find, url.linked("twin")) if one]
+    runs = [run for run in map(find, url.linked("run")) if run]
+    baselines = [run for run in map(find, url.linked("twin")) if run]
     if not runs:
         st.html(
             '<p class="ll-note">This link names a run that is not on this machine. Press Run to compute it here.</p>'
@@ -51,17 +50,17 @@ def _drawn(moving: bool) -> None:
     main = runs[0]
     _origin(main)
     card.headline(main.events)
-    _cost(main, twins)
+    _cost(main, baselines)
     card.reason(guarantee(main.events))
-    tracks = tracks_of(runs, twins)
+    tracks = tracks_of(runs, baselines)
     pins = compare.pinned(main)
-    if not _progress(main, [*runs, *twins]):
+    if not _progress(main, [*runs, *baselines]):
         _steps(main)
-    there = [one for one in PANELS if chart_widget.show(one, [*tracks, *pins])]
-    there += chart_widget.show_asking(ASKING, tracks)
+    panels = [panel for panel in PANELS if chart_widget.show(panel, [*tracks, *pins])]
+    panels += chart_widget.show_asking(WITH_CHOICES, tracks)
     _warnings(main)
-    _details(main, [*tracks, *pins], there)
-    if moving and all(one.status in ENDED for one in (*runs, *twins)):
+    _details(main, [*tracks, *pins], panels)
+    if moving and all(run.status in ENDED for run in (*runs, *baselines)):
         session.again()
 
 
@@ -85,26 +84,30 @@ def _origin(main: ShownRun) -> None:
         )
 
 
-def _cost(main: ShownRun, twins: Sequence[ShownRun]) -> None:
-    if not twins:
+def _cost(main: ShownRun, baselines: Sequence[ShownRun]) -> None:
+    """The accuracy that protection costs, after the last round that both runs have finished."""
+    if not baselines:
         return
-    mine, theirs = (accuracy.collect(one.events) for one in (main, twins[0]))
-    if mine is None or theirs is None:
+    curve = accuracy.collect(main.events)
+    baseline = accuracy.collect(baselines[0].events)
+    if curve is None or baseline is None:
         return
-    at = min(len(mine.values), len(theirs.values)) - 1
-    said = privacy.cost(mine.values[at], theirs.values[at])
-    when = "" if main.status in ("finished", "stored") else f" So far, after round {mine.rounds[at]}."
-    st.html(f'<p class="ll-said" aria-live="polite">{html.escape(said + when)}</p>')
+    last = min(len(curve.values), len(baseline.values)) - 1
+    text = privacy.cost(curve.values[last], baseline.values[last])
+    if main.status not in ("finished", "stored"):
+        text += f" So far, after round {curve.rounds[last]}."
+    st.html(f'<p class="ll-said" aria-live="polite">{html.escape(text)}</p>')
 
 
 def _progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> bool:
-    """Whether anything still moves: then how far it is, and the way to stop it."""
-    if all(one.status in ENDED for one in all_of_them):
+    """Draws the progress and the Cancel button while a run is unfinished. Returns whether one is."""
+    if all(run.status in ENDED for run in all_of_them):
         _ending(main)
         return False
     with st.container(horizontal=True, vertical_alignment="center"):
         done, text = progress(main, all_of_them)
-        if trouble := services.shared().supervisor.trouble:
+        trouble = services.shared().supervisor.trouble
+        if trouble:
             text = f"{text} · {trouble}"
         st.progress(done, text)
         st.button("Cancel", key="cancel", on_click=batch_submit.cancel)
@@ -112,8 +115,8 @@ def _progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> bool:
 
 
 def progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> tuple[float, str]:
-    """How far everything on the page is, and in words."""
-    last = next((event for event in reversed(main.events) if isinstance(event, Round)), None)
+    """The progress of all runs on the page, as a fraction and in words."""
+    last = _last_round(main)
     done = sum(map(_share, all_of_them)) / len(all_of_them)
     if main.status == "queued":
         place = main.listed.place if main.listed else None
@@ -125,50 +128,63 @@ def progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> tuple[float, st
     return done, f"round {last.round} of {last.of}{_left(main)}"
 
 
+def _last_round(run: ShownRun) -> Round | None:
+    return next((event for event in reversed(run.events) if isinstance(event, Round)), None)
+
+
 def _left(main: ShownRun) -> str:
-    began = session.recall("began", {})
-    now, done = session.now(), _share(main)
+    """The time left, estimated from the pace since this page first saw the run. Empty below 5 % of progress."""
+    first_seen = session.recall("began", {})
+    now = session.now()
+    done = _share(main)
     attempt = main.listed.attempt if main.listed else 0
-    start, before = began.setdefault((main.id, attempt), (now, done))
-    session.remember("began", began)
-    if done - before < 0.05:
+    start, done_at_start = first_seen.setdefault((main.id, attempt), (now, done))
+    session.remember("began", first_seen)
+    if done - done_at_start < 0.05:
         return ""
-    return f" · {numbers.duration((now - start) * (1 - done) / (done - before))} left"
+    seconds = (now - start) * (1 - done) / (done - done_at_start)
+    return f" · {numbers.duration(seconds)} left"
 
 
-def _share(one: ShownRun) -> float:
-    if one.status in ENDED:
+def _share(run: ShownRun) -> float:
+    """The finished fraction of a run."""
+    if run.status in ENDED:
         return 1.0
-    last = next((event for event in reversed(one.events) if isinstance(event, Round)), None)
-    return min(1.0, (last.round - 1 + last.fraction) / max(1, last.of)) if last else 0.0
+    last = _last_round(run)
+    if last is None:
+        return 0.0
+    return min(1.0, (last.round - 1 + last.fraction) / max(1, last.of))
 
 
 def _ending(main: ShownRun) -> None:
-    """Words for a run that did not end well, and the way on."""
+    """The reason why a run did not finish, and the button that resumes it."""
     last = main.events[-1] if main.events else None
     if main.status == "failed" and isinstance(last, Failed):
-        st.html(f'<p class="ll-problem" role="alert">{html.escape(f"{last.reason}. {last.remedy}.")}</p>')
+        problem = html.escape(f"{last.reason}. {last.remedy}.")
+        st.html(f'<p class="ll-problem" role="alert">{problem}</p>')
     done = max((event.round for event in main.events if isinstance(event, Measured)), default=0)
-    said = {
+    texts = {
         "cancelled": f"Cancelled after round {done}. Everything up to there is kept.",
         "interrupted": f"Interrupted after round {done}: the program that computed it has ended. Nothing is lost.",
         "failed": "",
-    }.get(main.status)
-    if said is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            if said:
-                st.html(f'<p class="ll-said">{html.escape(said)}</p>', width="content")
-            st.button("Go on", key="go-on", on_click=batch_submit.go_on)
+    }
+    if main.status not in texts:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if texts[main.status]:
+            st.html(f'<p class="ll-said">{html.escape(texts[main.status])}</p>', width="content")
+        st.button("Go on", key="go-on", on_click=batch_submit.go_on)
 
 
 def _warnings(main: ShownRun) -> None:
     for event in main.events:
         if isinstance(event, Warned):
-            st.html(f'<p class="ll-note">{html.escape(f"{event.reason}. {event.remedy}.")}</p>')
+            text = html.escape(f"{event.reason}. {event.remedy}.")
+            st.html(f'<p class="ll-note">{text}</p>')
 
 
 def _steps(main: ShownRun) -> None:
-    """The obvious next steps, one click each."""
+    """Buttons for the next steps: pin, share, change a setting, open another screen."""
     spec = run_settings.flat(main.spec)
     ready = services.shared().ready()
     with st.container(horizontal=True):
@@ -185,26 +201,29 @@ def _steps(main: ShownRun) -> None:
         noise = spec.get("method.noise")
         if noise and spec.get("target-epsilon") is None:
             _step("Half the noise", {**spec, "method.noise": noise / 2}, ready)
-        many = spec.get("clients", 0)
-        if 0 < many <= 1000:
-            _step("Ten times the clients", {**spec, "clients": many * 10, "sampled": spec["sampled"] * 10}, ready)
+        clients = spec.get("clients", 0)
+        if 0 < clients <= 1000:
+            _step("Ten times the clients", {**spec, "clients": clients * 10, "sampled": spec["sampled"] * 10}, ready)
         if ready:
-            with st.popover("Other method"):
-                for name in run_settings.names("method"):
-                    if name != main.method:
-                        title = run_settings.part_class("method", name).title
-                        st.button(
-                            title, key=f"method:{name}", on_click=batch_submit.change, args=({**spec, "method": name},)
-                        )
-        _elsewhere(main, text=ready and not run_settings.is_about_pictures("dataset", spec["dataset"]))
+            _other_methods(main, spec)
+        _other_screens(main, text=ready and not run_settings.is_about_pictures("dataset", spec["dataset"]))
 
 
-def _elsewhere(main: ShownRun, text: bool) -> None:
-    """The question in the form under several methods; what the server sees of the run that is shown."""
+def _other_methods(main: ShownRun, spec: Mapping[str, Any]) -> None:
+    with st.popover("Other method"):
+        for name in run_settings.names("method"):
+            if name != main.method:
+                title = run_settings.part_class("method", name).title
+                changes = {**spec, "method": name}
+                st.button(title, key=f"method:{name}", on_click=batch_submit.change, args=(changes,))
+
+
+def _other_screens(main: ShownRun, text: bool) -> None:
+    """Buttons that open the settings in Trade-off and the run in Leak. Leak attacks no runs on text."""
     if st.button(sweep_texts.FROM_LAB, key="to-tradeoff", help=sweep_texts.FROM_LAB_HELP):
         url.leave("tradeoff", links.tradeoff_link_of_run(session.settings() or main.spec))
-    said = product.SERVER_SEES_TEXT if text else product.SERVER_SEES
-    if st.button("What does the server see?", key="to-leak", help=said, disabled=text):
+    tip = product.SERVER_SEES_TEXT if text else product.SERVER_SEES
+    if st.button("What does the server see?", key="to-leak", help=tip, disabled=text):
         url.leave("leak", links.leak_link_of_run(main.spec))
 
 
@@ -215,10 +234,11 @@ def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:
 def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any]]) -> None:
     compare.table()
     with st.expander("Privacy, view by view"):
-        card.privacy_block(bills(main.events), guarantee(main.events))
+        card.privacy_block(last_epsilons(main.events), guarantee(main.events))
     card.not_covered()
     with st.expander("Who holds what", on_change="rerun", key="partition") as opened:
-        if opened.open and (counts := _partition(main)):
+        counts = _partition(main) if opened.open else None
+        if counts:
             chart_widget.partition(counts, facts(main.events).get("classes", ()))
     with st.expander("Take it away: command line, Python, data, pictures"):
         st.code(run_settings.command(main.spec), language="bash", wrap_lines=True)
@@ -230,30 +250,32 @@ def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any
         chart_widget.to_take_away(panels)
 
 
-def bills(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """The last ε of every view, the least seeing first."""
+def last_epsilons(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """The last ε of every view with its terms, in the order of privacy.VIEWS."""
     last = {event.view: event for event in events if isinstance(event, Spent)}
-    return [
-        {
-            "view": view, "epsilon": last[view].epsilon, "unit": last[view].unit, "adjacency": last[view].adjacency,
-            "delta": last[view].delta, "accountant": last[view].accountant, "bound": last[view].bound,
-            "reason": last[view].reason, "sampling": last[view].sampling,
-        }
-        for view in privacy.VIEWS
-        if view in last
-    ]  # fmt: skip
+    return [_epsilon(last[view]) for view in privacy.VIEWS if view in last]
+
+
+def _epsilon(spent: Spent) -> dict[str, Any]:
+    return {
+        "view": spent.view, "epsilon": spent.epsilon, "unit": spent.unit, "adjacency": spent.adjacency,
+        "delta": spent.delta, "accountant": spent.accountant, "bound": spent.bound,
+        "reason": spent.reason, "sampling": spent.sampling,
+    }  # fmt: skip
 
 
 def facts(events: Sequence[Event]) -> Mapping[str, Any]:
-    """What the run said of itself when it began."""
+    """The facts that the run recorded at its start."""
     return next((event.facts for event in events if isinstance(event, Started)), {})
 
 
 def guarantee(events: Sequence[Event]) -> Mapping[str, Any] | None:
+    """The guarantee that the run recorded at its start."""
     return facts(events).get("guarantee")
 
 
 def _partition(main: ShownRun) -> Sequence[Sequence[int]] | None:
+    """The number of training records of each client and class."""
     if main.example:
         return main.example.partition
     try:
@@ -264,7 +286,7 @@ def _partition(main: ShownRun) -> Sequence[Sequence[int]] | None:
 
 
 def table_csv(tracks: Sequence[Track]) -> str:
-    """Every number on the page, one a line."""
+    """Every number on the page as CSV, one in each line."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("run", "label", "round", "name", "who", "value", "unit", "delta", "accountant"))
@@ -282,14 +304,14 @@ def table_csv(tracks: Sequence[Track]) -> str:
 
 
 def _smoothed(event: Smoothed) -> Iterator[tuple[str, str, float | None]]:
-    """What a smoothing met and did: name, who, value."""
+    """The numbers of a smoothing as rows: name, who, value."""
     yield "threshold", "server", event.threshold
     for weight, frequencies in event.spectra.items():
         for frequency, values in enumerate(frequencies):
-            for rank, height in zip(event.ranks[weight], values, strict=True):
-                yield "singular value", f"{weight}, frequency {frequency}, rank {rank}", height
-    for name, both in (("roughness", event.rough), ("accuracy", event.accuracy)):
-        for when, rows in zip(("before", "after"), both, strict=True):
+            for rank, value in zip(event.ranks[weight], values, strict=True):
+                yield "singular value", f"{weight}, frequency {frequency}, rank {rank}", value
+    for name, tables in (("roughness", event.rough), ("accuracy", event.accuracy)):
+        for moment, rows in zip(("before", "after"), tables, strict=True):
             for label, row in enumerate(rows):
-                for client, value in zip(event.clients, row, strict=True):
-                    yield f"{name} {when} smoothing", f"client {client}, class {label}", value
+                for client, score in zip(event.clients, row, strict=True):
+                    yield f"{name} {moment} smoothing", f"client {client}, class {label}", score

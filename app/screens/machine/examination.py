@@ -1,4 +1,7 @@
-"""What the Machine screen shows of the doctor: the quick looks at once, the slow ones by a thread that looks once."""
+"""The findings of the doctor for the Machine screen.
+
+The page runs the quick checks itself. One background thread runs all checks, once for all visitors.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ GROUPS = {
     "Program": ("python", "packages", "torch"),
     "Home": ("home", "disk", "store", "payloads"),
     "Processor": ("threads", "gpu", "denormals"),
-    "Data and measures": ("torchvision", "lpips"),  # and every data set, whatever its name
+    "Data and measures": ("torchvision", "lpips"),  # and every data set
 }
 REST = "Data and measures"
 QUICK: dict[str, Callable[[], Finding]] = {
@@ -31,96 +34,107 @@ QUICK: dict[str, Callable[[], Finding]] = {
     "threads": doctor.threads,
 }
 PATH = re.compile(r"(?<![\w/])/(?:[^\s/:;,]+/)+([^\s/:;,]+)")
-OK, LOOK, LOOKING = "ok", "look", "looking"
+OK, FAILED, PENDING = "ok", "look", "looking"  # keys of texts.SIGNS
 
 
 class Examination:
-    """The doctor's findings: looked for by one thread for all visitors, kept until somebody asks anew."""
+    """The findings of the doctor. One thread collects them for all visitors; they stay until a visitor asks again."""
 
     def __init__(self, examine: Callable[[], Sequence[Finding]] = doctor.examine) -> None:
         self._examine = examine
         self._lock = threading.Lock()
-        self.looking = False
-        self.findings: tuple[Finding, ...] = ()  # none before the first time
-        self.at = self.took = 0.0  # seconds since 1970, and seconds
+        self.running = False
+        self.findings: tuple[Finding, ...] = ()  # empty before the first examination
+        self.at = 0.0  # end of the last examination, in seconds since 1970
+        self.took = 0.0  # its duration in seconds
 
     def begin(self, after: Callable[[], object] = lambda: None) -> None:
-        """Look in the background; `after` waits for what should not be disturbed."""
+        """Starts the checks in the background, unless they are running. They begin when `after` returns."""
         with self._lock:
-            if self.looking:
+            if self.running:
                 return
-            self.looking = True
-        threading.Thread(target=self._look, args=(after,), name="doctor", daemon=True).start()
+            self.running = True
+        threading.Thread(target=self._run, args=(after,), name="doctor", daemon=True).start()
 
-    def _look(self, after: Callable[[], object]) -> None:
+    def _run(self, after: Callable[[], object]) -> None:
         try:
             after()
             start = time.monotonic()
-            self.findings = tuple(map(homely, self._examine()))
-            self.took, self.at = time.monotonic() - start, time.time()
-        except Exception as error:  # the doctor answers for what it looks at, not for itself
+            self.findings = tuple(map(redacted, self._examine()))
+            self.took = time.monotonic() - start
+            self.at = time.time()
+        except Exception as error:  # the doctor turns errors of a check into findings, but not its own errors
             self.findings = (Finding("doctor", False, f"{type(error).__name__}: {error}", "Report it with this line"),)
         finally:
-            gc.freeze()  # what the examination loaded stays, too
-            self.looking = False
+            gc.freeze()  # the collector need not visit the libraries that the checks loaded
+            self.running = False
 
 
 @cache
 def examination() -> Examination:
-    """The one of this server."""
+    """The examination that all visitors of this server share."""
     return Examination()
 
 
 @dataclass(frozen=True)
 class MachineLine:
-    """One line of the screen; without a finding it is still being looked at."""
+    """One line of the screen. A line without a finding is pending."""
 
     name: str
     finding: Finding | None = None
 
     @property
     def word(self) -> str:
-        return LOOKING if self.finding is None else OK if self.finding.ok else LOOK
+        """The key of its sign."""
+        if self.finding is None:
+            return PENDING
+        return OK if self.finding.ok else FAILED
 
 
 def groups(findings: Sequence[Finding]) -> dict[str, list[MachineLine]]:
-    """Every look in its group: those that are known, and a place for those that are not."""
-    known = {one.name: one for one in findings} or {one.name: one for one in quick()}
-    named = {name for names in GROUPS.values() for name in names}
-    found = {group: [MachineLine(name, known.get(name)) for name in names] for group, names in GROUPS.items()}
-    found[REST][:0] = [MachineLine(name, known[name]) for name in known if name not in named]
-    return found
+    """Every check in its group. Before the first examination, only the quick checks have findings."""
+    by_name = {finding.name: finding for finding in (findings or quick())}
+    lines = {group: [MachineLine(name, by_name.get(name)) for name in names] for group, names in GROUPS.items()}
+    grouped = {name for names in GROUPS.values() for name in names}
+    data_sets = [MachineLine(name, finding) for name, finding in by_name.items() if name not in grouped]
+    lines[REST] = data_sets + lines[REST]
+    return lines
 
 
 def quick() -> Iterator[Finding]:
-    """What can be said at once."""
-    for name, look in QUICK.items():
+    """The findings of the checks that take no time."""
+    for name, check in QUICK.items():
         try:
-            yield homely(look())
-        except LeakLensError as trouble:
-            yield homely(Finding(name, False, trouble.message, trouble.remedy))
-        except OSError:  # the examination has words for it
+            yield redacted(check())
+        except LeakLensError as error:
+            yield redacted(Finding(name, False, error.message, error.remedy))
+        except OSError:  # the examination reports it
             continue
 
 
-def homely(found: Finding) -> Finding:
-    """Without the name of whoever owns this machine: other visitors read it, and reports are passed on."""
-    if class_limits.class_mode():  # where things lie on it is nobody else's business
-        return replace(found, text=PATH.sub(r"…/\1", found.text), remedy=PATH.sub(r"…/\1", found.remedy))
+def redacted(finding: Finding) -> Finding:
+    """A finding without the user name of the machine's owner.
+
+    Privacy: other visitors read the findings, and visitors pass reports on. In class mode, visitors must not learn the
+    folders of the machine either. A finding shown without this function would reveal both.
+    """
+    if class_limits.class_mode():
+        return replace(finding, text=PATH.sub(r"…/\1", finding.text), remedy=PATH.sub(r"…/\1", finding.remedy))
     home = f"{Path.home()}{os.sep}"
     short = f"~{os.sep}" if len(home) > 1 else home
-    return replace(found, text=found.text.replace(home, short), remedy=found.remedy.replace(home, short))
+    return replace(finding, text=finding.text.replace(home, short), remedy=finding.remedy.replace(home, short))
 
 
 def report(findings: Sequence[Finding]) -> str:
-    """Everything as text, to pass on."""
-    wide = max((len(one.name) for one in findings), default=0)
-    lines: list[str] = []
-    for group, found in groups(findings).items():
-        lines += [group, *(_written(one.finding, one.word, wide) for one in found if one.finding)]
-    return "\n".join(lines)
+    """All findings as text, to copy."""
+    width = max((len(finding.name) for finding in findings), default=0)
+    text: list[str] = []
+    for group, lines in groups(findings).items():
+        text.append(group)
+        text += [_report_line(line.finding, line.word, width) for line in lines if line.finding]
+    return "\n".join(text)
 
 
-def _written(found: Finding, word: str, wide: int) -> str:
-    remedy = f". {found.remedy}" if found.remedy else ""
-    return f"  {word:<4}  {found.name:<{wide}}  {found.text}{remedy}"
+def _report_line(finding: Finding, word: str, width: int) -> str:
+    remedy = f". {finding.remedy}" if finding.remedy else ""
+    return f"  {word:<4}  {finding.name:<{width}}  {finding.text}{remedy}"

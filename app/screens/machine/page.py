@@ -1,4 +1,4 @@
-"""Machine: what works here, what wants a look, and how the engine stands."""
+"""The page of the Machine screen: the state of the engine, and the findings of the doctor."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from app.texts import runs as run_texts
 from engine.doctor import able
 from engine.errors import LeakLensError
 
-POLL_S, STAND_S = 0.5, 2.0
-READY_S = 30.0  # at most, for the shelves: the doctor does not load what they are loading
+POLL_S, ENGINE_POLL_S = 0.5, 2.0
+READY_S = 30.0  # the longest wait for the shelves: the doctor does not load libraries while they load
 CSS = """
 <style>
 .ll-doctor { width: 100%; border-collapse: collapse; margin: 0; table-layout: fixed; }
@@ -37,19 +37,21 @@ CSS = """
 
 
 def page() -> None:
+    """Draws the whole page."""
     st.html(f'{CSS}<h1 class="ll-title">{html.escape(product.MACHINE)}</h1>')
-    kitchen = _kitchen()
+    shared = _shared()
     examination = examinations.examination()
     if not examination.findings:
-        _look(examination, kitchen)
+        _examine(examination, shared)
     st.html(f'<p class="ll-said" role="status">{html.escape(_verdict(examination))}</p>')
-    if kitchen:
-        moving = _moving(kitchen)
-        st.fragment(_engine, run_every=STAND_S if moving else None)(kitchen, moving)
-    st.fragment(_doctor, run_every=POLL_S if examination.looking else None)(examination, examination.looking)
+    if shared:
+        moving = _moving(shared)
+        st.fragment(_engine, run_every=ENGINE_POLL_S if moving else None)(shared, moving)
+    running = examination.running
+    st.fragment(_doctor, run_every=POLL_S if running else None)(examination, running)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            machine_texts.AGAIN, key="look", disabled=examination.looking, on_click=_look, args=(examination, kitchen)
+            machine_texts.AGAIN, key="look", disabled=examination.running, on_click=_examine, args=(examination, shared)
         )
         if examination.findings:
             st.caption(machine_texts.looked(run_texts.ago(examination.at), examination.took))
@@ -58,8 +60,8 @@ def page() -> None:
             st.code(examinations.report(examination.findings), language=None, wrap_lines=True)
 
 
-def _kitchen() -> Services | None:
-    """None where the store cannot be opened: then the doctor is all the more welcome."""
+def _shared() -> Services | None:
+    """The services of all visitors, or None if the store cannot be opened. The doctor works without a store."""
     try:
         return services.shared()
     except LeakLensError as error:
@@ -71,70 +73,79 @@ def _problem(text: str) -> None:
     st.html(f'<p class="ll-problem" role="alert">{html.escape(text)}</p>')
 
 
-def _look(examination: Examination, kitchen: Services | None) -> None:
-    """Two threads that load the same libraries at once would get in each other's way: one after the other."""
-    examination.begin((lambda: kitchen.ready(READY_S)) if kitchen else (lambda: None))
+def _examine(examination: Examination, shared: Services | None) -> None:
+    """Starts the examination after the shelves are loaded: two threads must not load the same libraries at once."""
+    if shared:
+        examination.begin(lambda: shared.ready(READY_S))
+    else:
+        examination.begin()
 
 
 def _verdict(examination: Examination) -> str:
-    if examination.looking:
+    if examination.running:
         return machine_texts.LOOKING
-    wanting = sum(not one.ok for one in examination.findings)
-    return machine_texts.verdict(wanting, able(examination.findings))
+    failed = sum(not finding.ok for finding in examination.findings)
+    return machine_texts.verdict(failed, able(examination.findings))
 
 
 # --- the engine --------------------------------------------------------------------------------------------
 
 
-def _moving(kitchen: Services) -> bool:
-    return kitchen.supervisor.working or not kitchen.supervisor.warm
+def _moving(shared: Services) -> bool:
+    """Whether the engine runs something or warms up a worker."""
+    return shared.supervisor.working or not shared.supervisor.warm
 
 
-def _engine(kitchen: Services, moving: bool) -> None:
-    """PanelInfo again while it works or warms up; once it rests, one last time with the page."""
+def _engine(shared: Services, moving: bool) -> None:
+    """Draws the state of the engine. When the engine becomes idle, it redraws the whole page a last time."""
     try:
-        counts: Counter[str] = Counter(one.status for one in kitchen.store.runs())
+        counts: Counter[str] = Counter(run.status for run in shared.store.runs())
     except LeakLensError as error:
         _problem(str(error))
         return
-    supervisor = kitchen.supervisor
-    full = counts["running"] >= supervisor.workers
-    begins = machine_texts.AT_ONCE if supervisor.warm else machine_texts.LATER if full else machine_texts.SOON
+    supervisor = shared.supervisor
+    if supervisor.warm:
+        begins = machine_texts.AT_ONCE
+    elif counts["running"] >= supervisor.workers:
+        begins = machine_texts.LATER
+    else:
+        begins = machine_texts.SOON
     facts = {
         machine_texts.WORKERS: (str(supervisor.workers), machine_texts.WORKERS_NOTE),
         machine_texts.RUNNING: (str(counts["running"]), ""),
         machine_texts.WAITING: (str(counts["queued"]), ""),
         machine_texts.NEXT: (begins, machine_texts.NEXT_NOTES[begins]),
     }
-    cells = "".join(
-        f"<div><dt>{name}</dt><dd>{value} <small>{note}</small></dd></div>" for name, (value, note) in facts.items()
-    )
+    cells = ""
+    for name, (value, note) in facts.items():
+        cells += f"<div><dt>{name}</dt><dd>{value} <small>{note}</small></dd></div>"
     st.html(f'<dl class="ll-facts">{cells}</dl>')
     if supervisor.trouble:
         _problem(machine_texts.STUCK.format(why=_sentence(supervisor.trouble)))
-    if kitchen.trouble:
-        _problem(machine_texts.NOT_LOADED.format(why=_sentence(kitchen.trouble)))
-    if moving and not _moving(kitchen):
+    if shared.trouble:
+        _problem(machine_texts.NOT_LOADED.format(why=_sentence(shared.trouble)))
+    if moving and not _moving(shared):
         st.rerun()
 
 
-def _sentence(trouble: Exception) -> str:
-    """A known trouble says itself what helps."""
-    return str(trouble) if isinstance(trouble, LeakLensError) else f"{type(trouble).__name__}: {trouble}"
+def _sentence(error: Exception) -> str:
+    """An error in words. A LeakLensError includes its remedy."""
+    return str(error) if isinstance(error, LeakLensError) else f"{type(error).__name__}: {error}"
 
 
 # --- the doctor --------------------------------------------------------------------------------------------
 
 
-def _doctor(examination: Examination, looking: bool) -> None:
-    if looking and not examination.looking:
+def _doctor(examination: Examination, running: bool) -> None:
+    """Draws the findings. When the examination ends, it redraws the whole page."""
+    if running and not examination.running:
         st.rerun()
     for number, (group, lines) in enumerate(examinations.groups(examination.findings).items()):
         st.html(_table(group, lines, again=number > 0))
 
 
 def _table(group: str, lines: Sequence[MachineLine], again: bool) -> str:
-    """The headings of the columns are seen once, and read aloud for each table."""
+    """One group of findings. Only the first table shows its column headings; screen readers get them for each."""
     heads = "".join(f'<th scope="col">{head}</th>' for head in machine_texts.HEADS)
     rows = "".join(map(_row, lines))
     return (
@@ -144,12 +155,15 @@ def _table(group: str, lines: Sequence[MachineLine], again: bool) -> str:
 
 
 def _row(line: MachineLine) -> str:
-    found = line.finding
-    side = {"ok": "private", "look": "leaking"}.get(line.word, "faint")
-    remedy = f'<p class="ll-faint">{html.escape(found.remedy)}</p>' if found and found.remedy else ""
+    side = {examinations.OK: "private", examinations.FAILED: "leaking"}.get(line.word, "faint")
+    text = ""
+    if line.finding:
+        text = html.escape(line.finding.text)
+        if line.finding.remedy:
+            text += f'<p class="ll-faint">{html.escape(line.finding.remedy)}</p>'
     return (
-        f'<tr><td class="ll-{side}">{machine_texts.SIGNS[line.word]}</td><th scope="row">{html.escape(line.name)}</th>'
-        f"<td>{html.escape(found.text) if found else ''}{remedy}</td></tr>"
+        f'<tr><td class="ll-{side}">{machine_texts.SIGNS[line.word]}</td>'
+        f'<th scope="row">{html.escape(line.name)}</th><td>{text}</td></tr>'
     )
 
 

@@ -1,4 +1,4 @@
-"""Every text of the Machine screen that the doctor does not write."""
+"""The texts of the Machine screen. The findings come from engine/doctor."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ NEXT_NOTES = {
 }
 
 
-def verdict(wanting: int, able: bool) -> str:
+def verdict(failed: int, able: bool) -> str:
+    """All findings in one sentence. `able`: LeakLens can run on this machine."""
     if not able:
         return UNABLE
-    return FINE if not wanting else "One thing wants a look." if wanting == 1 else f"{wanting} things want a look."
+    if not failed:
+        return FINE
+    return "One thing wants a look." if failed == 1 else f"{failed} things want a look."
 
 
 def looked(ago: str, took: float) -> str:
+    """The time and the duration of the last examination."""
     return f"Looked {ago}, in {took:.1f} s."

@@ -1,1 +1,1 @@
-"""The screen Runs."""
+"""The Runs screen: the list of all runs and attacks."""

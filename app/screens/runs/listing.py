@@ -1,4 +1,4 @@
-"""The runs of the store as the Runs screen lists them: what was asked, how far it is, what came of it, whose it is."""
+"""The rows of the Runs screen: each run of the store with its settings, progress, result and owner."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from engine.errors import LeakLensError, UnknownName
 from engine.jobs.status import ListedRun
 
 MOVING = ("queued", "running")
-STOPPED = ("failed", "cancelled", "interrupted")  # may go on
+STOPPED = ("failed", "cancelled", "interrupted")  # these can be resumed
 STATUSES = (*MOVING, "finished", *STOPPED)
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run has told so far, boiled down to the list's numbers."""
+    """The numbers of the list, folded from the events of a run so far."""
 
     accuracy: float | None = None
     epsilon: float | None = None  # of an outsider
     unit: str = ""
-    promised: bool = False  # whether an outsider's ε was told at all
+    promised: bool = False  # whether the run recorded an ε of an outsider
     failure: str = ""
-    psnr: float | None = None  # of an attack: the mean over its pictures, and how it ended
+    psnr: float | None = None  # of an attack: the mean over its pictures, and its final state
     ending: str = ""
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """One run of the list."""
+    """One run of the list, and whether this visitor owns it."""
 
     listed: ListedRun
-    mine: bool
+    own: bool
 
     @property
     def id(self) -> str:
@@ -47,78 +47,86 @@ class RunRow:
 
     @property
     def moving(self) -> bool:
+        """Whether it is queued or running."""
         return self.listed.status in MOVING
 
     @property
     def attack(self) -> bool:
-        """Whether it looks for pictures in an upload, instead of training."""
+        """Whether this is an attack on an upload, not a training run."""
         return "attack" in self.listed.spec
 
     @property
     def deletable(self) -> bool:
-        """By this visitor, now."""
-        return self.mine and not self.moving
+        """Whether this visitor may delete it now."""
+        return self.own and not self.moving
 
     @cached_property
     def sentence(self) -> str:
-        return _said(_written(self.listed.spec), services.shared().ready())[0]
+        """The spec as one sentence."""
+        return _sentences(json.dumps(self.listed.spec), services.shared().ready())[0]
 
     @cached_property
     def unusual(self) -> str:
-        return _said(_written(self.listed.spec), services.shared().ready())[1]
+        """The settings that are not in the sentence and not at their default."""
+        return _sentences(json.dumps(self.listed.spec), services.shared().ready())[1]
 
     @cached_property
     def result(self) -> RunResult:
+        """The result so far. A run that cannot be read has the error as its failure; the list goes on."""
         listed = self.listed
         try:
             return _result(str(services.store().home.path), listed.id, listed.edition, listed.events)
         except UnknownName:  # deleted a moment ago
             return RunResult()
-        except LeakLensError as error:  # one that cannot be read leaves the others as they are
+        except LeakLensError as error:
             return RunResult(failure=str(error))
 
     def matches(self, text: str) -> bool:
-        """Whether every word occurs in what is said of it, or begins its name."""
-        here = f"{self.sentence} {self.unusual} {states.STATES[self.listed.status]}".lower()
-        return all(word in here or self.id.startswith(word) for word in text.lower().split())
+        """Whether every word of the text occurs in the row, or starts its id."""
+        shown = f"{self.sentence} {self.unusual} {states.STATES[self.listed.status]}".lower()
+        return all(word in shown or self.id.startswith(word) for word in text.lower().split())
 
 
 def read() -> list[RunRow]:
     """Every run that this visitor may see, the newest first."""
-    anybody, me = not class_limits.class_mode(), session.visitor()
+    everyone = not class_limits.class_mode()  # without class mode, every visitor owns every run
+    visitor = session.visitor()
     runs = [run for run in services.store().runs() if services.may_see(run)]
-    return [RunRow(run, anybody or owners.requested_by(run.options, me)) for run in runs]
+    return [RunRow(run, everyone or owners.requested_by(run.options, visitor)) for run in runs]
 
 
 def chosen(rows: Iterable[RunRow], statuses: Collection[str], text: str) -> list[RunRow]:
-    """Those that a filter lets through; no state chosen means all."""
-    return [one for one in rows if (not statuses or one.listed.status in statuses) and one.matches(text)]
+    """The rows that match a filter. An empty set of states means all states."""
+    return [row for row in rows if (not statuses or row.listed.status in statuses) and row.matches(text)]
 
 
-# --- the question in words -------------------------------------------------------------------------------
-
-
-def _written(spec: Mapping[str, Any]) -> str:
-    return json.dumps(spec)
+# --- the spec in words -------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4000)
-def _said(written: str, ready: bool) -> tuple[str, str]:
-    """The sentence, and what beside it is not as usual; titles and usual values are known once shelves are loaded."""
-    spec = json.loads(written)
+def _sentences(spec_json: str, ready: bool) -> tuple[str, str]:
+    """The sentence of a spec, and its settings that are not at their default.
+
+    Titles and defaults come from the shelves. Until these are `ready`, the sentence has the names of the parts.
+    """
+    spec = json.loads(spec_json)
+    title = _title if ready else _name
     if "attack" in spec:
-        return _attack_said(spec, _title if ready else lambda part, name: name)
-    return run_texts.question(spec, _title if ready else lambda part, name: name), _unusual(spec) if ready else ""
+        return _attack_sentences(spec, title)
+    return run_texts.question(spec, title), _unusual(spec) if ready else ""
 
 
-def _attack_said(spec: Mapping[str, Any], title: run_texts.Title) -> tuple[str, str]:
+def _name(part: str, name: str) -> str:
+    return name
+
+
+def _attack_sentences(spec: Mapping[str, Any], title: run_texts.Title) -> tuple[str, str]:
     run = run_settings.flat(spec["run"]) if isinstance(spec.get("run"), Mapping) else {}
-    name = {part: title(part, str(run.get(part, ""))) for part in ("method", "model", "dataset")}
+    titles = {part: title(part, str(run.get(part, ""))) for part in ("method", "model", "dataset")}
     attack = spec["attack"]
-    called = title("attack", str(attack.get("name", "") if isinstance(attack, Mapping) else attack))
-    return attack_texts.row_of_runs(spec, called, name["method"]), attack_texts.beside(
-        spec, name["model"], name["dataset"]
-    )
+    name = str(attack.get("name", "") if isinstance(attack, Mapping) else attack)
+    sentence = attack_texts.row_of_runs(spec, title("attack", name), titles["method"])
+    return sentence, attack_texts.beside(spec, titles["model"], titles["dataset"])
 
 
 def _title(part: str, name: str) -> str:
@@ -126,47 +134,52 @@ def _title(part: str, name: str) -> str:
         if part == "attack":
             return run_settings.attack_title(name)
         return run_settings.part_class(part, name).title if name else ""
-    except LeakLensError:  # of another version
+    except LeakLensError:  # a part of another version
         return name
 
 
 def _unusual(spec: Mapping[str, Any]) -> str:
-    flat = run_settings.flat(spec)
+    settings = run_settings.flat(spec)
     try:
-        usual = run_settings.settled({part: flat[part] for part in run_settings.PARTS if part in flat})
+        defaults = run_settings.settled({part: settings[part] for part in run_settings.PARTS if part in settings})
     except LeakLensError:
         return ""
-    apart = {
-        path: value
-        for path, value in flat.items()
-        if path not in run_texts.SETTLED and not path.startswith("partition.") and value != usual.get(path)
-    }
-    return ", ".join(f"{path.rpartition('.')[2].replace('-', ' ')} {run_texts.plain(apart[path])}" for path in apart)
+    words = []
+    for path, value in settings.items():
+        if path in run_texts.SETTLED or path.startswith("partition.") or value == defaults.get(path):
+            continue
+        name = path.rpartition(".")[2].replace("-", " ")
+        words.append(f"{name} {run_texts.plain(value)}")
+    return ", ".join(words)
 
 
-# --- what came of it -------------------------------------------------------------------------------------
+# --- the result --------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=2000)
 def _result(home: str, run: str, edition: str, events: int) -> RunResult:
-    """Read once for each state of a run: the edition and the number of events name that state."""
+    """The result of a run, read once for each state. The edition and the number of events identify the state."""
     del home, edition, events
-    return boiled([body for _, body in services.store().bodies(run)])
+    return fold([body for _, body in services.store().bodies(run)])
 
 
-def boiled(bodies: Sequence[Mapping[str, Any]]) -> RunResult:
-    """The last word on each thing counts."""
+def fold(bodies: Sequence[Mapping[str, Any]]) -> RunResult:
+    """The result from the JSON of all events. The last event of each kind counts."""
     accuracy: float | None = None
     spent: Mapping[str, Any] = {}
-    psnr, ending = None, ""
+    psnr: float | None = None
+    ending = ""
     for body in bodies:
         kind = body.get("event")
         if kind == "measured" and (body["name"], body["who"]) == ("accuracy", "global"):
             accuracy = body["value"] if body["value"] is not None else accuracy
         elif kind == "spent" and body["view"] == "outsider":
             spent = body
-        elif kind == "judged" and (values := [one for one in body["numbers"].get("psnr", ()) if one is not None]):
-            psnr, ending = sum(values) / len(values), body["state"]
+        elif kind == "judged":
+            values = [value for value in body["numbers"].get("psnr", ()) if value is not None]
+            if values:
+                psnr = sum(values) / len(values)
+                ending = body["state"]
     last = bodies[-1] if bodies else {}
     failure = str(LeakLensError(last["reason"], last["remedy"])) if last.get("event") == "failed" else ""
     return RunResult(accuracy, spent.get("epsilon"), spent.get("unit", ""), bool(spent), failure, psnr, ending)

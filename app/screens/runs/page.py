@@ -1,4 +1,4 @@
-"""Runs: everything that was asked on this machine, and what may be done with it."""
+"""The page of the Runs screen: a filtered list of runs and attacks, with a button for each action."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ NUMBER = "runs-page"
 
 
 def page() -> None:
+    """Draws the whole page."""
     st.html(f'{run_row.CSS}<h1 class="ll-title">{html.escape(product.RUNS)}</h1>')
     try:
         rows = run_listing.read()
         _tally(rows)
-        _said()
+        _last_message()
         with st.container(key="runs", gap="xsmall"):
             if rows:
                 _list(rows)
@@ -38,13 +39,13 @@ def page() -> None:
                 _examples()
         _confirm(rows)
         if not services.shared().ready():
-            st.fragment(_titles, run_every=READY_S)()
+            st.fragment(_redraw_with_titles, run_every=READY_S)()
     except LeakLensError as error:
         _trouble(error)
 
 
-def _titles() -> None:
-    """A first visit is faster than the shelves: what parts are called comes a moment later."""
+def _redraw_with_titles() -> None:
+    """Redraws the page when the shelves are loaded. A first visit is faster than that and shows names, not titles."""
     if services.shared().ready():
         st.rerun()
 
@@ -63,31 +64,35 @@ def _tally(rows: Sequence[RunRow]) -> None:
     counts: Counter[str] = Counter(row.listed.status for row in rows)
     text = run_texts.tally(counts, services.store().used(), quota())
     st.html(f'<p class="ll-said">{html.escape(text)}</p>')
-    if counts["queued"] and (trouble := services.shared().supervisor.trouble):
+    trouble = services.shared().supervisor.trouble
+    if counts["queued"] and trouble:
         _note(run_texts.STUCK.format(why=trouble), wrong=True)
 
 
-def _said() -> None:
-    text, wrong = run_requests.said()
+def _last_message() -> None:
+    text, wrong = run_requests.last_message()
     if text:
         _note(text, wrong)
 
 
-# --- the list --------------------------------------------------------------------------------------------
+# --- the list ----------------------------------------------------------------------------------------------
 
 
 def _list(rows: Sequence[RunRow]) -> None:
     statuses, text = _filter()
-    found = run_listing.chosen(rows, statuses, text)
-    if not found:
+    matches = run_listing.chosen(rows, statuses, text)
+    if not matches:
         _note(run_texts.NO_MATCH)
-    if moving := [row for row in found if row.moving]:
+    moving = [row for row in matches if row.moving]
+    if moving:
         run_row.heads(f"{run_texts.MOVING} ({len(moving)})")
         poll = st.fragment(_moving, run_every=POLL_S)
-        poll([row.id for row in moving[:PAGE]], [row.id for row in rows if row.moving], run_requests.said())
+        shown = [row.id for row in moving[:PAGE]]
+        poll(shown, [row.id for row in rows if row.moving], run_requests.last_message())
         if len(moving) > PAGE:
             st.caption(run_texts.MORE_WAIT.format(many=len(moving) - PAGE))
-    if ended := [row for row in found if not row.moving]:
+    ended = [row for row in matches if not row.moving]
+    if ended:
         if statuses or text:
             _delete_all([row.id for row in ended if row.deletable])
         run_row.heads(f"{run_texts.ENDED} ({len(ended)})")
@@ -106,11 +111,11 @@ def _filter() -> tuple[list[str], str]:
     return statuses, text or ""
 
 
-def _moving(shown: Sequence[str], known: Sequence[str], said: tuple[str, bool]) -> None:
-    """PanelInfo again and again; as soon as something began, ended or went wrong, the whole page is."""
+def _moving(shown: Sequence[str], unfinished: Sequence[str], message: tuple[str, bool]) -> None:
+    """Redraws the unfinished runs. When a run starts or ends, or a new message comes, it redraws the whole page."""
     try:
         rows = {row.id: row for row in run_listing.read() if row.moving}
-        if list(rows) != list(known) or run_requests.said() != said:
+        if list(rows) != list(unfinished) or run_requests.last_message() != message:
             st.rerun()
         for run in shown:
             run_row.draw(rows[run])
@@ -119,11 +124,12 @@ def _moving(shown: Sequence[str], known: Sequence[str], said: tuple[str, bool]) 
 
 
 def _pages(ended: Sequence[RunRow]) -> None:
-    place, pages = st.container(), -(-len(ended) // PAGE)
+    container = st.container()  # above the page numbers
+    pages = -(-len(ended) // PAGE)
     if session.recall(NUMBER, 1) > pages:
         session.remember(NUMBER, pages)
     number = st.pagination(pages, key=NUMBER) if pages > 1 else 1
-    with place:
+    with container:
         for row in ended[(number - 1) * PAGE : number * PAGE]:
             run_row.draw(row)
 
@@ -131,32 +137,36 @@ def _pages(ended: Sequence[RunRow]) -> None:
 def _examples() -> None:
     _note(run_texts.NOTHING_YET)
     run_row.heads(run_texts.EXAMPLES)
-    for one in examples():
-        result = run_listing.boiled([encode(event) for event in one.events])
-        run_row.example(one.title, [one.lesson, states.STORED.format(made=one.made)], result)
+    for example in examples():
+        result = run_listing.fold([encode(event) for event in example.events])
+        run_row.example(example.title, [example.lesson, states.STORED.format(made=example.made)], result)
 
 
-# --- deleting --------------------------------------------------------------------------------------------
+# --- deleting ----------------------------------------------------------------------------------------------
 
 
 def _delete_all(runs: Sequence[str]) -> None:
     if runs:
         label = run_texts.DELETE_ALL.format(many=run_texts.runs(len(runs)))
-        st.button(label, key="delete-all", on_click=run_requests.ask_to_delete, args=(runs,))
+        st.button(label, key="delete-all", on_click=run_requests.request_delete, args=(runs,))
 
 
 def _confirm(rows: Sequence[RunRow]) -> None:
-    asked = run_requests.deleting()
-    if found := [row for row in rows if row.id in asked and row.deletable]:
-        title = run_texts.SURE if len(found) == 1 else run_texts.SURE_ALL.format(many=len(found))
-        st.dialog(title, on_dismiss=run_requests.keep)(_sure)(found)
+    """Opens the dialog if the visitor clicked Delete."""
+    requested = run_requests.deleting()
+    deletable = [row for row in rows if row.id in requested and row.deletable]
+    if deletable:
+        title = run_texts.SURE if len(deletable) == 1 else run_texts.SURE_ALL.format(many=len(deletable))
+        st.dialog(title, on_dismiss=run_requests.keep)(_confirm_dialog)(deletable)
 
 
-def _sure(rows: Sequence[RunRow]) -> None:
-    named = "".join(f"<li>{html.escape(f'{row.sentence} (run {row.id})')}</li>" for row in rows[: run_texts.NAMED])
-    more = run_texts.AND_MORE.format(many=len(rows) - run_texts.NAMED)
-    st.html(f"<ul>{named}{f'<li>{more}</li>' if len(rows) > run_texts.NAMED else ''}</ul>")
-    st.markdown(run_texts.FREES.format(size=run_texts.size(sum(row.listed.bytes for row in rows))))
+def _confirm_dialog(rows: Sequence[RunRow]) -> None:
+    items = [html.escape(f"{row.sentence} (run {row.id})") for row in rows[: run_texts.NAMED]]
+    if len(rows) > run_texts.NAMED:
+        items.append(run_texts.AND_MORE.format(many=len(rows) - run_texts.NAMED))
+    st.html("<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>")
+    size = sum(row.listed.bytes for row in rows)
+    st.markdown(run_texts.FREES.format(size=run_texts.size(size)))
     with st.container(horizontal=True):
         if st.button(run_texts.YES, key="delete-for-good", type="primary"):
             run_requests.delete([row.id for row in rows])

@@ -1,4 +1,4 @@
-"""What a click on the Runs screen asks of the kitchen: open, cancel, go on, pin, delete."""
+"""The actions of the Runs screen: open, cancel, resume, pin and delete."""
 
 from __future__ import annotations
 
@@ -12,127 +12,139 @@ from app.session import links, owners, run_settings, screens, services, session,
 from app.texts import runs as run_texts
 from engine.errors import BadInput, LeakLensError
 
-SAID, DELETING = "runs-said", "runs-deleting"
-SAYS_S = 20.0
+MESSAGE, DELETING = "runs-said", "runs-deleting"  # names in the session
+MESSAGE_S = 20.0  # how long a message is shown
 
 
-def said() -> tuple[str, bool]:
-    """What came of the last click, for as long as it may interest, and whether it went wrong."""
-    text, wrong, at = session.recall(SAID, ("", False, 0.0))
-    return (text, wrong) if session.now() - at < SAYS_S else ("", False)
+def last_message() -> tuple[str, bool]:
+    """The message of the last click, and whether it is an error. Empty after 20 seconds."""
+    text, wrong, at = session.recall(MESSAGE, ("", False, 0.0))
+    return (text, wrong) if session.now() - at < MESSAGE_S else ("", False)
 
 
-def say(text: str, wrong: bool = False) -> None:
-    session.remember(SAID, (text, wrong, session.now()))
+def show_message(text: str, wrong: bool = False) -> None:
+    """Shows a message on the next pass of the page."""
+    session.remember(MESSAGE, (text, wrong, session.now()))
 
 
 def open_in_lab(row: RunRow) -> NoReturn:
-    """To the Lab, with this run on the page and its question in the form."""
-    settings_, twin, pins = run_settings.flat(row.listed.spec), "", url.linked("pins")
+    """Opens the Lab with this run and its settings."""
+    settings = run_settings.flat(row.listed.spec)
+    baseline = ""
+    pins = url.linked("pins")
     if services.shared().ready():
         try:
-            session.choose(run_settings.settled(settings_))
-            twin = _twin(row)
-        except LeakLensError:  # a question of another version: the Lab says what it cannot mean
+            session.choose(run_settings.settled(settings))
+            baseline = _baseline(row)
+        except LeakLensError:  # a spec of another version: the Lab reports the settings that it cannot read
             pass
     session.remember("seeds", 1)
-    url.show(run=[row.id], twin=[twin] if twin else [])
-    ids = {"run": row.id, "twin": twin, "pins": ",".join(pins)}
-    screens.go_to("lab", {**run_settings.link(settings_), **{key: ids[key] for key in ids if ids[key]}})
+    url.show(run=[row.id], twin=[baseline] if baseline else [])
+    ids = {"run": row.id, "twin": baseline, "pins": ",".join(pins)}
+    present = {key: value for key, value in ids.items() if value}
+    screens.go_to("lab", {**run_settings.link(settings), **present})
 
 
 def open_in_leak(row: RunRow) -> NoReturn:
-    """To the Leak screen, with this attack and its control."""
+    """Opens the Leak screen with this attack and its baseline."""
     url.leave("leak", links.leak_link_of_attack(row.listed.spec))
 
 
-def _twin(row: RunRow) -> str:
-    """The same question without protection, where that was asked here."""
-    twin = run_settings.baseline_of(run_settings.spec_of(run_settings.flat(row.listed.spec)))
-    return twin.id if twin and services.read(twin.id) else ""
+def _baseline(row: RunRow) -> str:
+    """The id of the run's baseline, if the store has it."""
+    baseline = run_settings.baseline_of(run_settings.spec_of(run_settings.flat(row.listed.spec)))
+    return baseline.id if baseline and services.read(baseline.id) else ""
 
 
 def cancel(row: RunRow) -> None:
-    def deed() -> None:
-        _own(row, "cancel")
+    """Cancels the visitor's own run. In class mode, not while another visitor watches it."""
+
+    def action() -> None:
+        _check_owner(row, "cancel")
         if class_limits.class_mode() and services.others_watching(row.id):
             raise _refused(run_texts.WATCHED, row)
         services.store().cancel(row.id)
 
-    _do(deed)
+    _do(action)
 
 
 def go_on(row: RunRow) -> None:
-    """From the checkpoint where it stopped; in class mode it counts among the visitor's runs."""
+    """Resumes a run from its last checkpoint. In class mode it counts as one of the visitor's runs."""
 
-    def deed() -> None:
-        _own(row, "go on with")
-        moving = [
-            run for run in services.store().runs() if run.status in run_listing.MOVING
-        ]  # also those not shown here
+    def action() -> None:
+        _check_owner(row, "go on with")
+        moving = [run for run in services.store().runs() if run.status in run_listing.MOVING]  # hidden runs as well
         waiting = sum(run.status == "queued" for run in moving)
-        mine = sum(
-            not class_limits.class_mode() or owners.requested_by(run.options, session.visitor()) for run in moving
-        )
-        if refusal := class_limits.refused(class_limits.caps(), row.listed.spec, mine, waiting):
+        own = len(moving)
+        if class_limits.class_mode():
+            own = sum(owners.requested_by(run.options, session.visitor()) for run in moving)
+        refusal = class_limits.refused(class_limits.caps(), row.listed.spec, own, waiting)
+        if refusal:
             raise refusal
         services.store().submit(row.id, row.listed.spec, row.listed.options)
         services.shared().supervisor.wake()
 
-    _do(deed)
+    _do(action)
 
 
 def pin(run: str) -> None:
+    """Pins a run."""
     url.show(pins=[*url.linked("pins"), run])
 
 
 def unpin(run: str) -> None:
-    url.show(pins=[one for one in url.linked("pins") if one != run])
+    """Unpins a run."""
+    url.show(pins=[pinned for pinned in url.linked("pins") if pinned != run])
 
 
-# --- deleting: asked, then done --------------------------------------------------------------------------
+# --- deleting: first requested, then confirmed -------------------------------------------------------------
 
 
-def ask_to_delete(runs: Sequence[str]) -> None:
+def request_delete(runs: Sequence[str]) -> None:
+    """Opens the dialog for these runs."""
     session.remember(DELETING, tuple(runs))
 
 
 def keep() -> None:
+    """Closes the dialog without deleting."""
     session.remember(DELETING, ())
 
 
 def deleting() -> tuple[str, ...]:
+    """The ids of the runs in the dialog."""
     return tuple(session.recall(DELETING, ()))
 
 
 def delete(runs: Sequence[str]) -> None:
-    """All of them as they stand now, up to the first that the store refuses."""
+    """Deletes those of the runs that are deletable now. Stops at the first that the store refuses."""
     keep()
-    gone: list[RunRow] = []
+    deleted: list[RunRow] = []
 
-    def deed() -> None:
+    def action() -> None:
         for row in run_listing.read():
             if row.id in runs and row.deletable:
                 services.store().delete(row.id)
                 unpin(row.id)
-                gone.append(row)
+                deleted.append(row)
 
-    _do(deed)
-    if gone and not said()[1]:
-        freed = sum(row.listed.bytes for row in gone)
-        say(run_texts.DELETED.format(many=run_texts.runs(len(gone)), size=run_texts.size(freed)))
-
-
-def _own(row: RunRow, deed: str) -> None:
-    if not row.mine:
-        raise _refused(run_texts.NOT_YOURS, row, deed)
+    _do(action)
+    failed = last_message()[1]
+    if deleted and not failed:
+        freed = sum(row.listed.bytes for row in deleted)
+        show_message(run_texts.DELETED.format(many=run_texts.runs(len(deleted)), size=run_texts.size(freed)))
 
 
-def _refused(words: tuple[str, str], row: RunRow, deed: str = "") -> BadInput:
-    law, remedy = words
-    return BadInput(law.format(run=row.id), remedy.format(deed=deed))
+def _check_owner(row: RunRow, verb: str) -> None:
+    if not row.own:
+        raise _refused(run_texts.NOT_YOURS, row, verb)
 
 
-def _do(deed: Callable[[], None]) -> None:
-    problem = services.attempt(deed)
-    say(problem, wrong=bool(problem))
+def _refused(texts: tuple[str, str], row: RunRow, verb: str = "") -> BadInput:
+    law, remedy = texts
+    return BadInput(law.format(run=row.id), remedy.format(deed=verb))
+
+
+def _do(action: Callable[[], None]) -> None:
+    """Runs an action and shows its error, if it has one."""
+    problem = services.attempt(action)
+    show_message(problem, wrong=bool(problem))

@@ -1,4 +1,4 @@
-"""One run of the list: its question, its facts under their headings, and the buttons for it."""
+"""One row of the Runs screen: the sentence of the run, its facts under their headings, and its buttons."""
 
 from __future__ import annotations
 
@@ -51,22 +51,24 @@ CSS = """
 
 
 def heads(title: str) -> None:
-    """The title of a part of the list, and the headings of its columns where there is room for columns."""
+    """The title of a part of the list, and the headings of its columns. A narrow screen has no columns."""
     st.html(f'<h2 class="ll-title" style="font-size:1.1rem">{html.escape(title)}</h2>')
     spans = "".join(f"<span>{html.escape(head)}</span>" for head in run_texts.HEADS)
     st.html(f'<div class="ll-run ll-heads" aria-hidden="true"><div>{spans}</div></div>')
 
 
 def draw(row: RunRow) -> None:
-    listed, result = row.listed, row.result
+    """Draws a run with its buttons."""
+    listed = row.listed
+    result = row.result
     of = listed.spec.get("rounds")
-    word, far = run_texts.state(listed.status, listed.round, of, listed.place)
+    word, progress = run_texts.state(listed.status, listed.round, of, listed.place)
     if row.attack and listed.status != "queued":
-        far = ""  # it has no rounds
+        progress = ""  # an attack has no rounds
     bar = _bar(listed.round / of) if listed.status == "running" and of else ""
-    asked = f"asked {listed.attempt} times" if listed.attempt > 1 else ""
-    notes = [f"run {row.id}", row.unusual, attack_texts.outcome(result.psnr, result.ending), asked]
-    cells = {"state": _cell(word, far) + bar, **_numbers(result), **_facts(row)}
+    attempts = f"asked {listed.attempt} times" if listed.attempt > 1 else ""
+    notes = [f"run {row.id}", row.unusual, attack_texts.outcome(result.psnr, result.ending), attempts]
+    cells = {"state": _cell(word, progress) + bar, **_numbers(result), **_facts(row)}
     with st.container(horizontal=True, vertical_alignment="top", key=f"row-{row.id}"):
         _text(row.sentence, notes, result.failure, cells)
         with st.container(horizontal=True, vertical_alignment="center", width=BUTTONS_PX):
@@ -74,20 +76,19 @@ def draw(row: RunRow) -> None:
 
 
 def example(title: str, notes: Sequence[str], result: RunResult) -> None:
-    """A stored example, as a line of the list."""
-    state_of = {"state": _cell(states.STATES["stored"], "")}
-    _text(title, notes, "", {**state_of, **_numbers(result), "asked": "–", "disk": "–"})
+    """Draws a stored example as a row without buttons."""
+    state = _cell(states.STATES["stored"], "")
+    _text(title, notes, "", {"state": state, **_numbers(result), "asked": "–", "disk": "–"})
 
 
 def _text(title: str, notes: Sequence[str], failure: str, cells: Mapping[str, str]) -> None:
     heads = run_texts.HEADS[1:]
     facts = "".join(f"<div><dt>{html.escape(head)}</dt><dd>{cells[head]}</dd></div>" for head in heads)
-    told = f"<p>{html.escape(failure)}</p>" if failure else ""
-    under = f"<p>{html.escape(' · '.join(filter(None, notes)))}</p>{told}"
-    st.html(
-        f'<article class="ll-run"><div><div><h3>{html.escape(title)}</h3>{under}</div><dl>{facts}</dl></div></article>',
-        width="stretch",
-    )
+    lines = f"<p>{html.escape(' · '.join(filter(None, notes)))}</p>"
+    if failure:
+        lines += f"<p>{html.escape(failure)}</p>"
+    text = f"<div><h3>{html.escape(title)}</h3>{lines}</div>"
+    st.html(f'<article class="ll-run"><div>{text}<dl>{facts}</dl></div></article>', width="stretch")
 
 
 def _cell(value: str, note: str) -> str:
@@ -108,26 +109,29 @@ def _numbers(result: RunResult) -> dict[str, str]:
 
 def _facts(row: RunRow) -> dict[str, str]:
     when = datetime.fromtimestamp(row.listed.submitted, UTC).isoformat(timespec="seconds")
-    asked = f'<time datetime="{when}">{html.escape(run_texts.ago(row.listed.submitted))}</time>'
-    return {"asked": asked, "disk": html.escape(run_texts.size(row.listed.bytes))}
+    submitted = f'<time datetime="{when}">{html.escape(run_texts.ago(row.listed.submitted))}</time>'
+    return {"asked": submitted, "disk": html.escape(run_texts.size(row.listed.bytes))}
 
 
-# --- buttons ---------------------------------------------------------------------------------------------
+# --- buttons -----------------------------------------------------------------------------------------------
 
 
 def _buttons(row: RunRow) -> None:
-    """The run's name stands in every label: seen by nobody, read aloud to who listens."""
+    """The actions that this visitor may take. Every label has the id of the run, for screen readers only."""
     readable = bool(row.listed.spec)
     if readable and _button(run_texts.OPEN, row):
-        run_requests.open_in_leak(row) if row.attack else run_requests.open_in_lab(row)
-    if row.moving and row.mine:
+        if row.attack:
+            run_requests.open_in_leak(row)
+        else:
+            run_requests.open_in_lab(row)
+    if row.moving and row.own:
         _button(run_texts.CANCEL, row, on_click=run_requests.cancel, args=(row,))
-    if row.listed.status in STOPPED and row.mine and readable:
+    if row.listed.status in STOPPED and row.own and readable:
         _button(run_texts.GO_ON, row, on_click=run_requests.go_on, args=(row,))
     if readable and not row.attack:
         _pin(row)
     if row.deletable:
-        _button(run_texts.DELETE, row, on_click=run_requests.ask_to_delete, args=([row.id],))
+        _button(run_texts.DELETE, row, on_click=run_requests.request_delete, args=([row.id],))
 
 
 def _pin(row: RunRow) -> None:
@@ -139,6 +143,6 @@ def _pin(row: RunRow) -> None:
     _button(run_texts.PIN, row, on_click=run_requests.pin, args=(row.id,), help=full, disabled=bool(full))
 
 
-def _button(word: str, row: RunRow, **how: object) -> bool:
+def _button(word: str, row: RunRow, **options: object) -> bool:
     key = f"{word.lower().replace(' ', '-')}:{row.id}"
-    return bool(st.button(f"{word} *run {row.id}*", key=key, type="tertiary", **how))  # type: ignore[arg-type]
+    return bool(st.button(f"{word} *run {row.id}*", key=key, type="tertiary", **options))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The Machine screen: quick facts at once, the rest by a thread that looks once, and how the engine stands."""
+"""The Machine screen: quick checks at once, one background examination for all, and the state of the engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.app.reading import text
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
-FOUND = (
+FINDINGS = (
     Finding("python", True, "3.11 somewhere"),
     Finding("store", False, "cannot be <read>", "Move it aside"),
     Finding("lpips", True, "measures"),
@@ -36,53 +36,57 @@ FOUND = (
 
 
 class Doctor:
-    """Looks when it is let, and counts."""
+    """A doctor that waits until a test lets it finish, and counts its examinations."""
 
     def __init__(self) -> None:
-        self.door = threading.Event()
-        self.visits = 0
-        self.found: Sequence[Finding] = FOUND
+        self.may_finish = threading.Event()
+        self.examinations = 0
+        self.findings: Sequence[Finding] = FINDINGS
 
     def examine(self) -> Sequence[Finding]:
-        self.visits += 1
-        assert self.door.wait(PATIENCE_S)
-        return self.found
+        self.examinations += 1
+        assert self.may_finish.wait(PATIENCE_S)
+        return self.findings
 
 
 @pytest.fixture
-def called(monkeypatch: pytest.MonkeyPatch) -> Doctor:
-    called = Doctor()
-    examination = Examination(called.examine)
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """A doctor whose examination does not finish yet."""
+    waiting = Doctor()
+    examination = Examination(waiting.examine)
     monkeypatch.setattr(examinations, "examination", lambda: examination)
-    return called
+    return waiting
 
 
 @pytest.fixture
-def seen(called: Doctor) -> Doctor:
-    called.door.set()
+def finished(waiting: Doctor) -> Doctor:
+    """A doctor that has finished one examination."""
+    waiting.may_finish.set()
     examination = examinations.examination()
     examination.begin()
-    done(examination)
-    return called
+    wait_for(examination)
+    return waiting
 
 
-def done(examination: Examination) -> None:
-    last = time.monotonic() + PATIENCE_S
-    while examination.looking:
-        assert time.monotonic() < last, "the doctor does not come to an end"
+def wait_for(examination: Examination) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while examination.running:
+        assert time.monotonic() < deadline, "the examination does not end"
         time.sleep(0.005)
 
 
 def lines(page: AppTest) -> dict[str, str]:
-    rows = re.findall(r'<th scope="row">([\w -]+)</th>', text(page))
-    found = re.findall(r"<tr><td.*?</tr>", text(page), re.DOTALL)
-    return dict(zip(rows, (" ".join(re.sub("<[^>]*>", " ", one).split()) for one in found), strict=True))
+    """The text of each row of the page, by the name of its check."""
+    names = re.findall(r'<th scope="row">([\w -]+)</th>', text(page))
+    rows = re.findall(r"<tr><td.*?</tr>", text(page), re.DOTALL)
+    texts = [" ".join(re.sub("<[^>]*>", " ", row).split()) for row in rows]
+    return dict(zip(names, texts, strict=True))
 
 
 # --- the doctor --------------------------------------------------------------------------------------------
 
 
-def test_quick_facts_are_there_at_once(called: Doctor, screen: Screen) -> None:
+def test_the_quick_checks_are_shown_at_once(waiting: Doctor, screen: Screen) -> None:
     page = screen("machine")
     assert not page.exception and machine_texts.LOOKING in text(page)
     shown = lines(page)
@@ -90,13 +94,13 @@ def test_quick_facts_are_there_at_once(called: Doctor, screen: Screen) -> None:
     assert "GB free at" in shown["disk"] and f"cores: {cores()};" in shown["threads"] and "allowed" in shown["home"]
     assert shown["lpips"] == "… looking lpips" and shown["torch"] == "… looking torch"
     assert page.button(key="look").disabled
-    called.door.set()
-    done(examinations.examination())
+    waiting.may_finish.set()
+    wait_for(examinations.examination())
 
 
-def test_every_finding_has_its_word_its_text_and_its_remedy(seen: Doctor, screen: Screen) -> None:
+def test_every_finding_has_its_sign_its_text_and_its_remedy(finished: Doctor, screen: Screen) -> None:
     page = screen("machine")
-    assert seen.visits == 1 and not page.exception
+    assert finished.examinations == 1 and not page.exception
     shown = lines(page)
     assert shown["python"] == "✓ ok python 3.11 somewhere"
     assert shown["store"] == "! look store cannot be &lt;read&gt; Move it aside"
@@ -107,7 +111,7 @@ def test_every_finding_has_its_word_its_text_and_its_remedy(seen: Doctor, screen
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("failed", "sentence"),
     [
         ((), machine_texts.FINE),
         (("disk",), "One thing wants a look."),
@@ -115,71 +119,72 @@ def test_every_finding_has_its_word_its_text_and_its_remedy(seen: Doctor, screen
         (("torch",), machine_texts.UNABLE),
     ],
 )
-def test_the_verdict(called: Doctor, screen: Screen, wrong: Sequence[str], said: str) -> None:
-    called.found = [Finding(name, name not in wrong, "") for name in ("python", "torch", "disk", "lpips")]
-    called.door.set()
+def test_the_verdict(waiting: Doctor, screen: Screen, failed: Sequence[str], sentence: str) -> None:
+    waiting.findings = [Finding(name, name not in failed, "") for name in ("python", "torch", "disk", "lpips")]
+    waiting.may_finish.set()
     screen("machine")
-    done(examinations.examination())
-    assert said in text(screen("machine"))
+    wait_for(examinations.examination())
+    assert sentence in text(screen("machine"))
 
 
-def test_it_looks_once_until_it_is_asked_to_look_again(seen: Doctor, screen: Screen) -> None:
+def test_the_doctor_examines_once_until_a_visitor_asks_again(finished: Doctor, screen: Screen) -> None:
     screen("machine")
     page = screen("machine")
-    assert seen.visits == 1
-    seen.found = (Finding("python", False, "grown old", "Install a newer one"),)
+    assert finished.examinations == 1
+    finished.findings = (Finding("python", False, "grown old", "Install a newer one"),)
     page.button(key="look").click().run()
-    done(examinations.examination())
-    assert seen.visits == 2
+    wait_for(examinations.examination())
+    assert finished.examinations == 2
     assert lines(page.run())["python"] == "! look python grown old Install a newer one"
 
 
-def test_two_visitors_make_one_examination(called: Doctor, screen: Screen) -> None:
+def test_two_visitors_make_one_examination(waiting: Doctor, screen: Screen) -> None:
     screen("machine")
     screen("machine")
-    called.door.set()
-    done(examinations.examination())
-    assert called.visits == 1
+    waiting.may_finish.set()
+    wait_for(examinations.examination())
+    assert waiting.examinations == 1
 
 
-def test_the_report_can_be_copied(seen: Doctor, screen: Screen) -> None:
+def test_the_report_can_be_copied(finished: Doctor, screen: Screen) -> None:
     written = screen("machine").code[0].value
     assert [line for line in written.splitlines() if not line.startswith(" ")] == list(examinations.GROUPS)
-    for found in FOUND:
-        line = next(line for line in written.splitlines() if found.name in line.split())
-        assert found.text in line and found.remedy in line
-        assert line.split()[0] == ("ok" if found.ok else "look")
+    for finding in FINDINGS:
+        line = next(line for line in written.splitlines() if finding.name in line.split())
+        assert finding.text in line and finding.remedy in line
+        assert line.split()[0] == ("ok" if finding.ok else "look")
 
 
-def test_a_doctor_that_breaks_is_a_finding(called: Doctor, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_doctor_is_a_finding(waiting: Doctor, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examinations.examination(), "_examine", lambda: 1 / 0)
     screen("machine")
-    done(examinations.examination())
+    wait_for(examinations.examination())
     assert "ZeroDivisionError" in lines(screen("machine"))["doctor"]
 
 
-def test_nobody_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_user_name_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    found = examinations.homely(Finding("home", True, f"{tmp_path / 'runs'}: full", f"Empty {tmp_path / 'runs'}"))
-    assert (found.text, found.remedy) == (str(Path("~/runs")) + ": full", "Empty " + str(Path("~/runs")))
+    finding = examinations.redacted(Finding("home", True, f"{tmp_path / 'runs'}: full", f"Empty {tmp_path / 'runs'}"))
+    assert (finding.text, finding.remedy) == (str(Path("~/runs")) + ": full", "Empty " + str(Path("~/runs")))
 
 
-def test_visitors_of_a_class_do_not_learn_where_things_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_visitors_of_a_class_see_no_folders_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(class_limits.CLASS, "1")
     text = "3.11 on Linux/x86, /opt/lens/.venv/bin/python; full set: looked in /srv/data/a.npz, /srv/data/b"
-    found = examinations.homely(Finding("home", True, text, "See /srv/data/readme: it says"))
-    assert found.text == "3.11 on Linux/x86, …/python; full set: looked in …/a.npz, …/b"
-    assert found.remedy == "See …/readme: it says"
+    finding = examinations.redacted(Finding("home", True, text, "See /srv/data/readme: it says"))
+    assert finding.text == "3.11 on Linux/x86, …/python; full set: looked in …/a.npz, …/b"
+    assert finding.remedy == "See …/readme: it says"
 
 
-def test_every_look_of_the_doctor_has_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_check_of_the_doctor_has_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_looked", lambda name, look: Finding(name, True, f"about {name}"))
-    found = doctor.examine()
-    grouped = examinations.groups(found)
-    assert sorted(line.name for group in grouped.values() for line in group) == sorted(one.name for one in found)
-    assert all(line.finding for group in grouped.values() for line in group)
-    assert {one.name for one in examinations.quick()} == set(examinations.QUICK) <= {one.name for one in found}
+    findings = doctor.examine()
+    names = [finding.name for finding in findings]
+    grouped = [line for group in examinations.groups(findings).values() for line in group]
+    assert sorted(line.name for line in grouped) == sorted(names)
+    assert all(line.finding for line in grouped)
+    assert {finding.name for finding in examinations.quick()} == set(examinations.QUICK) <= set(names)
 
 
 # --- the engine --------------------------------------------------------------------------------------------
@@ -191,16 +196,16 @@ def facts(page: AppTest) -> dict[str, str]:
 
 @pytest.fixture
 def busy(home: Path) -> None:
-    """One run of three is taken."""
+    """A store with one running and two queued runs."""
     store = Store()
-    for run in ("one", "two", "three"):
+    for run in ("first", "second", "third"):
         store.submit(run, {"rounds": 1})
     assert store.take(ProcessId.me(), 10)
     store.close()
 
 
 @pytest.mark.usefixtures("busy")
-def test_the_engine_is_shown_as_it_stands(seen: Doctor, screen: Screen) -> None:
+def test_the_state_of_the_engine_is_shown(finished: Doctor, screen: Screen) -> None:
     page = screen("machine")
     begins = machine_texts.LATER if cores() == 1 else machine_texts.SOON
     assert facts(page) == {
@@ -211,7 +216,9 @@ def test_the_engine_is_shown_as_it_stands(seen: Doctor, screen: Screen) -> None:
     }
 
 
-def test_a_warm_worker_and_a_trouble_are_told(seen: Doctor, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warm_worker_and_the_error_of_the_supervisor_are_shown(
+    finished: Doctor, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = screen("machine")
     trouble = HomeFull("the home: no space is left", "Delete some runs")
     monkeypatch.setattr(Supervisor, "warm", property(lambda supervisor: True))
@@ -231,8 +238,8 @@ def damage(home: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [occupy, damage])
-def test_without_a_store_the_doctor_still_answers(
-    home: Path, seen: Doctor, screen: Screen, harm: Callable[[Path], None]
+def test_without_a_store_the_findings_are_still_shown(
+    home: Path, finished: Doctor, screen: Screen, harm: Callable[[Path], None]
 ) -> None:
     harm(home)
     page = screen("machine")
