@@ -19,13 +19,13 @@ from tests.engine.datasets.makers import cifar_batches, idx_bytes, write_bundle,
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_idx_files_plain_and_gzipped(tmp_path, packed):
-    four = write_idx(tmp_path, packed=packed)
+    arrays = write_idx(tmp_path, packed=packed)
     layout = Idx(tmp_path)
     assert layout.exists()
-    for array, expected_arrays in zip(layout.read(), four, strict=True):
-        assert np.array_equal(array, expected_arrays) and array.dtype == np.uint8
+    for array, expected in zip(layout.read(), arrays, strict=True):
+        assert np.array_equal(array, expected) and array.dtype == np.uint8
     assert layout.read()[0].shape == (12, 1, 28, 28)
-    assert [list(labels) for labels in layout.labels()] == [list(four[1]), list(four[3])]
+    assert [list(labels) for labels in layout.labels()] == [list(arrays[1]), list(arrays[3])]
 
 
 def test_a_set_with_a_missing_idx_file_does_not_exist(tmp_path):
@@ -78,12 +78,12 @@ def test_a_damaged_label_file_exists_and_gives_an_error(tmp_path):
 
 
 def test_cifar_binary_batches(tmp_path):
-    expected_arrays = write_cifar_binary(tmp_path)
+    arrays = write_cifar_binary(tmp_path)
     layout = CifarBinary(tmp_path)
     assert layout.exists()
-    for array, expected in zip(layout.read(), expected_arrays, strict=True):
+    for array, expected in zip(layout.read(), arrays, strict=True):
         assert np.array_equal(array, expected)
-    assert [list(labels) for labels in layout.labels()] == [list(expected_arrays[1]), list(expected_arrays[3])]
+    assert [list(labels) for labels in layout.labels()] == [list(arrays[1]), list(arrays[3])]
 
 
 @pytest.mark.parametrize("size", [0, 3072, 3074])
@@ -102,25 +102,25 @@ def test_a_set_with_a_missing_cifar_batch_does_not_exist(tmp_path):
 
 def test_torchvision_opens_cifar_pickles_with_the_published_checksums(tmp_path, monkeypatch):
     folder = tmp_path / "cifar-10-batches-py"
-    expected_arrays = cifar_batches()
+    batches = cifar_batches()
     folder.mkdir()
     sums = {}
-    for name, (pictures, labels) in {**expected_arrays, "batches.meta": (None, None)}.items():
+    for name, (pictures, labels) in {**batches, "batches.meta": (None, None)}.items():
         content = {"data": pictures, "labels": labels} if labels else {"label_names": ["a", "b"]}
         body = pickle.dumps(content, protocol=2)
         (folder / name).write_bytes(body)
         sums[name] = hashlib.md5(body).hexdigest()
     cifar10 = torchvision().datasets.CIFAR10
-    monkeypatch.setattr(cifar10, "train_list", [[name, sums[name]] for name in expected_arrays if name != "test_batch"])
+    monkeypatch.setattr(cifar10, "train_list", [[name, sums[name]] for name in batches if name != "test_batch"])
     monkeypatch.setattr(cifar10, "test_list", [["test_batch", sums["test_batch"]]])
     monkeypatch.setattr(cifar10, "meta", {**cifar10.meta, "md5": sums["batches.meta"]})
     layout = CifarPython(folder)
     train_x, train_y, test_x, test_y = layout.read()
     assert layout.exists() and train_x.shape == (10, 3, 32, 32) and len(test_x) == len(test_y) == 2
-    assert np.array_equal(train_x[0].ravel(), expected_arrays["data_batch_1"][0][0])
-    train_labels = [labels for name, (_, labels) in expected_arrays.items() if name != "test_batch"]
+    assert np.array_equal(train_x[0].ravel(), batches["data_batch_1"][0][0])
+    train_labels = [labels for name, (_, labels) in batches.items() if name != "test_batch"]
     assert list(train_y) == list(chain.from_iterable(train_labels))
-    assert list(layout.labels()[1]) == list(test_y) == expected_arrays["test_batch"][1]
+    assert list(layout.labels()[1]) == list(test_y) == batches["test_batch"][1]
 
 
 def test_a_pickle_with_another_checksum_is_never_opened(tmp_path):
@@ -138,9 +138,9 @@ def test_a_pickle_with_another_checksum_is_never_opened(tmp_path):
 
 
 def test_a_bundled_file(tmp_path):
-    expected_arrays = write_bundle(tmp_path / "set.npz")
+    arrays = write_bundle(tmp_path / "set.npz")
     layout = NpzFile(tmp_path / "set.npz")
-    for array, expected in zip(layout.read(), expected_arrays, strict=True):
+    for array, expected in zip(layout.read(), arrays, strict=True):
         assert np.array_equal(array, expected)
 
 
@@ -148,7 +148,7 @@ def test_a_bundled_file(tmp_path):
 def test_a_damaged_bundled_file_gives_an_error_or_the_right_arrays(tmp_path, seed):
     file = tmp_path / "set.npz"
     rng = random.Random(seed)
-    expected_arrays = write_bundle(file)
+    arrays = write_bundle(file)
     body = bytearray(file.read_bytes())
     if seed % 2:
         body = body[: rng.randrange(len(body))]
@@ -156,11 +156,11 @@ def test_a_damaged_bundled_file_gives_an_error_or_the_right_arrays(tmp_path, see
         body[rng.randrange(len(body))] ^= 1 << rng.randrange(8)
     file.write_bytes(body)
     try:
-        arrays = NpzFile(file).read()
+        read = NpzFile(file).read()
     except Damaged as error:
         assert error.message.startswith("set.npz: ") and error.remedy
     else:
-        assert all(np.array_equal(array, expected) for array, expected in zip(arrays, expected_arrays, strict=True))
+        assert all(np.array_equal(array, expected) for array, expected in zip(read, arrays, strict=True))
 
 
 def test_a_bundled_file_of_objects_or_floats_gives_an_error(tmp_path):
