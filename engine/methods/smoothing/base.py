@@ -84,8 +84,8 @@ class Smoothing(Noised):
         """The slice of this client if the last round left one, else the server's model."""
         # The memory holds every parameter once per slice, and once more for the model before the smoothing.
         slices = len(memory) // len(server) - 1
-        # Privacy (ε of an outsider under Poisson sampling): the slice depends on the client's id alone. If it depended
-        # on the place in the cohort, one more client would move the others to other slices, and that ε would be wrong.
+        # Privacy (ε of an outsider under Poisson sampling): the client's id selects the slice, not its place in the
+        # cohort. With the place, one more client would move the others to other slices, and that ε would be wrong.
         key = seat.client % max(1, slices) if self.unsampled_clients == "slot" else seat.client
         return {name: memory.get(f"{key}/{name}", tensor) for name, tensor in server.items()}
 
