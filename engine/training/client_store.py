@@ -18,8 +18,8 @@ LIMIT_BYTES = 200_000_000
 class ClientStore(MutableMapping[int, Private]):
     """Private parts by client id.
 
-    The file has no name, so that private data leave no trace on disk: the system frees it even when the process is
-    killed. A named file would survive.
+    The file has no name, so no private data stay behind: the system frees it when the process ends, even when it is
+    killed. A file with a name would remain on disk.
     """
 
     def __init__(self, limit: int = LIMIT_BYTES) -> None:

@@ -36,7 +36,8 @@ def recorded_exposure(plan: LoadedPlan, exchange: Exchange, slot: int = 0) -> Ex
 def true_inputs(plan: LoadedPlan, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
     """The inputs that entered the upload: pictures as pixels in [0, 1], or sentences as rows of words.
 
-    The truth is stored apart from the exposure, for metrics only. An attack that could read it would measure nothing.
+    The truth is stored apart from the exposure, for metrics only. If an attack could read it, its result would show
+    nothing about leakage.
     """
     client = plan.client(exchange.seats[slot].client)
     used = exchange.used[slot]
