@@ -125,8 +125,8 @@ def figure(height: int, dark: bool, **layout: Any) -> go.Figure:
     return go.Figure(layout={**paper(height, dark), "xaxis": axis(dark), "yaxis": axis(dark), **layout})
 
 
-def thinned(many: int, most: int = 500) -> list[int]:
-    """At most `most` evenly spaced indices into a list of `many` items. The first and the last are always kept."""
-    if many <= most:
-        return list(range(many))
-    return sorted({round(place * (many - 1) / (most - 1)) for place in range(most)})
+def thinned(count: int, most: int = 500) -> list[int]:
+    """At most `most` evenly spaced indices into a list of `count` items. The first and the last are always kept."""
+    if count <= most:
+        return list(range(count))
+    return sorted({round(place * (count - 1) / (most - 1)) for place in range(most)})

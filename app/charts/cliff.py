@@ -143,7 +143,7 @@ def _set_axes(
 
 
 def _up_ticks(top: float) -> dict[str, Any]:
-    """Ticks whose last label says "or more", if a point is drawn at the ceiling."""
+    """Ticks whose last label is "60+", if a point is drawn at the ceiling."""
     if top != CEILING:
         return {}
     labels = [str(tick) for tick in range(0, int(CEILING), 10)]

@@ -128,8 +128,8 @@ def describe(infos: Sequence[PanelInfo[EpsilonCurves]]) -> str:
         for view, points in curves.views.items():
             round, value = points[-1]
             epsilon = numbers.epsilon(curves.final.get(view, (round, value))[1])
-            who = f"{entry.track.label}, {privacy.SEEN_BY[view]}"
-            sentences.append(f"{who}: ε {epsilon} {privacy.PER[curves.unit]} after round {round}")
+            label = f"{entry.track.label}, {privacy.SEEN_BY[view]}"
+            sentences.append(f"{label}: ε {epsilon} {privacy.PER[curves.unit]} after round {round}")
     return "Privacy spent by round, lower is more private. " + "; ".join(sentences)
 
 

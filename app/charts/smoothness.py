@@ -33,7 +33,7 @@ def choose(info: Smoothness, answers: Mapping[str, str]) -> Smoothness:
     return replace(info, at=place(info.told, answers[ROUND]), label=info.names.index(answers[LABEL]))
 
 
-# --- the chart: two heat maps above the accuracy on one class --------------------------------------------------------
+# --- the chart: two heat maps above the accuracy on one class ----------------------------------------------
 
 
 def draw(infos: Sequence[PanelInfo[Smoothness]], dark: bool) -> go.Figure:

@@ -86,7 +86,7 @@ def _lines(info: Spectrum, dark: bool) -> Iterator[dict[str, Any]]:
 
 
 def _up(info: Spectrum) -> dict[str, Any]:
-    """The axis of the singular values. Values below its end are drawn on the end, and the title says so."""
+    """The axis of the singular values. Values below its end are drawn on the end, and the title notes it."""
     low, high = (math.log10(end) for end in info.span)
     powers = range(math.floor(low), math.ceil(high) + 1, math.ceil((high - low) / 8))
     steps = (1, 2, 5) if high - low < 2 else (1,)

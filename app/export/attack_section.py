@@ -93,7 +93,7 @@ def attacks(content: PageContent) -> tuple[Html, Html | None]:
     uploads = [_upload(content, index, group, frames) for index, group in enumerate(content.uploads)]
     notes = []
     if content.left_out:
-        notes.append(export_texts.LEFT_OUT.format(many=content.left_out))
+        notes.append(export_texts.LEFT_OUT.format(count=content.left_out))
     if run_section.own(content):
         notes.append(export_texts.OWN)
     section = tag(
@@ -130,10 +130,10 @@ def _upload(content: PageContent, index: int, group: Sequence[ExportedAttack], f
     """All attacks on one upload."""
     spec = group[0].spec
     seen = group[0].cell.seen
-    heading = export_texts.CASE.format(
+    heading = export_texts.UPLOAD.format(
         pictures=export_texts.pictures(spec["pictures"]),
         when=export_texts.when(spec["round"]),
-        eyes=attack_texts.VIEWS[str(spec["view"])],
+        view=attack_texts.VIEWS[str(spec["view"])],
     )
     notes = _notes(seen.facts if seen else {}, str(spec["view"]), group[0])
     return tag(
@@ -162,7 +162,7 @@ def _baseline_note(content: PageContent, group: Sequence[ExportedAttack]) -> str
 
 
 def verdict(content: PageContent, group: Sequence[ExportedAttack]) -> str:
-    """The results in words. Without a baseline, the text says nothing about protection."""
+    """The results in words. Without a baseline, the text makes no claim about protection."""
     title = run_section.title(content.run)
     cells = [cell for attack in group for cell in attack.cells]
     if any(cell.column == attack_grid.NONE for cell in cells):
@@ -172,9 +172,9 @@ def verdict(content: PageContent, group: Sequence[ExportedAttack]) -> str:
     fate = attack_summary.fate(cells, attack_grid.OF_RUN, title)
     grey = decibel(cells[0].trivial(0))
     if not fate.open:
-        return export_texts.NOT_RECONSTRUCTED.format(title=title, better=attack_summary.BETTER, plain=grey)
-    what = "the picture" if fate.whole else export_texts.PART
-    return export_texts.RECONSTRUCTED.format(title=title, what=what, near=decibel(fate.psnr), plain=grey)
+        return export_texts.NOT_RECONSTRUCTED.format(title=title, better=attack_summary.BETTER, grey=grey)
+    picture = "the picture" if fate.whole else export_texts.PART
+    return export_texts.RECONSTRUCTED.format(title=title, picture=picture, psnr=decibel(fate.psnr), grey=grey)
 
 
 def _best(group: Sequence[ExportedAttack]) -> Html | None:
@@ -190,7 +190,7 @@ def _best(group: Sequence[ExportedAttack]) -> Html | None:
     if len(group) < 2 or best is None:
         return None
     name = run_settings.attack_title(best.cell.attack)
-    return tag("p", export_texts.ENVELOPE.format(attack=name, near=decibel(best_psnr)), class_="faint")
+    return tag("p", export_texts.BEST.format(attack=name, psnr=decibel(best_psnr)), class_="faint")
 
 
 def _notes(facts: Mapping[str, Any], view: str, attack: ExportedAttack) -> Iterator[str]:
@@ -205,7 +205,7 @@ def _notes(facts: Mapping[str, Any], view: str, attack: ExportedAttack) -> Itera
         yield export_texts.TAMPERED
     shown = len(_pictures(attack))
     if shown < int(facts["pictures"]):
-        yield export_texts.FEWER.format(of=facts["pictures"], many=shown)
+        yield export_texts.FEWER.format(of=facts["pictures"], shown=shown)
 
 
 def _pictures(attack: ExportedAttack) -> tuple[int, ...]:
@@ -302,7 +302,7 @@ def _reasons(cell: AttackCell) -> Iterator[Html]:
         yield tag("span", cell.judged.reason)
     restarts = len(cell.judged.restarts)
     if restarts > 1:
-        yield tag("span", export_texts.RESTARTS.format(many=restarts))
+        yield tag("span", export_texts.RESTARTS.format(count=restarts))
 
 
 def _picture(png: str, alt: str) -> Html:

@@ -58,12 +58,12 @@ class SvgChart:
     height: int = 270
 
 
-def even(title: str, low: float, high: float, many: int = 5, whole: bool = False) -> SvgAxis:
-    """A linear axis with about `many` round ticks.
+def even(title: str, low: float, high: float, steps: int = 5, whole: bool = False) -> SvgAxis:
+    """A linear axis with about `steps` round steps.
 
     It reaches from at most `low` to at least `high`. With `whole`, ticks are integers and the ends stay exact.
     """
-    step = nice((high - low or 1.0) / many)
+    step = nice((high - low or 1.0) / steps)
     step = max(1.0, round(step)) if whole else step
     first = math.floor(low / step)
     last = math.ceil(high / step)

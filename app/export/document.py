@@ -71,9 +71,9 @@ def _title(content: PageContent) -> str:
     data = run_section.data(content.run)
     if content.is_attack:
         attack = run_settings.attack_title(content.attacks[0].cell.attack)
-        return export_texts.AGAINST.format(attack=attack, what=method, data=data)
+        return export_texts.AGAINST.format(attack=attack, method=method, data=data)
     text = export_texts.ON if content.attacks else export_texts.PLAIN
-    return text.format(what=method, data=data)
+    return text.format(method=method, data=data)
 
 
 def _top(content: PageContent) -> list[Html]:

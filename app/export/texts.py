@@ -11,11 +11,11 @@ from app.texts import attacks as attack_texts
 
 # --- titles and the attacks --------------------------------------------------------------------------------
 
-ON = "{what} on {data}: accuracy, privacy and attacks"
-AGAINST = "{attack} against {what} on {data}"
-PLAIN = "{what} on {data}: accuracy and privacy"
+ON = "{method} on {data}: accuracy, privacy and attacks"
+AGAINST = "{attack} against {method} on {data}"
+PLAIN = "{method} on {data}: accuracy and privacy"
 LEAK = "What attackers reconstructed from an upload"
-CASE = "{pictures}, {when}, {eyes}"
+UPLOAD = "{pictures}, {when}, {view}"
 NO_ATTACK = (
     "No attack on this run has finished. Start one with `python3 -m engine attack {id}`, then export the run again."
 )
@@ -24,19 +24,17 @@ NO_BASELINE = (
     "protection."
 )
 HAS_BASELINE = "Next to each result is its baseline: the same attack on the same pictures without protection."
-RECONSTRUCTED = "From {title}, attackers reconstructed {what}: {near}. A grey square reaches {plain}."
+RECONSTRUCTED = "From {title}, attackers reconstructed {picture}: {psnr}. A grey square reaches {grey}."
 PART = "part of the picture"
-NOT_RECONSTRUCTED = (
-    "From {title}, no attack here beat a grey square, which reaches {plain}, by more than {better:g} dB."
-)
-ENVELOPE = "Best of all attacks here: {attack}, {near} (worst case: an attacker cannot tell which attack is best)."
+NOT_RECONSTRUCTED = "From {title}, no attack here beat a grey square, which reaches {grey}, by more than {better:g} dB."
+BEST = "Best of all attacks here: {attack}, {psnr} (worst case: an attacker cannot tell which attack is best)."
 SCRUB, PLAY, PAUSE, STEP = "How far each attack has come", "Play", "Pause", "Next moment"
 NOW, AT = "{share} % of each attack", "iteration {now} of {of}"
 TABLE = "Originals and reconstructions"
 NUMBERS = "All scores. Lower PSNR, lower SSIM and higher LPIPS mean a worse reconstruction."
 CURVES = "PSNR of each attack, by iteration"
 SHARE_AXIS, PSNR_AXIS = "progress of each attack, %", "PSNR, dB: lower is more private"
-LOUD = "The noise on the upload is {ratio:.2g} times as large as the upload itself. {where}"
+LOUDNESS = "The noise on the upload is {ratio:.2g} times as large as the upload itself. {forecast}"
 NO_NOISE = "There is no noise on the upload."
 FORECASTS = (
     "Below {low:g}, attacks are expected to reconstruct pictures.",
@@ -44,11 +42,11 @@ FORECASTS = (
     "Above {high:g}, no attack is expected to reconstruct a picture.",
 )
 END = "final {numbers}"
-RESTARTS = "best of {many} restarts by its own objective"
+RESTARTS = "best of {count} restarts by its own objective"
 TAMPERED = "The server broke the rules. It changed the model that it sent, in order to read the upload."
-FEWER = "The upload holds {of} pictures. The page shows the {many} that are paired with a guess."
+FEWER = "The upload holds {of} pictures. The page shows the {shown} that are paired with a guess."
 OWN = "This page contains a visitor's own pictures. Anyone who gets the file sees them."
-LEFT_OUT = "{many} older attacks on this run are not shown."
+LEFT_OUT = "{count} older attacks on this run are not shown."
 
 # --- the run -----------------------------------------------------------------------------------------------
 
@@ -140,4 +138,4 @@ def loudness(ratio: float | None, region: tuple[float, float]) -> str:
         return NO_NOISE
     low, high = region
     forecast = FORECASTS[(ratio >= low) + (ratio > high)].format(low=low, high=high)
-    return LOUD.format(ratio=ratio, where=forecast)
+    return LOUDNESS.format(ratio=ratio, forecast=forecast)

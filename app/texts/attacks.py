@@ -250,12 +250,12 @@ def noisy(key: str) -> str:
     return column(TITLES.get(name, name), float(level) if level else None)
 
 
-def count(many: int) -> str:
+def count(number: int) -> str:
     """A number of attacks in words."""
-    return "1 attack" if many == 1 else f"{many} attacks"
+    return "1 attack" if number == 1 else f"{number} attacks"
 
 
-# --- text alternatives and rows of lists ----------------------------------------------------------------
+# --- text alternatives and rows of lists -------------------------------------------------------------------
 
 
 def alt(attack: str, column: str, psnr: float | None, state: str) -> str:

@@ -148,15 +148,15 @@ def size(count: float) -> str:
     return f"{count:.0f} bytes"
 
 
-def runs(many: int) -> str:
+def runs(number: int) -> str:
     """A number of runs in words."""
-    return "1 run" if many == 1 else f"{many:,} runs"
+    return "1 run" if number == 1 else f"{number:,} runs"
 
 
 def tally(counts: Mapping[str, int], used: float, limit: float) -> str:
     """The contents of the store, in one sentence or two."""
     each = ", ".join(f"{counts[status]:,} {word}" for status, word in states.STATES.items() if counts.get(status))
-    many = sum(counts.values())
+    total = sum(counts.values())
     held = f"The home holds {size(used)} of the {size(limit)} allowed"
     tight = ": delete some runs, or raise LEAKLENS_QUOTA_GB." if used > 0.9 * limit else "."
-    return f"{runs(many)}: {each}. {held}{tight}" if many else f"{held}{tight}"
+    return f"{runs(total)}: {each}. {held}{tight}" if total else f"{held}{tight}"

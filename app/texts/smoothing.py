@@ -39,8 +39,8 @@ def brought(info: Smoothness) -> str:
     """How the smoothing changed the clients' last layers and their accuracy on the chosen class."""
     opening = OPENING.format(round=info.now.round)
     count = len(info.now.clients)
-    some = "the" if info.cohort <= count else "the first"
-    layers = f"the last layers of {some} {count} clients"
+    article = "the" if info.cohort <= count else "the first"
+    layers = f"the last layers of {article} {count} clients"
     if info.erased:
         return f"{opening} erased {layers}: they are alike, and give the same answer to everything."
     before, after = info.apart
@@ -49,10 +49,10 @@ def brought(info: Smoothness) -> str:
         return f"{opening} made {layers} one and the same. {_accuracy_change(info)}"
     if abs(share - 1) < AS_BEFORE:
         return f"{opening} left {layers} as far apart as they were. {_accuracy_change(info)}"
-    much = f"{100 * abs(1 - share):.0f} %" if share < 10 else f"{share:.0f} times"
+    change = f"{100 * abs(1 - share):.0f} %" if share < 10 else f"{share:.0f} times"
     if share < 1:
-        return f"{opening} brought {layers} {much} nearer together. {_accuracy_change(info)}"
-    return f"{opening} drove {layers} {much} further apart. {_accuracy_change(info)}"
+        return f"{opening} brought {layers} {change} nearer together. {_accuracy_change(info)}"
+    return f"{opening} drove {layers} {change} further apart. {_accuracy_change(info)}"
 
 
 def _accuracy_change(info: Smoothness) -> str:
@@ -103,28 +103,28 @@ def removed(info: Spectrum) -> str:
     if info.one_of_several:
         return _in_one_order(info)
     first, *rest = info.removed
-    many = info.many
+    ranks = info.many
     opening = OPENING.format(round=info.now.round)
     lowered = f"lowered by {info.now.threshold:.3g}."
     if not any(map(any, info.values)):
         return f"{opening} met nothing: {info.weight} was empty before."
-    if all(count == many for count in info.removed):
+    if all(count == ranks for count in info.removed):
         return f"{opening} removed everything: nothing of {info.weight} is left."
     if not first and not any(rest):
         return f"{opening} removed nothing of {info.weight}. Every singular value was {lowered}"
     left = f"What is left was {lowered}"
-    if many == 1:
+    if ranks == 1:
         shared = f"{'all' if first else 'nothing'} of what all clients share (ω0)"
         apart = f"{sum(rest)} of the {len(rest)} frequencies that set them apart"
         return f"{opening} removed {shared} in {info.weight}, and {apart}. {left}"
-    which = f"all {many} singular values" if first == many else f"{_count(first)} of {many} singular values"
+    which = f"all {ranks} singular values" if first == ranks else f"{_count(first)} of {ranks} singular values"
     whose = "of what all clients share (ω0)" if rest else f"of the clients' mean {info.weight}"
     shared = f"{opening} removed {_about(info, first)}{which} {whose}"
     if not rest:
         return f"{shared}. {left}"
-    if all(count == many for count in rest):
+    if all(count == ranks for count in rest):
         return f"{shared}, and all of what sets them apart: each got the same {info.weight}. {left}"
-    each = f"{_about(info, *rest)}{_range(rest)} of {many} of each frequency that sets them apart"
+    each = f"{_about(info, *rest)}{_range(rest)} of {ranks} of each frequency that sets them apart"
     return f"{shared}, and {each}. {left}"
 
 
@@ -134,13 +134,13 @@ def _in_one_order(info: Spectrum) -> str:
     The sentence does not say what is left: that depends on the other orders, which are not recorded.
     """
     first, *rest = info.removed
-    many = info.many
+    ranks = info.many
     opening = f"{OPENING.format(round=info.now.round)} {ORDERS}"
-    if many == 1:
+    if ranks == 1:
         below = f"{first + sum(rest)} of {len(info.values)} frequencies of {info.weight}"
     else:
-        others = f", and {_about(info, *rest)}{_range(rest)} of {many} of each other frequency" if rest else ""
-        below = f"{_about(info, first)}{_count(first)} of {many} singular values of {info.weight} at ω0{others}"
+        others = f", and {_about(info, *rest)}{_range(rest)} of {ranks} of each other frequency" if rest else ""
+        below = f"{_about(info, first)}{_count(first)} of {ranks} singular values of {info.weight} at ω0{others}"
     return f"{opening} In the one shown, {below} lay below the threshold of {info.now.threshold:.3g}."
 
 

@@ -16,7 +16,7 @@ STATES = {
 STORED = "A stored example, run on {made}."
 
 
-def shared(many: int, what: str) -> str:
+def shared(number: int, noun: str) -> str:
     """A note about the runs that Cancel does not stop, because another visitor requested them."""
-    them = "it: it goes" if many == 1 else "them: they go"
-    return f"Someone else asked for {many:,} of these {what} or watches {them} on."
+    them = "it: it goes" if number == 1 else "them: they go"
+    return f"Someone else asked for {number:,} of these {noun} or watches {them} on."

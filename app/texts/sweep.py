@@ -17,7 +17,7 @@ Stand = tuple[str | None, float | None, str | None, str | None, str | None]
 Promise = tuple[str | None, float | None, str | None, str | None]  # the same, without the accountant
 PROMISE = "How much accuracy does each protection cost, and what does it buy?"
 
-# --- the form ------------------------------------------------------------------------------------------
+# --- the form ----------------------------------------------------------------------------------------------
 
 METHODS, NOISES, STEPS, SEEDS = "comparing", "at noise σ", "server steps tried", "over seeds"
 NOISES_HELP = "Noise over sensitivity, with commas between: 0.5, 1, 2. More noise is more private and less accurate."
@@ -140,15 +140,15 @@ def own_models(references: Sequence[str]) -> str:
     return f"{OWN_MODELS} {level}".strip()
 
 
-def stored(many: int, made: str) -> str:
+def stored(number: int, made: str) -> str:
     """A note that some points come from a stored example."""
-    return f"{many:,} of these runs {'comes' if many == 1 else 'come'} from a stored example, run on {made}."
+    return f"{number:,} of these runs {'comes' if number == 1 else 'come'} from a stored example, run on {made}."
 
 
-def progress(done: int, many: int, seconds: float | None) -> str:
+def progress(done: int, total: int, seconds: float | None) -> str:
     """Finished runs, and the time left if it is known."""
     left = "" if seconds is None else f" · about {numbers.duration(seconds)} left"
-    return f"{done:,} of {runs(many)}{left}"
+    return f"{done:,} of {runs(total)}{left}"
 
 
 # --- one point ---------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def bars(figure: go.Figure) -> list[Any]:
     return [trace for trace in figure.data if trace.type == "bar"]
 
 
-# --- what is collected -----------------------------------------------------------------------------------------
+# --- what is collected -------------------------------------------------------------------------------------
 
 
 def test_the_default_is_the_last_smoothing_and_the_class_that_changed_most() -> None:

@@ -52,7 +52,7 @@ def lines(figure: go.Figure) -> list[Any]:
     return list(figure.data)
 
 
-# --- what is collected -----------------------------------------------------------------------------------------
+# --- what is collected -------------------------------------------------------------------------------------
 
 
 def test_the_default_is_the_last_smoothing_and_the_last_layer() -> None:

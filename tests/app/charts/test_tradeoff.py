@@ -235,7 +235,7 @@ def test_the_note_explains_bands_and_server_steps() -> None:
     assert tradeoff_cells.several_steps(tried) and not tradeoff_cells.several_steps(CELLS)
 
 
-# --- while runs are unfinished -----------------------------------------------------------------------------------
+# --- while runs are unfinished -----------------------------------------------------------------------------
 
 
 def test_methods_are_compared_on_their_common_seeds() -> None:
@@ -254,7 +254,7 @@ def test_methods_are_compared_on_their_common_seeds() -> None:
     assert verdict((cells[0], cells[4])) == ""  # no common seed
 
 
-# --- the terms of ε -------------------------------------------------------------------------------
+# --- the terms of ε ----------------------------------------------------------------------------------------
 
 
 def test_each_method_is_listed_with_its_own_terms() -> None:

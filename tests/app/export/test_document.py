@@ -64,7 +64,7 @@ def frames(node: Node) -> dict:
     return dict(json.loads(data.raw()))
 
 
-# --- the content -----------------------------------------------------------------------------------------
+# --- the content -------------------------------------------------------------------------------------------
 
 
 def test_a_run_with_its_attack_and_both_baselines(
@@ -150,8 +150,8 @@ def test_several_pictures_several_attacks(store: Store, run: RunSpec, attack: At
     asked_attack(store, two, [19.0, 20.0], restarts=({}, {}))
     node = shown(store, run.id)
     assert [heading.text.partition(",")[0] for heading in node.all("h3")][:2] == ["Test picture 0"] * 2
-    assert export_texts.ENVELOPE.partition(":")[0] in node.text and "22.5 dB (worst case" in node.text
-    assert node.text.count(export_texts.RESTARTS.format(many=2)) == 1
+    assert export_texts.BEST.partition(":")[0] in node.text and "22.5 dB (worst case" in node.text
+    assert node.text.count(export_texts.RESTARTS.format(count=2)) == 1
     assert len(node.all("img")) == 2 * (1 + 1 + 2)
     assert len(frames(node)["cells"]) == 4
 
@@ -183,7 +183,7 @@ def test_only_the_latest_attacks_are_shown(
     for seed in range(3):
         asked_attack(store, attack.with_(seed=seed), [15.0 + seed])
     text = shown(store, run.id).text
-    assert export_texts.LEFT_OUT.format(many=1) in text
+    assert export_texts.LEFT_OUT.format(count=1) in text
     assert "15.0 dB" not in text and "17.0 dB" in text
 
 
@@ -264,7 +264,7 @@ def test_many_frames_are_thinned(store: Store, run: RunSpec, attack: AttackSpec)
     assert all(len(cell["frames"]) <= max(FEWEST, FRAMES // len(cells)) for cell in cells)
 
 
-# --- markup and charts --------------------------------------------------------------------------------------------
+# --- markup and charts -------------------------------------------------------------------------------------
 
 
 def test_text_is_escaped_and_markup_is_not() -> None:

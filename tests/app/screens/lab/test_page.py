@@ -1,4 +1,4 @@
-"""The Lab shows what the store holds, asks what the form says, and explains what it refuses."""
+"""The Lab shows the runs of the store, requests the run of the form, and explains every refusal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def first() -> RunExample:
 
 @pytest.fixture
 def lab(screen: Screen) -> AppTest:
-    """The Lab at a first visit, with its shelves loaded."""
+    """The Lab at a first visit, with loaded shelves."""
     assert services.shared().ready(60)
     return screen("lab")
 
@@ -44,8 +44,8 @@ def clicked(page: AppTest, key: str) -> AppTest:
     return page
 
 
-def tell(run: str, events: Sequence[Event]) -> None:
-    """What a worker would have told of a waiting run."""
+def record(run: str, events: Sequence[Event]) -> None:
+    """Stores the events of a waiting run, as a worker does."""
     lease = services.store().take(ProcessId.me(), 9, only={run})
     assert lease and lease.run == run
     services.store().append(lease, events)
@@ -59,39 +59,40 @@ def spec_in(page: AppTest) -> RunSpec:
 
 
 def test_a_first_visit_shows_a_finished_example(lab: AppTest, first: RunExample) -> None:
-    told, body = text(lab), report(first.events)
-    assert first.title in told and f"run on {first.made}" in told
-    assert numbers.percent(body["accuracy"]) in told
-    assert f"ε {numbers.epsilon(body['epsilon']['outsider'])}" in told
-    twin = example(first.twin)
-    assert twin and privacy.cost(body["accuracy"], report(twin.events)["accuracy"]) in told
+    shown = text(lab)
+    body = report(first.events)
+    assert first.title in shown and f"run on {first.made}" in shown
+    assert numbers.percent(body["accuracy"]) in shown
+    assert f"ε {numbers.epsilon(body['epsilon']['outsider'])}" in shown
+    baseline = example(first.twin)
+    assert baseline and privacy.cost(body["accuracy"], report(baseline.events)["accuracy"]) in shown
     assert len(lab.get("plotly_chart")) == 3
     assert spec_in(lab).id == first.id
     assert services.store().runs() == []
 
 
-def test_before_the_shelves_are_loaded_the_example_is_there(
+def test_the_example_is_shown_before_the_shelves_are_loaded(
     screen: Screen, first: RunExample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services.Services, "ready", lambda kitchen, wait=0.0: wait > 0)
+    monkeypatch.setattr(services.Services, "ready", lambda shared, wait=0.0: wait > 0)
     page = screen("lab")
     assert product.GETTING_READY in text(page) and first.title in text(page)
     assert len(page.get("plotly_chart")) == 3
     assert page.button(key="live").disabled
 
 
-def test_every_example_opens_with_its_own_question(lab: AppTest) -> None:
-    for one in examples():
-        clicked(lab, f"example-{one.name}")
-        assert one.title in text(lab)
-        assert numbers.percent(report(one.events)["accuracy"]) in text(lab)
-        assert spec_in(lab).id == one.id
+def test_every_example_opens_with_its_own_settings(lab: AppTest) -> None:
+    for shown in examples():
+        clicked(lab, f"example-{shown.name}")
+        assert shown.title in text(lab)
+        assert numbers.percent(report(shown.events)["accuracy"]) in text(lab)
+        assert spec_in(lab).id == shown.id
 
 
-# --- asking and watching -----------------------------------------------------------------------------------
+# --- running and watching ----------------------------------------------------------------------------------
 
 
-def test_run_asks_the_question_and_its_twin(lab: AppTest, first: RunExample) -> None:
+def test_run_requests_the_run_and_its_baseline(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
     assert [(row.id, row.status) for row in reversed(services.store().runs())] == [
         (first.id, "queued"),
@@ -101,38 +102,36 @@ def test_run_asks_the_question_and_its_twin(lab: AppTest, first: RunExample) -> 
     assert lab.button(key="cancel")
 
 
-def test_what_is_shown_is_what_the_store_holds(lab: AppTest, first: RunExample) -> None:
+def test_the_page_shows_the_events_of_the_store(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
     half = [event for event in first.events if getattr(event, "round", 0) <= 15 and not event.ends]
-    tell(first.id, half)
+    record(first.id, half)
     lab.run()
     body = report([event for _, event in services.store().events(first.id)])
     assert numbers.percent(body["accuracy"]) in text(lab)
     assert "round 15 of 30" in lab.get("progress")[0].text
-    store = services.store()
-    lease = store.take(ProcessId.me(), 9, only={first.twin})
-    assert lease
-    other = example(first.twin)
-    assert other
-    store.append(lease, other.events)
+    baseline = example(first.twin)
+    assert baseline
+    record(first.twin, baseline.events)
     lab.run()
     assert "So far, after round 15" in text(lab)
 
 
 def test_a_finished_run_shows_its_result_and_the_next_steps(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
-    tell(first.id, first.events)
-    other = example(first.twin)
-    assert other
-    tell(first.twin, other.events)
+    record(first.id, first.events)
+    baseline = example(first.twin)
+    assert baseline
+    record(first.twin, baseline.events)
     lab.run()
-    told, body = text(lab), report(first.events)
-    assert numbers.percent(body["accuracy"]) in told and "A stored example" not in told
+    shown = text(lab)
+    body = report(first.events)
+    assert numbers.percent(body["accuracy"]) in shown and "A stored example" not in shown
     for view, value in body["epsilon"].items():
-        assert f"ε {numbers.epsilon(value)}</b> {privacy.SEEN_BY[view]}" in told
-    assert body["guarantee"]["reason"].split("'")[0][:40].lower() in told.lower()
+        assert f"ε {numbers.epsilon(value)}</b> {privacy.SEEN_BY[view]}" in shown
+    assert body["guarantee"]["reason"].split("'")[0][:40].lower() in shown.lower()
     for line in privacy.NOT_COVERED:
-        assert any(line in one.value for one in lab.markdown)
+        assert any(line in block.value for block in lab.markdown)
     assert not lab.button(key="to-leak").disabled
     clicked(lab, "step:Half the noise")
     assert spec_in(lab).method.noise == first.spec["method"]["noise"] / 2  # type: ignore[attr-defined]
@@ -140,7 +139,7 @@ def test_a_finished_run_shows_its_result_and_the_next_steps(lab: AppTest, first:
     assert services.store().status(spec_in(lab).id) == "queued"
 
 
-def test_cancel_stops_the_run_and_its_twin(lab: AppTest, first: RunExample) -> None:
+def test_cancel_stops_the_run_and_its_baseline(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
     clicked(lab, "cancel")
     assert {row.status for row in services.store().runs()} == {"cancelled"}
@@ -149,7 +148,7 @@ def test_cancel_stops_the_run_and_its_twin(lab: AppTest, first: RunExample) -> N
     assert {row.status for row in services.store().runs()} == {"queued"}
 
 
-def test_what_others_watch_is_not_cancelled(lab: AppTest, first: RunExample) -> None:
+def test_a_run_that_others_watch_is_not_cancelled(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
     services.shared().watchers[first.id]["another tab"] = session.now()
     clicked(lab, "cancel")
@@ -159,9 +158,9 @@ def test_what_others_watch_is_not_cancelled(lab: AppTest, first: RunExample) -> 
 
 
 @pytest.mark.parametrize(
-    ("ending", "said"),
+    ("ending", "words"),
     [
-        ((Failed("it broke", "Mend it"),), "it broke. Mend it."),
+        ((Failed("it broke", "Fix it"),), "it broke. Fix it."),
         (
             (Warned("it is slow", "Wait"), Round(1, 30, 3), Measured(1, "accuracy", 0.5), Cancelled(1)),
             "it is slow. Wait.",
@@ -169,12 +168,12 @@ def test_what_others_watch_is_not_cancelled(lab: AppTest, first: RunExample) -> 
         ((Measured(1, "accuracy", 0.5), Cancelled(1)), "Cancelled after round 1"),
     ],
 )
-def test_every_ending_is_told(lab: AppTest, first: RunExample, ending: Sequence[Event], said: str) -> None:
+def test_every_ending_is_reported(lab: AppTest, first: RunExample, ending: Sequence[Event], words: str) -> None:
     clicked(lab, "run")
-    tell(first.id, ending)
+    record(first.id, ending)
     services.store().cancel(first.twin)
     lab.run()
-    assert said in text(lab) and not lab.exception
+    assert words in text(lab) and not lab.exception
     assert lab.button(key="go-on")
 
 
@@ -184,20 +183,19 @@ def test_several_seeds_become_a_band(lab: AppTest, first: RunExample) -> None:
     assert len(lab.session_state["ids"]["run"]) == 3
     assert len(services.store().runs()) == 4
     for run in lab.session_state["ids"]["run"]:
-        tell(run, (Round(1, 30, 3), Measured(1, "accuracy", 0.5), Finished(1, 0.1)))
+        record(run, (Round(1, 30, 3), Measured(1, "accuracy", 0.5), Finished(1, 0.1)))
     lab.run()
     figure = json.loads(lab.get("plotly_chart")[0].proto.spec)
     assert "3 seeds, worst to best" in [trace.get("name") for trace in figure["data"]]
 
 
-def test_pinned_runs_are_told_by_their_differences(lab: AppTest, first: RunExample) -> None:
+def test_pinned_runs_are_compared_by_their_differences(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "pin")
     clicked(lab, "example-half-noise")
     table = lab.dataframe[0].value
     assert list(table["method.noise"]) == ["0.5", "1.0"]
-    assert list(table["accuracy"]) == [
-        numbers.percent(report(one.events)["accuracy"]) for one in (examples()[2], first)
-    ]
+    accuracies = [report(run.events)["accuracy"] for run in (examples()[2], first)]
+    assert list(table["accuracy"]) == [numbers.percent(accuracy) for accuracy in accuracies]
     assert "rounds" not in table
     clicked(lab, f"unpin:{first.id}")
     assert not lab.dataframe
@@ -206,7 +204,7 @@ def test_pinned_runs_are_told_by_their_differences(lab: AppTest, first: RunExamp
 # --- the form ----------------------------------------------------------------------------------------------
 
 
-def test_every_move_of_the_form_is_answered_before_the_click(lab: AppTest) -> None:
+def test_every_change_of_the_form_updates_the_forecast(lab: AppTest) -> None:
     def shown() -> str:
         return text(lab)
 
@@ -228,13 +226,13 @@ def test_a_value_out_of_range_is_refused_under_its_field(lab: AppTest) -> None:
     lab.number_input(key="w:rounds").set_value(99_999_999).run()
     assert "run: rounds: must be a whole number between 0 and" in text(lab)
     assert not lab.exception
-    assert all(one.disabled for one in lab.button if one.label == "Run")
+    assert all(button.disabled for button in lab.button if button.label == "Run")
     lab.number_input(key="w:rounds").set_value(3).run()
     assert "must be a whole number" not in text(lab)
     assert not lab.button(key="run").disabled
 
 
-def test_a_question_that_cannot_be_asked_is_refused_before_the_click(lab: AppTest) -> None:
+def test_settings_that_cannot_run_are_refused_before_the_click(lab: AppTest) -> None:
     lab.number_input(key="w:sampled").set_value(200).run()
     assert "must be at most the 100 clients there are" in text(lab)
     lab.number_input(key="w:clients").set_value(9_000).run()
@@ -261,7 +259,7 @@ def linked(params: dict[str, Any]) -> AppTest:
     return page.run()
 
 
-def test_a_link_brings_its_question_and_its_runs(lab: AppTest, first: RunExample) -> None:
+def test_a_link_opens_its_settings_and_its_runs(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "example-half-noise")
     shown = examples()[2]
     params = {**run_settings.link(lab.session_state["settings"]), "run": shown.id, "pins": first.id}
@@ -273,7 +271,7 @@ def test_a_link_brings_its_question_and_its_runs(lab: AppTest, first: RunExample
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "words"),
     [
         ({"rounds": "abc"}, "rounds = abc cannot be meant"),
         ({"method": "nonsense"}, "There is no method nonsense here"),
@@ -287,10 +285,10 @@ def test_a_link_brings_its_question_and_its_runs(lab: AppTest, first: RunExample
         ({"method.noise": "<script>alert(1)</script>"}, "cannot be meant"),
     ],
 )
-def test_nonsense_in_a_link_is_a_sentence(params: dict[str, str], said: str) -> None:
+def test_an_error_in_a_link_is_one_sentence(params: dict[str, str], words: str) -> None:
     page = linked(params)
     assert not page.exception
-    assert said in text(page) and "<script>alert" not in text(page)
+    assert words in text(page) and "<script>alert" not in text(page)
     assert page.selectbox(key="w:method").value == "udp-fedavg"
 
 
@@ -302,12 +300,12 @@ def test_a_visit_to_another_screen_loses_nothing(lab: AppTest, first: RunExample
     assert not lab.exception
     assert spec_in(lab).rounds == 25
     assert lab.session_state["ids"]["pins"] == (first.id,)
-    assert "rounds=25" in state_of_link(lab)
+    assert "rounds=25" in shared_link(lab)
 
 
-def state_of_link(page: AppTest) -> str:
+def shared_link(page: AppTest) -> str:
     """The address that the page offers to share."""
-    return next(one.value for one in page.code if "rounds=" in one.value)
+    return next(block.value for block in page.code if "rounds=" in block.value)
 
 
 def test_an_unusable_home_is_one_sentence(screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +316,7 @@ def test_an_unusable_home_is_one_sentence(screen: Screen, tmp_path: Path, monkey
     assert "LEAKLENS_HOME" in text(page) and page.button(key="try-again")
 
 
-def test_a_full_home_refuses_the_run_and_can_be_asked_again(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_home_refuses_the_run_until_there_is_space(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setenv("LEAKLENS_QUOTA_GB", "1e-9")
         clicked(lab, "run")
@@ -329,24 +327,23 @@ def test_a_full_home_refuses_the_run_and_can_be_asked_again(lab: AppTest, monkey
     assert "Delete runs" not in text(lab)
 
 
-def test_trouble_of_the_engine_is_told_while_one_waits(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_supervisor_is_shown_while_a_run_waits(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Supervisor, "trouble", property(lambda supervisor: HomeFull("no space is left", "Delete runs")))
     clicked(lab, "run")
     assert "no space is left. Delete runs" in lab.get("progress")[0].text
 
 
-def test_a_broken_installation_is_told_and_the_example_stays(
+def test_a_broken_installation_is_reported_and_the_example_stays(
     lab: AppTest, first: RunExample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services.shared(), "trouble", ImportError("no torch"))
     lab.run()
     assert not lab.exception
-    assert "could not be loaded (no torch)" in text(lab) and numbers.percent(report(first.events)["accuracy"]) in text(
-        lab
-    )
+    accuracy = numbers.percent(report(first.events)["accuracy"])
+    assert "could not be loaded (no torch)" in text(lab) and accuracy in text(lab)
 
 
-def test_a_class_has_limits_and_takes_what_was_asked_before(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_has_limits_and_reopens_earlier_runs(lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_limits, "caps", lambda: class_limits.VisitorLimits(runs=2, rounds=50))
     clicked(lab, "run")
     lab.number_input(key="w:rounds").set_value(51).run()

@@ -1,4 +1,4 @@
-"""Text on the pages: the Lab learns from it, and the Leak screen, which is about pictures, does not offer it."""
+"""Runs on text: the Lab trains them. The Leak screen attacks pictures only and does not offer them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SMALL = {
 
 def visit(link: dict[str, str], page: str = "leak") -> AppTest:
     assert services.shared().ready(PATIENCE_S)
-    found = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
+    opened = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     for name, value in link.items():
-        found.query_params[name] = value
-    open_screen(found, page)
-    found.run()
-    assert not found.exception
-    return found
+        opened.query_params[name] = value
+    open_screen(opened, page)
+    opened.run()
+    assert not opened.exception
+    return opened
 
 
 def chosen(page: AppTest, part: str, name: str) -> AppTest:
@@ -42,15 +42,15 @@ def chosen(page: AppTest, part: str, name: str) -> AppTest:
     return page
 
 
-def test_the_lab_says_which_model_reads_which_data(screen: Screen) -> None:
+def test_the_lab_refuses_a_model_that_does_not_read_the_data(screen: Screen) -> None:
     page = chosen(screen("lab"), "dataset", "movie-reviews")
     assert "mlp: needs pictures, got sentences of 40 words" in text(page) and page.button(key="run").disabled
     chosen(page, "model", "lstm")
     assert "needs pictures" not in text(page) and not page.button(key="run").disabled
-    assert "training sentences of all clients" in text(page)  # under noise, which no ε covers
+    assert "training sentences of all clients" in text(page)  # a note about a number that no ε covers
     press(page, "run")
-    asked = {row.spec["dataset"]["name"] for row in services.store().runs()}
-    assert asked == {"movie-reviews"}
+    datasets = {row.spec["dataset"]["name"] for row in services.store().runs()}
+    assert datasets == {"movie-reviews"}
 
 
 def test_a_run_on_text_is_shown_and_not_offered_to_attackers(screen: Screen) -> None:
@@ -69,31 +69,31 @@ def test_a_run_on_text_is_shown_and_not_offered_to_attackers(screen: Screen) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("link", "told"),
+    ("link", "titles"),
     [
         ({"dataset": "movie-reviews", "model": "lstm"}, ["Movie reviews", "LSTM"]),
         ({"dataset": "sentiment140", "model": "mlp"}, ["Sentiment140"]),
         ({"dataset": "cifar10", "model": "lstm", "model.words": "50"}, ["LSTM"]),
     ],
 )
-def test_a_link_about_text_is_asked_with_pictures_instead(link: dict[str, str], told: list[str]) -> None:
+def test_a_link_about_text_opens_with_the_default_pictures(link: dict[str, str], titles: list[str]) -> None:
     page = visit({"whose": "test-0", **link})
-    for title in told:
+    for title in titles:
         assert f"Only pictures are attacked here, and {title} is about text" in text(page)
-    asked: dict[str, Any] = dict(page.session_state["leak"].run)
-    assert (asked["dataset"], asked["model"]) == ("cifar10", "mlp")
-    assert asked == leak_settings.usual().run
+    settings: dict[str, Any] = dict(page.session_state["leak"].run)
+    assert (settings["dataset"], settings["model"]) == ("cifar10", "mlp")
+    assert settings == leak_settings.usual().run
     assert attack_texts.PROMISE in text(page) and page.get("bidi_component")
 
 
 @pytest.mark.slow
-def test_the_leak_screen_offers_pictures_and_models_of_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_leak_screen_offers_only_pictures_and_their_models(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LEAKLENS_DATA", "LEAKLENS_DOWNLOAD"):
         monkeypatch.delenv(name, raising=False)
     page = visit({})
     titles = {part: page.selectbox(key=f"leak-{part}").options for part in ("dataset", "model")}
     assert titles["dataset"] == ["CIFAR-10", "EMNIST", "Fashion-MNIST", "MNIST"]
     assert "LSTM" not in titles["model"] and {"MLP", "AlexNet"} <= set(titles["model"])
-    page.selectbox(key="leak-dataset").select("emnist").run()  # which is not on this machine
+    page.selectbox(key="leak-dataset").select("emnist").run()  # a data set that is not on this machine
     assert not page.exception
     assert "emnist: the full set is not on this machine" in text(page) and "LEAKLENS_DATA" in text(page)

@@ -1,4 +1,4 @@
-"""The Runs screen says of every run what the store says of it, and what is wrong with the store."""
+"""The Runs screen shows every run as the store has it, and the errors of the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.app.reading import lines, press, text
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 
-# --- what it says ------------------------------------------------------------------------------------------
+# --- the rows ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", run_listing.STATUSES)
@@ -31,7 +31,8 @@ def test_a_run_is_shown_as_the_store_has_it(store: Store, ask: Asker, screen: Sc
     run = ask(status, seed=3)
     page = screen("runs")
     assert not page.exception
-    line, body = lines(page)[run], report(event for _, event in store.events(run))
+    line = lines(page)[run]
+    body = report(event for _, event in store.events(run))
     assert line.startswith(
         "UDP-FedAvg with noise 1 trains MLP on Fashion-MNIST: 100 clients (IID), 10 a round, 4 rounds"
     )
@@ -45,15 +46,16 @@ def test_a_run_is_shown_as_the_store_has_it(store: Store, ask: Asker, screen: Sc
     assert "asked just now" in line and f"disk {run_texts.size(store.run(run).bytes)}" in line
 
 
-def test_the_newest_question_comes_first(store: Store, ask: Asker, screen: Screen) -> None:
-    asked = [ask("finished", seed) for seed in range(3)]
+def test_the_newest_run_comes_first(store: Store, ask: Asker, screen: Screen) -> None:
+    finished = [ask("finished", seed) for seed in range(3)]
     waiting = [ask("queued", seed) for seed in range(3, 6)]
     shown = lines(screen("runs"))
-    assert list(shown) == [*reversed(waiting), *reversed(asked)]
-    assert [f"place {place} in the queue" in shown[run] for place, run in enumerate(waiting, 1)] == [True] * 3
+    assert list(shown) == [*reversed(waiting), *reversed(finished)]
+    for place, run in enumerate(waiting, 1):
+        assert f"place {place} in the queue" in shown[run]
 
 
-def test_everything_is_summed_up(store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_is_summed_up(store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAKLENS_QUOTA_GB", "3")
     for seed, status in enumerate(("finished", "finished", "failed", "queued")):
         ask(status, seed)
@@ -62,19 +64,19 @@ def test_everything_is_summed_up(store: Store, ask: Asker, screen: Screen, monke
     assert f"The home holds {run_texts.size(store.used())} of the 3 GB allowed." in text(page)
 
 
-def test_why_a_run_failed_is_said_and_is_no_markup(ask: Asker, screen: Screen) -> None:
+def test_a_run_that_failed_is_listed_with_its_reason_and_without_markup(ask: Asker, screen: Screen) -> None:
     ask("failed")
     shown = text(screen("runs"))
     assert "the worker &lt;b&gt;stopped&lt;/b&gt;. Choose a smaller model." in shown and "<b>stopped" not in shown
 
 
-def test_what_is_not_as_usual_is_said(ask: Asker, screen: Screen) -> None:
+def test_settings_that_are_not_at_their_default_are_listed(ask: Asker, screen: Screen) -> None:
     run = ask(lr=0.25, model={"name": "mlp", "hidden": 32})
     line = lines(screen("runs"))[run]
     assert "lr 0.25" in line and "hidden 32" in line and "batch" not in line
 
 
-def test_a_run_that_promises_nothing_has_no_finite_epsilon(store: Store, ask: Asker, screen: Screen) -> None:
+def test_a_run_without_a_guarantee_has_no_finite_epsilon(store: Store, ask: Asker, screen: Screen) -> None:
     run = ask("running")
     ask.tell(run, Spent(3, "outsider", None, "user", "zero-out", 1e-5, "", "", reason="no noise"))
     assert "ε, outsider ∞ nothing promised" in lines(screen("runs"))[run]
@@ -89,7 +91,9 @@ def test_without_runs_the_stored_examples_are_shown(screen: Screen) -> None:
 
 
 def test_a_filter_by_state_and_by_words(ask: Asker, screen: Screen) -> None:
-    failed, waiting, finished = ask("failed", 1), ask("queued", 2), ask("finished", 3)
+    failed = ask("failed", 1)
+    waiting = ask("queued", 2)
+    finished = ask("finished", 3)
     page = screen("runs")
     page.pills(key="runs-states").set_value(["failed", "queued"]).run()
     assert set(lines(page)) == {failed, waiting}
@@ -98,14 +102,14 @@ def test_a_filter_by_state_and_by_words(ask: Asker, screen: Screen) -> None:
     assert set(lines(page)) == {finished}
     page.text_input(key="runs-find").set_value(waiting[:7]).run()
     assert set(lines(page)) == {waiting}
-    page.text_input(key="runs-find").set_value("nobody").run()
+    page.text_input(key="runs-find").set_value("unknown").run()
     assert not lines(page) and run_texts.NO_MATCH in text(page)
 
 
 def test_many_runs_come_in_pages_and_are_read_once(ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = [ask("finished", seed) for seed in range(60)][::-1]
+    newest_first = [ask("finished", seed) for seed in range(60)][::-1]
     page = screen("runs")
-    assert list(lines(page)) == asked[:25]
+    assert list(lines(page)) == newest_first[:25]
     read: list[str] = []
     bodies = Store.bodies
 
@@ -117,13 +121,14 @@ def test_many_runs_come_in_pages_and_are_read_once(ask: Asker, screen: Screen, m
     page.run()
     assert read == []
     page.pagination[0].set_value(3).run()
-    assert list(lines(page)) == asked[50:] == read
+    assert list(lines(page)) == newest_first[50:] == read
 
 
-def test_a_run_that_cannot_be_read_leaves_the_others(
+def test_the_list_is_shown_if_one_run_cannot_be_read(
     ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad, good = ask("finished", 1), ask("finished", 2)
+    bad = ask("finished", 1)
+    good = ask("finished", 2)
     bodies = Store.bodies
 
     def broken(store: Store, run: str, after: int = 0) -> list[tuple[int, dict[str, Any]]]:
@@ -139,8 +144,9 @@ def test_a_run_that_cannot_be_read_leaves_the_others(
 # --- live --------------------------------------------------------------------------------------------------
 
 
-def test_what_a_run_tells_meanwhile_is_shown(ask: Asker, screen: Screen) -> None:
-    run, other = ask("running"), ask("finished", 1)
+def test_new_events_of_a_run_are_shown(ask: Asker, screen: Screen) -> None:
+    run = ask("running")
+    other = ask("finished", 1)
     page = screen("runs")
     assert list(lines(page)) == [run, other] and run_texts.MOVING in text(page)
     ask.tell(run, Round(3, ROUNDS, 10), Measured(3, "accuracy", 0.456))
@@ -150,26 +156,26 @@ def test_what_a_run_tells_meanwhile_is_shown(ask: Asker, screen: Screen) -> None
     assert list(lines(page)) == [other, run]
 
 
-def test_only_what_moves_is_polled(ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_unfinished_runs_are_polled(ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     ask("finished")
-    every: list[float | None] = []
+    intervals: list[float | None] = []
     fragment = streamlit.fragment
 
-    def noted(drawn: Callable[..., None], *, run_every: float | None = None) -> Callable[..., None]:
-        every.append(run_every)
-        return fragment(drawn, run_every=run_every)
+    def recorded(draw: Callable[..., None], *, run_every: float | None = None) -> Callable[..., None]:
+        intervals.append(run_every)
+        return fragment(draw, run_every=run_every)
 
-    monkeypatch.setattr(streamlit, "fragment", noted)
+    monkeypatch.setattr(streamlit, "fragment", recorded)
     page = screen("runs")
-    every.clear()
+    intervals.clear()
     page.run()
-    assert every == []
+    assert intervals == []
     ask("queued", 1)
     page.run()
-    assert len(every) == 1 and every[0]
+    assert len(intervals) == 1 and intervals[0]
 
 
-# --- trouble -----------------------------------------------------------------------------------------------
+# --- errors of the store -----------------------------------------------------------------------------------
 
 
 def damage(home: Path) -> None:
@@ -181,34 +187,34 @@ def occupy(home: Path) -> None:
     home.write_text("a file", encoding="utf-8")
 
 
-@pytest.mark.parametrize(("harm", "remedy"), [(damage, "a new store is begun"), (occupy, "LEAKLENS_HOME")])
+@pytest.mark.parametrize(("spoil", "remedy"), [(damage, "a new store is begun"), (occupy, "LEAKLENS_HOME")])
 def test_a_store_that_cannot_be_opened_is_one_sentence(
-    home: Path, screen: Screen, harm: Callable[[Path], None], remedy: str
+    home: Path, screen: Screen, spoil: Callable[[Path], None], remedy: str
 ) -> None:
-    harm(home)
+    spoil(home)
     page = screen("runs")
     assert not page.exception and not lines(page)
     problem = text(page).partition('role="alert">')[2]
     assert str(home) in problem and remedy in problem and "Traceback" not in problem
-    assert [one.key for one in page.button] == ["again"]
+    assert [button.key for button in page.button] == ["again"]
 
 
 @pytest.mark.parametrize(
-    "trouble", [HomeFull("home: no space is left", "Delete runs"), Damaged("home: cannot be read", "Move it")]
+    "error", [HomeFull("home: no space is left", "Delete runs"), Damaged("home: cannot be read", "Move it")]
 )
 def test_a_store_that_breaks_later_is_one_sentence(
-    ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+    ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def broken(*_: object) -> None:
-        raise trouble
+        raise error
 
     run = ask("failed")
     page = screen("runs")
     with monkeypatch.context() as patch:
         patch.setattr(Store, "submit", broken)
         press(page, "go-on", run)
-        assert str(trouble) in text(page) and "state failed" in lines(page)[run]
+        assert str(error) in text(page) and "state failed" in lines(page)[run]
         patch.setattr(Store, "runs", broken)
         assert not page.run().exception
-        assert str(trouble) in text(page) and not lines(page)
+        assert str(error) in text(page) and not lines(page)
     assert run in lines(press(page, "again"))

@@ -1,4 +1,4 @@
-"""The buttons of the Runs screen do what they say, each for its own run, and no more than a visitor may."""
+"""The buttons of the Runs screen act on their own run, and only as far as the visitor may."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.app.reading import lines, offered, press, text
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 
-# --- what its buttons do -----------------------------------------------------------------------------------
+# --- the buttons -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", ["queued", "running"])
-def test_cancel(store: Store, ask: Asker, screen: Screen, status: str) -> None:
+def test_an_unfinished_run_is_cancelled(store: Store, ask: Asker, screen: Screen, status: str) -> None:
     run = ask(status)
     page = screen("runs")
     assert offered(page, run) == {"open", "cancel", "pin"}
@@ -30,7 +30,7 @@ def test_cancel(store: Store, ask: Asker, screen: Screen, status: str) -> None:
 
 
 @pytest.mark.parametrize("status", run_listing.STOPPED)
-def test_go_on(store: Store, ask: Asker, screen: Screen, status: str) -> None:
+def test_a_stopped_run_is_resumed(store: Store, ask: Asker, screen: Screen, status: str) -> None:
     run = ask(status)
     page = screen("runs")
     assert offered(page, run) == {"open", "go-on", "pin", "delete"}
@@ -44,15 +44,15 @@ def test_a_finished_run_is_opened_pinned_or_deleted(ask: Asker, screen: Screen) 
     assert offered(screen("runs"), run) == {"open", "pin", "delete"}
 
 
-def test_open_shows_the_run_in_the_lab_with_its_question(store: Store, ask: Asker, screen: Screen) -> None:
+def test_open_shows_the_run_in_the_lab_with_its_settings(store: Store, ask: Asker, screen: Screen) -> None:
     run = ask("finished", lr=0.25, method={"name": "udp-fedavg", "noise": 0.7, "server-step": 1.0})
-    twin = run_settings.baseline_of(RunSpec(**store.run(run).spec))
-    assert twin
-    store.submit(twin.id, twin.canonical())
+    baseline = run_settings.baseline_of(RunSpec(**store.run(run).spec))
+    assert baseline
+    store.submit(baseline.id, baseline.canonical())
     page = screen("runs", ids={"pins": ("abc",)})
     press(page, "open", run)
     session = page.session_state
-    assert session["ids"] == {"run": (run,), "twin": (twin.id,), "pins": ("abc",)}
+    assert session["ids"] == {"run": (run,), "twin": (baseline.id,), "pins": ("abc",)}
     settings = session["settings"]
     assert (settings["lr"], settings["method.noise"], settings["rounds"]) == (0.25, 0.7, ROUNDS)
     assert RunSpec(**run_settings.nested(settings)).id == run
@@ -71,14 +71,14 @@ def test_pin_and_unpin(ask: Asker, screen: Screen) -> None:
     assert not page.button(key=f"pin:{runs[-1]}").disabled
 
 
-def test_every_button_says_which_run_it_is_for(ask: Asker, screen: Screen) -> None:
+def test_every_button_names_its_run(ask: Asker, screen: Screen) -> None:
     for seed, status in enumerate(run_listing.STATUSES):
         ask(status, seed)
-    labels = [one.label for one in screen("runs").button]
+    labels = [button.label for button in screen("runs").button]
     assert len(labels) == len(set(labels)) > 12
 
 
-def test_a_run_whose_question_is_lost_can_only_be_deleted(store: Store, screen: Screen) -> None:
+def test_a_run_without_a_spec_can_only_be_deleted(store: Store, screen: Screen) -> None:
     store.submit("lost", {})
     store.cancel("lost")
     page = screen("runs")
@@ -88,41 +88,42 @@ def test_a_run_whose_question_is_lost_can_only_be_deleted(store: Store, screen: 
 # --- deleting ----------------------------------------------------------------------------------------------
 
 
-def test_delete_asks_once_and_says_what_is_freed(store: Store, ask: Asker, screen: Screen) -> None:
-    run, other = ask("finished"), ask("finished", 1)
+def test_delete_asks_once_and_reports_the_freed_space(store: Store, ask: Asker, screen: Screen) -> None:
+    run = ask("finished")
+    other = ask("finished", 1)
     folder = store.home.folder(run)
     folder.mkdir()
     (folder / "partition.npz").write_bytes(b"0" * 5_000_000)
     freed = run_texts.size(store.run(run).bytes)
     assert freed.startswith("5") and freed.endswith(" MB")
     page = press(screen("runs"), "delete", run)
-    assert run_texts.FREES.format(size=freed) in [one.value for one in page.markdown]
+    assert run_texts.FREES.format(size=freed) in [block.value for block in page.markdown]
     assert store.status(run) == "finished"
     press(page, "delete-for-good")
-    assert [one.id for one in store.runs()] == [other] == list(lines(page)) and not folder.exists()
+    assert [row.id for row in store.runs()] == [other] == list(lines(page)) and not folder.exists()
     assert run_texts.DELETED.format(many="1 run", size=freed) in text(page)
 
 
-def test_keep_keeps(store: Store, ask: Asker, screen: Screen) -> None:
+def test_keep_deletes_nothing(store: Store, ask: Asker, screen: Screen) -> None:
     run = ask("finished")
     page = press(press(screen("runs"), "delete", run), "keep")
     assert store.status(run) == "finished"
-    assert not [one for one in page.button if one.key == "delete-for-good"]
+    assert not [button for button in page.button if button.key == "delete-for-good"]
 
 
-def test_all_that_the_filter_shows_are_deleted_together(store: Store, ask: Asker, screen: Screen) -> None:
-    gone = [ask("failed", 1), ask("cancelled", 2)]
-    stay = [ask("finished", 3), ask("running", 4), ask("queued", 5)]
+def test_all_deletable_matches_of_the_filter_are_deleted_together(store: Store, ask: Asker, screen: Screen) -> None:
+    deletable = [ask("failed", 1), ask("cancelled", 2)]
+    kept = [ask("finished", 3), ask("running", 4), ask("queued", 5)]
     page = screen("runs")
-    assert "delete-all" not in [one.key for one in page.button]
+    assert "delete-all" not in [button.key for button in page.button]
     page.pills(key="runs-states").set_value(["failed", "cancelled", "running"]).run()
     press(page, "delete-all")
-    assert {run for run in gone + stay if run in text(page).partition("<ul>")[2]} == set(gone)
+    assert {run for run in deletable + kept if run in text(page).partition("<ul>")[2]} == set(deletable)
     press(page, "delete-for-good")
-    assert {one.id for one in store.runs()} == set(stay)
+    assert {row.id for row in store.runs()} == set(kept)
 
 
-def test_a_run_that_began_again_meanwhile_is_not_deleted(store: Store, ask: Asker, screen: Screen) -> None:
+def test_a_run_that_was_submitted_again_is_not_deleted(store: Store, ask: Asker, screen: Screen) -> None:
     run = ask("failed")
     page = press(screen("runs"), "delete", run)
     store.submit(run, store.run(run).spec)
@@ -133,30 +134,31 @@ def test_a_run_that_began_again_meanwhile_is_not_deleted(store: Store, ask: Aske
 # --- class mode --------------------------------------------------------------------------------------------
 
 
-def visit(monkeypatch: pytest.MonkeyPatch) -> None:
+def class_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
 
 
-def test_in_a_class_one_changes_only_what_is_ones_own(
+def test_in_a_class_a_visitor_changes_only_own_runs(
     store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    visit(monkeypatch)
-    mine, theirs = ask("failed", 1, "me"), ask("failed", 2, "you")
+    class_mode(monkeypatch)
+    own = ask("failed", 1, "me")
+    other = ask("failed", 2, "you")
     running = ask("running", 3, "you")
     page = screen("runs")
-    assert list(lines(page)) == [running, theirs, mine]
-    assert offered(page, mine) == {"open", "go-on", "pin", "delete"}
-    assert offered(page, theirs) == offered(page, running) == {"open", "pin"}
+    assert list(lines(page)) == [running, other, own]
+    assert offered(page, own) == {"open", "go-on", "pin", "delete"}
+    assert offered(page, other) == offered(page, running) == {"open", "pin"}
     page.pills(key="runs-states").set_value(["failed"]).run()
     press(press(page, "delete-all"), "delete-for-good")
-    assert {one.id for one in store.runs()} == {theirs, running}
+    assert {row.id for row in store.runs()} == {other, running}
 
 
-def test_in_a_class_going_on_keeps_to_the_caps(
+def test_in_a_class_resuming_keeps_to_the_limits(
     store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    visit(monkeypatch)
+    class_mode(monkeypatch)
     monkeypatch.setattr(class_limits, "caps", lambda: class_limits.VisitorLimits(runs=1))
     ask("running", 1, "me")
     run = ask("failed", 2, "me")
@@ -164,10 +166,10 @@ def test_in_a_class_going_on_keeps_to_the_caps(
     assert store.status(run) == "failed" and "at most 1 runs waiting or running" in text(page)
 
 
-def test_in_a_class_what_another_watches_goes_on(
+def test_in_a_class_a_run_that_another_visitor_watches_is_not_cancelled(
     store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    visit(monkeypatch)
+    class_mode(monkeypatch)
     run = ask("running", visitor="me")
     page = screen("runs")
     services.shared().watchers[run] = {"you": session.now() + 60}
