@@ -52,7 +52,7 @@ def find(run: str) -> ShownRun | None:
 
 
 def tracks_of(runs: Sequence[ShownRun], twins: Sequence[ShownRun]) -> list[Track]:
-    """The runs as tracks of a chart: the run itself, its other seeds, and the baselines in `twins`."""
+    """The runs as tracks of a chart: the run itself, its other seeds, and the baselines."""
     tracks = [Track("this run", "main", runs[0].method, runs[0].events, runs[0].id)]
     for run in runs[1:]:
         seed = run.spec.get("seed", 0)

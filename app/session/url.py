@@ -17,7 +17,7 @@ PINS = 8  # at most
 
 
 def linked(name: str) -> tuple[str, ...]:
-    """The ids of the runs under this name: `run` (one for each seed), `twin` (the baseline) or `pins`."""
+    """The ids of the runs under this name: `run` (one for each seed), `twin`, which is the baseline, or `pins`."""
     return tuple(st.session_state.get("ids", {}).get(name, ()))
 
 

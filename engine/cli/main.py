@@ -84,25 +84,25 @@ def parser(words: Sequence[str] = ()) -> CommandParser:
 # --- the other commands ------------------------------------------------------------------------------------
 
 
-def tell_epsilon(asked: argparse.Namespace) -> int:
+def tell_epsilon(args: argparse.Namespace) -> int:
     from engine.privacy.solver import answer_epsilon, answer_noise
 
-    missing = [name for name in ("rate", "steps", "delta") if getattr(asked, name) is None]
+    missing = [name for name in ("rate", "steps", "delta") if getattr(args, name) is None]
     if missing:
         raise BadInput(
             f"epsilon: {missing[0]}: is missing", "Give --noise (or --target-epsilon), --rate, --steps and --delta"
         )
-    if (asked.noise is None) == (asked.target_epsilon is None):
+    if (args.noise is None) == (args.target_epsilon is None):
         law = "epsilon: noise and target-epsilon: exactly one of them must be given"
         raise BadInput(law, "Give --noise to get its ε, or --target-epsilon to get the noise")
-    if asked.target_epsilon is not None:
-        noise = answer_noise(asked.target_epsilon, asked.rate, asked.steps, asked.delta)
+    if args.target_epsilon is not None:
+        noise = answer_noise(args.target_epsilon, args.rate, args.steps, args.delta)
     else:
-        noise = asked.noise
-    body = answer_epsilon(noise, asked.rate, asked.steps, asked.delta)
-    if asked.target_epsilon is not None:
+        noise = args.noise
+    body = answer_epsilon(noise, args.rate, args.steps, args.delta)
+    if args.target_epsilon is not None:
         body = {"noise": noise, **body}
-    if asked.json:
+    if args.json:
         emit(body)
     else:
         for name, value in body.items():
@@ -110,11 +110,11 @@ def tell_epsilon(asked: argparse.Namespace) -> int:
     return 0
 
 
-def list_runs(asked: argparse.Namespace) -> int:
+def list_runs(args: argparse.Namespace) -> int:
     from engine.jobs.store import Store
 
     rows = Store().runs()
-    if asked.json:
+    if args.json:
         emit([row.json() for row in rows])
         return 0
     for row in rows:
@@ -127,27 +127,27 @@ def list_runs(asked: argparse.Namespace) -> int:
     return 0
 
 
-def cancel(asked: argparse.Namespace) -> int:
+def cancel(args: argparse.Namespace) -> int:
     from engine.jobs.store import Store
 
-    status = Store().cancel(asked.id)
-    emit({"id": asked.id, "status": status}) if asked.json else print(f"{asked.id}: {status}")
+    status = Store().cancel(args.id)
+    emit({"id": args.id, "status": status}) if args.json else print(f"{args.id}: {status}")
     return 0
 
 
-def delete(asked: argparse.Namespace) -> int:
+def delete(args: argparse.Namespace) -> int:
     from engine.jobs.store import Store
 
-    Store().delete(asked.id)
-    emit({"id": asked.id, "status": "deleted"}) if asked.json else print(f"{asked.id}: deleted")
+    Store().delete(args.id)
+    emit({"id": args.id, "status": "deleted"}) if args.json else print(f"{args.id}: deleted")
     return 0
 
 
-def doctor(asked: argparse.Namespace) -> int:
+def doctor(args: argparse.Namespace) -> int:
     from engine.doctor import able, examine
 
     findings = examine()
-    if asked.json:
+    if args.json:
         emit([finding.json() for finding in findings])
     else:
         for finding in findings:
@@ -157,37 +157,37 @@ def doctor(asked: argparse.Namespace) -> int:
     return 0 if able(findings) else 1
 
 
-def bench_all(asked: argparse.Namespace) -> int:
+def bench_all(args: argparse.Namespace) -> int:
     from engine.bench import BENCHES, measure
 
-    unknown = [name for name in asked.names if name not in BENCHES]
+    unknown = [name for name in args.names if name not in BENCHES]
     if unknown:
         raise UnknownName(f"bench: no {unknown[0]}", f"Known here: {', '.join(BENCHES)}")
     rows = []
-    for name in asked.names or BENCHES:
+    for name in args.names or BENCHES:
         row = measure(name)
         rows.append(row)
-        if not asked.json:
+        if not args.json:
             print(f"{name:<16} {row.words()}", flush=True)
-    if asked.json:
+    if args.json:
         emit([row.json() for row in rows])
     return 0
 
 
-def make_gallery(asked: argparse.Namespace) -> int:
+def make_gallery(args: argparse.Namespace) -> int:
     from engine.examples import attacks, sweep
     from engine.examples.runs import chosen, make, row
 
     collections = {attacks.NAME: attacks.make, sweep.NAME: sweep.make}
     rows = []
     for name, make_collection in collections.items():
-        if not asked.names or name in asked.names:
+        if not args.names or name in args.names:
             rows += make_collection(read_threads(None))
-    presets = [name for name in asked.names if name not in collections]
-    if presets or not asked.names:
+    presets = [name for name in args.names if name not in collections]
+    if presets or not args.names:
         for name in chosen(presets):
             rows.append(row(make(name, read_threads(None))))
-    if asked.json:
+    if args.json:
         emit(rows)
         return 0
     for example in rows:

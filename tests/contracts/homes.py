@@ -105,7 +105,7 @@ def _ask(home: Path) -> dict[str, dict[str, Any]]:
 
 
 def _ask_other(store: Store, name: str) -> str:
-    """Ask for a run that nobody computes."""
+    """Request a run that no worker computes."""
     spec = RunSpec(**HOME_OTHERS[name])
     store.submit(spec.id, spec.canonical(), {"device": "cpu", "threads": None})
     if name == "cancelled":

@@ -12,7 +12,7 @@ ABSENT: Shape = {"absent": {}}  # of a key that only some items of an array have
 
 
 def shape(value: Any) -> Shape:
-    """The shape of one value; items of an array that have names are told apart by them."""
+    """The shape of one value; items of an array that have names are matched by name."""
     if isinstance(value, Mapping):
         return {"object": {key: shape(inner) for key, inner in sorted(value.items())}}
     if isinstance(value, list):

@@ -17,6 +17,7 @@ from tests.rules.sources import ROOT, SOURCES, TESTS, Source, unexpected
 BANNED: dict[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))["banned"]
 EMPTY_NAMES = {"told", "said", "found", "one", "asked", "thing"}
 PATTERN = re.compile(rf"\b({'|'.join(map(re.escape, BANNED))})\b", re.IGNORECASE)
+CODE = re.compile(r"`[^`]*`")  # names quoted in prose
 DOCUMENTS = ("README.md", "CHANGELOG.md", "*/README.md", "assets/docs/*.md", ".github/*.md")
 
 
@@ -32,7 +33,7 @@ def prose(source: Source) -> Iterator[tuple[int, str]]:
 
 def word_breaches(source: Source) -> Iterator[str]:
     for line, text in prose(source):
-        for match in PATTERN.finditer(text):
+        for match in PATTERN.finditer(CODE.sub("", text)):
             word = match.group().lower()
             yield f"{line}: {word} (write: {BANNED[word]})"
 

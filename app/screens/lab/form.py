@@ -30,7 +30,7 @@ def form() -> None:
         part_fields.field("clients", "with clients", short=True)
         part_fields.field("sampled", "of them a round", short=True)
         part_fields.field("rounds", "for rounds", short=True)
-    part_fields.part("partition", "dealt out")
+    part_fields.part("partition", "partitioned as")
     for path in _own("partition"):
         part_fields.field(path)
     part_fields.part("method", "learning by")
@@ -124,7 +124,7 @@ def _forecast() -> None:
     if problem:
         # The problem is repeated next to the button, because its field may be hidden in a closed expander.
         st.html(f'<p class="ll-problem" role="alert">{html.escape(problem)}</p>')
-        st.button("Run", type="primary", disabled=True, width="stretch", help="First mend what is marked above.")
+        st.button("Run", type="primary", disabled=True, width="stretch", help="Fix the marked fields first.")
         return
     trouble = str(session.recall("trouble", ""))
     if trouble:

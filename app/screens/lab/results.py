@@ -196,7 +196,7 @@ def _steps(main: ShownRun) -> None:
             help="Keep it to compare",
         )
         with st.popover("Share"):
-            st.markdown("The address of this page holds every setting. Whoever opens it sees the same question.")
+            st.markdown("The address of this page holds every setting. Anyone who opens it sees the same page.")
             st.code(url.address(), language=None, wrap_lines=True)
         noise = spec.get("method.noise")
         if noise and spec.get("target-epsilon") is None:

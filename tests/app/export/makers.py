@@ -15,7 +15,11 @@ from tests.app.makers import Asker, told
 from tests.app.screens.leak.makers import whole
 
 CLASSES = ("trouser", "bag", "boot", "shirt")
-FORMAL = {"status": "formal-other-view", "reason": "the noise is shared", "absent": {"client": "nobody else is there"}}
+FORMAL = {
+    "status": "formal-other-view",
+    "reason": "the noise is shared",
+    "absent": {"client": "there is no other client"},
+}
 VOID = {"meta", "img", "input", "br"}
 RUN: Mapping[str, Any] = {"method": {"name": "udp-fedavg", "noise": 0.5}, "rounds": 4}
 

@@ -163,7 +163,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, place: str):
 
 
 def test_a_file_of_a_newer_format_is_refused(tmp_path: Path):
-    with pytest.raises(NewerVersion, match="format 99, and this LeakLens knows up to"):
+    with pytest.raises(NewerVersion, match="format 99, and this LeakLens reads formats up to"):
         read("--spec", written(tmp_path, '{"format": 99, "fresh": 1}'))
 
 

@@ -158,7 +158,11 @@ EPSILONS = [
     ("epsilon --noise 1 --steps 3 --delta 1e-5", "epsilon: rate: is missing. Give --noise"),
     ("epsilon --noise 1 --rate 1 --delta 1e-5", "epsilon: steps: is missing. Give --noise"),
     ("epsilon --noise 1 --rate 1 --steps 3", "epsilon: delta: is missing. Give --noise"),
-    (f"epsilon --target-epsilon 1e-9 {PLAN}", "target ε: must be within reach (the noise 10000 gives ε = ", "Ask for"),
+    (
+        f"epsilon --target-epsilon 1e-9 {PLAN}",
+        "target ε: must be within reach (the noise 10000 gives ε = ",
+        "Set a larger ε",
+    ),
     *(
         (
             f"{'epsilon' if name == 'target-epsilon' else NOISY} {PLAN} --{name} {value}",
