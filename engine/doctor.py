@@ -69,7 +69,7 @@ def examine() -> list[Finding]:
     return findings
 
 
-def able(findings: Sequence[Finding]) -> bool:
+def can_run(findings: Sequence[Finding]) -> bool:
     """Whether this machine can run LeakLens at all."""
     return all(finding.ok for finding in findings if finding.name in ESSENTIAL)
 

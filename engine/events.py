@@ -216,7 +216,7 @@ KINDS: Mapping[str, type[Event]] = {
     "failed": Failed,
     "cancelled": Cancelled,
 }
-NAMES = {kind: name for name, kind in KINDS.items()}
+KIND_NAMES = {kind: name for name, kind in KINDS.items()}
 
 TUPLE_KINDS = (Spent, Smoothed, Seen, Pictured, Judged)  # `decode` turns their lists into tuples
 UPDATE = "It may come from a newer LeakLens: update this one"
@@ -224,7 +224,7 @@ UPDATE = "It may come from a newer LeakLens: update this one"
 
 def encode(event: Event) -> dict[str, Any]:
     """An event as JSON, without its payload. The JSON never holds NaN or Infinity."""
-    body: dict[str, Any] = {"event": NAMES[type(event)]}
+    body: dict[str, Any] = {"event": KIND_NAMES[type(event)]}
     for declared in fields(event):
         if declared.name != "payload":
             body[declared.name] = finite(getattr(event, declared.name))

@@ -50,7 +50,7 @@ SAVE_AGAIN = "Save it again with any picture program, or choose another"
 _decode_lock = threading.Lock()  # decoding the largest pictures takes 400 MB: one picture at a time
 
 
-def cleaned(data: bytes) -> bytes:
+def clean_upload(data: bytes) -> bytes:
     """An upload as a PNG of its centre square: upright, opaque, scaled down.
 
     Only pixels are kept. Metadata such as the place where a photo was taken would otherwise be stored and shown.
@@ -60,7 +60,7 @@ def cleaned(data: bytes) -> bytes:
     return _packed(numpy.asarray(_decoded_square(data)))
 
 
-def pixels(png: bytes, shape: tuple[int, ...]) -> torch.Tensor:
+def model_input(png: bytes, shape: tuple[int, ...]) -> torch.Tensor:
     """A picture as the input of a model: (channels, height, width) in [0, 1]."""
     import numpy
     import torch
@@ -75,7 +75,7 @@ def pixels(png: bytes, shape: tuple[int, ...]) -> torch.Tensor:
     return torch.from_numpy(values).view(height, width, channels).permute(2, 0, 1).contiguous().float() / 255
 
 
-def png(picture: torch.Tensor) -> bytes:
+def to_png(picture: torch.Tensor) -> bytes:
     """(1 or 3, height, width) as a PNG. Values are clamped to [0, 1], and NaN becomes black."""
     if picture.ndim != 3 or picture.shape[0] not in (1, 3) or not picture.numel():
         raise refusal("picture", "must be 1 or 3 channels, height and width", list(picture.shape))

@@ -10,7 +10,7 @@ from typing import IO, Any, BinaryIO
 from engine.environment import ROOT
 
 
-def serving(module: str, *arguments: str, stderr: IO[Any] | None = None) -> subprocess.Popen[bytes]:
+def start_child(module: str, *arguments: str, stderr: IO[Any] | None = None) -> subprocess.Popen[bytes]:
     """Start a module of this project as a child process, in any working directory."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
@@ -22,7 +22,7 @@ def serving(module: str, *arguments: str, stderr: IO[Any] | None = None) -> subp
     )
 
 
-def private_pipes() -> tuple[BinaryIO, BinaryIO]:
+def take_pipes() -> tuple[BinaryIO, BinaryIO]:
     """The two pipes of this child process. Afterwards stdin is empty, and stdout prints to stderr."""
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")

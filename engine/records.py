@@ -222,7 +222,7 @@ class NoNoise:
     why: str = "it leaves without noise"
 
 
-Law = Gaussian | Laplace | Renyi | EpsilonDeltaPair | NoNoise
+Mechanism = Gaussian | Laplace | Renyi | EpsilonDeltaPair | NoNoise
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class Release:
     """What one view receives about some clients in one round."""
 
     view: View
-    law: Law
+    law: Mechanism
     clients: tuple[int, ...] | None = None  # the clients that are charged; None: all
     observers: tuple[int, ...] | None = None  # in the `client` view: the clients that receive it; None: all
     unit: Literal["user", "record"] = "user"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-ENDED = 0  # pads a row after the last word
+PADDING = 0  # pads a row after the last word
 UNKNOWN = 1  # a word that is not in the vocabulary
-FIRST = 2  # the most frequent word
+FIRST_WORD = 2  # the most frequent word

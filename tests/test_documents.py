@@ -10,7 +10,7 @@ import pytest
 
 from engine.cli.main import parser
 from engine.environment import ROOT
-from tests.engine.makers import ask
+from tests.engine.makers import run_command
 from tests.pins import direct_pins
 
 DOCS = ROOT / "assets" / "docs"
@@ -47,7 +47,7 @@ def test_the_answers_in_the_terminal_are_the_real_ones() -> None:
     blocks = re.findall(r"^    \$ python3 -m engine (.+)\n((?:    .+\n)+)", README, re.MULTILINE)
     assert [command.split()[0] for command, _ in blocks] == ["run", "attack"]
     for command, shown in blocks:
-        answer = ask(command)
+        answer = run_command(command)
         assert answer.code == 0
         for line, printed in zip(shown.splitlines(), answer.out.splitlines(), strict=True):
             assert printed.startswith(line.removeprefix("    ").removesuffix("..."))
@@ -81,7 +81,7 @@ def test_every_option_described_exists() -> None:
 
 
 def test_the_list_of_parts_is_up_to_date() -> None:
-    answer = ask("list --markdown")
+    answer = run_command("list --markdown")
     assert answer.code == 0
     assert answer.out == text("parts.md"), "run: python3 -m engine list --markdown > assets/docs/parts.md"
 

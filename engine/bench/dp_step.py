@@ -12,7 +12,7 @@ from engine.bench import BenchRow
 from engine.bench.clock import time_pair
 from engine.compute import dp_sgd
 from engine.compute.noise import gaussian_added
-from engine.compute.sgd import PLAIN, descend
+from engine.compute.sgd import NO_CHANGE, descend
 from engine.compute.threads import set_thread_modes
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
@@ -27,13 +27,13 @@ def measure() -> BenchRow:
     rng = Seeds(0).rng("bench")
     x = torch.rand(BATCH, *world.shape, generator=rng)
     y = torch.randint(0, world.classes, (BATCH,), generator=rng)
-    ghost, parameters = dp_sgd.ghost_bench(world, world.weights, 1.0)
+    ghost, parameters = dp_sgd.loaded_ghost_module(world, world.weights, 1.0)
     names = list(world.weights)
 
     def ours() -> None:
         sums = dp_sgd.clipped_sum(ghost, parameters, x, y)
         noised = gaussian_added(dict(zip(names, sums, strict=True)), 1.0, rng)
-        descend(parameters, [tensor / BATCH for tensor in noised.values()], None, world, world.weights, PLAIN)
+        descend(parameters, [tensor / BATCH for tensor in noised.values()], None, world, world.weights, NO_CHANGE)
 
     times = time_pair(ours, opacus_step(world, x, y), repeats=9)
     our_row = {"ms": 1000 * min(times.ours)}

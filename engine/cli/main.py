@@ -85,7 +85,7 @@ def parser(words: Sequence[str] = ()) -> CommandParser:
 
 
 def tell_epsilon(args: argparse.Namespace) -> int:
-    from engine.privacy.solver import answer_epsilon, answer_noise
+    from engine.privacy.solver import sampled_gaussian_epsilon, sampled_gaussian_noise
 
     missing = [name for name in ("rate", "steps", "delta") if getattr(args, name) is None]
     if missing:
@@ -96,10 +96,10 @@ def tell_epsilon(args: argparse.Namespace) -> int:
         law = "epsilon: noise and target-epsilon: exactly one of them must be given"
         raise BadInput(law, "Give --noise to get its ε, or --target-epsilon to get the noise")
     if args.target_epsilon is not None:
-        noise = answer_noise(args.target_epsilon, args.rate, args.steps, args.delta)
+        noise = sampled_gaussian_noise(args.target_epsilon, args.rate, args.steps, args.delta)
     else:
         noise = args.noise
-    body = answer_epsilon(noise, args.rate, args.steps, args.delta)
+    body = sampled_gaussian_epsilon(noise, args.rate, args.steps, args.delta)
     if args.target_epsilon is not None:
         body = {"noise": noise, **body}
     if args.json:
@@ -144,7 +144,7 @@ def delete(args: argparse.Namespace) -> int:
 
 
 def doctor(args: argparse.Namespace) -> int:
-    from engine.doctor import able, examine
+    from engine.doctor import can_run, examine
 
     findings = examine()
     if args.json:
@@ -154,7 +154,7 @@ def doctor(args: argparse.Namespace) -> int:
             print(f"{'ok  ' if finding.ok else 'look'} {finding.name:<22} {finding.text}")
             if finding.remedy:
                 print(f"     {'':<22} {finding.remedy}")
-    return 0 if able(findings) else 1
+    return 0 if can_run(findings) else 1
 
 
 def bench_all(args: argparse.Namespace) -> int:

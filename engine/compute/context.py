@@ -45,5 +45,5 @@ class ClientContext:
         self.note(fraction, numbers)
 
 
-def rngs(contexts: Sequence[ClientContext], purpose: str) -> list[torch.Generator]:
+def generators(contexts: Sequence[ClientContext], purpose: str) -> list[torch.Generator]:
     return [context.rng(purpose) for context in contexts]

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from engine.compute import noise
 from engine.compute.context import ClientContext
-from engine.compute.sgd import PLAIN, Extra, copied, descend, seed_dropout
+from engine.compute.sgd import NO_CHANGE, StepChange, copied, descend, seed_dropout
 from engine.errors import RunFailed
 from engine.records import Client, Local, Weights, World
 
@@ -30,7 +30,13 @@ def steps_per_epoch(size: int, local: Local) -> int:
 
 
 def fit_private(
-    context: ClientContext, start: Weights, client: Client, *, bound: float, multiplier: float, extra: Extra = PLAIN
+    context: ClientContext,
+    start: Weights,
+    client: Client,
+    *,
+    bound: float,
+    multiplier: float,
+    extra: StepChange = NO_CHANGE,
 ) -> Weights:
     """The weights after DP-SGD from `start`.
 
@@ -41,7 +47,7 @@ def fit_private(
     local = context.world.local
     size = len(client.y)
     rate = batch_rate(size, local)
-    ghost, parameters = ghost_bench(context.world, start, bound)
+    ghost, parameters = loaded_ghost_module(context.world, start, bound)
     names: list[str] = _thread.names
     start = {name: start[name] for name in names}
     seed_dropout(ghost, context.rng("dropout"))
@@ -80,7 +86,7 @@ def clipped_sum(ghost: Any, parameters: list[Tensor], x: Tensor, y: Tensor) -> l
         ghost.enable_hooks()
 
 
-def ghost_bench(world: World, weights: Weights, bound: float) -> tuple[Any, list[Tensor]]:
+def loaded_ghost_module(world: World, weights: Weights, bound: float) -> tuple[Any, list[Tensor]]:
     """This thread's own module with Opacus' hooks and these weights; its parameters in the model's own order."""
     owner = (id(world.build), bound)
     if getattr(_thread, "owner", None) != owner:
@@ -90,7 +96,7 @@ def ghost_bench(world: World, weights: Weights, bound: float) -> tuple[Any, list
         parameters = dict(module.named_parameters())
         _thread.names = list(parameters)
         _thread.parameters = list(parameters.values())
-        _thread.ghost = ghostly(module, bound)
+        _thread.ghost = ghost_module(module, bound)
         _thread.world = world  # keeps `world.build` alive, so that no other object has its id
         _thread.owner = owner
     with torch.no_grad():
@@ -100,7 +106,7 @@ def ghost_bench(world: World, weights: Weights, bound: float) -> tuple[Any, list
     return _thread.ghost, _thread.parameters
 
 
-def ghostly(module: nn.Module, bound: float) -> Any:
+def ghost_module(module: nn.Module, bound: float) -> Any:
     """The module with Opacus' hooks. After a backward pass it holds the norm of each example's gradient."""
     wrapper = _ghost_class()
     for name, layer in list(module.named_modules()):

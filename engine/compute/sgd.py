@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.compute.context import ClientContext, rngs
+from engine.compute.context import ClientContext, generators
 from engine.records import Client, Weights, World
 
 STACK = 5  # clients per stacked group: fixed, so that results do not depend on the number of threads
@@ -20,7 +20,7 @@ _thread = threading.local()
 
 
 @dataclass(frozen=True)
-class Extra:
+class StepChange:
     """What a method changes in local training. Each step uses g + offset + 2 · pull · (w - start)."""
 
     offset: Weights | None = None
@@ -28,17 +28,17 @@ class Extra:
     only: tuple[str, ...] = ()  # the weights that are trained; empty: all
 
 
-PLAIN = Extra()
+NO_CHANGE = StepChange()
 
 
 def fit(
     contexts: Sequence[ClientContext],
     starts: Sequence[Weights],
     clients: Sequence[Client],
-    extras: Sequence[Extra] = (),
+    extras: Sequence[StepChange] = (),
 ) -> list[Weights]:
     """Train every client from its start. Clients are stacked if the model supports it, else they train in parallel."""
-    extras = extras or [PLAIN] * len(clients)
+    extras = extras or [NO_CHANGE] * len(clients)
     world = contexts[0].world
     team = contexts[0].team
     if world.stacked is None:
@@ -63,7 +63,7 @@ def _grouped(values: Sequence[T], groups: Sequence[Sequence[int]]) -> list[list[
     return [[values[index] for index in group] for group in groups]
 
 
-def fit_one(context: ClientContext, start: Weights, client: Client, extra: Extra = PLAIN) -> Weights:
+def fit_one(context: ClientContext, start: Weights, client: Client, extra: StepChange = NO_CHANGE) -> Weights:
     """The weights of one client after its epochs of SGD from `start`."""
     local = context.world.local
     module, parameters = loaded_module(context.world, start)
@@ -97,7 +97,7 @@ def descend(
     momenta: list[Tensor] | None,
     world: World,
     start: Weights,
-    extra: Extra,
+    extra: StepChange,
 ) -> list[Tensor] | None:
     """One SGD step in place. Returns the momenta for the next step."""
     local = world.local
@@ -117,7 +117,10 @@ def descend(
 
 
 def fit_stacked(
-    contexts: Sequence[ClientContext], starts: Sequence[Weights], clients: Sequence[Client], extras: Sequence[Extra]
+    contexts: Sequence[ClientContext],
+    starts: Sequence[Weights],
+    clients: Sequence[Client],
+    extras: Sequence[StepChange],
 ) -> list[Weights]:
     """The same as `fit_one` for a group of clients at once. They are sorted by size, largest first.
 
@@ -129,8 +132,8 @@ def fit_stacked(
     sizes = [len(client.y) for client in clients]
     stack = {name: torch.stack([start[name] for start in starts]) for name in starts[0]}  # (clients, ...)
     anchor = {name: tensor.clone() for name, tensor in stack.items()} if any(extra.pull for extra in extras) else stack
-    shuffles = rngs(contexts, "batches")
-    dropouts = rngs(contexts, "dropout")
+    shuffles = generators(contexts, "batches")
+    dropouts = generators(contexts, "dropout")
     new = torch.empty if sizes[0] == sizes[-1] else torch.zeros  # padding rows must not hold NaN
     x = new(len(clients), sizes[0], *clients[0].x.shape[1:], device=clients[0].x.device)
     y = clients[0].y.new_zeros(len(clients), sizes[0])
@@ -157,7 +160,7 @@ def _descend_stacked(
     momenta: dict[str, Tensor],
     world: World,
     anchor: Mapping[str, Tensor],
-    extras: Sequence[Extra],
+    extras: Sequence[StepChange],
 ) -> None:
     """One SGD step of the active clients, in place: `weights` are views of the stack."""
     local = world.local

@@ -39,7 +39,7 @@ def t_tsvd(stack: Tensor, threshold: float, team: ThreadTeam | None = None) -> T
     return smoothed.view_as(stack)
 
 
-def soft(matrix: Tensor, threshold: float) -> Tensor:
+def soft_threshold(matrix: Tensor, threshold: float) -> Tensor:
     """The same for the tensor (out, ...) of one model, which is a stack of one client."""
     return t_tsvd(matrix[None], threshold)[0]
 
@@ -52,7 +52,7 @@ def spectra(stack: Tensor, team: ThreadTeam | None = None) -> Tensor:
     return torch.stack(_each(torch.linalg.svdvals, _frequencies(stack)[1], team))
 
 
-def matrices(clients: int) -> float:
+def matrix_count(clients: int) -> float:
     """The number of complex matrices for this number of clients. A matrix that is always real counts a quarter."""
     real = 1 if clients % 2 else 2
     return real / 4 + (clients // 2 + 1 - real)

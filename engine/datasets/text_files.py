@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.datasets.files import RESTORE, Labels, Splits, damaged
-from engine.words import ENDED, FIRST, UNKNOWN
+from engine.words import FIRST_WORD, PADDING, UNKNOWN
 
 TEST_EVERY = 5  # every fifth sentence of a class is a test sentence
 # An address or a name is one word, and so are can't and so-called. All other signs stand alone.
@@ -140,7 +140,7 @@ def word_rows(sentences: Sequence[str], labels: NDArray[np.uint8], length: int) 
     mask = held_out(labels)
     split = [words(sentence) for sentence in sentences]
     numbers = vocabulary(sentence for sentence, test in zip(split, mask, strict=True) if not test)
-    rows = np.full((len(split), length), ENDED, np.int64)
+    rows = np.full((len(split), length), PADDING, np.int64)
     for row, sentence in zip(rows, split, strict=True):
         known = [numbers.get(word, UNKNOWN) for word in sentence[:length]]
         row[: len(known)] = known
@@ -156,4 +156,4 @@ def vocabulary(sentences: Iterable[Sequence[str]]) -> Mapping[str, int]:
     """The number of every word, the most frequent word first. A model with n words knows those below n."""
     counts = Counter(word for sentence in sentences for word in sentence)
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    return {word: number for number, word in enumerate(ranked, start=FIRST)}
+    return {word: number for number, word in enumerate(ranked, start=FIRST_WORD)}

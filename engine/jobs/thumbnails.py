@@ -64,7 +64,7 @@ def _from_dataset(dataset: Any, name: str) -> Thumbnail:
     x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)
     if index >= len(y):
         raise refusal("picture", f"must be {split}-0 to {split}-{len(y) - 1}", name)
-    return _thumbnail(name, images.png(x[index]), int(y[index]), data.classes)
+    return _thumbnail(name, images.to_png(x[index]), int(y[index]), data.classes)
 
 
 def _uploaded(dataset: Any, name: str, home: Home) -> Thumbnail:
@@ -74,8 +74,8 @@ def _uploaded(dataset: Any, name: str, home: Home) -> Thumbnail:
     _, _, upload, label = _parsed(name)
     if label >= len(dataset.classes):
         raise refusal("picture", f"a label must be between 0 and {len(dataset.classes) - 1}", name)
-    pixels = images.pixels(UploadedPictures(home).read(upload), dataset.shape)
-    return _thumbnail(name, images.png(pixels), label, dataset.classes)
+    pixels = images.model_input(UploadedPictures(home).read(upload), dataset.shape)
+    return _thumbnail(name, images.to_png(pixels), label, dataset.classes)
 
 
 def _thumbnail(name: str, png: bytes, label: int, classes: Sequence[str]) -> Thumbnail:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from engine.errors import Damaged, UnknownName, refusal
-from engine.images import cleaned
+from engine.images import clean_upload
 from engine.jobs.home import Home
 
 NAME = re.compile(r"[0-9a-f]{16}")
@@ -28,7 +28,7 @@ class UploadedPictures:
 
     def add(self, data: bytes) -> str:
         """Clean a picture, store it and return its name. A picture that is already stored becomes the newest."""
-        picture = cleaned(data)
+        picture = clean_upload(data)
         name = _content_name(picture)
         path = self._file(name)
         if _content(path) == picture:

@@ -28,7 +28,7 @@ from engine.errors import LeakLensError, RunFailed
 from engine.events import Cancelled, Event, Failed, Kept, Round, decode, encode
 from engine.jobs import payloads
 from engine.jobs.home import Home
-from engine.pipes import private_pipes
+from engine.pipes import take_pipes
 
 GATHER_S = 0.1  # lines within this time are written together
 TRACE_CHARS = 20_000
@@ -95,7 +95,7 @@ def main(preload: Sequence[str]) -> None:
     """Run jobs until the supervisor closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which cancels the job properly
     faulthandler.enable()
-    orders, out = private_pipes()
+    orders, out = take_pipes()
     writer = EventWriter(out)
     jobs: SimpleQueue[Job] = SimpleQueue()
     cancelled: set[str] = set()

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from engine.errors import Damaged
 from engine.events import Event, decode
-from engine.pipes import serving
+from engine.pipes import start_child
 
 KILL_S = 5.0
 CLOSE_S = 5.0  # a worker may take this long to free the memory and files of a run that has ended
@@ -66,7 +66,7 @@ class WorkerHandle:
         self._job = ""
         self._closing: tuple[str, float] | None = None  # the job whose run has ended, and when it ended
         self._stderr = tempfile.TemporaryFile("a+b")  # noqa: SIM115  (closed with the process)
-        self._process = serving("engine.jobs.worker", *preload, stderr=self._stderr)
+        self._process = start_child("engine.jobs.worker", *preload, stderr=self._stderr)
         threading.Thread(target=self._read_lines, args=(inbox,), daemon=True).start()
 
     @property

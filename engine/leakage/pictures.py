@@ -271,4 +271,4 @@ def mean(values: Sequence[float]) -> float:
 
 def png(picture: Tensor) -> str:
     """A picture as PNG in base64."""
-    return base64.b64encode(images.png(picture)).decode("ascii")
+    return base64.b64encode(images.to_png(picture)).decode("ascii")

@@ -23,7 +23,7 @@ from torch import nn
 from engine.attacks import Attack, Prior
 from engine.compute.threads import set_thread_modes
 from engine.errors import RunFailed
-from engine.pipes import private_pipes, serving
+from engine.pipes import start_child, take_pipes
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
@@ -53,7 +53,7 @@ class AttackProcess:
 
     def __init__(self) -> None:
         self._request: RestartRequest | None = None
-        self._process = serving("engine.leakage.processes")
+        self._process = start_child("engine.leakage.processes")
         self._ready: Future[None] = Future()
         threading.Thread(target=self._await_ready, daemon=True).start()
 
@@ -141,7 +141,7 @@ def packed(request: RestartRequest) -> bytes:
 def main() -> None:
     """Serves restarts until the parent closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which then closes the pipe
-    requests, out = private_pipes()
+    requests, out = take_pipes()
     set_thread_modes()
     pending: SimpleQueue[tuple[bytes | None, int]] = SimpleQueue()
     threading.Thread(target=read_requests, args=(requests, pending), daemon=True).start()

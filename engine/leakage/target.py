@@ -111,7 +111,7 @@ def chosen_pictures(spec: AttackSpec, plan: LoadedPlan, resources: AttackResourc
     for name in spec.pictures:
         split, place, upload, label = picture_name_parts(name)
         if upload is not None:
-            pictures.append(images.pixels(resources.picture(upload), plan.world.shape))
+            pictures.append(images.model_input(resources.picture(upload), plan.world.shape))
             labels.append(int(label))
             continue
         x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)

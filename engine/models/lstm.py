@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.models.base import MODELS, Model
-from engine.words import ENDED, UNKNOWN
+from engine.words import PADDING, UNKNOWN
 
 
 class LstmClassifier(nn.Module):
@@ -23,7 +23,7 @@ class LstmClassifier(nn.Module):
         self.head = nn.Linear(hidden, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        real = (x != ENDED).unsqueeze(2)  # (batch, length, 1)
+        real = (x != PADDING).unsqueeze(2)  # (batch, length, 1)
         states, _ = self.lstm(self.embedding(x.where(x < self.words, UNKNOWN)))  # (batch, length, hidden)
         logits: Tensor = self.head((states * real).sum(1) / real.sum(1).clamp(min=1).sqrt())
         return logits

@@ -10,7 +10,7 @@ import numpy as np
 from engine.errors import refusal
 from engine.privacy.accountant import RenyiLaw
 from engine.privacy.sums import Amounts, Ids, Sums
-from engine.records import EpsilonDeltaPair, Gaussian, Laplace, Law, NoNoise, Release, Renyi, View
+from engine.records import EpsilonDeltaPair, Gaussian, Laplace, Mechanism, NoNoise, Release, Renyi, View
 
 PAIR_LIMIT = 2**24  # numbers stored for pairs of clients in one view: 4096 clients squared
 
@@ -60,7 +60,7 @@ class Charges:
                 self.merged = True
             sums.add(amount, clients, charged_observers)
 
-    def _charges(self, law: Law) -> list[tuple[Sums, float]]:
+    def _charges(self, law: Mechanism) -> list[tuple[Sums, float]]:
         """The sums that a law adds to, each with its amount."""
         if isinstance(law, Gaussian):
             return self._gaussian_charges(law)

@@ -110,7 +110,7 @@ def _noise(index: int) -> float:
     return float(f"{digits + 1000}e{decade - 3}")
 
 
-def answer_epsilon(noise: float, rate: float, steps: int, delta: float) -> dict[str, float | None]:
+def sampled_gaussian_epsilon(noise: float, rate: float, steps: int, delta: float) -> dict[str, float | None]:
     """The ε of a sampled Gaussian by PRV and by Rényi. At rate 1 `prv` is the exact value. None: no finite number."""
     valid = _is_number(noise) and (noise == 0 or 1e-6 <= noise <= 1e6)
     _check(valid, "epsilon: noise", "must be 0, or a number between 0.000001 and 1000000", noise)
@@ -127,7 +127,7 @@ def answer_epsilon(noise: float, rate: float, steps: int, delta: float) -> dict[
     return {"prv": epsilon_prv([(noise, rate, steps)], delta), "rdp": renyi}
 
 
-def answer_noise(target: float, rate: float, steps: int, delta: float) -> float:
+def sampled_gaussian_noise(target: float, rate: float, steps: int, delta: float) -> float:
     """The least noise multiplier that keeps a sampled Gaussian within the target ε."""
     valid = _is_number(target) and 1e-12 <= target <= 1e6
     _check(valid, "epsilon: target-epsilon", "must be a number above 0 and at most 1000000", target)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.compute.context import ClientContext
 from engine.compute.sgd import STACK, scores
-from engine.compute.tensor_svd import matrices, spectra, t_tsvd
+from engine.compute.tensor_svd import matrix_count, spectra, t_tsvd
 from engine.compute.threads import ThreadTeam
 from engine.records import Client, Seat
 from engine.seeds import Seeds
@@ -107,7 +107,7 @@ def decomposing() -> float:
             start = time.perf_counter()
             team.each(_smoothed_spectra, [stack])
             times.append(time.perf_counter() - start)
-    return min(times) / (matrices(clients) * rows**2 * columns)
+    return min(times) / (matrix_count(clients) * rows**2 * columns)
 
 
 def _smoothed_spectra(stack: Tensor) -> None:

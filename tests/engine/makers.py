@@ -22,11 +22,11 @@ from engine.specs.run import RunSpec
 TINY: dict[str, Any] = {"rounds": 2, "clients": 40, "sampled": 6, "epochs": 1, "batch": 100, "seed": 3}
 
 
-def tiny(**changes: Any) -> RunSpec:
+def tiny_spec(**changes: Any) -> RunSpec:
     return RunSpec(**{**TINY, **changes})
 
 
-def told(events: Iterable[Event]) -> list[dict[str, Any]]:
+def replayable(events: Iterable[Event]) -> list[dict[str, Any]]:
     """What must be equal in every replay: everything except seconds, progress and checkpoints, which vary with time."""
     bodies = []
     for event in events:
@@ -71,7 +71,7 @@ class CommandAnswer:
         return self.err.strip()
 
 
-def ask(line: str, *more: str) -> CommandAnswer:
+def run_command(line: str, *more: str) -> CommandAnswer:
     """Run a command line, split as a shell splits it; `more` are further arguments as they are."""
     out = io.StringIO()
     err = io.StringIO()
@@ -87,7 +87,7 @@ def _refuse(constant: str) -> NoReturn:
     pytest.fail(f"JSON holds {constant}")
 
 
-def changed(part: Part) -> Iterator[Part]:
+def parts_with_one_change(part: Part) -> Iterator[Part]:
     """For each field of the part, a part in which only that field has another legal value."""
     for name, field in type(part).model_fields.items():
         current = getattr(part, name)

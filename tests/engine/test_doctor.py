@@ -16,7 +16,7 @@ import torch
 
 from engine import doctor
 from engine.datasets.base import DATASETS, DataFolders
-from engine.doctor import Finding, able, examine
+from engine.doctor import Finding, can_run, examine
 from engine.environment import ROOT, Requirements
 from engine.errors import Damaged
 from engine.events import Cancelled, Event, Finished, Kept, Round
@@ -24,7 +24,7 @@ from engine.jobs import payloads
 from engine.jobs.database import MIGRATIONS
 from engine.jobs.process_id import ProcessId, cores
 from engine.jobs.store import Store
-from tests.engine.makers import ask
+from tests.engine.makers import run_command
 
 SETS = ["cifar10", "emnist", "fashion-mnist", "mnist", "movie-reviews", "sentiment140"]
 NAMES = ["python", "packages", "torch", "home", "disk", "store", "payloads", "threads", "gpu", "denormals"]
@@ -76,7 +76,7 @@ def test_all_checks_pass_on_a_working_machine(healthy: tuple[dict[str, Finding],
     pinned = not Requirements(ROOT / "requirements.txt").lacking()
     failed = [finding.name for finding in findings.values() if not finding.ok]
     assert failed == ([] if pinned else ["packages"])
-    assert able(list(findings.values()))
+    assert can_run(list(findings.values()))
     assert not home.exists()
     assert findings["home"].text.startswith(f"{home}: does not exist yet")
 
@@ -101,8 +101,8 @@ def test_a_data_set_lists_the_searched_places(healthy: tuple[dict[str, Finding],
 def test_the_command_prints_every_finding(monkeypatch: pytest.MonkeyPatch):
     findings = [Finding("home", True, "fine"), Finding("lpips", False, "broken", "Restore")]
     monkeypatch.setattr(doctor, "examine", lambda: findings)
-    assert ask("doctor").out.split() == ["ok", "home", "fine", "look", "lpips", "broken", "Restore"]
-    answer = ask("doctor", "--json")
+    assert run_command("doctor").out.split() == ["ok", "home", "fine", "look", "lpips", "broken", "Restore"]
+    answer = run_command("doctor", "--json")
     assert answer.code == 0
     assert answer.json == [
         {"name": "home", "ok": True, "text": "fine", "remedy": ""},
@@ -113,7 +113,7 @@ def test_the_command_prints_every_finding(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("name", ["python", "torch", "home", "store"])
 def test_the_exit_code_is_1_when_nothing_can_run(monkeypatch: pytest.MonkeyPatch, name: str):
     monkeypatch.setattr(doctor, "examine", lambda: [Finding(name, False, "broken", "Fix it")])
-    assert ask("doctor").code == 1
+    assert run_command("doctor").code == 1
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_file_in_place_of_a_folder_of_the_home_is_reported(home: Path, inside:
     (home / inside).write_text("not a folder")
     findings = by_name(examine())
     assert findings["home"].text == f"{home / inside}: must be in a folder that can be written: not a directory"
-    assert not able(list(findings.values()))
+    assert not can_run(list(findings.values()))
 
 
 @pytest.mark.parametrize("name", ["~nobody-of-this-name/x", "/tmp/" + "a" * 300, "/proc/nowhere/home", "/dev/null/x"])
@@ -215,7 +215,7 @@ def test_an_impossible_home_is_reported(monkeypatch: pytest.MonkeyPatch, name: s
     monkeypatch.setenv("LEAKLENS_HOME", name)
     findings = examine()
     assert [finding.name for finding in findings] == NAMES
-    assert not by_name(findings)["home"].ok and not able(findings)
+    assert not by_name(findings)["home"].ok and not can_run(findings)
     assert not [finding.remedy for finding in findings if "This is unexpected" in finding.remedy]
     assert not [finding.text for finding in findings if re.search(r"/tmp\w{8}", finding.text)]  # its temporary file
 
@@ -228,7 +228,7 @@ def test_a_file_in_place_of_the_home_is_reported(home: Path, monkeypatch: pytest
     assert findings["home"].text == f"{home}: must be in a folder that can be written: not a directory"
     assert "LEAKLENS_HOME" in findings["home"].remedy
     assert not findings["home"].ok
-    assert not able(list(findings.values()))
+    assert not can_run(list(findings.values()))
     assert home.read_text() == "not a folder"
 
 
@@ -302,7 +302,7 @@ def test_a_broken_store_is_reported_and_not_changed(home: Path, broken: Any, tex
     assert str(store.home.database) in findings["store"].text
     assert text in findings["store"].text
     assert remedy in findings["store"].remedy
-    assert not able(list(findings.values()))
+    assert not can_run(list(findings.values()))
     assert before.items() <= files_in(home).items()
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from engine import events
 from engine.errors import Damaged
 from engine.events import (
+    KIND_NAMES,
     KINDS,
-    NAMES,
     Cancelled,
     Event,
     Failed,
@@ -89,7 +89,7 @@ def test_an_event_survives_json(event: Event) -> None:
 
 def test_every_kind_has_a_name() -> None:
     assert set(KINDS.values()) == set(Event.__subclasses__()) == {type(event) for event in EVENTS}
-    assert all(encode(event)["event"] == NAMES[type(event)] for event in EVENTS)
+    assert all(encode(event)["event"] == KIND_NAMES[type(event)] for event in EVENTS)
 
 
 def test_the_payload_never_enters_the_record() -> None:

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from PIL import Image
 
 from engine.errors import BadInput
-from engine.images import PNG, SIDE, cleaned, pixels, png
+from engine.images import PNG, SIDE, clean_upload, model_input, to_png
 from tests.engine.jobs.makers import FINE, Values, announcing, chunks, drawn, joined, photo, rgb, saved, seen
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ NO_WARNINGS = pytest.mark.filterwarnings("error")  # a decoder that warns receiv
 
 def refused(file: bytes, message: str) -> BadInput:
     with pytest.raises(BadInput, match=message) as caught:
-        cleaned(file)
+        clean_upload(file)
     assert caught.value.message.startswith("picture: ") and caught.value.remedy
     return caught.value
 
@@ -36,7 +36,7 @@ def refused(file: bytes, message: str) -> BadInput:
 @NO_WARNINGS
 @pytest.mark.parametrize("kind", FINE)
 def test_every_accepted_kind_keeps_its_pixels(kind: str) -> None:
-    picture = seen(cleaned(FINE[kind]()))
+    picture = seen(clean_upload(FINE[kind]()))
     assert picture.shape == (24, 24, 3)
     assert np.abs(picture.astype(int) - np.asarray(photo())).max() <= ("jpeg" in kind or "telephone" in kind) * 12
 
@@ -44,7 +44,7 @@ def test_every_accepted_kind_keeps_its_pixels(kind: str) -> None:
 @pytest.mark.parametrize("depth", [1, 2, 4, 8, 16])
 def test_grey_keeps_its_levels_at_every_depth(depth: int) -> None:
     values = np.arange(256).reshape(16, 16) * 257 >> (16 - depth)
-    picture = seen(cleaned(drawn(values, depth, 0)))
+    picture = seen(clean_upload(drawn(values, depth, 0)))
     assert (picture[..., 0] == picture[..., 2]).all()
     expected = np.round(values * 255 / (2**depth - 1))
     assert np.abs(picture[..., 1] - expected).max() <= (depth == 16)
@@ -56,7 +56,7 @@ def test_the_transparent_value_becomes_white(depth: int, colour: int) -> None:
     values = np.full((12, 12, 3 if colour else 1), low)
     values[:6] = high
     for key, top, bottom in ((high, 255, 0), (low, 255, 255)):
-        picture = seen(cleaned(drawn(values, depth, colour, tRNS=struct.pack(">H", key) * (3 if colour else 1))))
+        picture = seen(clean_upload(drawn(values, depth, colour, tRNS=struct.pack(">H", key) * (3 if colour else 1))))
         assert (picture[0].max(), picture[0].min()) == (255, top)
         assert (picture[-1].max(), picture[-1].min()) == (bottom, bottom)
 
@@ -64,21 +64,21 @@ def test_the_transparent_value_becomes_white(depth: int, colour: int) -> None:
 def test_values_next_to_the_transparent_one_stay_opaque() -> None:
     values = np.full((8, 8), 100 * 256)
     values[0] = 101 * 256
-    assert seen(cleaned(drawn(values, 16, 0, tRNS=struct.pack(">H", 101 * 256))))[:2, 0, 0].tolist() == [255, 100]
+    assert seen(clean_upload(drawn(values, 16, 0, tRNS=struct.pack(">H", 101 * 256))))[:2, 0, 0].tolist() == [255, 100]
 
 
 def test_half_transparent_parts_are_blended_with_white() -> None:
     picture = Image.new("RGBA", (600, 600), (0, 0, 0, 127))
-    assert np.unique(seen(cleaned(saved(picture, "PNG")))).tolist() == [128]
+    assert np.unique(seen(clean_upload(saved(picture, "PNG")))).tolist() == [128]
     palette = photo().quantize(8)
     alphas = bytes([0] * 8)
-    assert (seen(cleaned(saved(palette, "PNG", transparency=alphas))) == 255).all()
+    assert (seen(clean_upload(saved(palette, "PNG", transparency=alphas))) == 255).all()
 
 
 def test_colours_of_transparent_pixels_do_not_show() -> None:
     picture = Image.new("RGBA", (512, 512), (255, 0, 0, 0))  # transparent red next to blue
     picture.paste((0, 0, 255, 255), (0, 0, 255, 512))
-    values = seen(cleaned(saved(picture, "PNG"))).astype(int)
+    values = seen(clean_upload(saved(picture, "PNG"))).astype(int)
     assert (values[..., 0] <= values[..., 2]).all()
 
 
@@ -90,14 +90,14 @@ def test_the_centre_square_is_kept(width: int, height: int) -> None:
     values = np.zeros((height, width, 3), np.uint8)
     top, left = (height - 20) // 2, (width - 20) // 2
     values[top : top + 20, left : left + 20] = 255
-    picture = seen(cleaned(saved(Image.fromarray(values), "PNG")))
+    picture = seen(clean_upload(saved(Image.fromarray(values), "PNG")))
     assert picture.shape == (20, 20, 3) and (picture == 255).all()
 
 
 @pytest.mark.parametrize(("side", "kept"), [(8, 8), (256, 256), (257, 256), (1500, 256)])
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
 def test_large_pictures_are_scaled_down_and_small_ones_stay(side: int, kept: int, kind: str) -> None:
-    picture = seen(cleaned(saved(photo(side, side + 3), kind)))
+    picture = seen(clean_upload(saved(photo(side, side + 3), kind)))
     assert picture.shape == (kept, kept, 3)
     quarter = kept // 4
     assert np.abs(picture[quarter, quarter].astype(int) - [255, 0, 0]).max() < 60
@@ -107,7 +107,7 @@ def test_large_pictures_are_scaled_down_and_small_ones_stay(side: int, kept: int
 def test_fine_stripes_become_even_grey() -> None:
     values = np.zeros((1024, 1024, 3), np.uint8)
     values[:, ::2] = 255
-    picture = seen(cleaned(saved(Image.fromarray(values), "PNG"))).astype(int)[4:-4, 4:-4]
+    picture = seen(clean_upload(saved(Image.fromarray(values), "PNG"))).astype(int)[4:-4, 4:-4]
     assert np.abs(picture - 127).max() <= 2
 
 
@@ -124,7 +124,7 @@ def test_pictures_are_turned_upright(orientation: int, kind: str) -> None:
     exif[0x010E] = "a secret place"
     turned = Image.fromarray(np.ascontiguousarray(back[orientation](np.asarray(photo()))))
     quality: dict[str, int] = {"quality": 95, "subsampling": 0} if kind == "JPEG" else {}
-    file = cleaned(saved(turned, kind, exif=exif, **quality))
+    file = clean_upload(saved(turned, kind, exif=exif, **quality))
     assert np.abs(seen(file).astype(int) - np.asarray(photo())).max() <= 12
     assert b"secret" not in file
 
@@ -132,18 +132,18 @@ def test_pictures_are_turned_upright(orientation: int, kind: str) -> None:
 @NO_WARNINGS
 @pytest.mark.parametrize("exif", [b"", b"II", b"MM\0*\xff\xff\xff\xff", b"Exif\0\0" + b"\xff" * 99])
 def test_a_broken_exif_changes_nothing(exif: bytes) -> None:
-    assert cleaned(drawn(np.asarray(photo()), 8, 2, eXIf=exif)) == cleaned(rgb())
+    assert clean_upload(drawn(np.asarray(photo()), 8, 2, eXIf=exif)) == clean_upload(rgb())
     segment = b"\xff\xe1" + struct.pack(">H", len(exif) + 8) + b"Exif\0\0" + exif
     file = saved(photo(), "JPEG")
-    assert cleaned(file[:2] + segment + file[2:]) == cleaned(file)
+    assert clean_upload(file[:2] + segment + file[2:]) == clean_upload(file)
 
 
 @given(side=st.integers(8, 300), seed=st.integers(0, 99))
 @settings(max_examples=20)
 def test_a_cleaned_picture_is_not_changed_again(side: int, seed: int) -> None:
     noise = np.random.default_rng(seed).integers(0, 256, (side, side + seed, 3), dtype=np.uint8)
-    once = cleaned(saved(Image.fromarray(noise), "PNG"))
-    assert cleaned(once) == once
+    once = clean_upload(saved(Image.fromarray(noise), "PNG"))
+    assert clean_upload(once) == once
     assert side > SIDE or (seen(once) == noise[:, seed // 2 : seed // 2 + side]).all()
 
 
@@ -216,7 +216,7 @@ def test_a_truncated_file_is_refused(kind: str) -> None:
 def test_compressed_texts_are_never_unpacked() -> None:
     compressed = b"Comment\0\0" + zlib.compress(bytes(5_000_000))
     file = joined([chunks(rgb())[0], *[(b"zTXt", compressed)] * 900, *chunks(rgb())[1:]])
-    assert cleaned(file) == cleaned(rgb())
+    assert clean_upload(file) == clean_upload(rgb())
 
 
 # --- random files ------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ SOURCES = tuple(make() for make in FINE.values())
 
 def is_cleaned_or_refused(file: bytes) -> None:
     try:
-        picture = seen(cleaned(file))
+        picture = seen(clean_upload(file))
     except BadInput as refusal:
         assert refusal.message.startswith("picture: ") and refusal.remedy
     else:
@@ -268,29 +268,29 @@ def test_a_broken_chunk_with_a_correct_checksum_is_cleaned_or_refused(file: byte
 
 @pytest.mark.parametrize("shape", [(3, 32, 32), (1, 28, 28), (3, 20, 30), (1, 1, 1), (3, 64, 64)])
 def test_pixels_have_the_shape_of_the_model(shape: tuple[int, int, int]) -> None:
-    values = pixels(rgb(), shape)
+    values = model_input(rgb(), shape)
     assert values.shape == shape and values.dtype == torch.float32 and values.is_contiguous()
     assert values.min() >= 0 and values.max() <= 1
 
 
 def test_pixels_are_those_of_the_picture() -> None:
     expected = torch.from_numpy(np.asarray(photo()).copy()).permute(2, 0, 1) / 255
-    assert torch.equal(pixels(rgb(), (3, 24, 24)), expected)
-    grey = pixels(rgb(), (1, 24, 24))
+    assert torch.equal(model_input(rgb(), (3, 24, 24)), expected)
+    grey = model_input(rgb(), (1, 24, 24))
     assert torch.allclose(grey[0, 0, [0, -1]], torch.tensor([0.299, 0.587]), atol=0.003)
     large = saved(photo(900, 700), "PNG")
-    assert torch.equal(pixels(large, (3, 32, 32)), pixels(cleaned(large), (3, 32, 32)))
+    assert torch.equal(model_input(large, (3, 32, 32)), model_input(clean_upload(large), (3, 32, 32)))
 
 
 @pytest.mark.parametrize("shape", [(784,), (2, 8, 8), (3, 0, 8), (3, 8, 8, 8)])
 def test_a_model_without_pictures_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(BadInput, match="model input: must be 1 or 3 channels"):
-        pixels(rgb(), shape)
+        model_input(rgb(), shape)
 
 
 @given(arrays(np.uint8, array_shapes(min_dims=3, max_dims=3, max_side=40).map(lambda s: (1 + 2 * (s[0] % 2), *s[1:]))))
 def test_a_png_holds_the_computed_values(values: Values) -> None:
-    with Image.open(io.BytesIO(png(torch.from_numpy(values).float() / 255))) as picture:
+    with Image.open(io.BytesIO(to_png(torch.from_numpy(values).float() / 255))) as picture:
         picture.load()
         shown = np.asarray(picture).reshape(*values.shape[1:], -1)
         assert picture.info == {} and picture.mode == ("L" if len(values) == 1 else "RGB")
@@ -299,12 +299,12 @@ def test_a_png_holds_the_computed_values(values: Values) -> None:
 
 def test_values_outside_the_range_are_clamped() -> None:
     picture = torch.tensor([float("nan"), float("inf"), -float("inf"), -3.0, 7.0, 0.5]).view(1, 2, 3).requires_grad_()
-    with Image.open(io.BytesIO(png(picture))) as shown:
+    with Image.open(io.BytesIO(to_png(picture))) as shown:
         assert np.asarray(shown).ravel().tolist() == [0, 255, 0, 0, 255, 128]
-    assert png(picture) == png(picture.detach().double())
+    assert to_png(picture) == to_png(picture.detach().double())
 
 
 @pytest.mark.parametrize("shape", [(32, 32), (4, 8, 8), (3, 0, 8), (1, 3, 8, 8)])
 def test_a_tensor_that_is_no_picture_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(BadInput, match="picture: must be 1 or 3 channels"):
-        png(torch.zeros(shape))
+        to_png(torch.zeros(shape))

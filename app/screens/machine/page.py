@@ -15,7 +15,7 @@ from app.session import services
 from app.session.services import Services
 from app.texts import product
 from app.texts import runs as run_texts
-from engine.doctor import able
+from engine.doctor import can_run
 from engine.errors import LeakLensError
 
 POLL_S, ENGINE_POLL_S = 0.5, 2.0
@@ -85,7 +85,7 @@ def _verdict(examination: Examination) -> str:
     if examination.running:
         return machine_texts.LOOKING
     failed = sum(not finding.ok for finding in examination.findings)
-    return machine_texts.verdict(failed, able(examination.findings))
+    return machine_texts.verdict(failed, can_run(examination.findings))
 
 
 # --- the engine --------------------------------------------------------------------------------------------

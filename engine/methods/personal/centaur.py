@@ -12,7 +12,7 @@ from pydantic import Field
 
 from engine.compute import sgd, weights
 from engine.compute.context import ClientContext
-from engine.compute.sgd import Extra
+from engine.compute.sgd import StepChange
 from engine.methods.base import METHODS, Trained
 from engine.methods.personal.base import Personal
 from engine.part import Problem
@@ -45,10 +45,10 @@ class Centaur(Personal):
         starts: list[Weights] = []
         for packet, private in zip(packets, privates, strict=True):
             starts.append({**packet, **(private or {})})
-        head_only = [Extra(only=world.head)] * len(clients)
+        head_only = [StepChange(only=world.head)] * len(clients)
         starts = list(sgd.fit(self.head_contexts(contexts), starts, clients, head_only))
         heads = [{name: start[name] for name in world.head} for start in starts]
-        shared_only = [Extra(only=shared_names)] * len(clients)
+        shared_only = [StepChange(only=shared_names)] * len(clients)
         ends = sgd.fit(contexts, starts, clients, shared_only)
         # Privacy (the last layer never leaves its client): an upload is made of the shared weights alone.
         shared_starts = [self.shared_weights(start, world) for start in starts]

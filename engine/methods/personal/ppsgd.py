@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.compute import sgd, weights
 from engine.compute.context import ClientContext
-from engine.compute.sgd import Extra
+from engine.compute.sgd import StepChange
 from engine.methods.base import METHODS, Trained
 from engine.methods.personal.base import Personal
 from engine.records import Client, Memory, Packet, Private, Weights
@@ -29,7 +29,7 @@ class PPSGD(Personal):
         head = contexts[0].world.head
         starts = [corrected(packet, private) for packet, private in zip(packets, privates, strict=True)]
         if self.head_epochs:
-            head_only = [Extra(only=head)] * len(clients)
+            head_only = [StepChange(only=head)] * len(clients)
             starts = sgd.fit(self.head_contexts(contexts), starts, clients, head_only)
         corrections = []
         for start, packet in zip(starts, packets, strict=True):

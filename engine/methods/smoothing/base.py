@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.compute import weights
 from engine.compute.context import ClientContext, Evaluate
-from engine.compute.tensor_svd import matrices, roughness, soft, spectra, t_tsvd, thinned
+from engine.compute.tensor_svd import matrix_count, roughness, soft_threshold, spectra, t_tsvd, thinned
 from engine.events import BEFORE_SMOOTHING, Smoothed, Warned
 from engine.methods.averaging.base import Noised
 from engine.records import ExtraWork, Guarantee, Memory, Packet, Private, Release, Seat, Upload, View, Weights, World
@@ -75,7 +75,7 @@ class Smoothing(Noised):
             if tensor.dim() > 1:
                 short, long = sorted((tensor.shape[0], tensor[0].numel()))
                 work_per_matrix += short**2 * long
-        decomposed = smoothings * matrices(models) * work_per_matrix
+        decomposed = smoothings * matrix_count(models) * work_per_matrix
         return ExtraWork(decomposed, smoothings * 2 * min(models, REPORTED_CLIENTS))
 
     # --- slices: the models that clients receive after a smoothing
@@ -116,7 +116,7 @@ class Smoothing(Noised):
         stacks = {name: mean[name][None] for name in self.smoothed_names(mean)}
         smoothed = dict(mean)
         for name in stacks:
-            smoothed[name] = soft(mean[name], threshold / clients)
+            smoothed[name] = soft_threshold(mean[name], threshold / clients)
         sums = {name: clients * stack for name, stack in stacks.items()}
         self.warn_of_erased_layers(sums, smoothed, threshold, context)
         context.report(partial(event_of_mean, context, threshold, stacks))

@@ -20,7 +20,7 @@ from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from engine.training.plan import make_plan
 from tests.engine.attacks.pictures.makers import Case, copied, inversion_scene, quick
-from tests.engine.makers import changed
+from tests.engine.makers import parts_with_one_change
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def test_it_declares_itself(name: str) -> None:
 
 @each_attack
 def test_every_parameter_is_in_the_json(name: str) -> None:
-    parts = [ATTACKS.make(name), *changed(ATTACKS.make(name))]
+    parts = [ATTACKS.make(name), *parts_with_one_change(ATTACKS.make(name))]
     dumps = [json.dumps(ATTACKS.dump(part)) for part in parts]
     assert len(set(dumps)) == len(parts) == 1 + len(ATTACKS[name].model_fields)
     assert [ATTACKS.make(json.loads(dump)) for dump in dumps] == parts

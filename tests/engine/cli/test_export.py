@@ -11,7 +11,7 @@ import pytest
 from engine.cli import export
 from engine.cli.export import OURS, refuse, write
 from engine.errors import BadInput
-from tests.engine.makers import SMALL, ask
+from tests.engine.makers import SMALL, run_command
 
 PAGE = "<!doctype html>\n<html><head>" + OURS.decode() + "</head><body>ε</body></html>\n"
 
@@ -85,27 +85,27 @@ def test_a_name_that_no_file_system_takes(tmp_path: Path) -> None:
 
 
 def test_out_must_be_given() -> None:
-    result = ask("export abc")
+    result = run_command("export abc")
     assert result.code == 2 and "--out" in result.sentence()
 
 
 @pytest.mark.slow
 def test_a_real_run_and_a_real_attack(tmp_path: Path) -> None:
-    run = ask(f"run {SMALL} --method udp-fedavg --model lenet-sigmoid --dataset cifar10 --json").json["id"]
-    attack = ask(f"attack {run} --attack map --set iterations=20 --picture 1 --round first --json").json
+    run = run_command(f"run {SMALL} --method udp-fedavg --model lenet-sigmoid --dataset cifar10 --json").json["id"]
+    attack = run_command(f"attack {run} --attack map --set iterations=20 --picture 1 --round first --json").json
     run_page = tmp_path / "run.html"
     attack_page = tmp_path / "attack.html"
-    result = ask(f"export {run} --out {run_page} --json")
+    result = run_command(f"export {run} --out {run_page} --json")
     assert (result.code, result.err) == (0, "")
     assert result.json == {"id": run, "file": str(run_page), "bytes": run_page.stat().st_size}
-    assert ask(f"export {attack['id']} --out {attack_page}").code == 0
+    assert run_command(f"export {attack['id']} --out {attack_page}").code == 0
     for path in (run_page, attack_page):
         text = path.read_text(encoding="utf-8")
         assert f"{attack['psnr']:.1f} dB" in text and "Test picture 1" in text
         assert OURS in path.read_bytes()[: export.HEAD]
     first = run_page.read_bytes()
-    assert ask(f"export {run} --out {run_page}").code == 0
+    assert run_command(f"export {run} --out {run_page}").code == 0
     assert run_page.read_bytes() == first
-    refused = ask(f"export unknown --out {tmp_path / 'none.html'}")
+    refused = run_command(f"export unknown --out {tmp_path / 'none.html'}")
     assert refused.code == 2 and refused.sentence().startswith("run: no unknown")
     assert not (tmp_path / "none.html").exists()

@@ -21,12 +21,12 @@ from engine.events import Failed, Kept
 from engine.jobs import payloads
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
-from engine.privacy.solver import answer_epsilon
+from engine.privacy.solver import sampled_gaussian_epsilon
 from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.training import loop
 from engine.training.loop import run
-from tests.engine.makers import SMALL, CommandAnswer, ask
+from tests.engine.makers import SMALL, CommandAnswer, run_command
 
 FIELDS: dict[str, Any] = {"method": "udp-fedavg", "rounds": 2, "clients": 40, "sampled": 4, "epochs": 1, "batch": 100}
 SPEC = RunSpec(**FIELDS)
@@ -56,7 +56,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CommandAns
     home = tmp_path_factory.mktemp("main") / "home"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEAKLENS_HOME", str(home))
-        return home, ask(f"run --method udp-fedavg {SMALL} --json")
+        return home, run_command(f"run --method udp-fedavg {SMALL} --json")
 
 
 @pytest.fixture
@@ -99,14 +99,14 @@ def test_the_same_spec_in_other_words_opens_the_same_run(known: CommandAnswer, t
         f"run --spec {file}",
         f"run --spec {file} --seed=0",
     ):
-        again = ask(command, "--json")
+        again = run_command(command, "--json")
         assert (again.code, again.json) == (0, known.json)
-    (row,) = ask("runs --json").json
+    (row,) = run_command("runs --json").json
     assert (row["id"], row["status"], row["attempt"]) == (SPEC.id, "finished", 1)
 
 
 def test_the_text_output_has_every_number(known: CommandAnswer):
-    result = ask(f"run --method udp-fedavg {SMALL}")
+    result = run_command(f"run --method udp-fedavg {SMALL}")
     body = known.json
     assert result.code == 0
     assert f"run {SPEC.id}: finished, 2 rounds" in result.out
@@ -118,23 +118,23 @@ def test_the_text_output_has_every_number(known: CommandAnswer):
 
 
 def test_runs_are_listed_cancelled_and_deleted(known: CommandAnswer):
-    assert SPEC.id in ask("runs").out
-    assert ask(f"cancel {SPEC.id} --json").json == {"id": SPEC.id, "status": "finished"}
-    assert ask(f"delete {SPEC.id} --json").json == {"id": SPEC.id, "status": "deleted"}
-    assert ask("runs --json").json == []
-    assert ask("runs").out.startswith("No runs yet")
-    assert ask(f"delete {SPEC.id}").code == 2
+    assert SPEC.id in run_command("runs").out
+    assert run_command(f"cancel {SPEC.id} --json").json == {"id": SPEC.id, "status": "finished"}
+    assert run_command(f"delete {SPEC.id} --json").json == {"id": SPEC.id, "status": "deleted"}
+    assert run_command("runs --json").json == []
+    assert run_command("runs").out.startswith("No runs yet")
+    assert run_command(f"delete {SPEC.id}").code == 2
 
 
 def test_a_queued_run_is_cancelled():
     Store().submit("waits", {"rounds": 2})
-    assert ask("cancel waits").out == "waits: cancelled\n"
-    assert ask("runs --json").json[0]["status"] == "cancelled"
+    assert run_command("cancel waits").out == "waits: cancelled\n"
+    assert run_command("runs --json").json[0]["status"] == "cancelled"
 
 
 @pytest.mark.slow
 def test_a_run_that_fails_reports_the_reason():
-    result = ask("run --rounds 2 --clients 40 --sampled 4 --epochs 5 --batch 10 --lr 100 --json")
+    result = run_command("run --rounds 2 --clients 40 --sampled 4 --epochs 5 --batch 10 --lr 100 --json")
     assert result.code == 1
     assert result.json.keys() >= REPORT_KEYS
     assert (result.json["accuracy"], result.json["epsilon"], result.json["rounds-done"]) == (None, {}, 0)
@@ -194,7 +194,7 @@ def test_an_interrupted_run_resumes_but_not_from_a_damaged_checkpoint(
     file = store.home.payload(spec.id, before[-1][1]["name"])
     file.write_bytes(DAMAGES[damage](file.read_bytes()))
     (tmp_path / "spec.json").write_text(json.dumps(spec.canonical()))
-    result = ask(f"run --spec {tmp_path / 'spec.json'} --json")
+    result = run_command(f"run --spec {tmp_path / 'spec.json'} --json")
     assert printed(result) == computed(spec)
     after = store.bodies(spec.id)
     if damage == "whole":
@@ -222,7 +222,7 @@ def test_ctrl_c_cancels_and_the_same_command_resumes_to_the_same_numbers(home: P
     assert json.loads(out)["status"] == "cancelled"
     assert 1 <= json.loads(out)["rounds-done"] < 100
     assert err == f"Cancelled run {spec.id}. Run the same command again to resume it.\n"
-    again = ask(line)
+    again = run_command(line)
     assert again.json["status"] == "finished"
     assert printed(again) == computed(spec)
     assert store.run(spec.id).attempt == 2
@@ -242,7 +242,7 @@ def polling(process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def test_a_dry_run_sets_every_part_and_creates_no_home(home: Path):
-    result = ask(
+    result = run_command(
         "run --method udp_fedavg --set noise=2 --dataset mnist --set dataset.normalise=false --set model.bias=true "
         "--partition dirichlet --set partition.alpha=5 --rounds 2 --clients 40 --sampled 4 --json --dry-run"
     )
@@ -263,14 +263,14 @@ def test_a_dry_run_sets_every_part_and_creates_no_home(home: Path):
 
 
 def test_the_epsilon_of_a_dry_run_is_that_of_the_run(finished: tuple[Path, CommandAnswer]):
-    result = ask(f"run --method udp-fedavg {SMALL} --dry-run --json")
+    result = run_command(f"run --method udp-fedavg {SMALL} --dry-run --json")
     for key in ("id", "epsilon", "accountant", "unit", "adjacency", "delta"):
         assert result.json[key] == finished[1].json[key]
-    assert "ε = " in ask(f"run --method udp-fedavg {SMALL} --dry-run").out
+    assert "ε = " in run_command(f"run --method udp-fedavg {SMALL} --dry-run").out
 
 
 def test_a_dry_run_of_an_impossible_run_is_refused():
-    result = ask("run --dataset cifar10 --clients 4000 --dry-run --json")
+    result = run_command("run --dataset cifar10 --clients 4000 --dry-run --json")
     assert result.code == 2
     assert result.json["problems"][0]["fatal"]
     assert result.json["problems"][0]["reason"] in result.sentence()
@@ -278,7 +278,7 @@ def test_a_dry_run_of_an_impossible_run_is_refused():
 
 @pytest.mark.parametrize("shelf", SHELVES)
 def test_a_shelf_is_listed(shelf: str):
-    result = ask(f"list {shelf} --json")
+    result = run_command(f"list {shelf} --json")
     assert result.code == 0
     for row in result.json:
         assert row.keys() == {"name", "title", "summary", "parameters", "guarantee", "source"}
@@ -286,23 +286,30 @@ def test_a_shelf_is_listed(shelf: str):
         assert (row["guarantee"] is None) == (shelf != "methods")
         assert all([row["name"], row["title"], row["summary"]])
     names = [row["name"] for row in result.json]
-    assert [line.split()[0] for line in ask(f"list {shelf}").out.splitlines()] == names
+    assert [line.split()[0] for line in run_command(f"list {shelf}").out.splitlines()] == names
     assert {"methods": "fedavg", "datasets": "mnist", "models": "mlp", "partitions": "iid"}.get(shelf) in [None, *names]
 
 
 @pytest.mark.parametrize(("rate", "noise"), [("0.1", "1"), ("1", "4")])
 def test_epsilon_and_noise_are_computed(rate: str, noise: str):
-    result = ask(f"epsilon --noise {noise} --rate {rate} --steps 30 --delta 1e-5 --json")
-    assert result.json == answer_epsilon(float(noise), float(rate), 30, 1e-5)
-    back = ask(f"epsilon --target_epsilon {result.json['prv']} --rate {rate} --steps 30 --delta 1e-5 --json")
+    result = run_command(f"epsilon --noise {noise} --rate {rate} --steps 30 --delta 1e-5 --json")
+    assert result.json == sampled_gaussian_epsilon(float(noise), float(rate), 30, 1e-5)
+    back = run_command(f"epsilon --target_epsilon {result.json['prv']} --rate {rate} --steps 30 --delta 1e-5 --json")
     assert back.json["noise"] == pytest.approx(float(noise), rel=2e-3)
     assert back.json["prv"] <= result.json["prv"]
-    assert f"{result.json['rdp']:.5g}" in ask(f"epsilon --noise {noise} --rate {rate} --steps 30 --delta 1e-5").out
+    assert (
+        f"{result.json['rdp']:.5g}" in run_command(f"epsilon --noise {noise} --rate {rate} --steps 30 --delta 1e-5").out
+    )
 
 
 def test_an_infinite_epsilon_is_null():
-    assert ask("epsilon --noise 0 --rate 0.1 --steps 3 --delta 1e-5 --json").json == {"prv": None, "rdp": None}
-    assert ask("epsilon --noise 0 --rate 0.1 --steps 3 --delta 1e-5").out.split() == ["prv", "none", "rdp", "none"]
+    assert run_command("epsilon --noise 0 --rate 0.1 --steps 3 --delta 1e-5 --json").json == {"prv": None, "rdp": None}
+    assert run_command("epsilon --noise 0 --rate 0.1 --steps 3 --delta 1e-5").out.split() == [
+        "prv",
+        "none",
+        "rdp",
+        "none",
+    ]
 
 
 @pytest.mark.slow
@@ -312,4 +319,4 @@ def test_the_module_runs_as_a_program():
         [sys.executable, "-m", "engine", *words], cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S
     )
     assert (result.returncode, result.stderr) == (0, "")
-    assert json.loads(result.stdout) == answer_epsilon(1.0, 1.0, 1, 1e-5)
+    assert json.loads(result.stdout) == sampled_gaussian_epsilon(1.0, 1.0, 1, 1e-5)

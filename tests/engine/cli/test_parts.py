@@ -6,25 +6,27 @@ import pytest
 
 from engine.cli.parts import SHELVES, TABLES, table
 from engine.methods import METHODS
-from tests.engine.makers import ask
+from tests.engine.makers import run_command
 
 
 @pytest.mark.parametrize("shelf", [*SHELVES, TABLES])
 def test_the_document_holds_each_shelf(shelf: str) -> None:
-    section = ask(f"list {shelf} --markdown").out
+    section = run_command(f"list {shelf} --markdown").out
     assert section.startswith("## ")
-    assert section in ask("list --markdown").out + "\n"
+    assert section in run_command("list --markdown").out + "\n"
 
 
 def test_a_method_is_listed_with_every_parameter() -> None:
-    section = ask("list methods --markdown").out
+    section = run_command("list methods --markdown").out
     for method in METHODS:
         for name in method().values():
             assert f"| `{method.name}` | `{name}` |" in section
 
 
 def test_a_rule_and_a_default_are_shown() -> None:
-    assert "| `dirichlet` | `alpha` | 0.5 | a number above 0 and at most 1000000 |" in ask("list --markdown").out
+    assert (
+        "| `dirichlet` | `alpha` | 0.5 | a number above 0 and at most 1000000 |" in run_command("list --markdown").out
+    )
 
 
 def test_a_bar_in_a_text_does_not_end_its_cell() -> None:
@@ -39,6 +41,6 @@ def test_a_bar_in_a_text_does_not_end_its_cell() -> None:
     ],
 )
 def test_what_it_cannot_answer_is_refused(words: str, sentence: str) -> None:
-    answer = ask(words)
+    answer = run_command(words)
     assert answer.code == 2
     assert sentence in answer.err

@@ -19,7 +19,7 @@ from engine.registry import Shelf
 from engine.specs.attack import AttackSpec
 from engine.specs.presets import cell_names, read_preset
 from engine.specs.run import RunSpec
-from tests.engine.makers import ask
+from tests.engine.makers import run_command
 
 PRESETS = sorted((ROOT / "assets" / "presets").glob("*.json"))
 SHELVES: dict[str, Shelf[Any]] = {
@@ -33,7 +33,7 @@ SHELVES: dict[str, Shelf[Any]] = {
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    answer = ask("schema --json")
+    answer = run_command("schema --json")
     assert answer.code == 0
     body = answer.json
     assert isinstance(body, dict)
@@ -62,7 +62,7 @@ def test_it_is_a_json_schema_whose_references_resolve(schema: dict[str, Any]) ->
 
 
 def test_without_json_the_schema_has_many_lines(schema: dict[str, Any]) -> None:
-    text = ask("schema").out
+    text = run_command("schema").out
     assert json.loads(text) == schema
     assert text.count("\n") > 100
 

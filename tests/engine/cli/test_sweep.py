@@ -18,7 +18,7 @@ from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.specs.sweep import SweepGrid, points
 from engine.training.loop import run
-from tests.engine.makers import SMALL, ask, tiny
+from tests.engine.makers import SMALL, run_command, tiny_spec
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ TIMEOUT_S = 60.0
 
 
 def test_each_point_is_a_run_and_finished_runs_are_reused(home: Path) -> None:
-    result = ask(f"{COMMAND} --json")
+    result = run_command(f"{COMMAND} --json")
     assert result.code == 0
     body = result.json
     assert {(row["method"], row["noise"], row["seeds"]) for row in body["spots"]} == {
@@ -39,7 +39,7 @@ def test_each_point_is_a_run_and_finished_runs_are_reused(home: Path) -> None:
     assert last["id"] == spec.id and last["accuracy"] == report(run(spec))["accuracy"]
     attempts = {row.id: row.attempt for row in Store(home).runs()}
     assert len(attempts) == 6 and set(attempts.values()) == {1}
-    again = ask(f"{COMMAND} --noises 0.5,2,1 --json")
+    again = run_command(f"{COMMAND} --noises 0.5,2,1 --json")
     assert len(again.json["runs"]) == 8
     assert {row.id: row.attempt for row in Store(home).runs()}.items() >= attempts.items()
     epsilons = {row["noise"]: row["epsilon"]["outsider"] for row in body["spots"]}
@@ -47,7 +47,7 @@ def test_each_point_is_a_run_and_finished_runs_are_reused(home: Path) -> None:
 
 
 def test_the_table_as_text() -> None:
-    result = ask(f"{COMMAND} --seeds 1")
+    result = run_command(f"{COMMAND} --seeds 1")
     assert result.code == 0 and result.out.count(" seed 3 ") == 3
     table = result.out.split("\n\n")[1]
     first = table.splitlines()[0]
@@ -57,11 +57,11 @@ def test_the_table_as_text() -> None:
 
 
 def test_user_level_and_record_level_methods_have_two_tables() -> None:
-    result = ask(f"sweep {SMALL} --methods udp-fedavg,dp-fedavg --noises 1 --seeds 2 --view server")
+    result = run_command(f"sweep {SMALL} --methods udp-fedavg,dp-fedavg --noises 1 --seeds 2 --view server")
     heads = [line for line in result.out.splitlines() if line.startswith("ε in the server view: ")]
     assert [head.split(", ")[0].rpartition(" ")[2] for head in heads] == ["user", "record"]
     assert all("worst " in head and " and seed" in head for head in heads)
-    body = ask(f"sweep {SMALL} --methods udp-fedavg,dp-fedavg --noises 1 --seeds 2 --json").json
+    body = run_command(f"sweep {SMALL} --methods udp-fedavg,dp-fedavg --noises 1 --seeds 2 --json").json
     for row in body["spots"]:
         views = {view for view, epsilon in row["epsilon"].items() if epsilon is not None}
         assert views and views | row["reason"].keys() == row["epsilon"].keys()
@@ -71,7 +71,9 @@ def test_user_level_and_record_level_methods_have_two_tables() -> None:
 
 
 def test_a_parameter_of_one_method_reaches_it_alone(home: Path) -> None:
-    result = ask(f"sweep {SMALL} --methods udp-fedavg,ppsgd --noises 1 --seeds 1 --of ppsgd.head-epochs=0 --json")
+    result = run_command(
+        f"sweep {SMALL} --methods udp-fedavg,ppsgd --noises 1 --seeds 1 --of ppsgd.head-epochs=0 --json"
+    )
     assert result.code == 0
     methods = {row.spec["method"]["name"]: row.spec["method"] for row in Store(home).runs()}
     assert methods["ppsgd"]["head-epochs"] == 0 and set(methods) == {"udp-fedavg", "ppsgd"}
@@ -100,7 +102,7 @@ class FlakySupervisor:
 
 def test_a_run_of_a_lost_worker_is_submitted_again(home: Path) -> None:
     store = Store(home)
-    point = points(tiny(sampling="poisson"), SweepGrid(({"name": "udp-fedavg"},), (1.0,)))[0]
+    point = points(tiny_spec(sampling="poisson"), SweepGrid(({"name": "udp-fedavg"},), (1.0,)))[0]
     supervisor = FlakySupervisor(store)
     ((ended, outcome),) = follow_points(store, supervisor, [point])  # type: ignore[arg-type]
     assert ended == point and outcome and outcome.accuracy == report(run(point.spec))["accuracy"]
@@ -121,7 +123,7 @@ def test_a_run_of_a_lost_worker_is_submitted_again(home: Path) -> None:
     ],
 )
 def test_wrong_options_are_refused(home: Path, options: str, message: str) -> None:
-    result = ask(f"sweep {options}")
+    result = run_command(f"sweep {options}")
     assert result.code == 2 and result.out == "" and message in result.sentence()
     assert not home.exists() or Store(home).runs() == []
 
@@ -143,6 +145,6 @@ def test_ctrl_c_cancels_the_rest_and_the_same_command_resumes(home: Path) -> Non
     done = {row.id for row in store.runs() if row.status == "finished"}
     assert 1 <= len(done) < 4
     assert {row.status for row in store.runs() if row.id not in done} == {"cancelled"}
-    again = ask(line)
+    again = run_command(line)
     assert again.code == 0 and len(again.json["runs"]) == 4
     assert all(row.attempt == 1 for row in store.runs() if row.id in done)

@@ -14,7 +14,7 @@ from engine.results.report import report
 from engine.specs.presets import cell_preset
 from engine.specs.run import RunSpec
 from engine.specs.sweep import SweepPoint
-from tests.engine.makers import SMALL, ask
+from tests.engine.makers import SMALL, run_command
 
 CELL = "table-1-emnist-noise-1-fedceo-growing-quick"
 
@@ -83,7 +83,7 @@ def test_sampling_stays_fixed_without_protection_or_if_it_is_given() -> None:
     ],
 )
 def test_a_field_that_is_varied_is_refused(home: Path, options: str, message: str) -> None:
-    result = ask(f"sweep --methods fedceo {options}")
+    result = run_command(f"sweep --methods fedceo {options}")
     assert result.code == 2 and f"sweep: --of: {message}" in result.sentence() and "Use --" in result.err
     assert not home.exists() or Store(home).runs() == []
 
@@ -105,13 +105,13 @@ def test_one_method_takes_its_own_server_step_if_none_are_varied() -> None:
 )
 @pytest.mark.parametrize("dry", ["", " --dry-run"])
 def test_threads_and_devices_that_are_missing_are_refused(home: Path, options: str, message: str, dry: str) -> None:
-    result = ask(f"sweep {SMALL} {options}{dry}")
+    result = run_command(f"sweep {SMALL} {options}{dry}")
     assert result.code == 2 and result.out == "" and message in result.sentence() and not home.exists()
 
 
 def test_a_dry_run_runs_nothing_and_prints_the_forecast(home: Path) -> None:
     command = f"sweep {SMALL} --methods udp-fedavg,fedavg --noises 0.5,2 --seeds 2 --dry-run"
-    result = ask(command)
+    result = run_command(command)
     assert result.code == 0 and result.err == "" and not home.exists()
     assert re.search(
         r"^udp-fedavg +noise 2 +ε = \S+ in the outsider view \(per user, zero-out, δ = 1e-05, ", result.out, re.M
@@ -121,32 +121,32 @@ def test_a_dry_run_runs_nothing_and_prints_the_forecast(home: Path) -> None:
     )
     assert result.out.count("  udp-fedavg: guarantee: formal-other-view: ") == 1
     assert re.search(r"^6 runs, about [\d.]+ s in all\. Finished runs are reused\.$", result.out, re.M)
-    body = ask(f"{command} --json").json
+    body = run_command(f"{command} --json").json
     assert (body["view"], body["runs"], len(body["rows"])) == ("outsider", 6, 3) and body["seconds"] > 0
     runs = {(point.method, point.noise, point.seed): point.id for point in points(command.removeprefix("sweep "))}
     for row in body["rows"]:
         assert row["runs"] == [runs[row["method"], row["noise"], seed] for seed in (0, 1)]
-    assert "in the server view" in ask(f"{command} --view server").out and not home.exists()
+    assert "in the server view" in run_command(f"{command} --view server").out and not home.exists()
 
 
 def test_a_dry_run_prints_the_problems(home: Path) -> None:
     command = "sweep --dataset cifar10 --clients 4000 --noises 1 --seeds 1 --dry-run"
-    result = ask(command)
+    result = run_command(command)
     assert result.code == 2 and re.search(r"^udp-fedavg +noise 1 +cannot be run$", result.out, re.M)
     assert (
         re.search(r"^  udp-fedavg: .*4000", result.out, re.M)
         and "4000" in result.sentence()
         and "about" not in result.out
     )
-    body = ask(f"{command} --json").json
+    body = run_command(f"{command} --json").json
     assert body["seconds"] is None and body["rows"][0]["problems"][0]["fatal"] and not home.exists()
 
 
 @pytest.mark.slow
 def test_the_epsilon_of_a_dry_run_is_that_of_the_runs(home: Path) -> None:
     command = f"sweep {SMALL} --methods udp-fedavg --noises 1 --seeds 2 --threads 1 --json"
-    (row,) = ask(f"{command} --dry-run").json["rows"]
-    (summary,) = ask(command).json["spots"]
+    (row,) = run_command(f"{command} --dry-run").json["rows"]
+    (summary,) = run_command(command).json["spots"]
     for name in ("epsilon", "adjacency", "delta", "accountant", "sampling", "bound"):
         assert row[name] == summary[name]["outsider"]
     runs = Store(home).runs()

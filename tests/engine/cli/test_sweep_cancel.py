@@ -14,7 +14,7 @@ from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.jobs.supervisor import CANCEL_S
 from engine.specs.sweep import SweepGrid, SweepPoint, points
-from tests.engine.makers import tiny
+from tests.engine.makers import tiny_spec
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def store(home: Path) -> Store:
 
 @pytest.fixture
 def sweep() -> tuple[SweepPoint, ...]:
-    return points(tiny(sampling="poisson"), SweepGrid(({"name": "udp-fedavg"},), (1.0, 2.0, 3.0, 4.0)))
+    return points(tiny_spec(sampling="poisson"), SweepGrid(({"name": "udp-fedavg"},), (1.0, 2.0, 3.0, 4.0)))
 
 
 @dataclass

@@ -16,7 +16,7 @@ from engine.results.summary import PointResult
 from engine.specs import paper_tables
 from engine.specs.presets import cell_preset
 from engine.specs.run import RunSpec
-from tests.engine.makers import ask
+from tests.engine.makers import run_command
 
 SMALL = """
 source = "A paper, 2025"
@@ -75,7 +75,7 @@ def small_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_each_cell_is_a_run_and_finished_runs_are_reused(home: Path) -> None:
-    result = ask("table 1 --seeds 2 --json")
+    result = run_command("table 1 --seeds 2 --json")
     assert result.code == 0
     body = result.json
     assert (body["table"], body["scale"], body["reading"], body["view"]) == ("1", "quick", "written", "outsider")
@@ -95,13 +95,13 @@ def test_each_cell_is_a_run_and_finished_runs_are_reused(home: Path) -> None:
     assert any(note.startswith("Smooth: formal-other-view: ") for note in body["notes"])
     attempts = {row.id: row.attempt for row in Store(home).runs()}
     assert len(attempts) == 2 * 3 * 2
-    assert ask("table 1 --seeds 2").code == 0
+    assert run_command("table 1 --seeds 2").code == 0
     assert {row.id: row.attempt for row in Store(home).runs()} == attempts
 
 
 @pytest.mark.slow
 def test_the_table_as_text() -> None:
-    text = ask("table 1 --seeds 2").out
+    text = run_command("table 1 --seeds 2").out
     assert text.count(" seed 1 ") == 6 and "Clothes, MLP. Here on clothes." in text
     terms = next(line for line in text.splitlines() if line.startswith("ε in the outsider view: "))
     how = "(exact|rdp|prv) for (poisson|all) sampling"
@@ -109,14 +109,14 @@ def test_the_table_as_text() -> None:
     assert "Quick scale, seeds 0 to 1. Tuned elsewhere." in text
     assert text.count("The paper's order ") == 2 and " ± " in text and "60.00 %" in text
     assert "personal" in next(line for line in text.splitlines() if line.startswith("    Personal"))
-    alone = ask("table 1 --seeds 1 --view server").out.split("\n\n", 1)[1]
+    alone = run_command("table 1 --seeds 1 --view server").out.split("\n\n", 1)[1]
     assert "seed 0." in alone and " ± 0" not in alone
     assert "Personal: no ε in the server view: the server adds the noise itself" in alone
 
 
 @pytest.mark.slow
 def test_the_readings_are_two_tables_with_two_units() -> None:
-    result = ask("table 1 --seeds 1 --reading released --json")
+    result = run_command("table 1 --seeds 1 --reading released --json")
     cells = [cell for row in result.json["rows"] for cell in row["cells"]]
     assert {cell["column"] for cell in cells} == {"plain", "smooth"}
     assert {(cell["unit"], cell["adjacency"]) for cell in cells} == {("record", "add-remove")}
@@ -125,7 +125,7 @@ def test_the_readings_are_two_tables_with_two_units() -> None:
 
 @pytest.mark.slow
 def test_markdown_has_one_line_for_each_noise_and_two_columns_for_a_personal_method() -> None:
-    text = ask("table 1 --seeds 1 --markdown").out
+    text = run_command("table 1 --seeds 1 --markdown").out
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert rows[0] == "| row | noise | Plain | Personal | Personal, personal | Smooth |"
     assert len(rows) == 3 and {line.count("|") for line in rows} == {7}
@@ -150,13 +150,13 @@ def test_markdown_has_one_line_for_each_noise_and_two_columns_for_a_personal_met
 def test_wrong_options_are_refused(home: Path, monkeypatch: pytest.MonkeyPatch, options: str, message: str) -> None:
     monkeypatch.delenv("LEAKLENS_DATA", raising=False)
     monkeypatch.delenv("LEAKLENS_DOWNLOAD", raising=False)
-    result = ask(f"table {options}")
+    result = run_command(f"table {options}")
     assert result.code == 2 and result.out == "" and message in result.sentence()
     assert not home.exists() or Store(home).runs() == []
 
 
 def test_a_dry_run_forecasts_every_cell_and_runs_none(home: Path) -> None:
-    result = ask("table 1 --seeds 2 --dry-run --json")
+    result = run_command("table 1 --seeds 2 --dry-run --json")
     assert result.code == 0 and result.json["runs"] == 12 and result.json["seconds"] > 0 and not home.exists()
     rows = {(row["noise"], row["column"]): row for row in result.json["rows"]}
     assert set(rows) == {(noise, column) for noise in (0.5, 2.0) for column in ("plain", "personal", "smooth")}
@@ -164,7 +164,7 @@ def test_a_dry_run_forecasts_every_cell_and_runs_none(home: Path) -> None:
     assert plain["runs"] == [RunSpec(**cell_preset(plain["preset"]), seed=seed).id for seed in (0, 1)]
     assert (plain["view"], plain["unit"], plain["delta"]) == ("outsider", "user", 1e-5)
     assert plain["epsilon"] > rows[2.0, "plain"]["epsilon"] > 0
-    text = ask("table 1 --seeds 2 --dry-run --view server").out
+    text = run_command("table 1 --seeds 2 --dry-run --view server").out
     assert re.search(r"^clothes +noise 0\.5 +Personal +no finite ε in the server view: the server adds", text, re.M)
     assert re.search(r"^12 runs, about [\d.]+ s in all\. ", text, re.M) and not home.exists()
 
@@ -184,7 +184,7 @@ def test_every_view_is_an_option() -> None:
 
 
 def test_tables_are_listed() -> None:
-    (body,) = ask("list tables --json").json
+    (body,) = run_command("list tables --json").json
     assert (body["name"], body["source"]) == ("1", "A paper, 2025") and len(body["presets"]) == 2 * 2 * (3 + 2)
-    text = ask("list tables").out
+    text = run_command("list tables").out
     assert "table 1" in text and "clothes" in text and "table-1-clothes-noise-0.5-plain-quick" in text

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from engine.compute import dp_sgd, noise, sgd, weights
 from engine.compute.context import ClientContext
-from engine.compute.sgd import Extra
+from engine.compute.sgd import StepChange
 from engine.compute.threads import ThreadTeam
 from engine.records import Client, Local, Seat, World
 from engine.seeds import Seeds
@@ -51,7 +51,7 @@ def test_stacked_and_single_clients_get_the_same_weights(local: Local, extra: st
     stacked = replace(world(), local=local)
     start = stacked.weights
     offset = {name: torch.full_like(tensor, 0.01) for name, tensor in start.items()}
-    term = {"none": Extra(), "offset": Extra(offset=offset), "pull": Extra(pull=0.7)}[extra]
+    term = {"none": StepChange(), "offset": StepChange(offset=offset), "pull": StepChange(pull=0.7)}[extra]
     with ThreadTeam(2) as team:
         together = sgd.fit(contexts(stacked, team), [start] * len(SIZES), clients(), [term] * len(SIZES))
         unstacked = replace(stacked, stacked=None)
@@ -92,7 +92,7 @@ def test_ghost_clipping_is_the_sum_of_clipped_gradients(model: Any) -> None:
     world = make_plan(RunSpec(model=model, rounds=1)).world
     bound = 0.4
     client = clients()[0]
-    ghost, parameters = dp_sgd.ghost_bench(world, world.weights, bound)
+    ghost, parameters = dp_sgd.loaded_ghost_module(world, world.weights, bound)
     sgd.seed_dropout(ghost, torch.Generator())
     sums = dp_sgd.clipped_sum(ghost, parameters, client.x, client.y)
     module = world.build(torch.Generator())
@@ -114,7 +114,7 @@ def test_ghost_clipping_is_the_sum_of_clipped_gradients(model: Any) -> None:
 def test_an_empty_batch_has_no_gradient() -> None:
     world = replace(make_plan(RunSpec(rounds=1)).world, local=Local(1, 1, 1.0))
     empty = Client(0, torch.rand(1, 1, 28, 28), torch.zeros(1).long())
-    ghost, parameters = dp_sgd.ghost_bench(world, world.weights, 1.0)
+    ghost, parameters = dp_sgd.loaded_ghost_module(world, world.weights, 1.0)
     sums = dp_sgd.clipped_sum(ghost, parameters, empty.x[:0], empty.y[:0])
     assert all(not total.any() for total in sums)
 

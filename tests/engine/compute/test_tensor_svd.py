@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.bench.t_tsvd import CONDITION, ill_conditioned, slice_by_slice
 from engine.compute import tensor_svd
-from engine.compute.tensor_svd import FLOOR, RANKS, roughness, soft, spectra, t_tsvd, thinned
+from engine.compute.tensor_svd import FLOOR, RANKS, roughness, soft_threshold, spectra, t_tsvd, thinned
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, RunFailed
 from engine.seeds import Seeds
@@ -170,13 +170,13 @@ def test_a_single_client_is_a_matrix_with_a_soft_threshold(shape: tuple[int, ...
     threshold = float(values.max()) / 3
     expected = ((left * (values - threshold).clamp(min=0)) @ right).view(shape)
     assert relative_error(t_tsvd(tensor[None], threshold)[0], expected) < 1e-12
-    assert torch.equal(soft(tensor, threshold), t_tsvd(tensor[None], threshold)[0])
+    assert torch.equal(soft_threshold(tensor, threshold), t_tsvd(tensor[None], threshold)[0])
 
 
 @given(stacks(), st.floats(0.01, 0.9))
 def test_the_mean_of_the_result_is_the_mean_with_a_soft_threshold(stack: Tensor, share: float) -> None:
     threshold = thresholds(stack, share)
-    expected = soft(stack.mean(0), threshold / len(stack))
+    expected = soft_threshold(stack.mean(0), threshold / len(stack))
     tolerance = 1e-12 * float(stack.abs().max())
     torch.testing.assert_close(t_tsvd(stack, threshold).mean(0), expected, rtol=0, atol=tolerance)
 
@@ -189,7 +189,7 @@ def test_above_all_differences_every_client_gets_the_truncated_mean(shape: tuple
     differences = spectra(stack)[1:]
     threshold = 1.01 * float(differences.max())
     assert threshold < float(shared.max())
-    mean = soft(stack.mean(0), threshold / 6)
+    mean = soft_threshold(stack.mean(0), threshold / 6)
     assert mean.any()
     for client in t_tsvd(stack, threshold):
         torch.testing.assert_close(client, mean, rtol=0, atol=1e-12)

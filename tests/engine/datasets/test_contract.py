@@ -10,8 +10,8 @@ import torch
 from engine.datasets import DATASETS
 from engine.errors import BadInput
 from engine.part import hyphened
-from engine.words import ENDED, UNKNOWN
-from tests.engine.makers import changed
+from engine.words import PADDING, UNKNOWN
+from tests.engine.makers import parts_with_one_change
 
 NAMES = DATASETS.names()
 BUNDLED = [name for name in NAMES if DATASETS.make(name).ships]
@@ -33,7 +33,7 @@ def test_a_data_set_has_a_title_a_source_and_a_summary(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_changed_field_changes_the_dump(name):
     part = DATASETS.make(name)
-    others = list(changed(part))
+    others = list(parts_with_one_change(part))
     dumps = [DATASETS.dump(dataset) for dataset in (part, *others)]
     assert all(dumps.count(dump) == 1 for dump in dumps) and len(others) == len(type(part).model_fields)
     assert [DATASETS.make(json.loads(json.dumps(dump))) for dump in dumps] == [part, *others]
@@ -89,9 +89,9 @@ def test_rows_of_words_end_once_and_training_has_no_unknown_words(name):
     part = DATASETS.make(name)
     data = part.load()
     for x in (data.train_x, data.test_x):
-        assert x.dtype == torch.int64 and int(x.min()) == ENDED
-        assert bool((x[:, 0] != ENDED).all())  # no sentence without a word
-        ended = (x == ENDED).long()
+        assert x.dtype == torch.int64 and int(x.min()) == PADDING
+        assert bool((x[:, 0] != PADDING).all())  # no sentence without a word
+        ended = (x == PADDING).long()
         assert bool((ended.diff(dim=1) >= 0).all())  # and no word after its end
     assert not bool((data.train_x == UNKNOWN).any()) and bool((data.test_x == UNKNOWN).any())
     numbers = torch.bincount(data.train_x.flatten())[UNKNOWN + 1 :].float()

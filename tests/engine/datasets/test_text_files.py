@@ -10,7 +10,7 @@ import pytest
 
 from engine.datasets.text_files import TEST_EVERY, LabelledLines, TweetFile, held_out, vocabulary, word_rows, words
 from engine.errors import Damaged
-from engine.words import ENDED, FIRST, UNKNOWN
+from engine.words import FIRST_WORD, PADDING, UNKNOWN
 from tests.engine.datasets.makers import write_lines, write_tweets
 
 
@@ -30,7 +30,7 @@ def test_a_sentence_is_split_into_words_and_signs(sentence: str, expected: list[
 
 
 def test_frequent_words_have_small_numbers_and_the_alphabet_breaks_ties() -> None:
-    assert vocabulary([["b", "a", "c", "b"], ["a", "b", "d"]]) == {"b": FIRST, "a": FIRST + 1, "c": 4, "d": 5}
+    assert vocabulary([["b", "a", "c", "b"], ["a", "b", "d"]]) == {"b": FIRST_WORD, "a": FIRST_WORD + 1, "c": 4, "d": 5}
 
 
 def test_every_fifth_sentence_of_a_class_is_a_test_sentence() -> None:
@@ -43,8 +43,13 @@ def test_every_fifth_sentence_of_a_class_is_a_test_sentence() -> None:
 def test_rows_are_cut_and_padded_and_use_the_vocabulary_of_training() -> None:
     sentences = ["red red blue", "red green", "green red", "blue", "red secret blue green"]
     train_x, train_y, test_x, test_y = word_rows(sentences, np.zeros(5, np.uint8), 3)
-    red, blue, green = FIRST, FIRST + 1, FIRST + 2
-    assert train_x.tolist() == [[red, red, blue], [red, green, ENDED], [green, red, ENDED], [blue, ENDED, ENDED]]
+    red, blue, green = FIRST_WORD, FIRST_WORD + 1, FIRST_WORD + 2
+    assert train_x.tolist() == [
+        [red, red, blue],
+        [red, green, PADDING],
+        [green, red, PADDING],
+        [blue, PADDING, PADDING],
+    ]
     assert test_x.tolist() == [[red, UNKNOWN, blue]]
     assert (len(train_y), len(test_y)) == (4, 1) and train_x.dtype == np.int64
 
@@ -54,8 +59,8 @@ def test_lines_with_unusual_signs_are_read(tmp_path: Path) -> None:
     file = write_lines(tmp_path / "set.tsv.gz", [(0, "one"), (0, unusual), (1, ""), (1, "vier")])
     train_x, train_y, _, test_y = LabelledLines(file, 8).read()
     assert train_y.tolist() == [0, 0, 1, 1] and len(test_y) == 0
-    assert int((train_x[1] != ENDED).sum()) == len(words(unusual)) == 5
-    assert train_x[2].tolist() == [ENDED] * 8  # a sentence without a word
+    assert int((train_x[1] != PADDING).sum()) == len(words(unusual)) == 5
+    assert train_x[2].tolist() == [PADDING] * 8  # a sentence without a word
     assert [labels.tolist() for labels in LabelledLines(file, 8).labels()] == [[0, 0, 1, 1], []]
 
 
@@ -79,7 +84,7 @@ def test_one_in_thins_the_messages_of_each_class(tmp_path: Path) -> None:
 def test_messages_are_decoded_from_latin_1_and_html(tmp_path: Path) -> None:
     file = write_tweets(tmp_path, [(0, 'caf\xe9 &quot;tea&quot; &lt;3, "yes"'), *[(4, "caf\xe9")] * TEST_EVERY])
     train_x, _, _, _ = TweetFile(file, 12, 1).read()
-    assert int((train_x[0] != ENDED).sum()) == len(words('café "tea" <3, "yes"'))
+    assert int((train_x[0] != PADDING).sum()) == len(words('café "tea" <3, "yes"'))
     assert train_x[0, 0] == train_x[1, 0]
 
 

@@ -12,7 +12,7 @@ from engine.examples import sweep
 from engine.results.report import report
 from engine.results.summary import point_result, summaries
 from engine.training.loop import run
-from tests.engine.makers import ask
+from tests.engine.makers import run_command
 
 
 def test_every_requested_point_ships() -> None:
@@ -50,7 +50,7 @@ def test_the_command_computes_the_sweep_and_writes_it(tmp_path: Path, monkeypatc
     (tmp_path / "asked.json").write_text(json.dumps(request), encoding="utf-8")
     monkeypatch.setattr(sweep, "REQUEST_FILE", tmp_path / "asked.json")
     monkeypatch.setattr(sweep, "RESULT_FILE", tmp_path / "new" / "answer.json")
-    answer = ask("gallery frontier --json")
+    answer = run_command("gallery frontier --json")
     assert answer.code == 0
     rows = {row["method"]: row for row in answer.json}
     example = sweep.frontier()

@@ -13,7 +13,7 @@ from engine.jobs.supervisor import Supervisor
 from engine.training import loop
 from tests.engine.jobs.conftest import wait_for_end
 from tests.engine.jobs.real import KILLS, MARKS
-from tests.engine.makers import tiny, told
+from tests.engine.makers import replayable, tiny_spec
 
 ENTRY = "tests.engine.jobs.real:run"
 ROUNDS = 12
@@ -24,7 +24,7 @@ ROUNDS = 12
 def test_a_run_killed_three_times_has_the_same_events_and_payloads(
     method: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = tiny(method=method, model={"name": "mlp", "dropout": 0.4}, rounds=ROUNDS)
+    spec = tiny_spec(method=method, model={"name": "mlp", "dropout": 0.4}, rounds=ROUNDS)
     undisturbed = list(loop.run(spec, threads=1))
     moments = sorted(Random(method).sample(range(2, ROUNDS + 1), 3))
     monkeypatch.setenv(KILLS, ",".join(map(str, moments)))
@@ -34,7 +34,7 @@ def test_a_run_killed_three_times_has_the_same_events_and_payloads(
         assert wait_for_end(store, spec.id) == "finished"
     assert sorted(int(mark.name) for mark in tmp_path.iterdir()) == moments
     events = [event for _, event in store.events(spec.id)]
-    assert told(events) == told(without_payloads(undisturbed))
+    assert replayable(events) == replayable(without_payloads(undisturbed))
     for kept in undisturbed:
         if not isinstance(kept, Kept):
             continue

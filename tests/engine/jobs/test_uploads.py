@@ -18,7 +18,7 @@ import pytest
 from engine import doctor
 from engine.environment import ROOT
 from engine.errors import BadInput, Damaged, HomeFull, HomeUnwritable, UnknownName
-from engine.images import cleaned
+from engine.images import clean_upload
 from engine.jobs.home import Home
 from engine.jobs.store import Store
 from engine.jobs.uploads import STALE_S, UploadedPictures
@@ -53,7 +53,7 @@ def test_a_picture_is_cleaned_and_named_by_its_content(uploads: UploadedPictures
 
 
 def test_a_picture_uploaded_twice_is_stored_once(uploads: UploadedPictures) -> None:
-    assert uploads.add(rgb()) == uploads.add(saved(photo(), "PNG", optimize=True)) == uploads.add(cleaned(rgb()))
+    assert uploads.add(rgb()) == uploads.add(saved(photo(), "PNG", optimize=True)) == uploads.add(clean_upload(rgb()))
     assert len(files(uploads)) == 1
 
 
@@ -114,14 +114,14 @@ def test_a_removed_picture_is_gone_and_the_others_stay(uploads: UploadedPictures
         uploads.read(first)
 
 
-@pytest.mark.parametrize("damage", [b"", b"half", cleaned(small_picture())])
+@pytest.mark.parametrize("damage", [b"", b"half", clean_upload(small_picture())])
 def test_a_damaged_picture_is_reported_and_a_new_upload_repairs_it(uploads: UploadedPictures, damage: bytes) -> None:
     name = uploads.add(rgb())
     (uploads.home.pictures / f"{name}.png").write_bytes(damage)
     with pytest.raises(Damaged, match=rf"{name}\.png: cannot be read, .* Upload the picture again"):
         uploads.read(name)
     assert uploads.add(rgb()) == name
-    assert uploads.read(name) == cleaned(rgb())
+    assert uploads.read(name) == clean_upload(rgb())
 
 
 def test_a_folder_in_place_of_a_picture_is_reported(uploads: UploadedPictures) -> None:

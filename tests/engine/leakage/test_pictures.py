@@ -179,9 +179,9 @@ def test_a_converged_guess_is_the_victims_picture_and_no_other() -> None:
 def decoded(picture: str) -> torch.Tensor:
     import base64
 
-    from engine.images import pixels
+    from engine.images import model_input
 
-    return pixels(base64.b64decode(picture), (3, 32, 32))
+    return model_input(base64.b64decode(picture), (3, 32, 32))
 
 
 def psnr(first: torch.Tensor, second: torch.Tensor) -> float:

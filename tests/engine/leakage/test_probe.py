@@ -22,8 +22,8 @@ from engine.specs.run import RunSpec
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play
-from tests.engine.makers import tiny
-from tests.engine.makers import told as comparable_events
+from tests.engine.makers import replayable as comparable_events
+from tests.engine.makers import tiny_spec
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ MLP = {"name": "mlp", "hidden": 8}
 
 @cache
 def loaded_plan(method: str = "fedavg", rounds: int = 2) -> LoadedPlan:
-    return load_plan(tiny(method=method, model=MLP, rounds=rounds))
+    return load_plan(tiny_spec(method=method, model=MLP, rounds=rounds))
 
 
 def pictures(many: int, start: int = 0) -> tuple[Tensor, Tensor]:
@@ -120,7 +120,7 @@ def test_a_client_that_took_no_part() -> None:
 
 
 def test_a_round_without_a_client() -> None:
-    plan = load_plan(tiny(sampling="poisson", sampled=1, rounds=20, model=MLP))
+    plan = load_plan(tiny_spec(sampling="poisson", sampled=1, rounds=20, model=MLP))
     empty = next(round for round in range(1, 21) if not plan.cohort(round))
     assert refused(plan, round=empty) == f"probe: round {empty}: no client took part in it. Choose another round."
 
@@ -204,7 +204,7 @@ def test_a_client_receives_what_the_next_round_sends() -> None:
 def plan_with_an_empty_round() -> tuple[LoadedPlan, int, int]:
     """A plan, and its first two rounds with clients: a round without any lies between them."""
     for seed in range(40):
-        plan = load_plan(tiny(method="udp-fedavg", sampled=1, rounds=9, seed=seed, model=MLP))
+        plan = load_plan(tiny_spec(method="udp-fedavg", sampled=1, rounds=9, seed=seed, model=MLP))
         rounds = [round for round in range(1, 8) if plan.cohort(round)]
         if len(rounds) < 2 or rounds[1] == rounds[0] + 1:
             continue
@@ -248,7 +248,7 @@ def test_a_probe_has_its_own_noise() -> None:
 @pytest.mark.parametrize("view", ["server", "aggregate", "outsider"])
 def test_the_protocol_reports_the_noise_that_was_added(method: str, view: View) -> None:
     plan = load_plan(
-        tiny(method={"name": method, "noise": 50.0, "clip": 0.01}, sampling="all", sampled=40, momentum=0.5)
+        tiny_spec(method={"name": method, "noise": 50.0, "clip": 0.01}, sampling="all", sampled=40, momentum=0.5)
     )
     exposure = probed(plan, view)
     noise = torch.cat([tensor.flatten() for tensor in exposure.received.values()])
@@ -256,7 +256,7 @@ def test_the_protocol_reports_the_noise_that_was_added(method: str, view: View) 
 
 
 def test_without_another_client_there_is_no_client_view() -> None:
-    plan = load_plan(tiny(clients=1, sampled=1, sampling="all", batch=5000, model=MLP))
+    plan = load_plan(tiny_spec(clients=1, sampled=1, sampling="all", batch=5000, model=MLP))
     with pytest.raises(BadInput, match=r"^probe: view: no other client receives anything after round 1. Choose"):
         probed(plan, "client")
 
@@ -278,15 +278,15 @@ def test_the_server_receives_the_victims_own_gradient() -> None:
 @pytest.mark.parametrize(("method", "steps"), [("fedavg", 3), ("udp-fedavg", 3), ("dp-fedavg", 3), ("fedsgd", 1)])
 @pytest.mark.parametrize(("many", "batch"), [(1, 100), (8, 100), (8, 4)])
 def test_every_step_uses_all_of_the_victims_pictures(method: str, steps: int, many: int, batch: int) -> None:
-    plan = load_plan(tiny(method=method, model=MLP, epochs=3, batch=batch, sampled=1, sampling="fixed"))
+    plan = load_plan(tiny_spec(method=method, model=MLP, epochs=3, batch=batch, sampled=1, sampling="fixed"))
     protocol = probed(plan, "server", many=many).protocol
     assert (protocol.steps, protocol.batch, protocol.drawing, protocol.pictures) == (steps, many, "whole", many)
 
 
 def test_the_clip_and_noise_of_a_probe_are_the_runs_own() -> None:
     method = {"name": "udp-fedavg", "clip": 0.5}
-    noisy_plan = load_plan(tiny(method={**method, "noise": 4.0}, model=MLP))
-    clean = probed(load_plan(tiny(method={**method, "noise": 0.0}, model=MLP)), "server")
+    noisy_plan = load_plan(tiny_spec(method={**method, "noise": 4.0}, model=MLP))
+    clean = probed(load_plan(tiny_spec(method={**method, "noise": 0.0}, model=MLP)), "server")
     noisy = probed(noisy_plan, "server")
     assert weights.norm(clean.received) <= 0.5
     difference = weights.subtract(noisy.received, clean.received)

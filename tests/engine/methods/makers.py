@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.compute import sgd, weights
 from engine.compute.context import ClientContext
-from engine.compute.sgd import Extra
+from engine.compute.sgd import StepChange
 from engine.methods.averaging.base import Averaging
 from engine.methods.base import Trained
 from engine.records import Client, Guarantee, Memory, Packet, Private, Seat, Upload, Weights, World
@@ -31,7 +31,7 @@ class Scaffold(Averaging):
         starts = [part(packet, "w/") for packet in packets]
         servers = [part(packet, "c/") for packet in packets]
         own = [private or weights.zeros(c) for private, c in zip(privates, servers, strict=True)]
-        extras = [Extra(offset=weights.subtract(c, c_k)) for c, c_k in zip(servers, own, strict=True)]
+        extras = [StepChange(offset=weights.subtract(c, c_k)) for c, c_k in zip(servers, own, strict=True)]
         ends = sgd.fit(contexts, starts, clients, extras)
         trained: list[Trained] = []
         for client, start, end, c, c_k, context in zip(clients, starts, ends, servers, own, contexts, strict=True):

@@ -18,7 +18,7 @@ from engine.specs.run import RunSpec
 from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import opening, play
-from tests.engine.makers import accuracies, changed, tiny, told
+from tests.engine.makers import accuracies, parts_with_one_change, replayable, tiny_spec
 from tests.engine.methods.makers import PrivateHead, Scaffold
 
 TEST_METHODS: dict[str, type[Method]] = {"test-scaffold": Scaffold, "test-private-head": PrivateHead}
@@ -58,13 +58,13 @@ def test_a_method_has_a_title_a_source_and_a_summary(name: str) -> None:
 
 @each_method()
 def test_every_parameter_is_in_the_id(name: str) -> None:
-    ids = {tiny(method=part).id for part in (METHODS[name](), *changed(METHODS[name]()))}
+    ids = {tiny_spec(method=part).id for part in (METHODS[name](), *parts_with_one_change(METHODS[name]()))}
     assert len(ids) == 1 + len(METHODS[name].model_fields)
 
 
 @each_method()
 def test_two_rounds_give_all_events(name: str) -> None:
-    events = list(run(tiny(method=name)))
+    events = list(run(tiny_spec(method=name)))
     assert isinstance(events[-1], Finished) and events[-1].rounds == 2
     assert len(accuracies(events)) == 2 and all(value is not None for value in accuracies(events))
     for event in events:
@@ -74,43 +74,46 @@ def test_two_rounds_give_all_events(name: str) -> None:
 @pytest.mark.slow
 @each_method()
 def test_the_same_bits_for_one_two_and_four_threads(name: str) -> None:
-    spec = tiny(method=name, model=DROPOUT)
-    with_1, with_2, with_4 = (told(run(spec, threads=threads)) for threads in (1, 2, 4))
+    spec = tiny_spec(method=name, model=DROPOUT)
+    with_1, with_2, with_4 = (replayable(run(spec, threads=threads)) for threads in (1, 2, 4))
     assert with_1 == with_2 == with_4
 
 
 @pytest.mark.slow
 @each_method()
 def test_the_same_bits_with_convolutions(name: str) -> None:
-    spec = tiny(method=name, model="lenet-sigmoid", rounds=1, sampled=3)
-    assert told(run(spec, threads=1)) == told(run(spec, threads=3))
+    spec = tiny_spec(method=name, model="lenet-sigmoid", rounds=1, sampled=3)
+    assert replayable(run(spec, threads=1)) == replayable(run(spec, threads=3))
 
 
 @each_method()
 def test_another_seed_is_another_run(name: str) -> None:
-    assert told(run(tiny(method=name, rounds=1)))[3:] != told(run(tiny(method=name, rounds=1, seed=4)))[3:]
+    assert (
+        replayable(run(tiny_spec(method=name, rounds=1)))[3:]
+        != replayable(run(tiny_spec(method=name, rounds=1, seed=4)))[3:]
+    )
 
 
 @pytest.mark.slow
 @each_method()
 def test_a_run_resumed_from_any_state_ends_the_same(name: str) -> None:
-    spec = tiny(method=name, rounds=3)
+    spec = tiny_spec(method=name, rounds=3)
     events = list(run(spec))
     for state in states_before(events, spec.rounds):
-        resumed = told(run(spec, resume=state))
-        whole = told(events)
+        resumed = replayable(run(spec, resume=state))
+        whole = replayable(events)
         assert resumed == whole[-len(resumed) :]
 
 
 @each_method()
 def test_the_guarantee_uses_a_status_of_the_list(name: str) -> None:
-    plan = make_plan(tiny(method=name))
+    plan = make_plan(tiny_spec(method=name))
     assert plan.guarantee.status in get_args(Status) and plan.guarantee.reason
 
 
 @each_method()
 def test_every_view_has_a_release_or_a_reason(name: str) -> None:
-    plan = make_plan(tiny(method=name))
+    plan = make_plan(tiny_spec(method=name))
     views = set()
     for round in (1, 2):
         views |= {release.view for release in plan.method.releases(plan.world, round, plan.cohort(round))}
@@ -120,7 +123,7 @@ def test_every_view_has_a_release_or_a_reason(name: str) -> None:
 
 @each_method()
 def test_without_a_unit_no_epsilon_is_claimed(name: str) -> None:
-    spent = [event for event in run(tiny(method=name)) if isinstance(event, Spent)]
+    spent = [event for event in run(tiny_spec(method=name)) if isinstance(event, Spent)]
     claimed = [event for event in spent if event.epsilon is not None]
     assert bool(claimed) == (METHODS[name]().unit() is not None)
     if not claimed:
@@ -129,7 +132,7 @@ def test_without_a_unit_no_epsilon_is_claimed(name: str) -> None:
 
 @each_method()
 def test_an_empty_round_leaves_finite_weights(name: str) -> None:
-    spec = tiny(method=name, sampling="poisson", sampled=1, rounds=20)
+    spec = tiny_spec(method=name, sampling="poisson", sampled=1, rounds=20)
     plan = load_plan(spec)
     empty = next(round for round in range(1, 21) if not plan.cohort(round))
     with ThreadTeam(1) as team:
@@ -139,7 +142,7 @@ def test_an_empty_round_leaves_finite_weights(name: str) -> None:
 
 @each_method()
 def test_training_touches_neither_the_packet_nor_the_data(name: str) -> None:
-    plan = load_plan(tiny(method=name))
+    plan = load_plan(tiny_spec(method=name))
     state = opening(plan)
     before = {key: tensor.clone() for key, tensor in state.server.items()}
     pictures = [plan.client(client).x.clone() for client in plan.cohort(1)]
@@ -155,7 +158,7 @@ def test_training_touches_neither_the_packet_nor_the_data(name: str) -> None:
 @pytest.mark.slow
 @each_method()
 def test_a_probe_exists_in_every_view_that_applies(name: str) -> None:
-    plan = load_plan(tiny(method=name))
+    plan = load_plan(tiny_spec(method=name))
     data = plan.spec.dataset.load()
     states = [event for event in run(plan.spec) if isinstance(event, Kept) and event.kind == "state"]
     with ThreadTeam(1) as team:
@@ -172,7 +175,7 @@ def test_a_probe_exists_in_every_view_that_applies(name: str) -> None:
 
 @each_method()
 def test_the_upload_depends_on_the_victims_pictures(name: str) -> None:
-    plan = load_plan(tiny(method=name))
+    plan = load_plan(tiny_spec(method=name))
     data = plan.spec.dataset.load()
     exposures = []
     with ThreadTeam(1) as team:
@@ -186,12 +189,12 @@ def test_the_upload_depends_on_the_victims_pictures(name: str) -> None:
 @each_method()
 def test_the_recorded_upload_has_the_norm_the_protocol_allows(name: str) -> None:
     """The record of a protected method holds the clipped and noisy upload, never a clean gradient."""
-    plan = make_plan(tiny(method=name))
+    plan = make_plan(tiny_spec(method=name))
     protocol = plan.method.protocol(plan.world, Seat(0, 0, 1, 1, 1, 6), "server")
     if protocol.clip != "whole-update":
         return
     assert protocol.bound is not None
-    exposure = first_exposure(run(tiny(method=name)))
+    exposure = first_exposure(run(tiny_spec(method=name)))
     assert exposure.payload is not None
     received = [array for key, array in exposure.payload.items() if key.startswith("received/")]
     norm = sum(float((array.astype("float64") ** 2).sum()) for array in received) ** 0.5
@@ -200,7 +203,7 @@ def test_the_recorded_upload_has_the_norm_the_protocol_allows(name: str) -> None
 
 
 def test_personal_parts_are_tested_and_never_sent() -> None:
-    events = list(run(tiny(method="test-private-head")))
+    events = list(run(tiny_spec(method="test-private-head")))
     assert len(accuracies(events, "personal")) == 2
     exposure = first_exposure(events)
     assert exposure.payload is not None
@@ -210,7 +213,7 @@ def test_personal_parts_are_tested_and_never_sent() -> None:
 
 def test_scaffold_keeps_controls_on_the_server_and_on_the_clients() -> None:
     """After one round with all clients, the server's control is the mean of the clients' controls."""
-    plan = load_plan(tiny(method="test-scaffold", clients=4, sampling="all", sampled=4))
+    plan = load_plan(tiny_spec(method="test-scaffold", clients=4, sampling="all", sampled=4))
     with ThreadTeam(1) as team:
         state = play(plan, opening(plan), 1, team)
     for name, control in state.memory.items():
@@ -220,7 +223,7 @@ def test_scaffold_keeps_controls_on_the_server_and_on_the_clients() -> None:
 
 
 def test_measured_classes_come_with_the_last_round() -> None:
-    events = list(run(tiny(method="fedavg")))
+    events = list(run(tiny_spec(method="fedavg")))
     classes = [event for event in events if isinstance(event, Measured) and event.who.startswith("class")]
     assert len(classes) == 10 and {event.round for event in classes} == {2}
     mean = sum(event.value or 0 for event in classes) / 10

@@ -11,12 +11,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from engine.compute.dp_sgd import ghostly
+from engine.compute.dp_sgd import ghost_module
 from engine.compute.sgd import image_layout
 from engine.errors import BadInput
 from engine.models import MODELS
 from engine.seeds import Seeds
-from tests.engine.makers import changed
+from tests.engine.makers import parts_with_one_change
 
 NAMES = MODELS.names()
 PICTURES = [(1, 28, 28), (3, 32, 32)]
@@ -53,7 +53,7 @@ def test_a_model_has_a_title_a_source_and_a_summary(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_changed_field_changes_the_dump(name):
     part = MODELS.make(name)
-    others = list(changed(part))
+    others = list(parts_with_one_change(part))
     dumps = [MODELS.dump(model) for model in (part, *others)]
     assert all(dumps.count(dump) == 1 for dump in dumps) and len(others) == len(type(part).model_fields)
     assert [MODELS.make(json.loads(json.dumps(dump))) for dump in dumps] == [part, *others]
@@ -170,7 +170,7 @@ def test_per_example_norms_under_opacus_are_correct(name):
         loss = functional.cross_entropy(module(x[place : place + 1]), y[place : place + 1])
         gradients = torch.autograd.grad(loss, list(module.parameters()))
         norms.append(torch.cat([gradient.flatten() for gradient in gradients]).norm())
-    wrapped = ghostly(module, 1.0)  # the wrapper of DP-SGD training
+    wrapped = ghost_module(module, 1.0)  # the wrapper of DP-SGD training
     functional.cross_entropy(wrapped(x), y, reduction="sum").backward()
     torch.testing.assert_close(wrapped.get_norm_sample(), torch.stack(norms), atol=1e-5, rtol=1e-3)
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.nn import functional
 
-from engine.compute.dp_sgd import clipped_sum, ghostly
+from engine.compute.dp_sgd import clipped_sum, ghost_module
 from engine.models import MODELS
 from engine.seeds import Seeds
-from engine.words import ENDED, UNKNOWN
+from engine.words import PADDING, UNKNOWN
 
 SMALL = {"name": "lstm", "words": 20, "width": 6, "hidden": 5}
 # repeated words, an unknown word, a full row, a sentence with a single word, a sentence without words
@@ -29,7 +29,7 @@ def gradients_of(module, x, y):
 
 def test_padding_does_not_change_the_output():
     module = built()
-    longer = torch.cat([ROWS, torch.full((len(ROWS), 30), ENDED)], 1)
+    longer = torch.cat([ROWS, torch.full((len(ROWS), 30), PADDING)], 1)
     torch.testing.assert_close(module(longer), module(ROWS))
     assert bool(torch.isfinite(module(ROWS)).all())
 
@@ -53,7 +53,7 @@ def test_the_dp_wrapper_has_the_same_parameters_with_the_same_names():
     before = torch.get_rng_state()
     parameters = dict(module.named_parameters())
     logits = module(ROWS)
-    ghost = ghostly(module, 1.0)
+    ghost = ghost_module(module, 1.0)
     assert torch.equal(before, torch.get_rng_state())
     wrapped = dict(ghost._module.named_parameters())
     assert wrapped.keys() == parameters.keys()
@@ -68,7 +68,7 @@ def test_the_norm_of_each_examples_gradient_equals_that_of_autograd():
     for row in range(len(ROWS)):
         gradients = gradients_of(module, ROWS[row : row + 1], LABELS[row : row + 1])
         norms.append(torch.cat([gradient.flatten() for gradient in gradients]).norm())
-    ghost = ghostly(module, 1.0)
+    ghost = ghost_module(module, 1.0)
     functional.cross_entropy(ghost(ROWS), LABELS, reduction="sum").backward()
     torch.testing.assert_close(ghost.get_norm_sample(), torch.stack(norms), atol=1e-6, rtol=1e-4)
 
@@ -86,7 +86,7 @@ def test_the_clipped_sum_is_the_sum_of_clipped_gradients(share):
     expected = []
     for by_parameter in zip(*by_example, strict=True):
         expected.append(sum(share * gradient for share, gradient in zip(shares, by_parameter, strict=True)))
-    ghost = ghostly(module, bound)
+    ghost = ghost_module(module, bound)
     wrapped = dict(ghost._module.named_parameters())
     for _ in range(2):  # the first batch must leave nothing behind for the second
         sums = clipped_sum(ghost, [wrapped[name] for name in names], ROWS, LABELS)

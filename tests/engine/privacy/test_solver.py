@@ -14,7 +14,7 @@ from engine.errors import BadInput
 from engine.privacy import solver
 from engine.privacy.ledger import Ledger
 from engine.privacy.prv import epsilon_prv
-from engine.privacy.solver import answer_epsilon, answer_noise, solve
+from engine.privacy.solver import sampled_gaussian_epsilon, sampled_gaussian_noise, solve
 from engine.records import Gaussian, Release
 
 ROWS = json.loads(Path(__file__).with_name("epsilon.json").read_text())["rows"]
@@ -22,14 +22,14 @@ steady = settings(derandomize=True, deadline=None, max_examples=30)
 
 
 def epsilon_of(noise: float, rate: float, steps: int, accountant: str = "prv") -> float:
-    epsilon = answer_epsilon(noise, rate, steps, 1e-5)[accountant]
+    epsilon = sampled_gaussian_epsilon(noise, rate, steps, 1e-5)[accountant]
     assert epsilon is not None
     return epsilon
 
 
 @pytest.mark.parametrize(("target", "expected"), [(8, 1.29), (4, 2.07), (2, 3.62), (1, 6.65)])
 def test_noise_for_an_outsider(target, expected):
-    noise = answer_noise(target, 0.1, 300, 1e-5)
+    noise = sampled_gaussian_noise(target, 0.1, 300, 1e-5)
     assert noise == pytest.approx(expected, abs=0.006)
     assert target * 0.998 < epsilon_of(noise, 0.1, 300) <= target
 
@@ -44,11 +44,11 @@ def test_prv_is_computed_a_few_times_only(monkeypatch):
     monkeypatch.setattr(solver, "epsilon_prv", record)
     for target, rate, steps in [(8.0, 0.1, 30), (0.05, 0.1, 10)]:
         calls.clear()
-        noise = answer_noise(target, rate, steps, 1e-5)
+        noise = sampled_gaussian_noise(target, rate, steps, 1e-5)
         assert 1 <= len(calls) <= 10
         assert epsilon_of(noise, rate, steps) <= target
     calls.clear()
-    assert epsilon_of(answer_noise(300, 0.1, 300, 1e-5), 0.1, 300, "rdp") <= 300
+    assert epsilon_of(sampled_gaussian_noise(300, 0.1, 300, 1e-5), 0.1, 300, "rdp") <= 300
     assert not calls  # Rényi is the number of record there
 
 
@@ -72,7 +72,7 @@ def test_a_power_law_is_solved_to_four_digits(power, scale, target):
 
 
 def test_the_least_noise_of_its_grid_is_found_exactly():
-    noise = answer_noise(8, 1.0, 30, 1e-5)
+    noise = sampled_gaussian_noise(8, 1.0, 30, 1e-5)
     assert epsilon_of(noise, 1.0, 30) <= 8
     assert epsilon_of(round(noise - 1e-3, 3), 1.0, 30) > 8
 
@@ -83,7 +83,7 @@ def test_the_epsilon_may_come_from_a_ledger():
         ledger.add([Release("outsider", Gaussian(noise, 0.1, 300), sampling="poisson")])
         return ledger.answer("outsider", precise=precise).epsilon
 
-    assert solve(epsilon_at, 8.0) == answer_noise(8, 0.1, 300, 1e-5)
+    assert solve(epsilon_at, 8.0) == sampled_gaussian_noise(8, 0.1, 300, 1e-5)
 
 
 def test_without_precise_the_noise_is_slightly_larger_and_prv_is_not_computed():
@@ -117,35 +117,35 @@ def test_an_unreachable_target_is_refused(epsilon):
 
 def test_noise_below_the_reach_of_renyi_orders_is_refused():
     with pytest.raises(BadInput, match="within reach"):
-        answer_noise(1e-5, 0.1, 3, 1e-5)
+        sampled_gaussian_noise(1e-5, 0.1, 3, 1e-5)
 
 
 @pytest.mark.parametrize(
     "row", ROWS[3:8:2], ids=lambda row: f"{row['noise_multiplier']}-{row['sample_rate']}-{row['steps']}"
 )
 def test_conformance(row):
-    answer = answer_epsilon(row["noise_multiplier"], row["sample_rate"], row["steps"], row["delta"])
+    answer = sampled_gaussian_epsilon(row["noise_multiplier"], row["sample_rate"], row["steps"], row["delta"])
     assert answer["prv"] == pytest.approx(row["epsilon_pld"], abs=0.02)
     assert answer["rdp"] == pytest.approx(row["epsilon_rdp"], rel=0.02)
 
 
 def test_rate_one_is_exact_and_prv_is_skipped_above_its_limit():
-    assert answer_epsilon(1 / math.sqrt(10), 1, 30, 1e-5) == {
+    assert sampled_gaussian_epsilon(1 / math.sqrt(10), 1, 30, 1e-5) == {
         "prv": pytest.approx(222.98, abs=0.01),
         "rdp": pytest.approx(231, abs=1),
     }
-    assert answer_epsilon(0.03, 0.1, 30, 1e-5)["prv"] is None and epsilon_of(0.03, 0.1, 30, "rdp") > 50
+    assert sampled_gaussian_epsilon(0.03, 0.1, 30, 1e-5)["prv"] is None and epsilon_of(0.03, 0.1, 30, "rdp") > 50
 
 
 @pytest.mark.parametrize(("noise", "rate", "steps"), [(1, 0, 300), (1, 0.1, 0), (0, 0.1, 0), (0, 1, 0)])
 def test_nothing_released_costs_nothing(noise, rate, steps):
-    assert answer_epsilon(noise, rate, steps, 1e-5) == {"prv": 0, "rdp": 0}
-    assert answer_noise(1, rate, steps, 1e-5) == 0
+    assert sampled_gaussian_epsilon(noise, rate, steps, 1e-5) == {"prv": 0, "rdp": 0}
+    assert sampled_gaussian_noise(1, rate, steps, 1e-5) == 0
 
 
 def test_no_noise_has_no_finite_number():
-    assert answer_epsilon(0, 0.1, 1, 1e-5) == {"prv": None, "rdp": None}
-    assert answer_epsilon(0, 1, 1, 1e-5) == {"prv": None, "rdp": None}
+    assert sampled_gaussian_epsilon(0, 0.1, 1, 1e-5) == {"prv": None, "rdp": None}
+    assert sampled_gaussian_epsilon(0, 1, 1, 1e-5) == {"prv": None, "rdp": None}
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ def test_no_noise_has_no_finite_number():
 def test_impossible_settings_are_refused(name, value):
     plan = {"noise": 1.0, "rate": 0.1, "steps": 10, "delta": 1e-5, name: value}
     with pytest.raises(BadInput, match=rf"^epsilon: {name}: must be .*, got "):
-        answer_epsilon(**plan)
+        sampled_gaussian_epsilon(**plan)
 
 
 @pytest.mark.parametrize("target", [0, -1, math.nan, math.inf, True])
 def test_impossible_targets_are_refused(target):
     with pytest.raises(BadInput, match=r"^epsilon: target-epsilon: must be .*, got "):
-        answer_noise(target, 0.1, 300, 1e-5)
+        sampled_gaussian_noise(target, 0.1, 300, 1e-5)
     with pytest.raises(BadInput, match=r"^epsilon: steps: "):
-        answer_noise(1, 0.1, -1, 1e-5)
+        sampled_gaussian_noise(1, 0.1, -1, 1e-5)

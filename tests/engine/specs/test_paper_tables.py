@@ -17,7 +17,7 @@ from engine.specs import paper_tables
 from engine.specs.paper_tables import READINGS, SCALES, cells, table
 from engine.specs.presets import cell_names, cell_preset
 from engine.specs.run import RunSpec
-from tests.engine.makers import ask
+from tests.engine.makers import run_command
 
 FILE = paper_tables.FILES / "fedceo.toml"
 SHIPS = {"fashion-mnist", "cifar10", "movie-reviews"}
@@ -143,7 +143,7 @@ def test_a_preset_is_found_by_the_command_line() -> None:
 
 
 def test_an_unknown_preset_is_answered_with_similar_names() -> None:
-    message = ask("run --preset table-1-cifar10-noise-1.5-fedceo-growing").sentence()
+    message = run_command("run --preset table-1-cifar10-noise-1.5-fedceo-growing").sentence()
     assert "Did you mean table-1-cifar10-noise-1.5-fedceo-growing-" in message
     assert "noise-1, " in message and "list tables" in message and message.count("table-") == 1 + 3
     with pytest.raises(UnknownName, match="preset: no table-9"):

@@ -24,7 +24,7 @@ from engine.specs.run import FORMAT, RunSpec
 from engine.training.forecast import forecast
 from engine.training.loop import run
 from engine.training.plan import make_plan
-from tests.engine.makers import changed, tiny
+from tests.engine.makers import parts_with_one_change, tiny_spec
 
 SHELVES: dict[str, Shelf[Any]] = {"method": METHODS, "dataset": DATASETS, "model": MODELS, "partition": PARTITIONS}
 OTHER: dict[str, Any] = {  # for each field another legal value, in a spec with a target ε
@@ -65,7 +65,7 @@ PARTS = [pytest.param(place, part, id=part.name) for place, shelf in SHELVES.ite
 
 @pytest.mark.parametrize(("place", "part"), PARTS)
 def test_every_field_of_every_part_changes_the_id_and_survives_json(place: str, part: type[Part]) -> None:
-    specs = [tiny(**{place: value}) for value in (part(), *changed(part()))]
+    specs = [tiny_spec(**{place: value}) for value in (part(), *parts_with_one_change(part()))]
     assert len({spec.id for spec in specs}) == 1 + len(part.model_fields)
     assert [again(spec).id for spec in specs] == [spec.id for spec in specs]
 
@@ -73,7 +73,7 @@ def test_every_field_of_every_part_changes_the_id_and_survives_json(place: str, 
 @pytest.mark.parametrize("place", SHELVES)
 def test_every_part_of_a_shelf_changes_the_id(place: str) -> None:
     names = SHELVES[place].names()
-    assert len({tiny(**{place: name}).id for name in names}) == len(names)
+    assert len({tiny_spec(**{place: name}).id for name in names}) == len(names)
 
 
 def test_the_id_is_a_hash_of_the_canonical_json() -> None:
@@ -314,7 +314,7 @@ def test_a_run_at_the_limits_finishes_or_fails_with_a_reason(method: str, more: 
         more = {name: value for name, value in more.items() if name not in ("momentum", "weight_decay")}
     for ends in (LEAST, MOST):
         limits = {name: value for name, value in ends.items() if name.replace("-", "_") in METHODS[method].model_fields}
-        spec = tiny(method={"name": method, **limits}, model={"name": "mlp", "dropout": 1 - 1e-12}, **more)
+        spec = tiny_spec(method={"name": method, **limits}, model={"name": "mlp", "dropout": 1 - 1e-12}, **more)
         forecast(spec)
         try:
             assert isinstance(list(run(spec))[-1], Finished)

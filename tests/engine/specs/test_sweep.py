@@ -14,7 +14,7 @@ from tests.engine import makers
 
 
 def tiny(**changes: Any) -> RunSpec:
-    return makers.tiny(**{"sampling": "poisson", **changes})
+    return makers.tiny_spec(**{"sampling": "poisson", **changes})
 
 
 UDP, AVG, PPSGD = {"name": "udp-fedavg"}, {"name": "fedavg"}, {"name": "ppsgd"}

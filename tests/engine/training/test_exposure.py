@@ -21,7 +21,7 @@ from engine.training.exposure import pack, recorded_exposure, true_inputs, unpac
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play
-from tests.engine.makers import tiny
+from tests.engine.makers import tiny_spec
 
 METHODS = ["fedavg", "fedsgd", "udp-fedavg", "dp-fedavg"]
 MLP = {"name": "mlp", "hidden": 8}
@@ -29,7 +29,7 @@ MLP = {"name": "mlp", "hidden": 8}
 
 @cache
 def first_exchange(method: str) -> tuple[LoadedPlan, Exchange]:
-    plan = load_plan(tiny(method=method, model=MLP))
+    plan = load_plan(tiny_spec(method=method, model=MLP))
     exchanges: list[Exchange] = []
     with ThreadTeam(2) as team:
         play(plan, opening(plan), 1, team, watch=exchanges.append)
@@ -138,7 +138,7 @@ def test_an_exposure_holds_only_numbers_words_and_weights(method: str) -> None:
 
 
 def test_a_run_records_one_client_of_its_first_and_last_round_and_the_truth_apart() -> None:
-    spec = tiny(method="udp-fedavg", model=MLP, rounds=3)
+    spec = tiny_spec(method="udp-fedavg", model=MLP, rounds=3)
     events = [event for event in run(spec) if isinstance(event, Kept)]
     exposures = [event for event in events if event.kind == "exposure"]
     truths = [event for event in events if event.kind == "truth"]

@@ -20,7 +20,7 @@ from engine.specs.run import RunSpec
 from engine.training.forecast import forecast, free_memory, memory
 from engine.training.loop import run
 from engine.training.plan import Plan, make_plan
-from tests.engine.makers import tiny
+from tests.engine.makers import tiny_spec
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ PRIVATE = ["udp-fedavg", FULL, "dp-fedavg"]
 def few(**fields: Any) -> RunSpec:
     """A run of twelve clients and a narrow model. ε depends on neither."""
     sampled = 12 if fields.get("sampling") == "all" else 4
-    return tiny(clients=12, batch=400, model={"name": "mlp", "hidden": 4}, sampled=sampled, **fields)
+    return tiny_spec(clients=12, batch=400, model={"name": "mlp", "hidden": 4}, sampled=sampled, **fields)
 
 
 def terms(answer: LedgerEpsilon | Spent) -> tuple[Any, ...]:
@@ -141,7 +141,7 @@ def test_the_forecast_warns_if_and_only_if_the_budget_does_not_last(share: float
 
 @cache
 def plan(sampled: int) -> Plan:
-    return make_plan(tiny(method="udp-fedavg", sampled=sampled, rounds=1))
+    return make_plan(tiny_spec(method="udp-fedavg", sampled=sampled, rounds=1))
 
 
 def epsilon_of(view: str, noise: float, rounds: int, sampled: int = 6) -> float:
@@ -180,10 +180,10 @@ def test_epsilon_falls_with_noise(view: str, noise: float, factor: float, rounds
 
 
 def test_a_spec_that_cannot_run_gives_a_fatal_problem() -> None:
-    refused = forecast(tiny(method="udp-fedavg", delta=0.5))
-    assert refused.fatal and not refused.answers and refused.id == tiny(method="udp-fedavg", delta=0.5).id
+    refused = forecast(tiny_spec(method="udp-fedavg", delta=0.5))
+    assert refused.fatal and not refused.answers and refused.id == tiny_spec(method="udp-fedavg", delta=0.5).id
     assert refused.problems[0].reason == "run: delta: must be below 1/n = 0.025 for 40 clients, got 0.5"
-    empty = forecast(tiny(partition={"name": "dirichlet", "alpha": 0.001}, clients=200))
+    empty = forecast(tiny_spec(partition={"name": "dirichlet", "alpha": 0.001}, clients=200))
     assert empty.fatal and len(empty.problems) == 1 and "would get no pictures" in empty.problems[0].reason
 
 
@@ -213,20 +213,20 @@ def test_the_time_it_takes_grows_with_the_work() -> None:
     ids=["last layers of their own", "smoothings", "slices"],
 )
 def test_work_beyond_training_takes_time(little: dict[str, Any], much: dict[str, Any]) -> None:
-    less = forecast(tiny(method=little, rounds=40)).seconds
-    more = forecast(tiny(method=much, rounds=40)).seconds
+    less = forecast(tiny_spec(method=little, rounds=40)).seconds
+    more = forecast(tiny_spec(method=much, rounds=40)).seconds
     assert less is not None and more is not None and more > 1.3 * less
 
 
 def test_a_run_that_needs_too_much_memory_gives_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = tiny(method="udp-fedavg", clients=1000, sampling="all", sampled=1000)
+    spec = tiny_spec(method="udp-fedavg", clients=1000, sampling="all", sampled=1000)
     assert forecast(spec).problems == ()
     monkeypatch.setattr("engine.training.forecast.free_memory", lambda: 0.5e9)
     (problem,) = forecast(spec).problems
     assert not problem.fatal and "fewer clients a round" in problem.remedy
     need = memory(make_plan(spec), threads=1) / 1e9
     assert problem.reason == f"the run needs about {need:.1f} GB of memory, and 0.5 GB are free on this machine"
-    assert forecast(tiny(method="udp-fedavg")).problems == ()
+    assert forecast(tiny_spec(method="udp-fedavg")).problems == ()
     monkeypatch.setattr("engine.training.forecast.free_memory", lambda: None)  # a system that does not report it
     assert forecast(spec).problems == ()
 

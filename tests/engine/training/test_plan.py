@@ -15,30 +15,30 @@ from engine.models import MODELS, Model
 from engine.part import Problem
 from engine.privacy.ledger import Ledger
 from engine.training.plan import load_plan, make_plan
-from tests.engine.makers import tiny
+from tests.engine.makers import tiny_spec
 
 
 def refused(**fields: Any) -> str:
     """The message with which a plan of these fields is refused."""
     with pytest.raises(BadInput) as caught:
-        make_plan(tiny(**fields))
+        make_plan(tiny_spec(**fields))
     return str(caught.value)
 
 
 def test_the_world_has_the_values_of_the_spec() -> None:
-    spec = tiny(method="udp-fedavg", honest_share=0.75, momentum=0.5, weight_decay=0.01)
+    spec = tiny_spec(method="udp-fedavg", honest_share=0.75, momentum=0.5, weight_decay=0.01)
     world = make_plan(spec).world
     assert (world.clients, world.sampled, world.sampling, world.rounds, world.honest) == (40, 6, "poisson", 2, 0.75)
     assert (world.local, world.rate) == (spec.local, 6 / 40)
     assert (world.shape, world.classes, len(world.sizes), sum(world.sizes)) == ((1, 28, 28), 10, 40, 12_000)
     assert (world.mean, world.std) == spec.dataset.law == ((0.2860,), (0.3530,))
-    unchanged = make_plan(tiny(dataset={"name": "cifar10", "normalise": False})).world
+    unchanged = make_plan(tiny_spec(dataset={"name": "cifar10", "normalise": False})).world
     assert (unchanged.mean, unchanged.std) == ((0.0,) * 3, (1.0,) * 3)
 
 
 @pytest.mark.parametrize("partition", ["iid", "dirichlet"])
 def test_every_picture_goes_to_one_client_unchanged(partition: str) -> None:
-    plan = load_plan(tiny(partition=partition))
+    plan = load_plan(tiny_spec(partition=partition))
     data = plan.spec.dataset.load()
     assert torch.equal(torch.cat(plan.train).sort().values, torch.arange(len(data.train_y)))
     assert torch.equal(torch.cat(plan.test).sort().values, torch.arange(len(data.test_y)))
@@ -54,7 +54,7 @@ def test_every_picture_goes_to_one_client_unchanged(partition: str) -> None:
 
 
 def test_a_plan_reads_no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = tiny(method="udp-fedavg", partition="dirichlet")
+    spec = tiny_spec(method="udp-fedavg", partition="dirichlet")
     loaded = load_plan(spec)
     monkeypatch.setattr(type(spec.dataset), "load", None)  # reading a picture would fail
     plan = make_plan(spec)
@@ -67,9 +67,9 @@ def test_a_plan_reads_no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_first_weights_depend_only_on_the_seed() -> None:
-    first = make_plan(tiny()).world.weights
-    same = make_plan(tiny(method="fedsgd", rounds=9)).world.weights
-    other = make_plan(tiny(seed=4)).world.weights
+    first = make_plan(tiny_spec()).world.weights
+    same = make_plan(tiny_spec(method="fedsgd", rounds=9)).world.weights
+    other = make_plan(tiny_spec(seed=4)).world.weights
     assert all(torch.equal(first[name], same[name]) for name in first)
     assert all(not torch.equal(first[name], other[name]) for name in first)
 
@@ -88,7 +88,7 @@ def test_first_weights_depend_only_on_the_seed() -> None:
     ],
 )
 def test_delta_is_small_for_every_protected_unit(fields: dict[str, Any], delta: float) -> None:
-    assert make_plan(tiny(**fields)).delta == pytest.approx(delta, rel=1e-12)
+    assert make_plan(tiny_spec(**fields)).delta == pytest.approx(delta, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_batch_normalisation_is_refused_for_a_method_with_a_guarantee() -> None:
     text = refused(model="normed", method="udp-fedavg")
     assert text.startswith("udp-fedavg: normed has batch normalisation, which mixes the pictures of a batch")
     assert text.endswith("Choose a model with group normalisation.")
-    assert make_plan(tiny(model="normed", method="fedavg")).world.weights
+    assert make_plan(tiny_spec(model="normed", method="fedavg")).world.weights
 
 
 def test_the_first_fatal_problem_is_the_message() -> None:
@@ -150,12 +150,12 @@ def test_the_first_fatal_problem_is_the_message() -> None:
 
 
 def test_without_a_target_the_noise_is_that_of_the_spec() -> None:
-    spec = tiny(method={"name": "udp-fedavg", "noise": 2.5})
+    spec = tiny_spec(method={"name": "udp-fedavg", "noise": 2.5})
     assert make_plan(spec).method is spec.method
 
 
 def test_the_solved_noise_is_the_least_of_four_digits() -> None:
-    plan = make_plan(tiny(method={"name": "udp-fedavg", "clip": 3.0}, target_epsilon=5.0, view="aggregate"))
+    plan = make_plan(tiny_spec(method={"name": "udp-fedavg", "clip": 3.0}, target_epsilon=5.0, view="aggregate"))
     noise = plan.method.noise  # type: ignore[attr-defined]
     assert noise != 1.0 and plan.method.clip == 3.0  # type: ignore[attr-defined]
     for value, within in ((noise, True), (noise * 0.998, False)):
@@ -171,7 +171,7 @@ def test_a_target_that_no_noise_reaches_is_refused() -> None:
 
 
 def test_the_ledger_of_a_plan_is_the_sum_of_its_rounds() -> None:
-    plan = make_plan(tiny(method="udp-fedavg", rounds=5))
+    plan = make_plan(tiny_spec(method="udp-fedavg", rounds=5))
     ledger = Ledger(40, plan.delta)
     for round in range(1, 4):
         ledger.add(plan.method.releases(plan.world, round, plan.cohort(round)))
@@ -181,17 +181,19 @@ def test_the_ledger_of_a_plan_is_the_sum_of_its_rounds() -> None:
 
 
 def test_the_same_partition_of_the_same_data_is_made_once() -> None:
-    first = load_plan(tiny(method="fedavg"))
-    same = load_plan(tiny(method={"name": "udp-fedavg", "noise": 3.0}))
+    first = load_plan(tiny_spec(method="fedavg"))
+    same = load_plan(tiny_spec(method={"name": "udp-fedavg", "noise": 3.0}))
     assert first.clients is same.clients and first.test_x is same.test_x
     for change in ({"seed": 4}, {"clients": 41}, {"partition": "shards"}, {"dataset": {"name": "mnist"}},
                    {"dataset": {"name": "fashion-mnist", "normalise": False}}):  # fmt: skip
-        assert load_plan(tiny(**change)).clients is not first.clients
-    later = load_plan(tiny())  # the cache holds another partition now, so this one is made again, with the same result
+        assert load_plan(tiny_spec(**change)).clients is not first.clients
+    later = load_plan(
+        tiny_spec()
+    )  # the cache holds another partition now, so this one is made again, with the same result
     assert later.clients is not first.clients
     assert all(torch.equal(client.x, before.x) for client, before in zip(later.clients, first.clients, strict=True))
 
 
 def test_a_large_data_set_is_not_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.training.plan.SMALL", 0)
-    assert load_plan(tiny(seed=77)).clients is not load_plan(tiny(seed=77)).clients
+    assert load_plan(tiny_spec(seed=77)).clients is not load_plan(tiny_spec(seed=77)).clients

@@ -11,7 +11,7 @@ import pytest
 from engine.cli import main
 from engine.jobs.database import MIGRATIONS
 from engine.jobs.store import Store
-from tests.engine.makers import SMALL, ask
+from tests.engine.makers import SMALL, run_command
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ UDP = "run --method udp-fedavg"
 
 def refused(line: str, *parts: str) -> str:
     """The message of a refused command, which contains these parts."""
-    answer = ask(line)
+    answer = run_command(line)
     assert answer.code == 2 and answer.sentence().isprintable()
     if "--json" in line:
         assert answer.sentence() in (answer.json["error"], f"{answer.json['error']}. {answer.json['remedy']}.")
@@ -108,7 +108,7 @@ def test_a_run_that_is_refused_is_not_queued(refusal: tuple[str, ...], monkeypat
 
 
 def test_the_message_is_the_same_with_json():
-    assert ask("run --rounds -1 --json").json["error"].endswith("got -1")
+    assert run_command("run --rounds -1 --json").json["error"].endswith("got -1")
     assert refused("run --rounds -1 --json") == refused("run --rounds -1")
     assert refused(f"epsilon --noise -1 {PLAN} --json") == refused(f"epsilon --noise -1 {PLAN}")
 
@@ -201,20 +201,20 @@ def test_a_command_that_cannot_run_is_refused(refusal: tuple[str, ...]):
     ["", "dance", "list", "list songs", "run --rounds", "run --loud", "run --json=yes", "cancel", "epsilon 3"],
 )
 def test_an_unknown_command_is_answered_with_where_to_find_help(line: str):
-    answer = ask(line)
+    answer = run_command(line)
     assert (answer.code, answer.out) == (2, "")
     assert answer.sentence().startswith("python -m engine")
     assert "--help`." in answer.sentence()
 
 
 def test_help_exits_with_code_0():
-    assert (ask("--help").code, ask("run --help").code) == (0, 0)
-    assert "--target-epsilon" in ask("run --help").out
+    assert (run_command("--help").code, run_command("run --help").code) == (0, 0)
+    assert "--target-epsilon" in run_command("run --help").out
 
 
 @pytest.mark.parametrize("line", ["--debug run --rounds -1", "run --rounds -1 --debug"])
 def test_a_traceback_is_shown_on_demand(line: str):
-    answer = ask(line)
+    answer = run_command(line)
     assert answer.code == 2
     assert "Traceback" in answer.err
     assert answer.err.endswith("run: rounds: must be a whole number between 0 and 10000, got -1\n")
@@ -225,10 +225,10 @@ def test_an_unexpected_error_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch
         raise KeyError("gone")
 
     monkeypatch.setattr(main, "list_runs", breaks)
-    answer = ask("runs")
+    answer = run_command("runs")
     assert (answer.code, answer.out) == (1, "")
     assert answer.sentence() == "KeyError: 'gone'. This should not happen: --debug shows where."
-    assert "Traceback" in ask("runs --debug").err
+    assert "Traceback" in run_command("runs --debug").err
 
 
 # --- homes -------------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_a_full_home_takes_no_more_runs(home: Path, monkeypatch: pytest.MonkeyPa
     remedy = "Delete runs that are no longer needed, or raise LEAKLENS_QUOTA_GB"
     assert refused(f"run {SMALL} --json", f" of 1 B allowed. {remedy}").startswith(f"{home}: holds ")
     monkeypatch.delenv("LEAKLENS_QUOTA_GB")
-    assert ask("runs --json").json == []
+    assert run_command("runs --json").json == []
 
 
 def test_a_quota_that_is_not_a_number_is_refused(monkeypatch: pytest.MonkeyPatch):

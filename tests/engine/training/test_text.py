@@ -21,14 +21,14 @@ from engine.specs.run import RunSpec
 from engine.training.forecast import activations, forecast, memory
 from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
-from tests.engine.makers import accuracies, tiny, told
+from tests.engine.makers import accuracies, replayable, tiny_spec
 
 SMALL: dict[str, Any] = {"name": "lstm", "words": 60, "width": 4, "hidden": 4}
 FIELDS: dict[str, Any] = {"dataset": {"name": "movie-reviews", "length": 12}, "model": SMALL, "sampled": 4}
 
 
 def few(**more: Any) -> RunSpec:
-    return tiny(**{**FIELDS, **more})
+    return tiny_spec(**{**FIELDS, **more})
 
 
 @cache
@@ -43,7 +43,7 @@ def test_every_method_learns_from_text_and_the_bits_do_not_depend_on_threads(met
     assert accuracies(alone)[-1] is not None
     started = next(event for event in alone if isinstance(event, Started))
     assert started.facts["classes"] == ["negative", "positive"] and started.facts["parameters"] == 60 * 4 + 160 + 10
-    assert told(alone) == told(events(method, 3))
+    assert replayable(alone) == replayable(events(method, 3))
 
 
 @pytest.mark.parametrize("method", ["fedavg", "udp-fedavg", "dp-fedavg"])

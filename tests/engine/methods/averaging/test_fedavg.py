@@ -14,11 +14,13 @@ from engine.methods import METHODS, Method
 from engine.records import VIEWS, NoNoise, Seat, Upload
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
-from tests.engine.makers import tiny
+from tests.engine.makers import tiny_spec
 
 
 def loaded_plan(**fields: Any) -> LoadedPlan:
-    return load_plan(tiny(model={"name": "mlp", "hidden": 8}, partition={"name": "dirichlet", "alpha": 0.5}, **fields))
+    return load_plan(
+        tiny_spec(model={"name": "mlp", "hidden": 8}, partition={"name": "dirichlet", "alpha": 0.5}, **fields)
+    )
 
 
 def merged_change(method: Method, plan: LoadedPlan, uploads: list[Upload]) -> dict[str, torch.Tensor]:

@@ -21,14 +21,14 @@ from engine.records import Local, Seat, World
 from engine.seeds import Seeds
 from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play
-from tests.engine.makers import tiny
+from tests.engine.makers import tiny_spec
 
 MLP = {"name": "mlp", "hidden": 8}
 
 
 @cache
 def tiny_world() -> World:
-    return make_plan(tiny()).world
+    return make_plan(tiny_spec()).world
 
 
 def world_of(sizes: tuple[int, ...], epochs: int, batch: int) -> World:
@@ -92,7 +92,7 @@ def test_one_batch_a_round(size: int, batch: int) -> None:
 
 @pytest.mark.parametrize(("fields", "count"), [({}, 3), ({"epochs": 2}, 6), ({"batch": 280}, 1), ({"batch": 5000}, 1)])
 def test_a_round_has_one_exchange_per_batch(fields: dict[str, Any], count: int) -> None:
-    plan = load_plan(tiny(method="fedsgd", model=MLP, sampled=2, **fields))
+    plan = load_plan(tiny_spec(method="fedsgd", model=MLP, sampled=2, **fields))
     exchanges: list[Exchange] = []
     with ThreadTeam(1) as team:
         play(plan, opening(plan), 1, team, watch=exchanges.append)
@@ -103,7 +103,7 @@ def test_a_round_has_one_exchange_per_batch(fields: dict[str, Any], count: int) 
 
 def test_each_exchange_is_a_step_against_the_mean_gradient() -> None:
     method = {"name": "fedsgd", "server-step": 0.5}
-    plan = load_plan(tiny(method=method, model=MLP, sampled=3, lr=0.2))
+    plan = load_plan(tiny_spec(method=method, model=MLP, sampled=3, lr=0.2))
     exchanges: list[Exchange] = []
     with ThreadTeam(2) as team:
         state = play(plan, opening(plan), 1, team, watch=exchanges.append)

@@ -17,7 +17,7 @@ from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
 from engine.training.state import State
-from tests.engine.makers import accuracies, tiny
+from tests.engine.makers import accuracies, tiny_spec
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +45,7 @@ def method_of(name: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("split", ["server", "paper", "full-local"])
 def test_the_head_never_leaves_a_client_of_centaur(split: str) -> None:
-    plan = load_plan(tiny(method=method_of("centaur", **{"noise-split": split, "head-epochs": 1}), rounds=3))
+    plan = load_plan(tiny_spec(method=method_of("centaur", **{"noise-split": split, "head-epochs": 1}), rounds=3))
     state, exchanges = played(plan, 3)
     for exchange in exchanges:
         assert all(set(upload.tensors) == {"hidden.weight"} and not upload.public for upload in exchange.uploads)
@@ -55,7 +55,7 @@ def test_the_head_never_leaves_a_client_of_centaur(split: str) -> None:
 
 
 def test_a_client_of_centaur_continues_from_its_own_head() -> None:
-    plan = load_plan(tiny(method=method_of("centaur", **{"head-epochs": 2}), clients=4, sampled=4, sampling="all"))
+    plan = load_plan(tiny_spec(method=method_of("centaur", **{"head-epochs": 2}), clients=4, sampled=4, sampling="all"))
     first, _ = played(plan, 1)
     second, _ = played(plan, 2)
     for client in range(4):
@@ -67,13 +67,13 @@ def test_ppsgd_without_head_epochs_equals_udp_fedavg_without_noise() -> None:
     quiet: dict[str, Any] = {"noise": 0.0, "clip": 0.3}
     ppsgd = method_of("ppsgd", **quiet, **{"head-epochs": 0})
     udp_fedavg = method_of("udp-fedavg", **quiet)
-    ours, peer = (played(load_plan(tiny(method=method)), 2)[0] for method in (ppsgd, udp_fedavg))
+    ours, peer = (played(load_plan(tiny_spec(method=method)), 2)[0] for method in (ppsgd, udp_fedavg))
     assert all(torch.allclose(ours.server[name], peer.server[name], atol=1e-6) for name in peer.server)
 
 
 def test_ppsgd_keeps_the_change_of_its_head_epochs() -> None:
     method = method_of("ppsgd", noise=0.0, clip=1e3, **{"head-epochs": 1})
-    plan = load_plan(tiny(method=method, clients=3, sampled=3, sampling="all"))
+    plan = load_plan(tiny_spec(method=method, clients=3, sampled=3, sampling="all"))
     state, exchanges = played(plan)
     for upload in exchanges[0].uploads:
         private = state.privates[upload.client]
@@ -87,7 +87,7 @@ def test_ppsgd_keeps_the_change_of_its_head_epochs() -> None:
 
 @pytest.mark.parametrize("name", BOTH)
 def test_only_the_payload_of_a_state_holds_private_parts(name: str) -> None:
-    events = list(run(tiny(method=method_of(name, **{"head-epochs": 1}))))
+    events = list(run(tiny_spec(method=method_of(name, **{"head-epochs": 1}))))
     kept = [event for event in events if isinstance(event, Kept) and event.payload]
     for event in kept:
         has_private = any(key.startswith("private/") for key in event.payload or {})
@@ -102,16 +102,16 @@ def test_only_the_payload_of_a_state_holds_private_parts(name: str) -> None:
 @pytest.mark.parametrize("name", BOTH)
 def test_personal_models_are_better_if_clients_differ(name: str) -> None:
     method = method_of(name, noise=0.0, clip=10.0, **{"head-epochs": 3, "head-lr": 0.1, "server-step": 1.0})
-    events = list(run(tiny(method=method, **SHARDS, batch=20)))
+    events = list(run(tiny_spec(method=method, **SHARDS, batch=20)))
     personal = accuracies(events, "personal")[-1]
     shared = accuracies(events)[-1]
     assert personal is not None and shared is not None and personal > shared + 0.1
 
 
 def test_centaur_warns_what_its_global_accuracy_means() -> None:
-    events = list(run(tiny(method=method_of("centaur", **{"head-epochs": 1}))))
+    events = list(run(tiny_spec(method=method_of("centaur", **{"head-epochs": 1}))))
     assert any(isinstance(event, Warned) and "no last layer is shared" in event.reason for event in events)
-    plan = load_plan(tiny(method="centaur"))
+    plan = load_plan(tiny_spec(method="centaur"))
     heads = {2: {HEAD: torch.full_like(plan.world.weights[HEAD], 2.0)}, 5: {HEAD: torch.zeros(10, 64)}}
     judged = plan.method.judged(plan.world.weights, {}, heads)
     assert bool((judged["global"][HEAD] == 1).all()) and set(judged) == {"global", 2, 5}
@@ -124,7 +124,7 @@ def test_centaur_warns_what_its_global_accuracy_means() -> None:
 @pytest.mark.parametrize("name", BOTH)
 def test_the_server_adds_the_noise_it_declares(name: str) -> None:
     def plan_with(noise: float) -> LoadedPlan:
-        return load_plan(tiny(method=method_of(name, noise=noise, clip=0.5, **{"head-epochs": 1})))
+        return load_plan(tiny_spec(method=method_of(name, noise=noise, clip=0.5, **{"head-epochs": 1})))
 
     quiet, quiet_exchanges = played(plan_with(0.0))
     plan = plan_with(4.0)
@@ -143,7 +143,7 @@ def test_the_server_adds_the_noise_it_declares(name: str) -> None:
 
 @pytest.mark.parametrize("part", [PPSGD, Centaur])
 def test_the_guarantee_of_noise_at_the_server(part: Any) -> None:
-    world = make_plan(tiny(clients=50, sampled=5, sampling="poisson")).world
+    world = make_plan(tiny_spec(clients=50, sampled=5, sampling="poisson")).world
     laws = {release.view: release.law for release in part(noise=1.5).releases(world, 1, (3, 8))}
     assert set(laws) == set(VIEWS)
     assert isinstance(laws["server"], NoNoise) and isinstance(laws["aggregate"], NoNoise)
@@ -159,7 +159,7 @@ def test_the_guarantee_of_noise_at_the_server(part: Any) -> None:
 @pytest.mark.parametrize("split", ["server", "paper", "full-local"])
 @pytest.mark.parametrize("name", BOTH)
 def test_an_empty_round_draws_noise_like_any_other_round(name: str, split: str) -> None:
-    plan = load_plan(tiny(method=method_of(name, **{"noise-split": split})))
+    plan = load_plan(tiny_spec(method=method_of(name, **{"noise-split": split})))
     with ThreadTeam(1) as team:
         after, _ = plan.method.merge(plan.world.weights, [], {}, server_desk(plan, (), 1, 1, 1, team))
     moved = {key for key in after if not torch.equal(after[key], plan.world.weights[key])}

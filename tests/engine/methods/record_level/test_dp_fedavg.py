@@ -18,12 +18,12 @@ from engine.privacy.accountant import ORDERS
 from engine.records import VIEWS, Gaussian, Seat, Upload
 from engine.training.plan import LoadedPlan, load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
-from tests.engine.makers import tiny
+from tests.engine.makers import tiny_spec
 
 
 def loaded_plan(noise: float = 1.0, clip: float = 1.0, **fields: Any) -> LoadedPlan:
     method = {"name": "dp-fedavg", "noise": noise, "clip": clip}
-    return load_plan(tiny(method=method, model={"name": "mlp", "hidden": 8}, **fields))
+    return load_plan(tiny_spec(method=method, model={"name": "mlp", "hidden": 8}, **fields))
 
 
 def first_exchange(plan: LoadedPlan) -> Exchange:
@@ -37,7 +37,7 @@ def first_exchange(plan: LoadedPlan) -> Exchange:
 
 
 def test_a_release_for_each_size_and_view() -> None:
-    plan = make_plan(tiny(method="dp-fedavg", partition={"name": "dirichlet", "alpha": 0.3}, epochs=3))
+    plan = make_plan(tiny_spec(method="dp-fedavg", partition={"name": "dirichlet", "alpha": 0.3}, epochs=3))
     cohort = plan.cohort(1)
     sizes = {plan.world.sizes[client] for client in cohort}
     assert len(sizes) > 2
@@ -63,7 +63,7 @@ def rdp_of_one_step() -> Any:
 
 @pytest.mark.parametrize("sampling", ["poisson", "fixed"])
 def test_one_ledger_for_the_whole_run_equals_a_direct_composition(sampling: str) -> None:
-    plan = make_plan(tiny(method={"name": "dp-fedavg", "noise": 1.2}, sampling=sampling, rounds=8, epochs=2))
+    plan = make_plan(tiny_spec(method={"name": "dp-fedavg", "noise": 1.2}, sampling=sampling, rounds=8, epochs=2))
     assert set(plan.world.sizes) == {300}
     spent = []
     for rounds in (1, 2, 8):
@@ -80,13 +80,13 @@ def test_one_ledger_for_the_whole_run_equals_a_direct_composition(sampling: str)
 
 
 def test_the_second_round_costs_privacy() -> None:
-    plan = make_plan(tiny(method="dp-fedavg", sampling="all", sampled=40))
+    plan = make_plan(tiny_spec(method="dp-fedavg", sampling="all", sampled=40))
     first, second = (plan.ledger(rounds).answer("server").epsilon for rounds in (1, 2))
     assert first is not None and second is not None and first < second
 
 
 def test_a_client_with_one_full_batch_gains_nothing_from_sampling() -> None:
-    plan = make_plan(tiny(method="dp-fedavg", batch=5000, epochs=2))
+    plan = make_plan(tiny_spec(method="dp-fedavg", batch=5000, epochs=2))
     (law,) = {release.law for release in plan.method.releases(plan.world, 1, plan.cohort(1))}
     assert law == Gaussian(1.0, 1.0, 2)
     assert plan.ledger(1).answer("server").accountant == "exact"
@@ -143,7 +143,7 @@ def test_the_noise_that_each_view_receives() -> None:
 
 
 def test_the_guarantee() -> None:
-    world = make_plan(tiny()).world
+    world = make_plan(tiny_spec()).world
     assert METHODS["dp-fedavg"]().unit() == "record"
     assert METHODS["dp-fedavg"]().guarantee(world).status == "formal"
     assert DPFedAvg(noise=0.0).guarantee(world).status == "none"

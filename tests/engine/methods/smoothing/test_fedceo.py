@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.compute.tensor_svd import soft, t_tsvd
+from engine.compute.tensor_svd import soft_threshold, t_tsvd
 from engine.compute.threads import ThreadTeam
 from engine.events import BEFORE_SMOOTHING as BEFORE
 from engine.events import Event, Kept, Measured, Warned
@@ -26,7 +26,7 @@ from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play
 from engine.training.state import State
-from tests.engine.makers import accuracies, tiny, told
+from tests.engine.makers import accuracies, replayable, tiny_spec
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ def played(plan: LoadedPlan, rounds: int, threads: int = 2) -> tuple[list[State]
 
 
 def last_state(method: Any, rounds: int, **fields: Any) -> State:
-    states, _ = played(load_plan(tiny(method=method, rounds=rounds, **fields)), rounds)
+    states, _ = played(load_plan(tiny_spec(method=method, rounds=rounds, **fields)), rounds)
     return states[-1]
 
 
@@ -86,7 +86,7 @@ def test_between_two_smoothings_it_equals_udp_fedavg() -> None:
 
 @pytest.mark.parametrize("name", ["hidden.weight", "head.weight"])
 def test_every_second_round_smooths_the_noisy_models_as_one_tensor(name: str) -> None:
-    plan = load_plan(tiny(method=fedceo(smoothing=2.0, growth=1.5, noise=3.0), rounds=4))
+    plan = load_plan(tiny_spec(method=fedceo(smoothing=2.0, growth=1.5, noise=3.0), rounds=4))
     states, exchanges = played(plan, 4)
     for round, threshold in ((2, 1.5 / 4), (4, 1.5**2 / 4)):
         exchange = exchanges[round - 1]
@@ -105,11 +105,11 @@ def test_the_mean_of_the_slices_is_the_smoothed_mean() -> None:
     assert close(slot.server, mean.server)
     before = before_smoothing(mean)
     assert before
-    assert all(torch.allclose(mean.server[name], soft(before[name], 0.5 / 6), atol=1e-6) for name in before)
+    assert all(torch.allclose(mean.server[name], soft_threshold(before[name], 0.5 / 6), atol=1e-6) for name in before)
 
 
 def test_which_client_starts_from_which_slice() -> None:
-    plan = load_plan(tiny(method=fedceo("slot", noise=3.0), rounds=4))
+    plan = load_plan(tiny_spec(method=fedceo("slot", noise=3.0), rounds=4))
     states, exchanges = played(plan, 3)
     memory = states[2].memory
     slices = len(exchanges[1].uploads)
@@ -128,7 +128,7 @@ def test_which_client_starts_from_which_slice() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_rest_of_the_cohort_does_not_change_a_clients_start(mode: str) -> None:
     """If it did, Poisson sampling would hide less than its ε promises, and an outsider would have no valid ε."""
-    plan = load_plan(tiny(method=fedceo(mode, noise=3.0), rounds=4))
+    plan = load_plan(tiny_spec(method=fedceo(mode, noise=3.0), rounds=4))
     state = played(plan, 2)[0][-1]
 
     def starts(cohort: tuple[int, ...]) -> dict[int, Weights]:
@@ -151,7 +151,7 @@ def test_a_start_that_depends_on_the_cohort_would_cost_more_than_poisson_samplin
 
 
 def test_own_slices_are_kept_by_client() -> None:
-    plan = load_plan(tiny(method=fedceo("own"), rounds=3))
+    plan = load_plan(tiny_spec(method=fedceo("own"), rounds=3))
     states, exchanges = played(plan, 2)
     owners = {key.partition("/")[0] for key in states[2].memory}
     assert owners == {str(seat.client) for seat in exchanges[1].seats} | {BEFORE}
@@ -171,9 +171,9 @@ def test_the_mean_over_client_orders_changes_the_slices_and_keeps_their_mean() -
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_same_bits_for_any_threads_and_from_any_state(mode: str) -> None:
-    spec = tiny(method=fedceo(mode, noise=2.0, **{"client-order": "averaged"}), rounds=3)
+    spec = tiny_spec(method=fedceo(mode, noise=2.0, **{"client-order": "averaged"}), rounds=3)
     events, events_3_threads = (list(run(spec, threads=threads)) for threads in (1, 3))
-    assert told(events) == told(events_3_threads)
+    assert replayable(events) == replayable(events_3_threads)
     states = [event for event in events if isinstance(event, Kept) and event.kind == "state" and 0 < event.round < 3]
     for state in states:
         assert accuracies(run(spec, state)) == accuracies(events)[state.round :]
@@ -183,7 +183,7 @@ def test_the_same_bits_for_any_threads_and_from_any_state(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_probe_of_a_smoothing_round(mode: str, view: Any) -> None:
-    plan = load_plan(tiny(method=fedceo(mode), rounds=3))
+    plan = load_plan(tiny_spec(method=fedceo(mode), rounds=3))
     states, _ = played(plan, 1)
     pictures, labels = plan.test_x[:1] * 0.2 + 0.4, plan.test_labels[:1]
     if view in plan.guarantee.absent:
@@ -201,7 +201,7 @@ def test_a_probe_of_a_smoothing_round(mode: str, view: Any) -> None:
 def test_the_protocol_declares_the_noise_that_the_view_receives(mode: str, view: Any, split: str) -> None:
     def exposed(noise: float) -> Exposure:
         method = fedceo(mode, noise=noise, smoothing=1e6, every=1, **{"noise-split": split})
-        plan = load_plan(tiny(method=method, rounds=3, clients=20, sampled=4, sampling="poisson"))
+        plan = load_plan(tiny_spec(method=method, rounds=3, clients=20, sampled=4, sampling="poisson"))
         assert len(plan.cohort(1)) not in (0, 1, plan.world.sampled)
         with ThreadTeam(1) as team:
             victim = probe.victim(plan, 1, plan.test_x[:1] * 0.2 + 0.4, plan.test_labels[:1])
@@ -218,7 +218,7 @@ def test_the_protocol_declares_the_noise_that_the_view_receives(mode: str, view:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_smoothing_with_a_tiny_threshold_changes_nothing(mode: str) -> None:
-    spec = tiny(method=fedceo(mode, noise=0.5, smoothing=1e6), rounds=4, clients=12, sampled=4, sampling="poisson")
+    spec = tiny_spec(method=fedceo(mode, noise=0.5, smoothing=1e6), rounds=4, clients=12, sampled=4, sampling="poisson")
     states, exchanges = played(load_plan(spec), 4)
     assert len({len(exchange.uploads) for exchange in exchanges} | {4}) > 1  # the cohort size varies
     for state in (states[2], states[4]):
@@ -227,7 +227,7 @@ def test_a_smoothing_with_a_tiny_threshold_changes_nothing(mode: str) -> None:
 
 
 def test_accuracy_before_and_after_each_smoothing() -> None:
-    events = list(run(tiny(method=fedceo("slot", noise=0.5, smoothing=0.3), rounds=5)))
+    events = list(run(tiny_spec(method=fedceo("slot", noise=0.5, smoothing=0.3), rounds=5)))
     before = [event for event in events if isinstance(event, Measured) and event.who == BEFORE]
     assert [event.round for event in before] == [2, 4]
     after = accuracies(events)
@@ -237,14 +237,14 @@ def test_accuracy_before_and_after_each_smoothing() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_threshold_that_erases_everything_gives_a_warning(mode: str) -> None:
-    events = list(run(tiny(method=fedceo(mode, smoothing=1e-4), rounds=3)))
+    events = list(run(tiny_spec(method=fedceo(mode, smoothing=1e-4), rounds=3)))
     warnings = [event for event in warnings_of_erased_layers(events) if "erased the whole model" in event.reason]
     assert [event.round for event in warnings] == [2] and "smoothing above" in warnings[0].remedy
     assert len(accuracies(events)) == 3 and all(value is not None for value in accuracies(events))
 
 
 def test_layers_that_are_not_smoothed_are_not_erased() -> None:
-    events = run(tiny(method=fedceo(smoothing=1e-3, layers=1), rounds=2))
+    events = run(tiny_spec(method=fedceo(smoothing=1e-3, layers=1), rounds=2))
     [warning] = warnings_of_erased_layers(events)
     assert "erased head.weight" in warning.reason and "fewer layers" not in warning.remedy
 
@@ -252,7 +252,7 @@ def test_layers_that_are_not_smoothed_are_not_erased() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_remedy_of_the_warning_works(mode: str) -> None:
     def remedies(smoothing: float) -> list[str]:
-        events = run(tiny(method=fedceo(mode, smoothing=smoothing, layers=1), rounds=2))
+        events = run(tiny_spec(method=fedceo(mode, smoothing=smoothing, layers=1), rounds=2))
         return [warning.remedy for warning in warnings_of_erased_layers(events)]
 
     (remedy,) = remedies(1e-3)
@@ -290,14 +290,14 @@ def test_epsilons_with_slices(mode: str) -> None:
 
 def test_without_slices_it_costs_the_same_as_udp_fedavg() -> None:
     assert [cost(sigma, "mean")[0] for sigma in SIGMAS] == pytest.approx([12.41, 6.30, 4.19], abs=0.006)
-    world = make_plan(tiny(method=fedceo("mean"))).world
+    world = make_plan(tiny_spec(method=fedceo("mean"))).world
     mean = FedCEO(unsampled_clients="mean", every=2).releases(world, 2, (1, 5))
     udp = METHODS["udp-fedavg"]().releases(world, 2, (1, 5))
     assert mean == udp and "aggregate" in {release.view for release in mean}
 
 
 def test_a_smoothing_releases_slices_to_every_view() -> None:
-    world = make_plan(tiny(method=fedceo())).world
+    world = make_plan(tiny_spec(method=fedceo())).world
     views = {"server", "outsider", "client"}
     smoothing = FedCEO(every=2, noise_split="full-local", noise=2.0).releases(world, 2, (1, 5))
     assert set(smoothing) == {Release(view, Gaussian(2.0), (1, 5)) for view in VIEWS if view in views}

@@ -17,7 +17,7 @@ from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import opening, play
 from engine.training.state import State
-from tests.engine.makers import tiny
+from tests.engine.makers import tiny_spec
 
 NOISY = {"noise": 1.2, "clip": 0.5}
 
@@ -43,8 +43,8 @@ def last_state(spec: RunSpec) -> State:
 def test_with_the_mean_and_a_tiny_threshold_it_equals_dp_fedavg(sampling: str) -> None:
     sampled = 4 if sampling == "poisson" else 8
     fields: dict[str, Any] = {"sampling": sampling, "rounds": 4, "clients": 8, "sampled": sampled}
-    smoothed = last_state(tiny(method=released("mean", smoothing=1e6), **fields))
-    dp_fedavg = last_state(tiny(method={"name": "dp-fedavg", **NOISY}, **fields))
+    smoothed = last_state(tiny_spec(method=released("mean", smoothing=1e6), **fields))
+    dp_fedavg = last_state(tiny_spec(method={"name": "dp-fedavg", **NOISY}, **fields))
     for name, tensor in dp_fedavg.server.items():
         torch.testing.assert_close(smoothed.server[name], tensor, atol=1e-5, rtol=1e-4, msg=name)
 
@@ -52,8 +52,8 @@ def test_with_the_mean_and_a_tiny_threshold_it_equals_dp_fedavg(sampling: str) -
 @pytest.mark.parametrize("mode", ["own", "slot", "mean"])
 def test_it_costs_the_same_as_dp_fedavg(mode: str) -> None:
     fields: dict[str, Any] = {"rounds": 6, "epochs": 2, "partition": {"name": "dirichlet", "alpha": 0.5}}
-    smoothing = make_plan(tiny(method=released(mode), **fields))
-    dp_fedavg = make_plan(tiny(method={"name": "dp-fedavg", **NOISY}, **fields))
+    smoothing = make_plan(tiny_spec(method=released(mode), **fields))
+    dp_fedavg = make_plan(tiny_spec(method={"name": "dp-fedavg", **NOISY}, **fields))
     views = [view for view in VIEWS if mode == "mean" or view != "aggregate"]
     assert set(smoothing.guarantee.absent) == set(VIEWS) - set(views)
     answers = smoothing.answers(smoothing.ledger(6))
@@ -73,7 +73,7 @@ def test_it_costs_the_same_as_dp_fedavg(mode: str) -> None:
 
 @pytest.mark.slow
 def test_it_smooths_and_gives_every_client_its_own_slice() -> None:
-    spec = tiny(method=released(smoothing=0.5), rounds=2, sampled=4)
+    spec = tiny_spec(method=released(smoothing=0.5), rounds=2, sampled=4)
     state = last_state(spec)
     cohort = load_plan(spec).cohort(2)
     owners = {key.partition("/")[0] for key in state.memory if key[0].isdigit()}
@@ -90,7 +90,7 @@ def test_it_differs_from_the_algorithm_of_the_paper() -> None:
 
 
 def test_the_guarantee() -> None:
-    world = make_plan(tiny()).world
+    world = make_plan(tiny_spec()).world
     guarantee = FedCEOReleased().guarantee(world)
     assert guarantee.status == "formal"
     assert "one picture, not one client" in guarantee.reason and "costs no more" in guarantee.reason

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.compute.context import ClientContext, Evaluate, Report
 from engine.compute.sgd import scores
-from engine.compute.tensor_svd import FLOOR, soft, spectra, t_tsvd, thinned
+from engine.compute.tensor_svd import FLOOR, soft_threshold, spectra, t_tsvd, thinned
 from engine.compute.threads import ThreadTeam
 from engine.events import ByClass, Event, Kept, Smoothed, decode, encode
 from engine.methods.smoothing import base
@@ -26,7 +26,7 @@ from engine.training.evaluate import judge
 from engine.training.loop import heard, run
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
-from tests.engine.makers import tiny, told
+from tests.engine.makers import replayable, tiny_spec
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def second_round(plan: LoadedPlan, evaluate: Evaluate | None = None) -> tuple[Sm
 
 def smoothing(fields: dict[str, Any]) -> tuple[LoadedPlan, Smoothed, Stacks, Stacks]:
     """The plan, the event of the second round, and the models of its clients before and after."""
-    plan = load_plan(tiny(**fields))
+    plan = load_plan(tiny_spec(**fields))
     event, before = second_round(plan)
     after = {name: t_tsvd(stack, event.threshold) for name, stack in before.items()}
     return plan, event, before, after
@@ -126,7 +126,7 @@ def test_the_accuracy_is_that_of_each_model_on_the_first_pictures_of_each_class(
 
 
 def test_a_class_without_test_pictures_has_no_accuracy() -> None:
-    plan = load_plan(tiny())
+    plan = load_plan(tiny_spec())
     others = plan.test_labels != 3
     without_3 = replace(plan, test_x=plan.test_x[others], test_labels=plan.test_labels[others])
     stacks = {name: torch.stack([tensor, tensor]) for name, tensor in plan.world.weights.items()}
@@ -178,7 +178,7 @@ def test_with_the_sum_alone_the_event_has_frequency_0_only() -> None:
 
 
 def test_with_averaged_orders_the_spectra_are_those_of_one_order() -> None:
-    spec = tiny(method=ceo("own", noise=3.0, **{"client-order": "averaged"}), sampling="fixed", sampled=6)
+    spec = tiny_spec(method=ceo("own", noise=3.0, **{"client-order": "averaged"}), sampling="fixed", sampled=6)
     event, models = second_round(load_plan(spec), evaluate=lambda models: ())
     stack = models["head.weight"]
     reported = torch.tensor(event.spectra["head.weight"])
@@ -191,7 +191,7 @@ def test_with_averaged_orders_the_spectra_are_those_of_one_order() -> None:
 
 def test_with_the_sum_alone_an_empty_round_is_smoothed_too() -> None:
     """A skipped smoothing would show an outsider that no client took part."""
-    plan = load_plan(tiny(method=ceo("mean", noise=3.0)))
+    plan = load_plan(tiny_spec(method=ceo("mean", noise=3.0)))
     server = opening(plan).server
     reports: list[Report] = []
     with ThreadTeam(1) as team:
@@ -200,12 +200,12 @@ def test_with_the_sum_alone_an_empty_round_is_smoothed_too() -> None:
     before = {key.partition("/")[2]: tensor for key, tensor in memory.items()}
     assert reports and before.keys() == server.keys()
     for name, tensor in before.items():
-        torch.testing.assert_close(merged[name], soft(tensor, 0.25 / plan.world.sampled))
+        torch.testing.assert_close(merged[name], soft_threshold(tensor, 0.25 / plan.world.sampled))
     assert any(not torch.equal(merged[name], before[name]) for name in before)
 
 
 def test_without_one_row_per_class_the_event_has_no_roughness() -> None:
-    plan = load_plan(tiny())
+    plan = load_plan(tiny_spec())
     stacks = {name: torch.stack([tensor, tensor + 1]) for name, tensor in plan.world.weights.items()}
 
     def rough(context: ClientContext) -> tuple[ByClass, ByClass]:
@@ -232,7 +232,7 @@ def test_smoothed_layers_have_a_spectrum_and_the_event_survives_json(fields: dic
 
 @pytest.mark.parametrize("mode", ["slot", "mean"])
 def test_a_run_is_the_same_with_and_without_reports(mode: str) -> None:
-    spec = tiny(method=ceo(mode, noise=2.0), rounds=4)
+    spec = tiny_spec(method=ceo(mode, noise=2.0), rounds=4)
     stored = [event for event in run(spec) if isinstance(event, Kept) and event.kind == "state"]
     plan = load_plan(spec)
     state = opening(plan)
@@ -249,13 +249,13 @@ def test_a_run_is_the_same_with_and_without_reports(mode: str) -> None:
 
 
 def test_a_resumed_run_reports_the_same_smoothings() -> None:
-    spec = tiny(method=ceo("own", noise=2.0), rounds=5)
+    spec = tiny_spec(method=ceo("own", noise=2.0), rounds=5)
     events = list(run(spec, threads=2))
     assert [event.round for event in events if isinstance(event, Smoothed)] == [2, 4]
     states = [event for event in events if isinstance(event, Kept) and event.kind == "state" and 0 < event.round < 5]
     for state in states:
-        resumed = told(run(spec, resume=state))
-        assert resumed == told(events)[-len(resumed) :]
+        resumed = replayable(run(spec, resume=state))
+        assert resumed == replayable(events)[-len(resumed) :]
 
 
 def test_the_models_are_freed_as_soon_as_the_event_exists(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +267,7 @@ def test_the_models_are_freed_as_soon_as_the_event_exists(monkeypatch: pytest.Mo
         return event_of_slices(context, threshold, clients, order, names, models, slices, evaluate)
 
     monkeypatch.setattr(base, "event_of_slices", recorded)
-    for event in run(tiny(method=ceo(noise=2.0), rounds=2)):
+    for event in run(tiny_spec(method=ceo(noise=2.0), rounds=2)):
         if isinstance(event, Smoothed):
             assert references and not any(reference() is not None for reference in references)
     assert references

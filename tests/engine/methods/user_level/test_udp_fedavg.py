@@ -17,7 +17,7 @@ from engine.records import VIEWS, Gaussian, Release, Seat, Upload
 from engine.specs.run import RunSpec
 from engine.training.plan import LoadedPlan, Plan, load_plan, make_plan
 from engine.training.rounds import Exchange, opening, play, server_desk
-from tests.engine.makers import tiny
+from tests.engine.makers import tiny_spec
 
 SPLITS = ["paper", "full-local"]
 SIGMAS = (1.0, 1.5, 2.0)
@@ -27,7 +27,7 @@ def loaded_plan(
     noise: float = 1.0, clip: float = 1.0, split: str = "paper", step: float = 0.1, **fields: Any
 ) -> LoadedPlan:
     method = {"name": "udp-fedavg", "noise": noise, "clip": clip, "noise-split": split, "server-step": step}
-    return load_plan(tiny(method=method, **fields))
+    return load_plan(tiny_spec(method=method, **fields))
 
 
 def played(plan: LoadedPlan, round: int = 1) -> Exchange:
@@ -46,7 +46,7 @@ def flat(tensors: Any) -> Tensor:
 
 @pytest.mark.parametrize("bound", [1e-3, 0.3, 50.0])
 def test_before_the_noise_no_upload_is_longer_than_the_clip(bound: float) -> None:
-    baseline = played(load_plan(tiny(method="fedavg", sampling="poisson")))
+    baseline = played(load_plan(tiny_spec(method="fedavg", sampling="poisson")))
     clipped = played(loaded_plan(noise=0.0, clip=bound))
     for unclipped, upload in zip(baseline.uploads, clipped.uploads, strict=True):
         length = weights.norm(unclipped.tensors)
@@ -131,7 +131,7 @@ def releases_of(
 ) -> tuple[tuple[int, ...], list[Release]]:
     """The cohort of the first round, and its releases."""
     method = {"name": "udp-fedavg", "noise": noise, "noise-split": split}
-    plan = make_plan(tiny(method=method, honest_share=honest, **fields))
+    plan = make_plan(tiny_spec(method=method, honest_share=honest, **fields))
     cohort = plan.cohort(1)
     return cohort, list(plan.method.releases(plan.world, 1, cohort))
 
@@ -183,7 +183,7 @@ def test_a_round_with_one_client_has_no_release_to_participants() -> None:
 
 @pytest.mark.parametrize("honest", [1.0, 0.5])
 def test_the_cost_for_outsiders_does_not_depend_on_the_cohort(honest: float) -> None:
-    plan = make_plan(tiny(method="udp-fedavg", honest_share=honest))
+    plan = make_plan(tiny_spec(method="udp-fedavg", honest_share=honest))
     law = Gaussian(math.sqrt(honest), 6 / 40)
     for cohort in ((), (3,), (1, 2), tuple(range(40))):
         releases = plan.method.releases(plan.world, 1, cohort)
@@ -193,7 +193,7 @@ def test_the_cost_for_outsiders_does_not_depend_on_the_cohort(honest: float) -> 
 
 
 def test_an_empty_round_costs_nothing_if_each_client_adds_full_noise() -> None:
-    plan = make_plan(tiny(method={"name": "udp-fedavg", "noise-split": "full-local"}))
+    plan = make_plan(tiny_spec(method={"name": "udp-fedavg", "noise-split": "full-local"}))
     assert plan.method.releases(plan.world, 1, ()) == ()
 
 
@@ -202,7 +202,7 @@ def test_fixed_sampling_has_no_epsilon_for_an_outsider() -> None:
     assert all(release.sampling == "fixed" for release in of("outsider", releases))
     _, of_everyone = releases_of(sampling="all", sampled=40)
     assert of("outsider", of_everyone)[0].law == Gaussian(2.0, 1.0)
-    ledger = make_plan(tiny(method="udp-fedavg", sampling="fixed")).ledger(2)
+    ledger = make_plan(tiny_spec(method="udp-fedavg", sampling="fixed")).ledger(2)
     answers = {answer.view: answer for answer in ledger.answers()}
     assert answers["outsider"].epsilon is None and "no ε is proven" in answers["outsider"].reason
     assert answers["server"].epsilon is not None and answers["aggregate"].epsilon is not None
