@@ -34,7 +34,7 @@ def problem(spec: AttackSpec) -> Problem | None:
 
 
 def of_pictures(part: str, name: str) -> bool:
-    """Whether a data set holds pictures, or a model accepts them; attacks need both."""
+    """Whether the data set holds pictures, or the model accepts them; an attack needs both."""
     made = SHELVES[part].make(name)
     if part == "dataset":
         return len(made.shape) == len(PICTURE_SHAPE)

@@ -114,7 +114,7 @@ def search_restarts(
 ) -> Iterator[tuple[int, Guess]]:
     """The guesses of all restarts as they arrive: one restart at a time runs here, the others in ready processes.
 
-    Privacy: the request for a restart holds the exposure and no truth, so no process can choose its guess by the truth.
+    Privacy: the request for a restart holds the exposure and no truth. A process can never compare a guess with it.
     """
     request = RestartRequest(spec.attack, target.build, target.exposure, prior, spec.seed)
     results: queue.SimpleQueue[tuple[int, Guess] | None] = queue.SimpleQueue()
@@ -222,7 +222,8 @@ def state_of(path: Sequence[Guess], allowed_residual: float) -> tuple[str, str]:
 
     The reason never mentions protection: an attack that does not converge is no evidence of privacy.
     """
-    first, last = path[0], path[-1]
+    first = path[0]
+    last = path[-1]
     scale = last.residual_scale
     if not (math.isfinite(last.loss) and math.isfinite(last.unexplained)):
         return "diverged", "its numbers left every bound"

@@ -33,7 +33,8 @@ def test_an_error_of_a_tenth_everywhere():
 
 
 def test_the_worst_possible_guess():
-    black, white = torch.zeros(3, 32, 32), torch.ones(3, 32, 32)
+    black = torch.zeros(3, 32, 32)
+    white = torch.ones(3, 32, 32)
     assert measured("mse", white, black) == 1
     assert str(measured("psnr", white, black)) == "0.0"
     assert measured("eps-p", white, black) == 0
