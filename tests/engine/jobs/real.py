@@ -11,7 +11,8 @@ from typing import Any
 from engine.events import Event, Kept, Round
 from engine.training import loop
 
-KILLS, MARKS = "LEAKLENS_TEST_KILLS", "LEAKLENS_TEST_MARKS"
+KILLS = "LEAKLENS_TEST_KILLS"
+MARKS = "LEAKLENS_TEST_MARKS"
 
 
 def run(spec: Mapping[str, Any], resume: Kept | None, **how: Any) -> Iterator[Event]:

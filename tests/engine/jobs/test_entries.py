@@ -71,7 +71,8 @@ def test_a_cancelled_attack_frees_its_worker(tmp_path: Path) -> None:
 
 
 def test_an_attack_reads_the_states_of_a_finished_run_with_the_same_result(tmp_path: Path) -> None:
-    spec, home = RunSpec(**RUN), Home.find(tmp_path)
+    spec = RunSpec(**RUN)
+    home = Home.find(tmp_path)
     attack_spec = AttackSpec(run=RUN, attack="analytic", pictures=["test-3"], round="last")
     assert not HomeResources(home).states(spec.id)
     without_states = [event for event in attack_json(attack_spec.canonical(), home=home) if isinstance(event, Judged)]
@@ -86,9 +87,8 @@ def test_an_attack_reads_the_states_of_a_finished_run_with_the_same_result(tmp_p
             payloads.write(home, spec.id, event.name, event.payload)
         store.append(lease, [event])
     assert [kept.round for kept in HomeResources(home).states(spec.id)] == [0, 1, 2, 3]
-    assert [
-        event for event in attack_json(attack_spec.canonical(), home=home) if isinstance(event, Judged)
-    ] == without_states
+    with_states = [event for event in attack_json(attack_spec.canonical(), home=home) if isinstance(event, Judged)]
+    assert with_states == without_states
 
 
 def test_an_uploaded_picture_is_attacked_and_a_removed_one_is_refused(tmp_path: Path) -> None:
