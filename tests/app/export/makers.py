@@ -18,7 +18,7 @@ CLASSES = ("trouser", "bag", "boot", "shirt")
 FORMAL = {
     "status": "formal-other-view",
     "reason": "the noise is shared",
-    "absent": {"client": "there is no other client"},
+    "absent": {"client": "no one else takes part"},
 }
 VOID = {"meta", "img", "input", "br"}
 RUN: Mapping[str, Any] = {"method": {"name": "udp-fedavg", "noise": 0.5}, "rounds": 4}

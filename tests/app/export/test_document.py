@@ -92,7 +92,7 @@ def test_every_view_has_its_odds_and_terms(store: Store, run: RunSpec) -> None:
     for view, epsilon in (("outsider", 2.0), ("server", 154.0)):
         assert privacy.odds(view, "user", epsilon) in text
         assert privacy.terms("user", view, "zero-out", 1e-5, "rdp", "", "poisson") in text
-    assert "there is no other client" in text
+    assert "no one else takes part" in text
 
 
 def test_the_commands_request_the_same_run_and_attack(store: Store, run: RunSpec) -> None:
