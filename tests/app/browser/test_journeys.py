@@ -209,7 +209,7 @@ def test_two_tabs_of_one_person(
         other = LabPage(page, server.address).visit(lab.page.url)
         other.watch(1)
         lab.button("Cancel").click()
-        expect(lab.notice("Somebody else asked for 1 of these runs or watches it: it goes on.")).to_be_visible()
+        expect(lab.notice("Someone else asked for 1 of these runs or watches it: it goes on.")).to_be_visible()
         with server.store() as store:
             assert store.status(run) == "running"
 
