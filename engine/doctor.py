@@ -22,7 +22,7 @@ from typing import Any
 from engine.environment import OLDEST, ROOT, Requirements
 from engine.errors import Damaged, LeakLensError, NewerVersion, printable
 from engine.jobs.database import MIGRATIONS, damaged, explain
-from engine.jobs.home import MAKE_ROOM, PRIORS, Home, gigabytes, quota
+from engine.jobs.home import FREE_SPACE_REMEDY, PRIORS, Home, quota, readable_size
 from engine.jobs.process_id import cores
 from engine.jobs.status import stored_runs
 
@@ -144,11 +144,11 @@ def home_folder() -> Finding:
         for folder in dict.fromkeys((existing, _nearest(home.payloads), _nearest(home.pictures))):
             _try_writing(folder)
     if existing != home.path:
-        text = f"{home.path}: does not exist yet, the first run creates it; {gigabytes(limit)} allowed"
+        text = f"{home.path}: does not exist yet, the first run creates it; {readable_size(limit)} allowed"
         return Finding("home", True, text)
     used = home.used()
-    text = f"{home.path}: writable; holds {gigabytes(used)} of {gigabytes(limit)} allowed"
-    return Finding("home", used <= limit, text, "" if used <= limit else MAKE_ROOM)
+    text = f"{home.path}: writable; holds {readable_size(used)} of {readable_size(limit)} allowed"
+    return Finding("home", used <= limit, text, "" if used <= limit else FREE_SPACE_REMEDY)
 
 
 def _try_writing(folder: Path) -> None:
@@ -165,7 +165,7 @@ def disk() -> Finding:
     folder = _nearest(Home.named().path)
     free = shutil.disk_usage(folder).free
     remedy = "" if free >= SCARCE else "Free some space, or choose another disk with LEAKLENS_HOME"
-    return Finding("disk", free >= SCARCE, f"{gigabytes(free)} free at {folder}", remedy)
+    return Finding("disk", free >= SCARCE, f"{readable_size(free)} free at {folder}", remedy)
 
 
 def store() -> Finding:

@@ -148,18 +148,18 @@ class ResidualScale:
 
     grey: float  # the share that grey pictures leave unexplained
     floor: float  # the share that is noise, which no guess can explain
-    doubt: float  # the deviation of such a share that noise alone may cause
+    noise_tolerance: float  # the deviation of such a share that noise alone may cause
     direct: bool  # whether the first layer reads the pixels directly: then a small residual means a small error
 
     @property
-    def drowned(self) -> bool:
+    def hides_pictures(self) -> bool:
         """Whether noise hides every difference between one picture and another."""
-        return self.grey - self.floor <= self.doubt
+        return self.grey - self.floor <= self.noise_tolerance
 
     @property
-    def chance(self) -> float:
+    def noise_effect(self) -> float:
         """The deviation of `left` that noise alone may cause."""
-        return self.doubt / max(self.grey - self.floor, 1e-30)
+        return self.noise_tolerance / max(self.grey - self.floor, 1e-30)
 
     def left(self, unexplained: float) -> float:
         """The residual of a guess relative to that of a grey picture: 0 is as good as the original."""

@@ -290,4 +290,4 @@ def is_about_pictures(part: str, name: str) -> bool:
     """Whether a data set holds pictures, or a model reads them."""
     from engine.leakage import compatibility
 
-    return compatibility.of_pictures(part, name)
+    return compatibility.handles_pictures(part, name)

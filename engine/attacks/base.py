@@ -28,8 +28,8 @@ class Attack(Part):
     # A converged attack leaves at most this share of the upload unexplained, relative to plain grey pictures. At that
     # share its guess is the victim's picture. Squared distances fall to rounding errors. Angles stay higher, because
     # their objectives also contain a smoothness term.
-    allowed_residual: ClassVar[float] = 3e-4
-    prior_fields: ClassVar[tuple[str, ...]] = ()  # the fields that `learn` depends on; empty for an attack without one
+    leaves: ClassVar[float] = 3e-4
+    learns: ClassVar[tuple[str, ...]] = ()  # the fields that `learn` depends on; empty for an attack without one
 
     @abstractmethod
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:

@@ -16,7 +16,7 @@ from engine.compute.threads import ThreadTeam
 from engine.events import Pictured
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
-from engine.leakage.probe import probe, victim
+from engine.leakage.probe import make_victim, probe
 from engine.seeds import Seeds
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
@@ -50,7 +50,7 @@ def analytic_seconds() -> float:
     plan = load_plan(RUN.with_(model=MODELS["analytic"]))
     data = plan.spec.dataset.load()
     with ThreadTeam(1) as team:
-        exposure = probe(plan, [], victim(plan, 1, data.test_x[:1], data.test_y[:1]), "server", team)
+        exposure = probe(plan, [], make_victim(plan, 1, data.test_x[:1], data.test_y[:1]), "server", team)
     attack = Analytic()
     module = plan.world.build(torch.Generator())
     times = []

@@ -19,7 +19,7 @@ from engine.attacks.pictures.inverting_gradients import InvertingGradients
 from engine.bench import BenchRow
 from engine.bench.clock import time_pair
 from engine.compute.threads import ThreadTeam, set_thread_modes
-from engine.leakage.probe import probe, victim
+from engine.leakage.probe import make_victim, probe
 from engine.records import Exposure
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
@@ -36,7 +36,7 @@ def measure() -> BenchRow:
     plan = load_plan(RUN)
     data = plan.spec.dataset.load()
     with ThreadTeam(1) as team:
-        exposure = probe(plan, [], victim(plan, 1, data.test_x[:1], data.test_y[:1]), "server", team)
+        exposure = probe(plan, [], make_victim(plan, 1, data.test_x[:1], data.test_y[:1]), "server", team)
     attack = InvertingGradients(iterations=ITERATIONS)
     module = plan.world.build(torch.Generator())
 

@@ -67,9 +67,9 @@ def _cancel(store: Store, run: str, supervisor: Supervisor) -> bool:
 
 def wait_for_workers(supervisor: Supervisor) -> None:
     """Wait until cancelled runs have written their checkpoints, for as long as the workers may take."""
-    from engine.jobs.supervisor import CANCEL_S
+    from engine.jobs.supervisor import CANCEL_GRACE_S
 
-    deadline = time.monotonic() + 2 * CANCEL_S  # twice: polling and writing take time, too
+    deadline = time.monotonic() + 2 * CANCEL_GRACE_S  # twice: polling and writing take time, too
     while supervisor.working and time.monotonic() < deadline:
         time.sleep(0.02)
 

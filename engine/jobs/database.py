@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from engine.errors import Damaged, HomeError, HomeFull, HomeUnwritable, NewerVersion
-from engine.jobs.home import MAKE_ROOM, Home
+from engine.jobs.home import FREE_SPACE_REMEDY, Home
 
 BUSY_S = 10.0
 UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # nothing can be written, for whatever reason
@@ -243,7 +243,7 @@ def explain(home: Home, error: sqlite3.DatabaseError) -> NoReturn:
 def _home_error(home: Home, error: sqlite3.DatabaseError) -> HomeError:
     name = _error_name(error)
     if name == "SQLITE_FULL" or (name.startswith(UNWRITABLE) and _disk_full(home)):
-        return HomeFull(f"{home.path}: no space is left", MAKE_ROOM)
+        return HomeFull(f"{home.path}: no space is left", FREE_SPACE_REMEDY)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return HomeUnwritable(
             f"{home.database}: another program has locked it for {BUSY_S:g} seconds",

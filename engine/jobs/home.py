@@ -26,7 +26,7 @@ ROOMY = 0.8  # of the quota
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
-MAKE_ROOM = "Delete runs that are no longer needed, or raise LEAKLENS_QUOTA_GB where the disk has room"
+FREE_SPACE_REMEDY = "Delete runs that are no longer needed, or raise LEAKLENS_QUOTA_GB where the disk has room"
 
 _counts: dict[Path, tuple[float, int]] = {}  # for each home: the time until which its count is valid, and the bytes
 
@@ -87,12 +87,14 @@ class Home:
         if self._estimate(need, limit) > limit:
             used = self.used()
             if used + need > limit:
-                raise HomeFull(f"{self.path}: holds {gigabytes(used)} of {gigabytes(limit)} allowed", MAKE_ROOM)
+                raise HomeFull(
+                    f"{self.path}: holds {readable_size(used)} of {readable_size(limit)} allowed", FREE_SPACE_REMEDY
+                )
         with self.explained():
             free = shutil.disk_usage(self.path).free
         if need + RESERVE > free:
-            wanted = f"needs {gigabytes(need)}, and {gigabytes(RESERVE)} must stay free"
-            raise HomeFull(f"{self.path}: {wanted}; {gigabytes(free)} are free", MAKE_ROOM)
+            wanted = f"needs {readable_size(need)}, and {readable_size(RESERVE)} must stay free"
+            raise HomeFull(f"{self.path}: {wanted}; {readable_size(free)} are free", FREE_SPACE_REMEDY)
 
     def _estimate(self, need: int, limit: float) -> int:
         """Bytes under the home after the write. Counting is slow, so one count serves for a second or more."""
@@ -118,7 +120,7 @@ class Home:
 
     def _explain(self, error: OSError) -> HomeError:
         if error.errno in NO_ROOM:
-            return HomeFull(f"{self.path}: no space is left", MAKE_ROOM)
+            return HomeFull(f"{self.path}: no space is left", FREE_SPACE_REMEDY)
         reason = error.strerror or str(error)
         path = error.filename or self.path
         return HomeUnwritable(
@@ -163,7 +165,7 @@ def folder_size(folder: Path) -> int:
     return total
 
 
-def gigabytes(count: float) -> str:
+def readable_size(count: float) -> str:
     """A number of bytes as text for people: 512 B, 73.7 kB, 20 GB."""
     unit = next((unit for unit, size in UNITS.items() if count >= size), "B")
     amount = count / UNITS[unit]

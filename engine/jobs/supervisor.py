@@ -19,7 +19,7 @@ from engine.jobs.worker_handle import Inbox, WarmWorkerSlots, WorkerHandle, pars
 TICK_S = 0.05
 BEAT_S = 2.0
 TIDY_S = 5.0
-CANCEL_S = 0.7  # a cancelled worker may stop by itself within this time; then its process is killed
+CANCEL_GRACE_S = 0.7  # a cancelled worker may stop by itself within this time; then its process is killed
 CRASHES = 3  # at the same place, then the run has failed
 JOBS_PER_WORKER = 100
 IDLE_S = 30.0  # an idle worker is kept this long, unless it is the last one
@@ -212,7 +212,7 @@ class Supervisor:
         if job.deadline is None and now > job.next_check:
             job.next_check = now + TICK_S
             if self.store.stop_requested(job.lease):
-                job.deadline = now + CANCEL_S
+                job.deadline = now + CANCEL_GRACE_S
                 worker.cancel(job.lease.token)
         elif job.deadline is not None and now > job.deadline:
             self._dismiss(worker)

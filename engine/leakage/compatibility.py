@@ -30,10 +30,10 @@ def problem(spec: AttackSpec) -> Problem | None:
     for run_problem in spec.run.problems():
         if run_problem.fatal:
             return run_problem
-    return obstacle(spec, plan, module)
+    return first_problem(spec, plan, module)
 
 
-def of_pictures(part: str, name: str) -> bool:
+def handles_pictures(part: str, name: str) -> bool:
     """Whether the data set holds pictures, or the model accepts them; an attack needs both."""
     made = SHELVES[part].make(name)
     if part == "dataset":
@@ -47,7 +47,7 @@ def _plan_and_model(canonical: str) -> tuple[Plan, nn.Module]:
     return plan, plan.world.build(torch.Generator())
 
 
-def obstacle(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | None:
+def first_problem(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | None:
     """The first reason why the attack cannot work with this plan and model, whatever the home holds."""
     attack = spec.attack
     if not plan.world.pictures:
@@ -70,7 +70,7 @@ def obstacle(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | None:
 
 def _learned_picture(spec: AttackSpec, plan: Plan) -> Problem | None:
     """An attack that learns from test pictures cannot attack one of them: its prior would contain the truth."""
-    if not spec.attack.prior_fields:
+    if not spec.attack.learns:
         return None
     limit = len(plan.test_labels) // 2
     for name in spec.pictures:
@@ -83,7 +83,7 @@ def _learned_picture(spec: AttackSpec, plan: Plan) -> Problem | None:
 def refuse(spec: AttackSpec, resources: AttackResources) -> None:
     """Raises BadInput for anything that would stop the attack, before it reads a picture."""
     plan = make_plan(spec.run)
-    reason = obstacle(spec, plan, plan.world.build(torch.Generator()))
+    reason = first_problem(spec, plan, plan.world.build(torch.Generator()))
     if reason:
         raise BadInput(f"attack: {spec.attack.name}: {reason.reason}", reason.remedy)
     cohort = plan.cohort(round_number(spec, plan))

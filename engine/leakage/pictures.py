@@ -84,7 +84,7 @@ def learned_prior(
     spec: AttackSpec, plan: LoadedPlan, resources: AttackResources
 ) -> Generator[Event, None, Prior | None]:
     """What the attack learns from public pictures: learned once, then stored in the home."""
-    if not spec.attack.prior_fields:
+    if not spec.attack.learns:
         return None
     name = prior_name(spec, plan)
     kept = resources.prior(name)
@@ -104,7 +104,7 @@ def prior_name(spec: AttackSpec, plan: LoadedPlan) -> str:
     """The name of the stored prior: a hash of the fields that it depends on."""
     attack = spec.attack
     dataset = plan.spec.dataset
-    fields = {name: value for name, value in attack.values().items() if name in attack.prior_fields}
+    fields = {name: value for name, value in attack.values().items() if name in attack.learns}
     text = f"{attack.name}:{sorted(fields.items())}:{dataset.values()}:{dataset.name}"
     return f"{attack.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
@@ -188,7 +188,7 @@ def judge(attack: Attack, paths: Mapping[int, Sequence[Guess]], truth: Tensor, s
     places, _ = in_order_of_originals(end.pictures, truth)
     originals = truth[list(places)]
     path = [guess.pictures[matched(guess.pictures, originals)] for guess in paths[best]]
-    state, reason = state_of(paths[best], attack.allowed_residual)
+    state, reason = state_of(paths[best], attack.leaves)
     metrics = [part().with_deviations(std) for part in METRICS if not part.unavailable()]
     return Judged(
         attack=attack.name,
@@ -212,7 +212,7 @@ def restart_row(attack: Attack, path: Sequence[Guess], truth: Tensor) -> dict[st
     return {
         "loss": end.loss,
         "left": end.residual_scale.left(end.unexplained),
-        "state": state_of(path, attack.allowed_residual)[0],
+        "state": state_of(path, attack.leaves)[0],
         "psnr": mean(measure_pairs("psnr", pictures, truth[list(places)])),
     }
 
@@ -229,14 +229,14 @@ def state_of(path: Sequence[Guess], allowed_residual: float) -> tuple[str, str]:
         return "diverged", "its numbers left every bound"
     if last.unexplained > 1.05 * max(1.0, first.unexplained):
         return "diverged", "it ended further from the upload than it began"
-    if scale.drowned:
+    if scale.hides_pictures:
         return "not converged", "noise drowns the pictures: plain grey explains the upload as well as any"
     residual = scale.left(last.unexplained)
     allowed = max(allowed_residual, DIRECT_RESIDUAL if scale.direct else 0)
     if residual > allowed:
         percent = f"{min(residual, 9.99):.0%}"
         return "not converged", f"it leaves {percent} of what tells these pictures from plain grey unexplained"
-    if scale.chance > max(allowed, QUIET):
+    if scale.noise_effect > max(allowed, QUIET):
         return "not converged", "the noise is too loud to tell whether it found the pictures"
     return "converged", ""
 

@@ -19,7 +19,7 @@ from engine.records import Client, Exposure, Packet, Protocol, Upload, View, Wor
 from engine.seeds import Seeds
 from engine.specs.attack import MOST_PICTURES
 from engine.training.plan import LoadedPlan
-from engine.training.rounds import opening, play, seated, server_desk
+from engine.training.rounds import opening, play, seated, server_context
 from engine.training.state import State, restored
 
 Tamper = Callable[[nn.Module, Packet], tuple[nn.Module, Packet]]  # returns the same at every call
@@ -35,7 +35,7 @@ class Victim:
     labels: Tensor  # (m,)
 
 
-def victim(plan: LoadedPlan, round: int, pictures: Tensor, labels: Tensor, client: int | None = None) -> Victim:
+def make_victim(plan: LoadedPlan, round: int, pictures: Tensor, labels: Tensor, client: int | None = None) -> Victim:
     """A checked victim; by default the first client of the round's cohort."""
     if not plan.world.pictures:
         raise BadInput("probe: pictures: the run learns from text", "Choose a run that learns from pictures")
@@ -66,7 +66,7 @@ def _checked_client(plan: LoadedPlan, round: int, client: int | None) -> int:
     return client
 
 
-def before(plan: LoadedPlan, round: int, kept: Sequence[Kept], team: ThreadTeam) -> State:
+def state_before(plan: LoadedPlan, round: int, kept: Sequence[Kept], team: ThreadTeam) -> State:
     """The state before a round: the latest stored one, and the rounds after it replayed."""
     stored = [event for event in kept if event.kind in ("state", "checkpoint") and event.round < round]
     latest = max(stored, key=lambda event: event.round, default=None)
@@ -78,7 +78,7 @@ def before(plan: LoadedPlan, round: int, kept: Sequence[Kept], team: ThreadTeam)
 
 def probe(plan: LoadedPlan, kept: Sequence[Kept], victim: Victim, view: View, team: ThreadTeam) -> Exposure:
     """What this view receives if the client has only the victim's pictures; the run itself does not change."""
-    return expose(plan, before(plan, victim.round, kept, team), victim, view, team)
+    return expose(plan, state_before(plan, victim.round, kept, team), victim, view, team)
 
 
 def expose(
@@ -112,7 +112,7 @@ def expose(
     uploads.insert(slot, victim_upload)
     if view == "aggregate":
         return exposure(packets[slot], weights.total([upload.tensors for upload in uploads]))
-    context = server_desk(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
+    context = server_context(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
     server, memory = method.merge(state.server, uploads, state.memory, replace(context, world=world, seeds=seeds))
     if view == "outsider":
         return exposure(state.server, weights.subtract(server, state.server))

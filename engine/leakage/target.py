@@ -17,7 +17,7 @@ from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
 from engine.leakage.compatibility import picture_name_parts, round_number
-from engine.leakage.probe import before, expose, victim
+from engine.leakage.probe import expose, make_victim, state_before
 from engine.records import Exposure, World
 from engine.specs.attack import AttackSpec
 from engine.training.exposure import recorded_exposure, true_inputs
@@ -73,7 +73,7 @@ def prepare_target(
     if round > 1:
         kept = list(resources.states(spec.run.id))
         yield Step("playing the rounds before")
-    state = before(plan, round, kept, team)
+    state = state_before(plan, round, kept, team)
     if spec.pictures:
         return probed_target(spec, plan, state, round, resources, team)
     return recorded_target(spec, plan, state, round, team)
@@ -84,7 +84,7 @@ def probed_target(
 ) -> AttackTarget:
     """The upload of a client that has only the chosen pictures."""
     pictures, labels = chosen_pictures(spec, plan, resources)
-    subject = victim(plan, round, pictures, labels, spec.client)
+    subject = make_victim(plan, round, pictures, labels, spec.client)
     world = plan.world
     build = world.build
     tamper = None

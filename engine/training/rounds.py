@@ -58,8 +58,8 @@ def play(
         contexts = seated(plan, cohort, round, exchange, exchanges, team, scaled)
         packets = [method.send(context.seat, state.server, state.memory) for context in contexts]
         uploads = _train(plan, contexts, packets, privates)
-        server_context = server_desk(plan, cohort, round, exchange, exchanges, team, progress, report)
-        server, memory = method.merge(state.server, uploads, state.memory, server_context)
+        merging = server_context(plan, cohort, round, exchange, exchanges, team, progress, report)
+        server, memory = method.merge(state.server, uploads, state.memory, merging)
         if watch:
             seats = [context.seat for context in contexts]
             used = [context.used for context in contexts]
@@ -107,7 +107,7 @@ def seated(
     return [ClientContext(plan.world, seat, plan.seeds, team, progress) for seat in seats]
 
 
-def server_desk(
+def server_context(
     plan: LoadedPlan,
     cohort: Sequence[int],
     round: int,

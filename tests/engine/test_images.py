@@ -16,7 +16,18 @@ from PIL import Image
 
 from engine.errors import BadInput
 from engine.images import PNG, SIDE, clean_upload, model_input, to_png
-from tests.engine.jobs.makers import FINE, Values, announcing, chunks, drawn, joined, photo, rgb, saved, seen
+from tests.engine.jobs.makers import (
+    ACCEPTED_FILES,
+    Values,
+    chunks,
+    file_claiming_size,
+    join_chunks,
+    photo,
+    png_bytes,
+    png_pixels,
+    rgb,
+    saved,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -34,9 +45,9 @@ def refused(file: bytes, message: str) -> BadInput:
 
 
 @NO_WARNINGS
-@pytest.mark.parametrize("kind", FINE)
+@pytest.mark.parametrize("kind", ACCEPTED_FILES)
 def test_every_accepted_kind_keeps_its_pixels(kind: str) -> None:
-    picture = seen(clean_upload(FINE[kind]()))
+    picture = png_pixels(clean_upload(ACCEPTED_FILES[kind]()))
     assert picture.shape == (24, 24, 3)
     assert np.abs(picture.astype(int) - np.asarray(photo())).max() <= ("jpeg" in kind or "telephone" in kind) * 12
 
@@ -44,7 +55,7 @@ def test_every_accepted_kind_keeps_its_pixels(kind: str) -> None:
 @pytest.mark.parametrize("depth", [1, 2, 4, 8, 16])
 def test_grey_keeps_its_levels_at_every_depth(depth: int) -> None:
     values = np.arange(256).reshape(16, 16) * 257 >> (16 - depth)
-    picture = seen(clean_upload(drawn(values, depth, 0)))
+    picture = png_pixels(clean_upload(png_bytes(values, depth, 0)))
     assert (picture[..., 0] == picture[..., 2]).all()
     expected = np.round(values * 255 / (2**depth - 1))
     assert np.abs(picture[..., 1] - expected).max() <= (depth == 16)
@@ -56,7 +67,9 @@ def test_the_transparent_value_becomes_white(depth: int, colour: int) -> None:
     values = np.full((12, 12, 3 if colour else 1), low)
     values[:6] = high
     for key, top, bottom in ((high, 255, 0), (low, 255, 255)):
-        picture = seen(clean_upload(drawn(values, depth, colour, tRNS=struct.pack(">H", key) * (3 if colour else 1))))
+        picture = png_pixels(
+            clean_upload(png_bytes(values, depth, colour, tRNS=struct.pack(">H", key) * (3 if colour else 1)))
+        )
         assert (picture[0].max(), picture[0].min()) == (255, top)
         assert (picture[-1].max(), picture[-1].min()) == (bottom, bottom)
 
@@ -64,21 +77,24 @@ def test_the_transparent_value_becomes_white(depth: int, colour: int) -> None:
 def test_values_next_to_the_transparent_one_stay_opaque() -> None:
     values = np.full((8, 8), 100 * 256)
     values[0] = 101 * 256
-    assert seen(clean_upload(drawn(values, 16, 0, tRNS=struct.pack(">H", 101 * 256))))[:2, 0, 0].tolist() == [255, 100]
+    assert png_pixels(clean_upload(png_bytes(values, 16, 0, tRNS=struct.pack(">H", 101 * 256))))[:2, 0, 0].tolist() == [
+        255,
+        100,
+    ]
 
 
 def test_half_transparent_parts_are_blended_with_white() -> None:
     picture = Image.new("RGBA", (600, 600), (0, 0, 0, 127))
-    assert np.unique(seen(clean_upload(saved(picture, "PNG")))).tolist() == [128]
+    assert np.unique(png_pixels(clean_upload(saved(picture, "PNG")))).tolist() == [128]
     palette = photo().quantize(8)
     alphas = bytes([0] * 8)
-    assert (seen(clean_upload(saved(palette, "PNG", transparency=alphas))) == 255).all()
+    assert (png_pixels(clean_upload(saved(palette, "PNG", transparency=alphas))) == 255).all()
 
 
 def test_colours_of_transparent_pixels_do_not_show() -> None:
     picture = Image.new("RGBA", (512, 512), (255, 0, 0, 0))  # transparent red next to blue
     picture.paste((0, 0, 255, 255), (0, 0, 255, 512))
-    values = seen(clean_upload(saved(picture, "PNG"))).astype(int)
+    values = png_pixels(clean_upload(saved(picture, "PNG"))).astype(int)
     assert (values[..., 0] <= values[..., 2]).all()
 
 
@@ -90,14 +106,14 @@ def test_the_centre_square_is_kept(width: int, height: int) -> None:
     values = np.zeros((height, width, 3), np.uint8)
     top, left = (height - 20) // 2, (width - 20) // 2
     values[top : top + 20, left : left + 20] = 255
-    picture = seen(clean_upload(saved(Image.fromarray(values), "PNG")))
+    picture = png_pixels(clean_upload(saved(Image.fromarray(values), "PNG")))
     assert picture.shape == (20, 20, 3) and (picture == 255).all()
 
 
 @pytest.mark.parametrize(("side", "kept"), [(8, 8), (256, 256), (257, 256), (1500, 256)])
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
 def test_large_pictures_are_scaled_down_and_small_ones_stay(side: int, kept: int, kind: str) -> None:
-    picture = seen(clean_upload(saved(photo(side, side + 3), kind)))
+    picture = png_pixels(clean_upload(saved(photo(side, side + 3), kind)))
     assert picture.shape == (kept, kept, 3)
     quarter = kept // 4
     assert np.abs(picture[quarter, quarter].astype(int) - [255, 0, 0]).max() < 60
@@ -107,7 +123,7 @@ def test_large_pictures_are_scaled_down_and_small_ones_stay(side: int, kept: int
 def test_fine_stripes_become_even_grey() -> None:
     values = np.zeros((1024, 1024, 3), np.uint8)
     values[:, ::2] = 255
-    picture = seen(clean_upload(saved(Image.fromarray(values), "PNG"))).astype(int)[4:-4, 4:-4]
+    picture = png_pixels(clean_upload(saved(Image.fromarray(values), "PNG"))).astype(int)[4:-4, 4:-4]
     assert np.abs(picture - 127).max() <= 2
 
 
@@ -125,14 +141,14 @@ def test_pictures_are_turned_upright(orientation: int, kind: str) -> None:
     turned = Image.fromarray(np.ascontiguousarray(back[orientation](np.asarray(photo()))))
     quality: dict[str, int] = {"quality": 95, "subsampling": 0} if kind == "JPEG" else {}
     file = clean_upload(saved(turned, kind, exif=exif, **quality))
-    assert np.abs(seen(file).astype(int) - np.asarray(photo())).max() <= 12
+    assert np.abs(png_pixels(file).astype(int) - np.asarray(photo())).max() <= 12
     assert b"secret" not in file
 
 
 @NO_WARNINGS
 @pytest.mark.parametrize("exif", [b"", b"II", b"MM\0*\xff\xff\xff\xff", b"Exif\0\0" + b"\xff" * 99])
 def test_a_broken_exif_changes_nothing(exif: bytes) -> None:
-    assert clean_upload(drawn(np.asarray(photo()), 8, 2, eXIf=exif)) == clean_upload(rgb())
+    assert clean_upload(png_bytes(np.asarray(photo()), 8, 2, eXIf=exif)) == clean_upload(rgb())
     segment = b"\xff\xe1" + struct.pack(">H", len(exif) + 8) + b"Exif\0\0" + exif
     file = saved(photo(), "JPEG")
     assert clean_upload(file[:2] + segment + file[2:]) == clean_upload(file)
@@ -144,7 +160,7 @@ def test_a_cleaned_picture_is_not_changed_again(side: int, seed: int) -> None:
     noise = np.random.default_rng(seed).integers(0, 256, (side, side + seed, 3), dtype=np.uint8)
     once = clean_upload(saved(Image.fromarray(noise), "PNG"))
     assert clean_upload(once) == once
-    assert side > SIDE or (seen(once) == noise[:, seed // 2 : seed // 2 + side]).all()
+    assert side > SIDE or (png_pixels(once) == noise[:, seed // 2 : seed // 2 + side]).all()
 
 
 # --- refusals ----------------------------------------------------------------------------------------------
@@ -188,11 +204,11 @@ def test_empty_and_too_large_files_are_refused() -> None:
     ],
 )
 def test_sizes_out_of_bounds_are_refused_before_decoding(kind: str, width: int, height: int, message: str) -> None:
-    assert refused(announcing(width, height, kind), message).__cause__ is None
+    assert refused(file_claiming_size(width, height, kind), message).__cause__ is None
 
 
 def test_a_wrong_size_in_the_header_is_refused() -> None:
-    refused(announcing(4000, 4000, "PNG"), "damaged or cut short")
+    refused(file_claiming_size(4000, 4000, "PNG"), "damaged or cut short")
 
 
 def test_animations_are_refused() -> None:
@@ -208,25 +224,25 @@ def test_a_jpeg_with_too_many_passes_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["rgb", "jpeg", "progressive jpeg", "palette"])
 def test_a_truncated_file_is_refused(kind: str) -> None:
-    file = FINE[kind]()
+    file = ACCEPTED_FILES[kind]()
     for end in range(1, len(file)):
         refused(file[:end], "damaged or cut short" if end > 7 else "must be a PNG or JPEG|damaged or cut short")
 
 
 def test_compressed_texts_are_never_unpacked() -> None:
     compressed = b"Comment\0\0" + zlib.compress(bytes(5_000_000))
-    file = joined([chunks(rgb())[0], *[(b"zTXt", compressed)] * 900, *chunks(rgb())[1:]])
+    file = join_chunks([chunks(rgb())[0], *[(b"zTXt", compressed)] * 900, *chunks(rgb())[1:]])
     assert clean_upload(file) == clean_upload(rgb())
 
 
 # --- random files ------------------------------------------------------------------------------------------
 
-SOURCES = tuple(make() for make in FINE.values())
+SOURCES = tuple(make() for make in ACCEPTED_FILES.values())
 
 
 def is_cleaned_or_refused(file: bytes) -> None:
     try:
-        picture = seen(clean_upload(file))
+        picture = png_pixels(clean_upload(file))
     except BadInput as refusal:
         assert refusal.message.startswith("picture: ") and refusal.remedy
     else:
@@ -260,7 +276,7 @@ def test_a_broken_chunk_with_a_correct_checksum_is_cleaned_or_refused(file: byte
     for at in data.draw(st.lists(st.integers(0, max(0, len(unpacked) - 1)), min_size=1, max_size=4)):
         unpacked[at : at + 1] = data.draw(st.binary(max_size=2))
     parts[index] = (kind, zlib.compress(unpacked) if kind == b"IDAT" else bytes(unpacked))
-    is_cleaned_or_refused(joined(data.draw(st.permutations(parts)) if data.draw(st.booleans()) else parts))
+    is_cleaned_or_refused(join_chunks(data.draw(st.permutations(parts)) if data.draw(st.booleans()) else parts))
 
 
 # --- pictures of models ------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Analytic(Attack):
     """Computes the picture exactly from the gradient of a linear first layer. It needs no search and no restarts."""
 
     chance: ClassVar[bool] = False
-    allowed_residual: ClassVar[float] = 0.05  # noise changes all pixels alike
+    leaves: ClassVar[float] = 0.05  # noise changes all pixels alike
 
     def misfit(self, world: World, module: nn.Module) -> str:
         del world

@@ -32,8 +32,8 @@ class Gias(Attack):
     """Learns from public pictures what pictures look like, and searches such pictures first. Helps where an upload
     reveals little."""
 
-    allowed_residual: ClassVar[float] = 0.06
-    prior_fields: ClassVar[tuple[str, ...]] = ("epochs",)
+    leaves: ClassVar[float] = 0.06
+    learns: ClassVar[tuple[str, ...]] = ("epochs",)
 
     iterations: int = Field(300, ge=1, le=100_000, title="iterations", description="Steps that optimise the code.")
     bends: int = Field(900, ge=0, le=100_000, title="bends", description="Steps that optimise the generator itself.")

@@ -29,7 +29,7 @@ class Gradinversion(Attack):
     """Optimises several candidates together, disturbed by noise and pulled to their mean. The paper's term for batch
     statistics is left out, because no model here has any."""
 
-    allowed_residual: ClassVar[float] = 3e-3
+    leaves: ClassVar[float] = 3e-3
 
     iterations: int = Field(1000, ge=1, le=100_000, title="iterations", description="Steps of every candidate.")
     lr: float = Field(0.1, gt=0, le=10, title="step", description="How far a pixel moves in one step, at most.")

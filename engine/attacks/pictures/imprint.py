@@ -50,7 +50,7 @@ class Imprint(Attack):
 
     malicious: ClassVar[bool] = True
     chance: ClassVar[bool] = False
-    allowed_residual: ClassVar[float] = 0.05
+    leaves: ClassVar[float] = 0.05
 
     bins: int = Field(
         128,

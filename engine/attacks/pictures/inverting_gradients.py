@@ -22,7 +22,7 @@ from engine.seeds import Seeds
 class InvertingGradients(Attack):
     """Compares only the direction of gradients, so it works on networks with ReLU and on trained networks."""
 
-    allowed_residual: ClassVar[float] = 0.06
+    leaves: ClassVar[float] = 0.06
     iterations: int = Field(1600, ge=1, le=100_000, title="iterations", description="Steps of the descent.")
     lr: float = Field(0.1, gt=0, le=10, title="step", description="How far every pixel moves in one step, at first.")
     smoothness: float = Field(

@@ -13,7 +13,7 @@ import torch
 
 from engine.attacks import ATTACKS
 from engine.attacks import base as contract
-from engine.leakage.compatibility import obstacle
+from engine.leakage.compatibility import first_problem
 from engine.models import MODELS
 from engine.records import Guess
 from engine.specs.attack import AttackSpec
@@ -47,7 +47,7 @@ def test_it_declares_itself(name: str) -> None:
     assert part.title and part.source and part.summary().endswith(".")
     for field in type(part).model_fields.values():
         assert field.title and field.description and field.description.endswith(".")
-    assert 0 < part.allowed_residual < 1 and set(part.prior_fields) <= set(type(part).model_fields)
+    assert 0 < part.leaves < 1 and set(part.learns) <= set(type(part).model_fields)
 
 
 @each_attack
@@ -68,7 +68,7 @@ def test_it_fits_a_model_or_gives_a_reason(name: str, model: str) -> None:
     world = plan.world
     module = world.build(torch.Generator())
     if text:
-        problem = obstacle(spec, plan, module)
+        problem = first_problem(spec, plan, module)
         assert problem is not None and "pictures" in problem.reason and problem.remedy
         return
     reason = ATTACKS.make(name).misfit(world, module)

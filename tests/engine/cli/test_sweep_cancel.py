@@ -12,7 +12,7 @@ from engine.cli.sweep import ending, follow_points, point_line, stop, unfinished
 from engine.events import Event, Failed, Finished
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
-from engine.jobs.supervisor import CANCEL_S
+from engine.jobs.supervisor import CANCEL_GRACE_S
 from engine.specs.sweep import SweepGrid, SweepPoint, points
 from tests.engine.makers import tiny_spec
 
@@ -102,7 +102,7 @@ def test_the_wait_for_workers_is_limited(
     monkeypatch.setattr("time.monotonic", lambda: sum(waited))
     supervisor = SweepSupervisor([lambda: None] * 10_000)
     stop(store, supervisor, sweep, set())  # type: ignore[arg-type]
-    assert supervisor.stopped and CANCEL_S < sum(waited) < 4 * CANCEL_S
+    assert supervisor.stopped and CANCEL_GRACE_S < sum(waited) < 4 * CANCEL_GRACE_S
 
 
 def test_a_run_that_is_deleted_while_it_is_followed_did_not_finish(

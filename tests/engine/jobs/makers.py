@@ -47,11 +47,11 @@ def chunks(file: bytes) -> list[tuple[bytes, bytes]]:
     return parts
 
 
-def joined(parts: list[tuple[bytes, bytes]]) -> bytes:
+def join_chunks(parts: list[tuple[bytes, bytes]]) -> bytes:
     return PNG + b"".join(chunk(kind, body) for kind, body in parts)
 
 
-def drawn(values: Values, depth: int, colour: int, interlaced: bool = False, **more: bytes) -> bytes:
+def png_bytes(values: Values, depth: int, colour: int, interlaced: bool = False, **more: bytes) -> bytes:
     """A PNG written byte by byte, from values of (height, width or width * channels) in any depth."""
     height, width = values.shape[:2]
 
@@ -67,14 +67,14 @@ def drawn(values: Values, depth: int, colour: int, interlaced: bool = False, **m
     body = zlib.compress(b"".join(encoded_rows(part) for part in passes if part.size))
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
     extra = [(kind.encode(), part) for kind, part in more.items()]
-    return joined([(b"IHDR", header), *extra, (b"IDAT", body), (b"IEND", b"")])
+    return join_chunks([(b"IHDR", header), *extra, (b"IDAT", body), (b"IEND", b"")])
 
 
-def announcing(width: int, height: int, kind: str) -> bytes:
+def file_claiming_size(width: int, height: int, kind: str) -> bytes:
     """A tiny file that claims any size."""
     if kind == "PNG":
         header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-        return joined([(b"IHDR", header), *chunks(rgb())[1:]])
+        return join_chunks([(b"IHDR", header), *chunks(rgb())[1:]])
     file = bytearray(saved(photo(), "JPEG"))
     struct.pack_into(">HH", file, file.index(b"\xff\xc0") + 5, height, width)
     return bytes(file)
@@ -84,7 +84,7 @@ def rgb() -> bytes:
     return saved(photo(), "PNG")
 
 
-def seen(file: bytes) -> Values:
+def png_pixels(file: bytes) -> Values:
     """The pixels of a PNG, which must hold no other chunks than its picture."""
     assert [kind for kind, _ in chunks(file)] == [b"IHDR", b"IDAT", b"IEND"]
     with Image.open(io.BytesIO(file)) as picture:
@@ -93,16 +93,16 @@ def seen(file: bytes) -> Values:
         return np.asarray(picture)
 
 
-FINE: dict[str, Callable[[], bytes]] = {
+ACCEPTED_FILES: dict[str, Callable[[], bytes]] = {
     "rgb": rgb,
     "rgba": lambda: saved(photo().convert("RGBA"), "PNG"),
     "palette": lambda: saved(photo().quantize(8), "PNG"),
-    "rgb in 16 bits": lambda: drawn(np.asarray(photo()).astype(int) * 257, 16, 2),
-    "rgba in 16 bits": lambda: drawn(np.asarray(photo().convert("RGBA")).astype(int) * 257, 16, 6),
-    "interlaced": lambda: drawn(np.asarray(photo()), 8, 2, interlaced=True),
+    "rgb in 16 bits": lambda: png_bytes(np.asarray(photo()).astype(int) * 257, 16, 2),
+    "rgba in 16 bits": lambda: png_bytes(np.asarray(photo().convert("RGBA")).astype(int) * 257, 16, 6),
+    "interlaced": lambda: png_bytes(np.asarray(photo()), 8, 2, interlaced=True),
     "optimised": lambda: saved(photo(), "PNG", optimize=True),
-    "with words": lambda: drawn(np.asarray(photo()), 8, 2, tEXt=b"Author\0Ann", zTXt=b"broken", iCCP=b"broken"),
-    "one frame of an animation": lambda: drawn(np.asarray(photo()), 8, 2, acTL=struct.pack(">II", 1, 0)),
+    "with words": lambda: png_bytes(np.asarray(photo()), 8, 2, tEXt=b"Author\0Ann", zTXt=b"broken", iCCP=b"broken"),
+    "one frame of an animation": lambda: png_bytes(np.asarray(photo()), 8, 2, acTL=struct.pack(">II", 1, 0)),
     "jpeg": lambda: saved(photo(), "JPEG", quality=95, subsampling=0),
     "progressive jpeg": lambda: saved(photo(), "JPEG", quality=95, subsampling=0, progressive=True),
     "cmyk jpeg": lambda: saved(photo().convert("CMYK"), "JPEG", quality=95),

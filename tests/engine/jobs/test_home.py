@@ -12,7 +12,7 @@ import pytest
 
 from engine.environment import ROOT
 from engine.errors import BadInput, HomeFull, HomeUnwritable
-from engine.jobs.home import RESERVE, Home, folder_size, gigabytes, quota, safe_name
+from engine.jobs.home import RESERVE, Home, folder_size, quota, readable_size, safe_name
 
 
 def test_the_environment_names_the_home_and_it_is_created_on_demand(home: Path) -> None:
@@ -122,4 +122,4 @@ def test_the_folder_size_counts_every_file_and_a_missing_folder_is_empty(tmp_pat
     ],
 )  # fmt: skip
 def test_a_number_of_bytes_is_formatted_for_people(count: float, text: str) -> None:
-    assert gigabytes(count) == text
+    assert readable_size(count) == text

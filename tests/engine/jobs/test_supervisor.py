@@ -15,7 +15,7 @@ from engine.jobs import payloads, worker_handle
 from engine.jobs import supervisor as supervisor_module
 from engine.jobs.process_id import start_time
 from engine.jobs.store import Store
-from engine.jobs.supervisor import CANCEL_S, CRASHES, TICK_S, Supervisor
+from engine.jobs.supervisor import CANCEL_GRACE_S, CRASHES, TICK_S, Supervisor
 from tests.engine.jobs import fake
 from tests.engine.jobs.conftest import SubmitRun, Supervise, wait_for_end, wait_until
 
@@ -238,7 +238,7 @@ def test_a_warm_worker_slot_is_freed_when_no_runs_are_expected_any_more(
 def test_a_cancel_frees_the_cores(
     act: dict[str, Any], store: Store, submit_run: SubmitRun, supervise: Supervise, starts: Path
 ) -> None:
-    assert 2 * TICK_S + CANCEL_S < 1
+    assert 2 * TICK_S + CANCEL_GRACE_S < 1
     supervisor = supervise()
     submit_run(rounds=10**6, pause=0.001, act=act)
     wait_for_round(store, 3)

@@ -22,7 +22,7 @@ from engine.images import clean_upload
 from engine.jobs.home import Home
 from engine.jobs.store import Store
 from engine.jobs.uploads import STALE_S, UploadedPictures
-from tests.engine.jobs.makers import photo, rgb, saved, seen
+from tests.engine.jobs.makers import photo, png_pixels, rgb, saved
 
 ABSENT = "0123456789abcdef"
 
@@ -46,7 +46,7 @@ def small_picture(side: int = 30) -> bytes:
 def test_a_picture_is_cleaned_and_named_by_its_content(uploads: UploadedPictures) -> None:
     name = uploads.add(saved(photo(300, 500), "JPEG", comment="a secret place"))
     body = uploads.read(name)
-    assert seen(body).shape == (256, 256, 3)
+    assert png_pixels(body).shape == (256, 256, 3)
     assert name == sha256(body).hexdigest()[:16]
     assert files(uploads) == [f"{name}.png"] and (uploads.home.pictures / f"{name}.png").read_bytes() == body
     assert b"secret" not in body

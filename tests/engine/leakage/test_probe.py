@@ -45,7 +45,7 @@ def probed(
     plan: LoadedPlan, view: View, round: int = 1, many: int = 2, kept: Any = (), client: int | None = None
 ) -> Exposure:
     with ThreadTeam(1) as team:
-        return probe.probe(plan, kept, probe.victim(plan, round, *pictures(many), client), view, team)
+        return probe.probe(plan, kept, probe.make_victim(plan, round, *pictures(many), client), view, team)
 
 
 def first_exchange(plan: LoadedPlan) -> Exchange:
@@ -73,7 +73,7 @@ def refused(plan: LoadedPlan | None = None, round: int = 1, x: Any = None, y: An
     if y is None:
         y = valid_y
     with pytest.raises(BadInput) as caught:
-        probe.victim(plan or loaded_plan(), round, x, y, **fields)
+        probe.make_victim(plan or loaded_plan(), round, x, y, **fields)
     return str(caught.value)
 
 
@@ -115,8 +115,8 @@ def test_a_client_that_took_no_part() -> None:
     absent = next(client for client in range(40) if client not in cohort)
     clients = ", ".join(map(str, cohort))
     assert refused(client=absent) == f"probe: client: must be one that took part in round 1 ({clients}), got {absent}"
-    assert probe.victim(loaded_plan(), 1, *pictures(1)).client == cohort[0]
-    assert probe.victim(loaded_plan(), 1, *pictures(1), client=cohort[-1]).client == cohort[-1]
+    assert probe.make_victim(loaded_plan(), 1, *pictures(1)).client == cohort[0]
+    assert probe.make_victim(loaded_plan(), 1, *pictures(1), client=cohort[-1]).client == cohort[-1]
 
 
 def test_a_round_without_a_client() -> None:
@@ -194,7 +194,7 @@ def test_an_outsider_receives_the_difference_of_two_models_and_a_client_the_seco
 
 def test_a_client_receives_what_the_next_round_sends() -> None:
     plan = loaded_plan("udp-fedavg")
-    victim = probe.victim(plan, 1, *pictures(2))
+    victim = probe.make_victim(plan, 1, *pictures(2))
     with ThreadTeam(1) as team:
         witness, packet = probe.next_packet(plan, victim, opening(plan), team)
     assert witness != victim.client and witness in plan.cohort(2)
@@ -216,7 +216,7 @@ def plan_with_an_empty_round() -> tuple[LoadedPlan, int, int]:
 def test_empty_rounds_in_between_are_replayed() -> None:
     """An empty round of udp-fedavg adds noise to the model, and the next client receives that noise too."""
     plan, first, second = plan_with_an_empty_round()
-    victim = probe.victim(plan, first, *pictures(2))
+    victim = probe.make_victim(plan, first, *pictures(2))
     with ThreadTeam(1) as team:
         state = replace(opening(plan), round=first)
         _, packet = probe.next_packet(plan, victim, state, team)
@@ -240,7 +240,7 @@ def test_a_probe_has_its_own_noise() -> None:
     assert_close(first.received, repeated.received, rtol=0, atol=0)
     x, y = pictures(1, start=7)
     with ThreadTeam(1) as team:
-        other = probe.probe(plan, [], probe.victim(plan, 1, x, y), "server", team)
+        other = probe.probe(plan, [], probe.make_victim(plan, 1, x, y), "server", team)
     assert weights.norm(weights.subtract(other.received, first.received)) > noise
 
 
@@ -392,7 +392,7 @@ def test_the_noise_and_nothing_else_hides_the_picture(
     picture = data.test_x[:1]
     label = data.test_y[:1]
     with ThreadTeam(1) as team:
-        exposure = probe.probe(plan, [], probe.victim(plan, 1, picture, label), "server", team)
+        exposure = probe.probe(plan, [], probe.make_victim(plan, 1, picture, label), "server", team)
     guess = invert(exposure, spec.model.build(exposure.shape, exposure.classes, torch.Generator()), 450)
     trivial = psnr(picture.mean((2, 3), keepdim=True).expand_as(picture), picture)
     gained = psnr(guess, picture) - trivial

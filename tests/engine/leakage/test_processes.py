@@ -22,7 +22,7 @@ from engine.errors import LeakLensError, RunFailed
 from engine.events import Event, Pictured
 from engine.leakage import processes
 from engine.leakage.pictures import attack
-from engine.leakage.probe import Victim, before, expose
+from engine.leakage.probe import Victim, expose, state_before
 from engine.leakage.processes import AttackProcess, RestartRequest, borrowed_processes
 from engine.records import Guess
 from engine.specs.attack import AttackSpec
@@ -48,7 +48,7 @@ def restart_request() -> RestartRequest:
     plan = load_plan(spec.run)
     with ThreadTeam(1) as team:
         victim = Victim(1, plan.cohort(1)[0], plan.test_x[:1], plan.test_labels[:1])
-        exposure = expose(plan, before(plan, 1, [], team), victim, "server", team)
+        exposure = expose(plan, state_before(plan, 1, [], team), victim, "server", team)
     return RestartRequest(spec.attack, plan.world.build, exposure, None, 0)
 
 

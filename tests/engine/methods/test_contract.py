@@ -162,7 +162,7 @@ def test_a_probe_exists_in_every_view_that_applies(name: str) -> None:
     data = plan.spec.dataset.load()
     states = [event for event in run(plan.spec) if isinstance(event, Kept) and event.kind == "state"]
     with ThreadTeam(1) as team:
-        victim = probe.victim(plan, 2, data.test_x[:2], data.test_y[:2])
+        victim = probe.make_victim(plan, 2, data.test_x[:2], data.test_y[:2])
         for view in VIEWS:
             if view in plan.guarantee.absent:
                 continue
@@ -180,7 +180,7 @@ def test_the_upload_depends_on_the_victims_pictures(name: str) -> None:
     exposures = []
     with ThreadTeam(1) as team:
         for place in (0, 1):
-            victim = probe.victim(plan, 1, data.test_x[place : place + 1], data.test_y[place : place + 1])
+            victim = probe.make_victim(plan, 1, data.test_x[place : place + 1], data.test_y[place : place + 1])
             exposures.append(probe.probe(plan, [], victim, "server", team))
     first, second = (exposure.received for exposure in exposures)
     assert any(not torch.equal(first[key], second[key]) for key in first)

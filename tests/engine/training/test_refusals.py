@@ -182,11 +182,11 @@ def test_a_plan_without_an_epsilon_is_refused(refusal: tuple[str, ...]):
 @pytest.mark.parametrize(
     "refusal",
     [
-        ("cancel unknown", "run: no unknown. It was never asked for in this home, or it was deleted"),
-        ("delete unknown", "run: no unknown. It was never asked for in this home, or it was deleted"),
+        ("cancel unknown", "run: no unknown. It was never submitted in this home, or it was deleted"),
+        ("delete unknown", "run: no unknown. It was never submitted in this home, or it was deleted"),
         ("delete ../home", "run: no ../home."),
         ("attack x --attack map", "run: no x"),
-        ("export x --out page.html", "run: no x. It was never asked for in this home, or it was deleted"),
+        ("export x --out page.html", "run: no x. It was never submitted in this home, or it was deleted"),
         ("export x --out page.txt", "export: out: must end in .html, got page.txt"),
         ("bench nothing", "bench: no nothing. Known here: "),
     ],

@@ -12,8 +12,8 @@ from engine.errors import BadInput
 from engine.events import Event, Kept, Started, Warned
 from engine.jobs.home import Home
 from engine.jobs.thumbnails import classes, thumbnails
-from engine.leakage.compatibility import obstacle, of_pictures, problem, refuse
-from engine.leakage.probe import victim
+from engine.leakage.compatibility import first_problem, handles_pictures, problem, refuse
+from engine.leakage.probe import make_victim
 from engine.leakage.target import AttackResources
 from engine.methods import METHODS
 from engine.specs.attack import AttackSpec
@@ -106,7 +106,7 @@ def test_models_of_pictures_and_of_text_are_not_mixed_up() -> None:
 def test_an_attack_on_text_is_refused_before_it_begins(pictures: tuple[str, ...]) -> None:
     spec = AttackSpec(run=few(), attack="map", pictures=pictures)
     plan = make_plan(spec.run)
-    refusal = obstacle(spec, plan, plan.world.build(torch.Generator()))
+    refusal = first_problem(spec, plan, plan.world.build(torch.Generator()))
     assert refusal is not None and refusal == problem(spec)
     assert refusal.reason == "looks for pictures, and movie-reviews holds sentences"
     assert refusal.remedy == "Choose a run that learns from pictures"
@@ -117,7 +117,7 @@ def test_an_attack_on_text_is_refused_before_it_begins(pictures: tuple[str, ...]
 def test_a_probe_with_text_is_refused() -> None:
     plan = load_plan(few())
     with pytest.raises(BadInput, match="the run learns from text"):
-        victim(plan, 1, plan.test_x[:1], plan.test_labels[:1])
+        make_victim(plan, 1, plan.test_x[:1], plan.test_labels[:1])
 
 
 def test_a_sentence_has_no_thumbnail_and_delta_counts_sentences() -> None:
@@ -129,7 +129,7 @@ def test_a_sentence_has_no_thumbnail_and_delta_counts_sentences() -> None:
 
 
 def test_the_name_of_a_part_decides_whether_it_is_for_pictures() -> None:
-    assert [of_pictures("dataset", name) for name in ("cifar10", "emnist", "movie-reviews", "sentiment140")] == [
+    assert [handles_pictures("dataset", name) for name in ("cifar10", "emnist", "movie-reviews", "sentiment140")] == [
         True, True, False, False,
     ]  # fmt: skip
-    assert [of_pictures("model", name) for name in ("mlp", "alexnet", "lstm")] == [True, True, False]
+    assert [handles_pictures("model", name) for name in ("mlp", "alexnet", "lstm")] == [True, True, False]

@@ -187,7 +187,9 @@ def occupy(home: Path) -> None:
     home.write_text("a file", encoding="utf-8")
 
 
-@pytest.mark.parametrize(("spoil", "remedy"), [(damage, "a new store is begun"), (occupy, "LEAKLENS_HOME")])
+@pytest.mark.parametrize(
+    ("spoil", "remedy"), [(damage, "LeakLens then creates a new store"), (occupy, "LEAKLENS_HOME")]
+)
 def test_a_store_that_cannot_be_opened_is_one_sentence(
     home: Path, screen: Screen, spoil: Callable[[Path], None], remedy: str
 ) -> None:

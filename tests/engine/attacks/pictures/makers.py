@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from engine.attacks import ATTACKS, Attack, Prior
 from engine.compute.threads import ThreadTeam
-from engine.leakage.probe import expose, victim
+from engine.leakage.probe import expose, make_victim
 from engine.records import Exposure, Guess, View
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
@@ -85,12 +85,12 @@ def inversion_scene(
     y = data.test_y[:many]
     tamper = partial(attack.tamper, world=plan.world) if attack.malicious else None
     with ThreadTeam(1) as team:
-        exposure = expose(plan, opening(plan), victim(plan, 1, x, y), view, team, tamper)
+        exposure = expose(plan, opening(plan), make_victim(plan, 1, x, y), view, team, tamper)
     return InversionScene(exposure, attack, learned_prior(attack, data.test_x[-8:]), x, y, plan)
 
 
 def learned_prior(attack: Attack, public: Tensor) -> Prior | None:
-    return list(attack.learn(public, Seeds(0)))[-1][1] if attack.prior_fields else None
+    return list(attack.learn(public, Seeds(0)))[-1][1] if attack.learns else None
 
 
 def copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -7,7 +7,7 @@ import torch
 from engine.attacks.pictures.analytic import by_bias, by_direction
 from engine.attacks.pictures.problem import InversionProblem, labels_in_order
 from engine.compute.threads import ThreadTeam
-from engine.leakage.probe import probe, victim
+from engine.leakage.probe import make_victim, probe
 from engine.specs.run import RunSpec
 from engine.training.plan import load_plan
 
@@ -19,7 +19,7 @@ def inversion_problem(places: tuple[int, ...], bias: bool) -> tuple[InversionPro
     x = data.test_x[list(places)]
     y = data.test_y[list(places)]
     with ThreadTeam(1) as team:
-        exposure = probe(plan, [], victim(plan, 1, x, y), "server", team)
+        exposure = probe(plan, [], make_victim(plan, 1, x, y), "server", team)
     return InversionProblem.of(exposure, plan.world.build(torch.Generator())), x, y
 
 

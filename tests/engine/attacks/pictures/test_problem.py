@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.attacks.pictures.problem import InversionProblem, total_variation
 from engine.attacks.pictures.search import shown_iterations
 from engine.compute.threads import ThreadTeam
-from engine.leakage.probe import probe, victim
+from engine.leakage.probe import make_victim, probe
 from engine.specs.run import RunSpec
 from engine.training.plan import load_plan
 
@@ -29,7 +29,7 @@ def inversion_problem(
     x = data.test_x[list(places)]
     y = data.test_y[list(places)]
     with ThreadTeam(1) as team:
-        exposure = probe(plan, [], victim(plan, 1, x, y), view, team)
+        exposure = probe(plan, [], make_victim(plan, 1, x, y), view, team)
     return InversionProblem.of(exposure, plan.world.build(torch.Generator())), x, y
 
 
@@ -106,9 +106,9 @@ def test_long_training_is_not_unrolled() -> None:
 def test_the_floor_is_the_share_of_the_noise() -> None:
     problem, x, y = inversion_problem((0,), method={"name": "udp-fedavg", "noise": 0.01, "noise-split": "full-local"})
     assert problem.unexplained(x, y) == pytest.approx(problem.floor, rel=0.05)
-    assert not problem.residual_scale.drowned
+    assert not problem.residual_scale.hides_pictures
     loud, x, y = inversion_problem((0,), method={"name": "udp-fedavg", "noise": 1.0, "noise-split": "full-local"})
-    assert loud.residual_scale.drowned and loud.floor > 0.95
+    assert loud.residual_scale.hides_pictures and loud.floor > 0.95
 
 
 def test_shown_iterations_begin_close_together_and_reach_the_end() -> None:

@@ -13,7 +13,7 @@ from engine.compute.threads import ThreadTeam
 from engine.methods import METHODS, Method
 from engine.records import VIEWS, NoNoise, Seat, Upload
 from engine.training.plan import LoadedPlan, load_plan
-from engine.training.rounds import Exchange, opening, play, server_desk
+from engine.training.rounds import Exchange, opening, play, server_context
 from tests.engine.makers import tiny_spec
 
 
@@ -25,7 +25,7 @@ def loaded_plan(**fields: Any) -> LoadedPlan:
 
 def merged_change(method: Method, plan: LoadedPlan, uploads: list[Upload]) -> dict[str, torch.Tensor]:
     with ThreadTeam(1) as team:
-        context = server_desk(plan, [upload.client for upload in uploads], 1, 1, 1, team)
+        context = server_context(plan, [upload.client for upload in uploads], 1, 1, 1, team)
         server, memory = method.merge(plan.world.weights, uploads, {}, context)
     assert memory == {}
     return weights.subtract(server, plan.world.weights)

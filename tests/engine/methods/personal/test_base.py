@@ -15,7 +15,7 @@ from engine.methods.personal.ppsgd import PPSGD
 from engine.records import VIEWS, Gaussian, NoNoise, Seat
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan, make_plan
-from engine.training.rounds import Exchange, opening, play, server_desk
+from engine.training.rounds import Exchange, opening, play, server_context
 from engine.training.state import State
 from tests.engine.makers import accuracies, tiny_spec
 
@@ -161,7 +161,7 @@ def test_the_guarantee_of_noise_at_the_server(part: Any) -> None:
 def test_an_empty_round_draws_noise_like_any_other_round(name: str, split: str) -> None:
     plan = load_plan(tiny_spec(method=method_of(name, **{"noise-split": split})))
     with ThreadTeam(1) as team:
-        after, _ = plan.method.merge(plan.world.weights, [], {}, server_desk(plan, (), 1, 1, 1, team))
+        after, _ = plan.method.merge(plan.world.weights, [], {}, server_context(plan, (), 1, 1, 1, team))
     moved = {key for key in after if not torch.equal(after[key], plan.world.weights[key])}
     shared = {"hidden.weight"} if name == "centaur" else {"hidden.weight", HEAD}
     assert moved == (set() if split == "full-local" else shared)

@@ -17,7 +17,7 @@ from engine.methods.record_level.dp_fedavg import DPFedAvg
 from engine.privacy.accountant import ORDERS
 from engine.records import VIEWS, Gaussian, Seat, Upload
 from engine.training.plan import LoadedPlan, load_plan, make_plan
-from engine.training.rounds import Exchange, opening, play, server_desk
+from engine.training.rounds import Exchange, opening, play, server_context
 from tests.engine.makers import tiny_spec
 
 
@@ -101,7 +101,7 @@ def test_no_picture_counts_for_more_than_the_clip(epochs: int) -> None:
     plan = loaded_plan(noise=0.0, clip=0.01, lr=0.5, epochs=epochs)
     data = plan.spec.dataset.load()
     with ThreadTeam(1) as team:
-        victim = probe.victim(plan, 1, data.test_x[:1], data.test_y[:1])
+        victim = probe.make_victim(plan, 1, data.test_x[:1], data.test_y[:1])
         received = probe.probe(plan, [], victim, "server", team).received
     most = epochs * 0.5 * 0.01  # reached if all steps point the same way
     assert (0.999 if epochs == 1 else 0.9) * most <= weights.norm(received) <= 1.001 * most
@@ -130,7 +130,7 @@ def test_the_mean_divides_by_the_constant_k(cohort: int) -> None:
     ones = {name: torch.ones_like(tensor) for name, tensor in plan.world.weights.items()}
     uploads = [Upload(client, "update", ones) for client in range(cohort)]
     with ThreadTeam(1) as team:
-        server, _ = method.merge(plan.world.weights, uploads, {}, server_desk(plan, range(cohort), 1, 1, 1, team))
+        server, _ = method.merge(plan.world.weights, uploads, {}, server_context(plan, range(cohort), 1, 1, 1, team))
     for name, tensor in weights.subtract(server, plan.world.weights).items():
         torch.testing.assert_close(tensor, torch.full_like(tensor, 0.5 * cohort / 6), msg=name)
 

@@ -190,7 +190,7 @@ def test_a_probe_of_a_smoothing_round(mode: str, view: Any) -> None:
         assert view == "aggregate" and mode != "mean"
         return
     with ThreadTeam(1) as team:
-        victim = probe.victim(plan, 2, pictures.clamp(0, 1), labels)
+        victim = probe.make_victim(plan, 2, pictures.clamp(0, 1), labels)
         exposure = probe.expose(plan, states[1], victim, view, team)
     assert exposure.received
     assert all(bool(torch.isfinite(tensor).all()) for tensor in exposure.received.values())
@@ -204,7 +204,7 @@ def test_the_protocol_declares_the_noise_that_the_view_receives(mode: str, view:
         plan = load_plan(tiny_spec(method=method, rounds=3, clients=20, sampled=4, sampling="poisson"))
         assert len(plan.cohort(1)) not in (0, 1, plan.world.sampled)
         with ThreadTeam(1) as team:
-            victim = probe.victim(plan, 1, plan.test_x[:1] * 0.2 + 0.4, plan.test_labels[:1])
+            victim = probe.make_victim(plan, 1, plan.test_x[:1] * 0.2 + 0.4, plan.test_labels[:1])
             return probe.expose(plan, opening(plan), victim, view, team)
 
     loud = exposed(5.0)

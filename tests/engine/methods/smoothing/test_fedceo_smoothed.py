@@ -25,7 +25,7 @@ from engine.training import evaluate
 from engine.training.evaluate import judge
 from engine.training.loop import heard, run
 from engine.training.plan import LoadedPlan, load_plan
-from engine.training.rounds import Exchange, opening, play, server_desk
+from engine.training.rounds import Exchange, opening, play, server_context
 from tests.engine.makers import replayable, tiny_spec
 
 pytestmark = pytest.mark.slow
@@ -195,7 +195,7 @@ def test_with_the_sum_alone_an_empty_round_is_smoothed_too() -> None:
     server = opening(plan).server
     reports: list[Report] = []
     with ThreadTeam(1) as team:
-        context = replace(server_desk(plan, (), 2, 1, 1, team), report=reports.append)
+        context = replace(server_context(plan, (), 2, 1, 1, team), report=reports.append)
         merged, memory = plan.method.merge(server, (), {}, context)
     before = {key.partition("/")[2]: tensor for key, tensor in memory.items()}
     assert reports and before.keys() == server.keys()
@@ -214,7 +214,7 @@ def test_without_one_row_per_class_the_event_has_no_roughness() -> None:
         return event.rough
 
     with ThreadTeam(1) as team:
-        context = server_desk(plan, (1, 2), 2, 1, 1, team)
+        context = server_context(plan, (1, 2), 2, 1, 1, team)
         assert rough(replace(context, world=replace(plan.world, classes=11))) == ((), ())
         assert len(rough(context)[0]) == 10
 

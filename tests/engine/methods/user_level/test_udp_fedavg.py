@@ -16,7 +16,7 @@ from engine.methods.user_level.udp_fedavg import UDPFedAvg
 from engine.records import VIEWS, Gaussian, Release, Seat, Upload
 from engine.specs.run import RunSpec
 from engine.training.plan import LoadedPlan, Plan, load_plan, make_plan
-from engine.training.rounds import Exchange, opening, play, server_desk
+from engine.training.rounds import Exchange, opening, play, server_context
 from tests.engine.makers import tiny_spec
 
 SPLITS = ["paper", "full-local"]
@@ -87,7 +87,7 @@ def test_the_mean_divides_by_the_constant_k(cohort: int) -> None:
     ones = {name: torch.ones_like(tensor) for name, tensor in plan.world.weights.items()}
     uploads = [Upload(client, "update", ones) for client in range(cohort)]
     with ThreadTeam(1) as team:
-        server, _ = method.merge(plan.world.weights, uploads, {}, server_desk(plan, range(cohort), 1, 1, 1, team))
+        server, _ = method.merge(plan.world.weights, uploads, {}, server_context(plan, range(cohort), 1, 1, 1, team))
     for tensor in weights.subtract(server, plan.world.weights).values():
         torch.testing.assert_close(tensor, torch.full_like(tensor, 0.5 * cohort / 6))
 
