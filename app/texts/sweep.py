@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.texts import numbers, privacy
 from app.texts.runs import plain, runs
-from engine.results.summary import common, each
+from engine.results.summary import common_seeds, joined
 
 if TYPE_CHECKING:
     from engine.results.summary import PointResult, PointSummary
@@ -239,7 +239,7 @@ def stands(unit: str, view: str, rows: Sequence[tuple[str, float | None, Stand]]
     for promise, points in names.items():
         adjacency, delta, bound, sampling = promise
         prefix = f"{', '.join(points)}: " if len(names) > 1 else ""
-        by = each(accountants[promise])
+        by = joined(accountants[promise])
         terms = privacy.terms(unit, view, adjacency or "", delta or 0.0, by, bound or "", sampling or "")
         sentences.append(f"{prefix}ε {terms}.")
     return sentences
@@ -272,7 +272,7 @@ def verdict(lines: Mapping[str, Sequence[PointSummary]], plain: PointSummary | N
         return ""
     level = levels[len(levels) // 2]
     ranked = _ranked(lines, level, own)
-    seeds = common(spot for _, spot in ranked)
+    seeds = common_seeds(spot for _, spot in ranked)
     fewer = any(spot.seeds > len(seeds) for title, _ in ranked for spot in lines[title] if spot.noise == level)
     sentences = [_compared(ranked[:2], level, own, fewer)]
     baseline = plain.on(seeds) if plain else None
@@ -295,7 +295,7 @@ def _ranked(lines: Mapping[str, Sequence[PointSummary]], level: float, own: bool
     While runs are unfinished, means over different seeds would compare the seeds and not the methods.
     """
     points = [(title, spot) for title, spots in lines.items() for spot in spots if spot.noise == level]
-    seeds = common(spot for _, spot in points)
+    seeds = common_seeds(spot for _, spot in points)
     comparable = []
     for title, spot in points:
         on_seeds = spot.on(seeds)

@@ -131,9 +131,9 @@ def refuse_machine(args: Namespace) -> None:
 
 def refuse_device(name: str) -> None:
     if name != "cpu":
-        from engine.training.loop import quiet_torch
+        from engine.training.loop import torch_settings
 
-        with quiet_torch(name):  # raises if the device is missing
+        with torch_settings(name):  # raises if the device is missing
             pass
 
 

@@ -12,7 +12,7 @@ from engine.cli.dry_run import ForecastLine
 from engine.cli.progress import supervised
 from engine.cli.sweep import dry_run, follow_points, refuse_seeds, run_options, stop, unfinished
 from engine.errors import BadInput, refusal
-from engine.results.paper_report import answer, as_markdown, as_words
+from engine.results.paper_report import as_markdown, as_words, table_body
 from engine.specs.paper_tables import READINGS, SCALES, PaperCell, PaperTable, cells, table, tables
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
             return stop(store, supervisor, points, others)
     for cell_results in results.values():
         cell_results.sort(key=lambda result: result.point.seed)  # runs end in any order
-    return _answer(args, answer(results, args.seeds, args.view, notes))
+    return _answer(args, table_body(results, args.seeds, args.view, notes))
 
 
 def _dry_run(args: argparse.Namespace, chosen_cells: tuple[PaperCell, ...]) -> int:

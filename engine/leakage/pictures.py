@@ -32,7 +32,7 @@ from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess
 from engine.seeds import Seeds
 from engine.specs.attack import AttackSpec
-from engine.training.loop import quiet_torch, round_s
+from engine.training.loop import rounded_seconds, torch_settings
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.state import array
 
@@ -52,7 +52,7 @@ def attack(
     """All events of an attack; once `stop` returns True, it ends without `Judged` and `Finished`."""
     began = time.monotonic()
     resources = resources or AttackResources()
-    with quiet_torch(device), ThreadTeam(threads) as team:
+    with torch_settings(device), ThreadTeam(threads) as team:
         refuse(spec, resources)
         plan = load_plan(spec.run)
         yield Started(spec.id, spec.canonical(), {"classes": list(plan.spec.dataset.facts().classes)})
@@ -67,7 +67,7 @@ def attack(
         if stop():
             return
         yield judge(spec.attack, paths, target.truth, plan.world.std)
-        yield Finished(0, round_s(time.monotonic() - began))
+        yield Finished(0, rounded_seconds(time.monotonic() - began))
 
 
 # --- the attack --------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from engine.records import Client, Exposure, Packet, Protocol, Upload, View, Wor
 from engine.seeds import Seeds
 from engine.specs.attack import MOST_PICTURES
 from engine.training.plan import LoadedPlan
-from engine.training.rounds import opening, play, seated, server_context
-from engine.training.state import State, restored
+from engine.training.rounds import client_contexts, first_state, server_context, train_round
+from engine.training.state import State, read_state
 
 Tamper = Callable[[nn.Module, Packet], tuple[nn.Module, Packet]]  # returns the same at every call
 
@@ -70,9 +70,9 @@ def state_before(plan: LoadedPlan, round: int, kept: Sequence[Kept], team: Threa
     """The state before a round: the latest stored one, and the rounds after it replayed."""
     stored = [event for event in kept if event.kind in ("state", "checkpoint") and event.round < round]
     latest = max(stored, key=lambda event: event.round, default=None)
-    state = opening(plan) if latest is None else restored(latest.round, latest.payload, plan.world.weights)
+    state = first_state(plan) if latest is None else read_state(latest.round, latest.payload, plan.world.weights)
     for number in range(state.round + 1, round):
-        state = play(plan, state, number, team)
+        state = train_round(plan, state, number, team)
     return state
 
 
@@ -91,7 +91,7 @@ def expose(
     method = plan.method
     world = probe_world(plan, victim)
     seeds = probe_seeds(plan, victim)
-    contexts = seated(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
+    contexts = client_contexts(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
     slot = [context.seat.client for context in contexts].index(victim.client)
     packets = [method.send(context.seat, state.server, state.memory) for context in contexts]
     if tamper is not None:
@@ -166,10 +166,10 @@ def public_protocol(plan: LoadedPlan, contexts: Sequence[ClientContext], slot: i
 def next_packet(plan: LoadedPlan, victim: Victim, state: State, team: ThreadTeam) -> tuple[int, Packet]:
     """The next client other than the victim, and the packet that it receives; rounds without one are replayed."""
     for round in range(victim.round + 1, plan.last + 2):
-        for context in seated(plan, plan.cohort(round), round, 1, 1, team):
+        for context in client_contexts(plan, plan.cohort(round), round, 1, 1, team):
             if context.seat.client != victim.client:
                 return context.seat.client, plan.method.send(context.seat, state.server, state.memory)
-        state = play(plan, state, round, team)
+        state = train_round(plan, state, round, team)
     law = f"probe: view: no other client receives anything after round {victim.round}"
     raise BadInput(law, "Choose an earlier round")
 

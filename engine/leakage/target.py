@@ -22,7 +22,7 @@ from engine.records import Exposure, World
 from engine.specs.attack import AttackSpec
 from engine.training.exposure import recorded_exposure, true_inputs
 from engine.training.plan import LoadedPlan
-from engine.training.rounds import Exchange, play
+from engine.training.rounds import Exchange, train_round
 from engine.training.state import State
 
 
@@ -123,7 +123,7 @@ def chosen_pictures(spec: AttackSpec, plan: LoadedPlan, resources: AttackResourc
 def recorded_target(spec: AttackSpec, plan: LoadedPlan, state: State, round: int, team: ThreadTeam) -> AttackTarget:
     """The recorded upload and the client's own pictures; replaying the round gives the upload bit for bit."""
     exchanges: list[Exchange] = []
-    play(plan, state, round, team, watch=partial(keep_first, exchanges))
+    train_round(plan, state, round, team, watch=partial(keep_first, exchanges))
     clients = [seat.client for seat in exchanges[0].seats] if exchanges else []
     slots = []
     for slot, client in enumerate(clients):

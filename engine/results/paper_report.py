@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Results = Mapping[PaperCell, Sequence["PointResult"]]  # by cell of one table: a result for each seed that finished
 
 
-def answer(results: Results, seeds: int, view: str | None, notes: Sequence[str]) -> dict[str, Any]:
+def table_body(results: Results, seeds: int, view: str | None, notes: Sequence[str]) -> dict[str, Any]:
     """Everything that `table --json` prints."""
     first = next(iter(results))
     table = first.table

@@ -143,7 +143,7 @@ def summaries(results: Sequence[PointResult], own: bool = False) -> tuple[PointS
     return tuple(_best(steps, own) for steps in by_noise.values())
 
 
-def common(summaries: Iterable[PointSummary]) -> set[int]:
+def common_seeds(summaries: Iterable[PointSummary]) -> set[int]:
     """The seeds that all of these summaries have."""
     seeds = [{result.point.seed for result in summary.results} for summary in summaries]
     return set.intersection(*seeds) if seeds else set()
@@ -151,7 +151,7 @@ def common(summaries: Iterable[PointSummary]) -> set[int]:
 
 def _best(steps: Sequence[PointSummary], own: bool) -> PointSummary:
     """The step with the best mean on the seeds that all steps finished; if there are none, the one with most seeds."""
-    seeds = common(steps)
+    seeds = common_seeds(steps)
 
     def rank(summary: PointSummary) -> tuple[int, float, int]:
         compared = summary.on(seeds) or summary
@@ -185,20 +185,20 @@ def shared_terms(entries: Iterable[EpsilonTerms], seeds: int) -> str:
     finite = [terms for terms in entries if terms["epsilon"] is not None]
     if not finite:
         return "none is finite"
-    units = each(terms["unit"] for terms in finite)
-    deltas = each(f"{terms['delta']:.2g}" for terms in finite)
+    units = joined(terms["unit"] for terms in finite)
+    deltas = joined(f"{terms['delta']:.2g}" for terms in finite)
     phrases = [
         f"per {units}",
-        each(terms["adjacency"] for terms in finite),
+        joined(terms["adjacency"] for terms in finite),
         f"δ = {deltas}",
-        each(f"{terms['accountant']} for {terms['sampling']} sampling" for terms in finite),
+        joined(f"{terms['accountant']} for {terms['sampling']} sampling" for terms in finite),
         f"worst {finite[0]['unit']}{' and seed' if seeds > 1 else ''}",
-        each(terms["bound"] for terms in finite),
+        joined(terms["bound"] for terms in finite),
     ]
     return ", ".join(phrase for phrase in phrases if phrase)
 
 
-def each(values: Iterable[str | None]) -> str:
+def joined(values: Iterable[str | None]) -> str:
     """Every value once, joined by `or`."""
     return " or ".join(dict.fromkeys(value for value in values if value))
 

@@ -18,7 +18,7 @@ from engine.records import Weights
 from engine.training.plan import LoadedPlan
 from engine.training.state import State
 
-JUDGED = 500  # test pictures for the models in a method's report, the same number of each class
+REPORT_PICTURES = 500  # test pictures for the models in a method's report, the same number of each class
 
 
 def measure(plan: LoadedPlan, state: State, team: ThreadTeam) -> Iterator[Event]:
@@ -67,13 +67,13 @@ def personal(plan: LoadedPlan, models: Mapping[str | int, Weights], correct: Ten
     return sum(accuracies) / len(accuracies) if accuracies else None
 
 
-def judge(plan: LoadedPlan, team: ThreadTeam, models: Mapping[str, Tensor]) -> ByClass:
+def accuracy_by_class(plan: LoadedPlan, team: ThreadTeam, models: Mapping[str, Tensor]) -> ByClass:
     """Accuracy by class of several models, on the first test pictures of every class.
 
     `models` holds stacked weights (clients, ...); the result has one row for each class.
     """
     classes = plan.world.classes
-    per_class = max(1, JUDGED // classes)
+    per_class = max(1, REPORT_PICTURES // classes)
     firsts = [torch.nonzero(plan.test_labels == label).flatten()[:per_class] for label in range(classes)]
     places = torch.cat(firsts)
     x = plan.test_x[places]

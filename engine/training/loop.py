@@ -29,11 +29,11 @@ from engine.errors import refusal
 from engine.events import Event, Finished, Kept, Round, Spent, Started, Warned
 from engine.privacy.ledger import Ledger, LedgerEpsilon
 from engine.specs.run import RunSpec
-from engine.training.evaluate import judge, measure
+from engine.training.evaluate import accuracy_by_class, measure
 from engine.training.exposure import kept_exposure
 from engine.training.plan import LoadedPlan, load_plan, parameters
-from engine.training.rounds import Exchange, opening, play
-from engine.training.state import State, array, restored
+from engine.training.rounds import Exchange, first_state, train_round
+from engine.training.state import State, array, read_state
 
 CHECKPOINT_S = 2.0  # least seconds between two checkpoints
 CHECKPOINT_SHARE = 10  # writing checkpoints takes at most one part in this many of the time
@@ -54,13 +54,13 @@ def run(
     The run calls `stop` after every round. When it returns true, the run leaves a checkpoint and ends.
     """
     started = time.monotonic()
-    with quiet_torch(device), ThreadTeam(threads) as team:
+    with torch_settings(device), ThreadTeam(threads) as team:
         plan = load_plan(spec, device)
         if resume is None:
-            state = opening(plan)
+            state = first_state(plan)
             yield from first_events(plan)
         else:
-            state = restored(resume.round, resume.payload, plan.world.weights)
+            state = read_state(resume.round, resume.payload, plan.world.weights)
             started -= float(resume.facts.get("seconds", 0.0))  # the time of earlier attempts counts, too
 
         ledger = plan.ledger(state.round)
@@ -80,7 +80,7 @@ def run(
         yield from budget_warning(plan)
         yield from privacy_spent(plan, ledger, state.round, precise=True)
         yield recorded_state(state)
-        yield Finished(state.round, round_s(time.monotonic() - started))
+        yield Finished(state.round, rounded_seconds(time.monotonic() - started))
 
 
 def run_json(
@@ -116,7 +116,7 @@ def first_events(plan: LoadedPlan) -> Iterator[Event]:
         yield Warned(problem.reason, problem.remedy)
     counts = {name: array(table) for name, table in plan.counts().items()}
     yield Kept("partition", "partition", 0, payload=counts)
-    yield recorded_state(opening(plan))
+    yield recorded_state(first_state(plan))
 
 
 # --- one round ---------------------------------------------------------------------------------------------
@@ -132,12 +132,12 @@ def one_round(
     exchanges: list[Exchange] = []
     reports: list[Report] = []
     watch = partial(keep_first, exchanges) if record else None
-    work = partial(play, plan, state, round, team, watch=watch, report=reports.append)
+    work = partial(train_round, plan, state, round, team, watch=watch, report=reports.append)
 
     state = yield from with_progress(plan, round, team, work)
     while reports:
         # Each report leaves the list first: it can hold the models of all clients, which are then freed.
-        yield heard(reports.pop(0), partial(judge, plan, team))
+        yield event_of_report(reports.pop(0), partial(accuracy_by_class, plan, team))
     yield from measure(plan, state, team)
     ledger.add(plan.method.releases(plan.world, round, plan.cohort(round)))
     yield from privacy_spent(plan, ledger, round)
@@ -171,7 +171,7 @@ def with_progress(
             yield Round(round, plan.spec.rounds, cohort, fraction, numbers)
 
 
-def heard(report: Report, evaluate: Evaluate) -> Event:
+def event_of_report(report: Report, evaluate: Evaluate) -> Event:
     """The event of a report. Some reports need the test accuracy of models before they are complete.
 
     This happens after the round, so a method can never train on test data.
@@ -264,7 +264,7 @@ class Checkpoints:
         before = time.monotonic()
         if before < self.due and not now:
             return
-        facts = {"seconds": round_s(before - self.started)}
+        facts = {"seconds": rounded_seconds(before - self.started)}
         yield Kept("checkpoint", f"checkpoint-{state.round}", state.round, facts, state.payload())
         after = time.monotonic()
         self.due = after + max(CHECKPOINT_S, CHECKPOINT_SHARE * (after - before))
@@ -274,7 +274,7 @@ class Checkpoints:
 
 
 @contextmanager
-def quiet_torch(device: str) -> Iterator[None]:
+def torch_settings(device: str) -> Iterator[None]:
     """Use one intra-op thread and no denormals during a run, then restore the settings."""
     if device != "cpu" and not has_cuda(device):
         raise refusal("run: device", "must be cpu, or cuda where a GPU is found", device, "Leave --device out")
@@ -291,5 +291,5 @@ def has_cuda(device: str) -> bool:
     return match is not None and int(match[1] or 0) < torch.cuda.device_count()
 
 
-def round_s(seconds: float) -> float:
+def rounded_seconds(seconds: float) -> float:
     return round(seconds, 3)

@@ -39,7 +39,7 @@ def ignore(report: Report) -> None:
     """Drop the report."""
 
 
-def play(
+def train_round(
     plan: LoadedPlan,
     state: State,
     round: int,
@@ -55,7 +55,7 @@ def play(
     exchanges = method.exchanges(plan.world)
     for exchange in range(1, exchanges + 1):
         scaled = partial(_scaled, progress, exchange, exchanges)
-        contexts = seated(plan, cohort, round, exchange, exchanges, team, scaled)
+        contexts = client_contexts(plan, cohort, round, exchange, exchanges, team, scaled)
         packets = [method.send(context.seat, state.server, state.memory) for context in contexts]
         uploads = _train(plan, contexts, packets, privates)
         merging = server_context(plan, cohort, round, exchange, exchanges, team, progress, report)
@@ -93,7 +93,7 @@ def _scaled(progress: Progress, exchange: int, exchanges: int, fraction: float, 
     progress((exchange - 1 + fraction) / exchanges, numbers)
 
 
-def seated(
+def client_contexts(
     plan: LoadedPlan,
     cohort: Sequence[int],
     round: int,
@@ -122,6 +122,6 @@ def server_context(
     return ClientContext(plan.world, seat, plan.seeds, team, progress, report=report)
 
 
-def opening(plan: LoadedPlan) -> State:
+def first_state(plan: LoadedPlan) -> State:
     """The state before the first round."""
     return State(0, dict(plan.world.weights), plan.method.begin(plan.world))

@@ -31,7 +31,7 @@ class State:
         return arrays
 
 
-def restored(round: int, payload: Payload | None, like: Weights) -> State:
+def read_state(round: int, payload: Payload | None, like: Weights) -> State:
     """The state in `payload`, checked against the model `like` it must fit."""
     server: dict[str, Tensor] = {}
     memory: dict[str, Tensor] = {}

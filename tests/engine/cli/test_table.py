@@ -10,7 +10,7 @@ import pytest
 from engine.cli import table
 from engine.jobs.store import Store
 from engine.records import VIEWS
-from engine.results.paper_report import answer, as_markdown, as_words
+from engine.results.paper_report import as_markdown, as_words, table_body
 from engine.results.report import report
 from engine.results.summary import PointResult
 from engine.specs import paper_tables
@@ -173,7 +173,7 @@ def test_unfinished_runs_are_counted_and_have_no_line() -> None:
     results: dict[paper_tables.PaperCell, list[PointResult]] = {
         cell: [] for cell in paper_tables.cells(paper_tables.table("1"), "quick", "written")
     }
-    body = answer(results, 2, None, [])
+    body = table_body(results, 2, None, [])
     assert body["failed"] == 2 * 3 * 2 and [row["cells"] for row in body["rows"]] == [[], []]
     assert "12 runs did not finish" in "\n".join(as_words(body))
     assert "| Clothes, MLP | 0.5 |" in "\n".join(as_markdown(body))

@@ -21,7 +21,7 @@ from engine.records import VIEWS, Exposure, Guarantee, Upload, View, World
 from engine.specs.run import RunSpec
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan
-from engine.training.rounds import Exchange, opening, play
+from engine.training.rounds import Exchange, first_state, train_round
 from tests.engine.makers import replayable as comparable_events
 from tests.engine.makers import tiny_spec
 
@@ -52,7 +52,7 @@ def first_exchange(plan: LoadedPlan) -> Exchange:
     """The first exchange of the real run."""
     exchanges: list[Exchange] = []
     with ThreadTeam(1) as team:
-        play(plan, opening(plan), 1, team, watch=exchanges.append)
+        train_round(plan, first_state(plan), 1, team, watch=exchanges.append)
     return exchanges[0]
 
 
@@ -196,7 +196,7 @@ def test_a_client_receives_what_the_next_round_sends() -> None:
     plan = loaded_plan("udp-fedavg")
     victim = probe.make_victim(plan, 1, *pictures(2))
     with ThreadTeam(1) as team:
-        witness, packet = probe.next_packet(plan, victim, opening(plan), team)
+        witness, packet = probe.next_packet(plan, victim, first_state(plan), team)
     assert witness != victim.client and witness in plan.cohort(2)
     assert_close(packet, plan.world.weights, rtol=0, atol=0)
 
@@ -218,10 +218,10 @@ def test_empty_rounds_in_between_are_replayed() -> None:
     plan, first, second = plan_with_an_empty_round()
     victim = probe.make_victim(plan, first, *pictures(2))
     with ThreadTeam(1) as team:
-        state = replace(opening(plan), round=first)
+        state = replace(first_state(plan), round=first)
         _, packet = probe.next_packet(plan, victim, state, team)
         for empty in range(first + 1, second):
-            state = play(plan, state, empty, team)
+            state = train_round(plan, state, empty, team)
     assert_close(packet, state.server, rtol=0, atol=0)
     assert any(not torch.equal(packet[name], plan.world.weights[name]) for name in packet)
 

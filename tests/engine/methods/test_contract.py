@@ -17,7 +17,7 @@ from engine.records import VIEWS, Gaussian, Seat, Status
 from engine.specs.run import RunSpec
 from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
-from engine.training.rounds import opening, play
+from engine.training.rounds import first_state, train_round
 from tests.engine.makers import accuracies, parts_with_one_change, replayable, tiny_spec
 from tests.engine.methods.makers import PrivateHead, Scaffold
 
@@ -136,19 +136,19 @@ def test_an_empty_round_leaves_finite_weights(name: str) -> None:
     plan = load_plan(spec)
     empty = next(round for round in range(1, 21) if not plan.cohort(round))
     with ThreadTeam(1) as team:
-        after = play(plan, opening(plan), empty, team)
+        after = train_round(plan, first_state(plan), empty, team)
     assert after.round == empty and all(torch.isfinite(tensor).all() for tensor in after.server.values())
 
 
 @each_method()
 def test_training_touches_neither_the_packet_nor_the_data(name: str) -> None:
     plan = load_plan(tiny_spec(method=name))
-    state = opening(plan)
+    state = first_state(plan)
     before = {key: tensor.clone() for key, tensor in state.server.items()}
     pictures = [plan.client(client).x.clone() for client in plan.cohort(1)]
     generator_state = torch.random.get_rng_state()
     with ThreadTeam(2) as team:
-        play(plan, state, 1, team)
+        train_round(plan, state, 1, team)
     assert all(torch.equal(before[key], state.server[key]) for key in before)
     for client, x in zip(plan.cohort(1), pictures, strict=True):
         assert torch.equal(plan.client(client).x, x)
@@ -215,7 +215,7 @@ def test_scaffold_keeps_controls_on_the_server_and_on_the_clients() -> None:
     """After one round with all clients, the server's control is the mean of the clients' controls."""
     plan = load_plan(tiny_spec(method="test-scaffold", clients=4, sampling="all", sampled=4))
     with ThreadTeam(1) as team:
-        state = play(plan, opening(plan), 1, team)
+        state = train_round(plan, first_state(plan), 1, team)
     for name, control in state.memory.items():
         mean = torch.stack([state.privates[client][name] for client in range(4)]).mean(0)
         torch.testing.assert_close(control, mean, rtol=1e-4, atol=1e-6)

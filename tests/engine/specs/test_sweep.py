@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.errors import BadInput
-from engine.results.summary import PointResult, common, point_result, summaries
+from engine.results.summary import PointResult, common_seeds, point_result, summaries
 from engine.specs.run import RunSpec
 from engine.specs.sweep import SweepGrid, SweepPoint, points
 from tests.engine import makers
@@ -107,7 +107,7 @@ def test_steps_are_compared_on_the_seeds_that_all_of_them_finished() -> None:
 def test_a_summary_of_some_seeds() -> None:
     (first,) = summaries([result(1.0, 0.1, 0, 0.4), result(1.0, 0.1, 1, 0.6)])
     (second,) = summaries([result(2.0, 0.1, 1, 0.4), result(2.0, 0.1, 2, 0.6)])
-    assert common([first, second]) == {1} and common([]) == set()
+    assert common_seeds([first, second]) == {1} and common_seeds([]) == set()
     part = first.on({1})
     assert part and (part.seeds, part.score(), part.epsilon["server"]) == (1, 0.6, 10.0) and first.on({5}) is None
 

@@ -20,7 +20,7 @@ from engine.records import Exposure, Local, Protocol
 from engine.training.exposure import pack, recorded_exposure, true_inputs, unpack
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan
-from engine.training.rounds import Exchange, opening, play
+from engine.training.rounds import Exchange, first_state, train_round
 from tests.engine.makers import tiny_spec
 
 METHODS = ["fedavg", "fedsgd", "udp-fedavg", "dp-fedavg"]
@@ -32,7 +32,7 @@ def first_exchange(method: str) -> tuple[LoadedPlan, Exchange]:
     plan = load_plan(tiny_spec(method=method, model=MLP))
     exchanges: list[Exchange] = []
     with ThreadTeam(2) as team:
-        play(plan, opening(plan), 1, team, watch=exchanges.append)
+        train_round(plan, first_state(plan), 1, team, watch=exchanges.append)
     return plan, exchanges[0]
 
 
@@ -148,7 +148,7 @@ def test_a_run_records_one_client_of_its_first_and_last_round_and_the_truth_apar
     assert [(event.round, event.facts["client"]) for event in truths] == recorded
     exchanges: list[Exchange] = []
     with ThreadTeam(1) as team:
-        play(plan, opening(plan), 1, team, watch=exchanges.append)
+        train_round(plan, first_state(plan), 1, team, watch=exchanges.append)
     payload = exposures[0].payload
     assert payload is not None and set(truths[0].payload or ()) == {"pictures", "labels"}
     assert equal(unpack(exposures[0].facts, payload), recorded_exposure(plan, exchanges[0]))

@@ -19,7 +19,7 @@ from engine.records import Exposure, Guess, View
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
 from engine.training.plan import LoadedPlan, load_plan
-from engine.training.rounds import opening
+from engine.training.rounds import first_state
 
 QUICK = {"iterations": 2, "bends": 2, "epochs": 1}
 SMALL_MODELS: tuple[Any, ...] = ("lenet-sigmoid", {"name": "mlp", "hidden": 16})
@@ -85,7 +85,7 @@ def inversion_scene(
     y = data.test_y[:many]
     tamper = partial(attack.tamper, world=plan.world) if attack.malicious else None
     with ThreadTeam(1) as team:
-        exposure = expose(plan, opening(plan), make_victim(plan, 1, x, y), view, team, tamper)
+        exposure = expose(plan, first_state(plan), make_victim(plan, 1, x, y), view, team, tamper)
     return InversionScene(exposure, attack, learned_prior(attack, data.test_x[-8:]), x, y, plan)
 
 

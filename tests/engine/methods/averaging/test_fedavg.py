@@ -13,7 +13,7 @@ from engine.compute.threads import ThreadTeam
 from engine.methods import METHODS, Method
 from engine.records import VIEWS, NoNoise, Seat, Upload
 from engine.training.plan import LoadedPlan, load_plan
-from engine.training.rounds import Exchange, opening, play, server_context
+from engine.training.rounds import Exchange, first_state, server_context, train_round
 from tests.engine.makers import tiny_spec
 
 
@@ -61,7 +61,7 @@ def test_a_round_is_the_mean_of_clients_trained_alone() -> None:
     plan = loaded_plan(method={"name": "fedavg", "weighting": "size"})
     exchanges: list[Exchange] = []
     with ThreadTeam(2) as team:
-        state = play(plan, opening(plan), 1, team, watch=exchanges.append)
+        state = train_round(plan, first_state(plan), 1, team, watch=exchanges.append)
         cohort = plan.cohort(1)
         alone = replace(plan, world=replace(plan.world, stacked=None))
         ends = [end_of(alone, client, team) for client in cohort]
@@ -73,10 +73,10 @@ def test_a_round_is_the_mean_of_clients_trained_alone() -> None:
 
 
 def end_of(plan: LoadedPlan, client: int, team: ThreadTeam) -> dict[str, torch.Tensor]:
-    from engine.training.rounds import seated
+    from engine.training.rounds import client_contexts
 
     cohort = plan.cohort(1)
-    context = seated(plan, cohort, 1, 1, 1, team)[cohort.index(client)]
+    context = client_contexts(plan, cohort, 1, 1, 1, team)[cohort.index(client)]
     return dict(sgd.fit_one(context, plan.world.weights, plan.client(client)))
 
 

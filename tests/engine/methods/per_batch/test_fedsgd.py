@@ -20,7 +20,7 @@ from engine.methods.per_batch.fedsgd import FedSGD
 from engine.records import Local, Seat, World
 from engine.seeds import Seeds
 from engine.training.plan import load_plan, make_plan
-from engine.training.rounds import Exchange, opening, play
+from engine.training.rounds import Exchange, first_state, train_round
 from tests.engine.makers import tiny_spec
 
 MLP = {"name": "mlp", "hidden": 8}
@@ -95,7 +95,7 @@ def test_a_round_has_one_exchange_per_batch(fields: dict[str, Any], count: int) 
     plan = load_plan(tiny_spec(method="fedsgd", model=MLP, sampled=2, **fields))
     exchanges: list[Exchange] = []
     with ThreadTeam(1) as team:
-        play(plan, opening(plan), 1, team, watch=exchanges.append)
+        train_round(plan, first_state(plan), 1, team, watch=exchanges.append)
     assert len(exchanges) == count
     for number, exchange in enumerate(exchanges, start=1):
         assert [seat.exchange for seat in exchange.seats] == [number, number]
@@ -106,7 +106,7 @@ def test_each_exchange_is_a_step_against_the_mean_gradient() -> None:
     plan = load_plan(tiny_spec(method=method, model=MLP, sampled=3, lr=0.2))
     exchanges: list[Exchange] = []
     with ThreadTeam(2) as team:
-        state = play(plan, opening(plan), 1, team, watch=exchanges.append)
+        state = train_round(plan, first_state(plan), 1, team, watch=exchanges.append)
     module = plan.world.build(torch.Generator())
     for exchange in exchanges:
         gradients = []

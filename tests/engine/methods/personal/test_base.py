@@ -15,7 +15,7 @@ from engine.methods.personal.ppsgd import PPSGD
 from engine.records import VIEWS, Gaussian, NoNoise, Seat
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan, make_plan
-from engine.training.rounds import Exchange, opening, play, server_context
+from engine.training.rounds import Exchange, first_state, server_context, train_round
 from engine.training.state import State
 from tests.engine.makers import accuracies, tiny_spec
 
@@ -28,11 +28,11 @@ SHARDS: dict[str, Any] = {"partition": {"name": "shards"}, "clients": 20, "sampl
 
 def played(plan: LoadedPlan, rounds: int = 1) -> tuple[State, list[Exchange]]:
     """The state after the first rounds, and their exchanges."""
-    state = opening(plan)
+    state = first_state(plan)
     exchanges: list[Exchange] = []
     with ThreadTeam(2) as team:
         for round in range(1, rounds + 1):
-            state = play(plan, state, round, team, watch=exchanges.append)
+            state = train_round(plan, state, round, team, watch=exchanges.append)
     return state, exchanges
 
 

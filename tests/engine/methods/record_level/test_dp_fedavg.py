@@ -17,7 +17,7 @@ from engine.methods.record_level.dp_fedavg import DPFedAvg
 from engine.privacy.accountant import ORDERS
 from engine.records import VIEWS, Gaussian, Seat, Upload
 from engine.training.plan import LoadedPlan, load_plan, make_plan
-from engine.training.rounds import Exchange, opening, play, server_context
+from engine.training.rounds import Exchange, first_state, server_context, train_round
 from tests.engine.makers import tiny_spec
 
 
@@ -29,7 +29,7 @@ def loaded_plan(noise: float = 1.0, clip: float = 1.0, **fields: Any) -> LoadedP
 def first_exchange(plan: LoadedPlan) -> Exchange:
     exchanges: list[Exchange] = []
     with ThreadTeam(2) as team:
-        play(plan, opening(plan), 1, team, watch=exchanges.append)
+        train_round(plan, first_state(plan), 1, team, watch=exchanges.append)
     return exchanges[0]
 
 

@@ -24,7 +24,7 @@ from engine.records import VIEWS, Exposure, Gaussian, Release, Seat, Weights
 from engine.specs.run import RunSpec
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan, make_plan
-from engine.training.rounds import Exchange, opening, play
+from engine.training.rounds import Exchange, first_state, train_round
 from engine.training.state import State
 from tests.engine.makers import accuracies, replayable, tiny_spec
 
@@ -40,11 +40,11 @@ def fedceo(mode: str = "slot", **fields: Any) -> dict[str, Any]:
 
 def played(plan: LoadedPlan, rounds: int, threads: int = 2) -> tuple[list[State], list[Exchange]]:
     """The states before and after each of the first rounds, and the exchanges of these rounds."""
-    states = [opening(plan)]
+    states = [first_state(plan)]
     exchanges: list[Exchange] = []
     with ThreadTeam(threads) as team:
         for round in range(1, rounds + 1):
-            states.append(play(plan, states[-1], round, team, watch=exchanges.append))
+            states.append(train_round(plan, states[-1], round, team, watch=exchanges.append))
     return states, exchanges
 
 
@@ -205,7 +205,7 @@ def test_the_protocol_declares_the_noise_that_the_view_receives(mode: str, view:
         assert len(plan.cohort(1)) not in (0, 1, plan.world.sampled)
         with ThreadTeam(1) as team:
             victim = probe.make_victim(plan, 1, plan.test_x[:1] * 0.2 + 0.4, plan.test_labels[:1])
-            return probe.expose(plan, opening(plan), victim, view, team)
+            return probe.expose(plan, first_state(plan), victim, view, team)
 
     loud = exposed(5.0)
     quiet = exposed(0.0)

@@ -15,7 +15,7 @@ from engine.records import VIEWS, Seat
 from engine.specs.run import RunSpec
 from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
-from engine.training.rounds import opening, play
+from engine.training.rounds import first_state, train_round
 from engine.training.state import State
 from tests.engine.makers import tiny_spec
 
@@ -28,10 +28,10 @@ def released(mode: str = "own", **fields: Any) -> dict[str, Any]:
 
 def last_state(spec: RunSpec) -> State:
     plan = load_plan(spec)
-    state = opening(plan)
+    state = first_state(plan)
     with ThreadTeam(2) as team:
         for round in range(1, spec.rounds + 1):
-            state = play(plan, state, round, team)
+            state = train_round(plan, state, round, team)
     return state
 
 

@@ -22,10 +22,10 @@ from engine.events import ByClass, Event, Kept, Smoothed, decode, encode
 from engine.methods.smoothing import base
 from engine.methods.smoothing.base import event_of_slices
 from engine.training import evaluate
-from engine.training.evaluate import judge
-from engine.training.loop import heard, run
+from engine.training.evaluate import accuracy_by_class
+from engine.training.loop import event_of_report, run
 from engine.training.plan import LoadedPlan, load_plan
-from engine.training.rounds import Exchange, opening, play, server_context
+from engine.training.rounds import Exchange, first_state, server_context, train_round
 from tests.engine.makers import replayable, tiny_spec
 
 pytestmark = pytest.mark.slow
@@ -42,11 +42,11 @@ def second_round(plan: LoadedPlan, evaluate: Evaluate | None = None) -> tuple[Sm
     reports: list[Report] = []
     exchanges: list[Exchange] = []
     with ThreadTeam(2) as team:
-        state = play(plan, opening(plan), 1, team)
-        play(plan, state, 2, team, watch=exchanges.append, report=reports.append)
+        state = train_round(plan, first_state(plan), 1, team)
+        train_round(plan, state, 2, team, watch=exchanges.append, report=reports.append)
         if evaluate is None:
-            evaluate = partial(judge, plan, team)
-        events = [heard(report, evaluate) for report in reports]
+            evaluate = partial(accuracy_by_class, plan, team)
+        events = [event_of_report(report, evaluate) for report in reports]
     [event] = [event for event in events if isinstance(event, Smoothed)]
     step = plan.method.server_step  # type: ignore[attr-defined]
     pairs = list(zip(exchanges[0].packets, exchanges[0].uploads, strict=True))
@@ -117,7 +117,7 @@ def test_the_accuracy_is_that_of_each_model_on_the_first_pictures_of_each_class(
     plan, event, before, after = smoothing({"method": {**ceo(noise=0.1), "server-step": 1.0}})
     for accuracy, stacks in zip(event.accuracy, (before, after), strict=True):
         for label, row in enumerate(accuracy):
-            x = plan.test_x[plan.test_labels == label][: evaluate.JUDGED // 10]
+            x = plan.test_x[plan.test_labels == label][: evaluate.REPORT_PICTURES // 10]
             for place, value in enumerate(row):
                 model = {name: stack[place] for name, stack in stacks.items()}
                 share = float((scores(plan.world, model, x).argmax(1) == label).float().mean())
@@ -131,7 +131,7 @@ def test_a_class_without_test_pictures_has_no_accuracy() -> None:
     without_3 = replace(plan, test_x=plan.test_x[others], test_labels=plan.test_labels[others])
     stacks = {name: torch.stack([tensor, tensor]) for name, tensor in plan.world.weights.items()}
     with ThreadTeam(1) as team:
-        accuracy = judge(without_3, team, stacks)
+        accuracy = accuracy_by_class(without_3, team, stacks)
     assert accuracy[3] == (None, None) and len(accuracy) == 10
     assert all(None not in row for row in accuracy[:3] + accuracy[4:])
 
@@ -192,7 +192,7 @@ def test_with_averaged_orders_the_spectra_are_those_of_one_order() -> None:
 def test_with_the_sum_alone_an_empty_round_is_smoothed_too() -> None:
     """A skipped smoothing would show an outsider that no client took part."""
     plan = load_plan(tiny_spec(method=ceo("mean", noise=3.0)))
-    server = opening(plan).server
+    server = first_state(plan).server
     reports: list[Report] = []
     with ThreadTeam(1) as team:
         context = replace(server_context(plan, (), 2, 1, 1, team), report=reports.append)
@@ -235,10 +235,10 @@ def test_a_run_is_the_same_with_and_without_reports(mode: str) -> None:
     spec = tiny_spec(method=ceo(mode, noise=2.0), rounds=4)
     stored = [event for event in run(spec) if isinstance(event, Kept) and event.kind == "state"]
     plan = load_plan(spec)
-    state = opening(plan)
+    state = first_state(plan)
     with ThreadTeam(2) as team:
         for round in range(1, 5):
-            state = play(plan, state, round, team)
+            state = train_round(plan, state, round, team)
             payloads = [event.payload for event in stored if event.round == round]
             for payload in payloads:
                 assert payload is not None

@@ -16,7 +16,7 @@ from engine.methods.user_level.udp_fedavg import UDPFedAvg
 from engine.records import VIEWS, Gaussian, Release, Seat, Upload
 from engine.specs.run import RunSpec
 from engine.training.plan import LoadedPlan, Plan, load_plan, make_plan
-from engine.training.rounds import Exchange, opening, play, server_context
+from engine.training.rounds import Exchange, first_state, server_context, train_round
 from tests.engine.makers import tiny_spec
 
 SPLITS = ["paper", "full-local"]
@@ -33,7 +33,7 @@ def loaded_plan(
 def played(plan: LoadedPlan, round: int = 1) -> Exchange:
     exchanges: list[Exchange] = []
     with ThreadTeam(2) as team:
-        play(plan, opening(plan), round, team, watch=exchanges.append)
+        train_round(plan, first_state(plan), round, team, watch=exchanges.append)
     return exchanges[0]
 
 
@@ -99,7 +99,7 @@ def test_an_empty_round_adds_noise_if_clients_share_the_noise(split: str) -> Non
     changes = []
     with ThreadTeam(1) as team:
         for round in empty:
-            after = play(plan, opening(plan), round, team)
+            after = train_round(plan, first_state(plan), round, team)
             changes.append(flat(weights.subtract(after.server, plan.world.weights)))
     if split == "full-local":
         assert not any(change.any() for change in changes)
