@@ -1,1 +1,1 @@
-"""Thin pages: each is one script that Streamlit runs at every pass."""
+"""The screens of the dashboard. Each `page.py` is a script that Streamlit runs at every pass."""

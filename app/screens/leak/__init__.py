@@ -1,1 +1,1 @@
-"""The screen Leak."""
+"""The screen Leak: attacks on one picture, under several protections."""

@@ -1,10 +1,11 @@
-"""The upper part of the Leak screen: whose picture, what the attacker sees, which protections and which attacks."""
+"""The form of the Leak screen: the picture, what the attacker sees, the protections and the attacks."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -31,138 +32,158 @@ CSS = """
 
 
 def missing(leak: LeakSettings) -> list[str]:
-    """What to say of a link whose picture is not here, or is another visitor's; the default picture replaces it."""
+    """Return a note when the picture of a link is missing or belongs to another visitor.
+
+    The default picture replaces it. Privacy: without the check of the owner, a link would show an uploaded picture
+    to visitors who did not upload it.
+    """
     try:
-        found = all(services.may_see_picture(name) for name in owners.own_pictures({"whose": leak.whose}))
+        names = owners.own_pictures({"whose": leak.whose})
+        available = all(services.may_see_picture(name) for name in names)
         thumbnails(leak.run["dataset"], [leak.whose], services.store().home)
     except LeakLensError:
-        found = False
-    if found:
+        available = False
+    if available:
         return []
     session.remember("leak", replace(leak, whose=leak_settings.LeakSettings().whose))
     return [attack_texts.GONE_PICTURE]
 
 
 def form() -> None:
-    for said in session.recall("leak-told", []):
-        st.html(f'<p class="ll-note" role="status">{html.escape(said)}</p>')
-    _pictures(leak_requests.leak())
-    leak = leak_requests.leak()
+    for note in session.recall("leak-told", []):
+        st.html(f'<p class="ll-note" role="status">{html.escape(note)}</p>')
+    _pictures(leak_requests.current())
+    leak = leak_requests.current()
     with st.container(horizontal=True, vertical_alignment="bottom", key="leak-case"):
-        _case(leak)
+        _target(leak)
 
 
-# --- whose picture -----------------------------------------------------------------------------------------
+# --- the picture -------------------------------------------------------------------------------------------
 
 
 def _pictures(leak: LeakSettings) -> None:
-    kind, _, place = leak.whose.partition("-")
-    first = 0 if kind != "test" or int(place) < leak_settings.FEW else int(place) - leak_settings.FEW // 2
-    names = [f"test-{first + more}" for more in range(leak_settings.FEW)]
-    names = ([leak.whose] if kind == "train" else []) + names
-    own = [f"own-{name}-{leak_requests.label(name)}" for name in leak_requests.own()]
-    found = _found(leak, [*own, *names])
-    st.html(f'<h2 class="ll-title">{attack_texts.WHOSE}</h2>{_faces(found, leak)}')
+    kind, _, _ = leak.whose.partition("-")
+    offered = _readable_thumbnails(leak, _offered_pictures(leak))
+    st.html(f'<h2 class="ll-title">{attack_texts.WHOSE}</h2>{_button_css(offered, leak)}')
     with st.container(horizontal=True, vertical_alignment="center", key="leak-whose"):
-        for one in found:
+        for thumbnail in offered:
+            chosen = thumbnail.name == leak.whose
             st.button(
-                attack_texts.thumb(one.title, one.name, one.name == leak.whose),
-                key=f"whose-{one.name}",
-                type="primary" if one.name == leak.whose else "secondary",
-                help=one.title,
-                on_click=lambda name=one.name: choose(whose=name),
+                attack_texts.thumb(thumbnail.title, thumbnail.name, chosen),
+                key=f"whose-{thumbnail.name}",
+                type="primary" if chosen else "secondary",
+                help=thumbnail.title,
+                on_click=lambda name=thumbnail.name: choose(whose=name),
             )
         with st.popover(attack_texts.OWN):
-            _own()
+            _upload()
         if kind == "own":
             st.button(attack_texts.DELETE, key="leak-delete", on_click=leak_requests.delete, help=attack_texts.OWN_HELP)
 
 
-def _found(leak: LeakSettings, names: Sequence[str]) -> list[Thumbnail]:
-    """Those that are there: one that cannot be read leaves the others."""
-    found = list[Thumbnail]()
+def _offered_pictures(leak: LeakSettings) -> list[str]:
+    """Return the uploaded pictures, then test pictures around the chosen one."""
+    kind, _, place = leak.whose.partition("-")
+    first = 0
+    if kind == "test" and int(place) >= leak_settings.OFFERED:
+        first = int(place) - leak_settings.OFFERED // 2
+    names = [f"own-{name}-{leak_requests.label(name)}" for name in leak_requests.own()]
+    if kind == "train":
+        names.append(leak.whose)
+    names += [f"test-{first + offset}" for offset in range(leak_settings.OFFERED)]
+    return names
+
+
+def _readable_thumbnails(leak: LeakSettings, names: Sequence[str]) -> list[Thumbnail]:
+    """Return a thumbnail of each picture that can be read. One unreadable picture does not hide the others."""
+    readable = list[Thumbnail]()
     for name in names:
         try:
-            found += thumbnails(leak.run["dataset"], [name], services.store().home)
+            readable += thumbnails(leak.run["dataset"], [name], services.store().home)
         except LeakLensError:
             continue
-    return found
+    return readable
 
 
-def _faces(found: Sequence[Thumbnail], leak: LeakSettings) -> str:
+def _button_css(offered: Sequence[Thumbnail], leak: LeakSettings) -> str:
+    """Return the style that draws each picture on its button and outlines the neighbours in the upload."""
     face = ".st-key-leak-whose .st-key-whose-{name} button {{ background-image: url(data:image/png;base64,{png}); }}"
-    other = ".st-key-leak-whose .st-key-whose-{name} button {{ outline: 2px dashed var(--private); }}"
-    rules = [face.format(name=one.name, png=one.png) for one in found]
-    beside = [other.format(name=name) for name in leak.pictures[1:]]
-    return f"{CSS}{' '.join([*rules, *beside])}</style>"
+    neighbour = ".st-key-leak-whose .st-key-whose-{name} button {{ outline: 2px dashed var(--private); }}"
+    rules = [face.format(name=thumbnail.name, png=thumbnail.png) for thumbnail in offered]
+    rules += [neighbour.format(name=name) for name in leak.pictures[1:]]
+    return f"{CSS}{' '.join(rules)}</style>"
 
 
-def _own() -> None:
+def _upload() -> None:
     st.caption(attack_texts.OWN_HELP)
     st.file_uploader(
-        attack_texts.UPLOAD, ["png", "jpg", "jpeg"], key="leak-upload",
-        on_change=lambda: leak_requests.bring(session.recall("leak-upload")),
-    )  # fmt: skip
+        attack_texts.UPLOAD,
+        ["png", "jpg", "jpeg"],
+        key="leak-upload",
+        on_change=lambda: leak_requests.add_picture(session.recall("leak-upload")),
+    )
     if st.toggle(attack_texts.CAMERA_ON, key="leak-camera-on"):
         st.camera_input(
-            attack_texts.CAMERA, key="leak-camera", on_change=lambda: leak_requests.bring(session.recall("leak-camera"))
+            attack_texts.CAMERA,
+            key="leak-camera",
+            on_change=lambda: leak_requests.add_picture(session.recall("leak-camera")),
         )
 
 
 def _label(leak: LeakSettings) -> None:
-    """What a picture of one's own shows, as its owner's phone would have said."""
+    """Ask for the class of an uploaded picture, since a client trains on labelled data."""
     names = classes(leak.run["dataset"])
-    now = min(int(leak.whose.rpartition("-")[2]), len(names) - 1)
+    label = int(leak.whose.rpartition("-")[2])
+    label = min(label, len(names) - 1)
     st.selectbox(
         attack_texts.LABEL, range(len(names)), format_func=names.__getitem__, help=attack_texts.LABEL_HELP, width=190,
-        **session.tie("leak-label", now, leak_requests.relabel),
+        **session.tie("leak-label", label, leak_requests.relabel),
     )  # fmt: skip
 
 
 # --- what the attacker sees --------------------------------------------------------------------------------
 
 
-def _case(leak: LeakSettings) -> None:
+def _target(leak: LeakSettings) -> None:
     if leak.whose.startswith("own-"):
         _label(leak)
-    whens = tuple(dict.fromkeys((*leak_settings.WHENS, leak.when)))
+    rounds = tuple(dict.fromkeys((*leak_settings.ROUNDS, leak.when)))
     st.selectbox(
-        attack_texts.EYES, leak_settings.EYES, format_func=attack_texts.VIEWS.__getitem__, width=235,
-        **session.tie("leak-eyes", leak.eyes, lambda value: choose(eyes=value)),
+        attack_texts.EYES, leak_settings.VIEWS, format_func=attack_texts.VIEWS.__getitem__, width=235,
+        **_tie("leak-eyes", "eyes", leak.eyes),
     )  # fmt: skip
-    st.selectbox(
-        attack_texts.WHEN, whens, format_func=lambda when: attack_texts.ROUNDS_OF.get(when, f"round {when}"), width=245,
-        **session.tie("leak-when", leak.when, lambda value: choose(when=value)),
-    )  # fmt: skip
+    st.selectbox(attack_texts.WHEN, rounds, format_func=_round_title, width=245, **_tie("leak-when", "when", leak.when))
     epochs = sorted({*leak_settings.EPOCHS, int(leak.run["epochs"])})
-    st.selectbox(attack_texts.EPOCHS, epochs, width=100, **session.tie("leak-epochs", leak.run["epochs"], _epochs))
-    st.number_input(
-        attack_texts.MANY, 1, 8, width=165, **session.tie("leak-many", leak.many, lambda value: choose(many=value))
-    )
+    st.selectbox(attack_texts.EPOCHS, epochs, width=100, **_tie_run("epochs", leak))
+    st.number_input(attack_texts.MANY, 1, 8, width=165, **_tie("leak-many", "many", leak.many))
     with st.popover(attack_texts.MODEL_DATA):
         _part("model", attack_texts.MODEL, leak)
         _part("dataset", attack_texts.DATASET, leak)
-        st.number_input(
-            attack_texts.ROUNDS,
-            1,
-            10_000,
-            **session.tie("leak-rounds", leak.run["rounds"], lambda n: choose_run(rounds=n)),
-        )
+        st.number_input(attack_texts.ROUNDS, 1, 10_000, **_tie_run("rounds", leak))
     with st.popover(attack_texts.GRID_OF):
         _grid(leak)
 
 
-def _epochs(value: int) -> None:
-    choose_run(epochs=value)
+def _tie(key: str, field: str, value: Any) -> dict[str, Any]:
+    """Tie a widget to one field of the settings."""
+    return session.tie(key, value, lambda chosen: choose(**{field: chosen}))
+
+
+def _tie_run(field: str, leak: LeakSettings) -> dict[str, Any]:
+    """Tie a widget to one field of the run under attack."""
+    return session.tie(f"leak-{field}", leak.run[field], lambda chosen: choose_run(**{field: chosen}))
+
+
+def _round_title(when: str) -> str:
+    return attack_texts.ROUNDS_OF.get(when, f"round {when}")
 
 
 def _part(part: str, label: str, leak: LeakSettings) -> None:
-    there = [one for one in run_settings.names(part) if run_settings.is_about_pictures(part, one)]
-    titles = {one: run_settings.part_class(part, one).title for one in there}
-    st.selectbox(
-        label, list(titles), format_func=lambda one: titles.get(one, one),
-        **session.tie(f"leak-{part}", leak.run[part], lambda value: choose_run(**{part: value})),
-    )  # fmt: skip
+    titles = {}
+    for name in run_settings.names(part):
+        if run_settings.is_about_pictures(part, name):
+            titles[name] = run_settings.part_class(part, name).title
+    st.selectbox(label, list(titles), format_func=lambda name: titles.get(name, name), **_tie_run(part, leak))
 
 
 # --- protections and attacks -------------------------------------------------------------------------------
@@ -170,40 +191,40 @@ def _part(part: str, label: str, leak: LeakSettings) -> None:
 
 def _grid(leak: LeakSettings) -> None:
     titles = column_titles(leak)
+    offered = [key for key in titles if key != attack_grid.NONE]
+    chosen = [key for key in leak.against if key != attack_grid.NONE]
     st.multiselect(
-        attack_texts.AGAINST, [key for key in titles if key != attack_grid.NONE],
-        format_func=lambda key: titles.get(key, key),
+        attack_texts.AGAINST, offered, format_func=lambda key: titles.get(key, key),
         help=attack_texts.AGAINST_HELP, max_selections=leak_settings.MOST_COLUMNS - 1,
-        **session.tie("leak-against", [key for key in leak.against if key != attack_grid.NONE], _against),
+        **session.tie("leak-against", chosen, _choose_columns),
     )  # fmt: skip
     st.multiselect(
         attack_texts.ATTACKS, run_settings.attack_names(), format_func=run_settings.attack_title,
-        **session.tie("leak-attacks", list(leak.attacks), lambda value: choose(attacks=tuple(value))),
+        **session.tie("leak-attacks", list(leak.attacks), lambda names: choose(attacks=tuple(names))),
     )  # fmt: skip
     st.number_input(
         attack_texts.RESTARTS, 1, leak_settings.MOST_RESTARTS, help=attack_texts.RESTARTS_HELP,
-        **session.tie("leak-restarts", leak.restarts, lambda value: choose(restarts=value)),
+        **_tie("leak-restarts", "restarts", leak.restarts),
     )  # fmt: skip
     st.number_input(
         attack_texts.ITERATIONS, 1, 100_000, placeholder="usual",
-        **session.tie("leak-iterations", leak.iterations, lambda value: choose(iterations=value)),
+        **_tie("leak-iterations", "iterations", leak.iterations),
     )  # fmt: skip
-    st.number_input(
-        attack_texts.CHANCE, 0, 2**53 - 1, **session.tie("leak-chance", leak.chance, lambda value: choose(chance=value))
-    )
+    st.number_input(attack_texts.CHANCE, 0, 2**53 - 1, **_tie("leak-chance", "chance", leak.chance))
 
 
-def _against(value: Sequence[str]) -> None:
-    order = leak_settings.offered(leak_requests.leak())
-    choose(against=(attack_grid.NONE, *sorted(value, key=order.index)))
+def _choose_columns(keys: Sequence[str]) -> None:
+    order = leak_settings.offered(leak_requests.current())
+    choose(against=(attack_grid.NONE, *sorted(keys, key=order.index)))
 
 
 def column_titles(leak: LeakSettings) -> dict[str, str]:
-    """What each protection on offer is called; those that make no run are left out."""
-    base, found = run_settings.spec_of(leak.run), dict[str, str]()
+    """Return the title of each protection on offer. A protection that makes no valid run is left out."""
+    base = run_settings.spec_of(leak.run)
+    titles = dict[str, str]()
     for key in leak_settings.offered(leak):
         try:
-            found[key] = leak_settings.column_title(key, leak_settings.run_of(base, key))
+            titles[key] = leak_settings.column_title(key, leak_settings.run_of(base, key))
         except LeakLensError:
             continue
-    return found
+    return titles

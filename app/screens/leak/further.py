@@ -1,4 +1,4 @@
-"""Under the grid of the Leak screen: three ways to look further, one at a time."""
+"""The panels below the grid of the Leak screen: the cliff, the ladder and the blind test, one at a time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PANELS = {"cliff": cliff_panel.panel, "ladder": ladder_panel.panel, "test": blin
 
 
 def panels() -> None:
-    """Only the chosen one is laid out, so that the others cost nothing."""
+    """Draw the chosen panel. The others do no work."""
     chosen = str(session.recall("leak-panel", "cliff"))
     st.segmented_control(
         series_texts.MORE, list(PANELS), format_func=series_texts.PANELS.__getitem__, required=True,
         **session.tie("leak-more", chosen, lambda name: session.remember("leak-panel", name)),
     )  # fmt: skip
     try:
-        PANELS[chosen](leak_requests.leak())
+        PANELS[chosen](leak_requests.current())
     except LeakLensError as error:
         series.problem(str(error))

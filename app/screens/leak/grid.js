@@ -1,11 +1,11 @@
-// The pictures as a table, one scrubber for all of them, and one of them laid over the original.
+// The pictures as a table, one scrubber for all of them, and a comparison of the chosen picture with the original.
 const make = (name, className, text) => {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
+  const element = document.createElement(name);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
 };
-const still = () => window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+const reducedMotion = () => window.matchMedia('(prefers-reduced-motion: reduce)').matches;
 const source = (png) => `data:image/png;base64,${png}`;
 
 function show(image, png) {
@@ -20,25 +20,37 @@ class Grid {
   constructor(root) {
     this.root = root;
     this.timer = 0;
-    // What the visitor chose outlives the drawing: Streamlit may put another in its place at any pass.
+    // The choices of the visitor are kept on the window: Streamlit may replace this element at any pass.
     this.kept = window.leaklensGrid ??= { moment: null }; // moment null: the last one
   }
 
   update(data) {
-    const shape = JSON.stringify([data.columns.map((one) => one.title), data.rows.map((one) => one.title)]);
-    const fresh = shape !== this.shape;
+    const columnTitles = data.columns.map((column) => column.title);
+    const rowTitles = data.rows.map((row) => row.title);
+    const shape = JSON.stringify([columnTitles, rowTitles]);
+    const shapeChanged = shape !== this.shape;
     this.data = data;
-    if (shape !== this.kept.shape) { this.kept.shape = shape; this.kept.moment = null; }
-    if (fresh) { this.pause(); this.shape = shape; this.build(); }
-    if (data.moments !== this.kept.moments) { this.kept.moments = data.moments; this.kept.moment = null; }
+    if (shape !== this.kept.shape) {
+      this.kept.shape = shape;
+      this.kept.moment = null;
+    }
+    if (shapeChanged) {
+      this.pause();
+      this.shape = shape;
+      this.build();
+    }
+    if (data.moments !== this.kept.moments) {
+      this.kept.moments = data.moments;
+      this.kept.moment = null;
+    }
     this.fill();
-    if (data.autoplay && data.moments > 1) this.perform(data.autoplay);
+    if (data.autoplay && data.moments > 1) this.playOnce(data.autoplay);
   }
 
-  // Once in the life of a page; a grid that is put in the place of another goes on where that one was.
-  perform(name) {
+  // Plays once per page. A grid that replaces another one continues at the moment of that grid.
+  playOnce(name) {
     const shown = window.leaklensShown ??= {};
-    if (shown[name] === 'over' || this.timer || still()) return;
+    if (shown[name] === 'over' || this.timer || reducedMotion()) return;
     this.kept.moment = shown[name] ?? 0;
     this.play((moment) => { shown[name] = moment ?? 'over'; });
   }
@@ -49,23 +61,28 @@ class Grid {
     table.append(make('caption', 'unseen', words.caption));
     const head = make('tr');
     head.append(make('td'));
-    this.heads = columns.map(() => { const th = make('th'); th.scope = 'col'; head.append(th); return th; });
+    this.heads = columns.map(() => {
+      const columnHead = make('th');
+      columnHead.scope = 'col';
+      head.append(columnHead);
+      return columnHead;
+    });
     const last = make('th', 'apart', original.title);
     last.scope = 'col';
     head.append(last);
     const top = make('thead');
     top.append(head);
     const body = make('tbody');
-    this.cells = rows.map((row, at) => {
+    this.cells = rows.map((row, rowIndex) => {
       const line = make('tr', row.kind);
       const name = make('th', '', row.title);
       name.scope = 'row';
       if (row.note) name.append(make('small', '', row.note));
       line.append(name);
-      const made = columns.map((_, place) => this.cell(line, at, place));
-      if (at === 0) line.append(this.truth(rows.length));
+      const cells = columns.map((_, columnIndex) => this.cell(line, rowIndex, columnIndex));
+      if (rowIndex === 0) line.append(this.originalCell(rows.length));
       body.append(line);
-      return made;
+      return cells;
     });
     table.append(top, body);
     const sheet = make('div', 'sheet');
@@ -90,16 +107,19 @@ class Grid {
     const state = make('span');
     box.append(button, value, state);
     line.append(box);
-    button.addEventListener('click', () => { this.kept.chosen = [row, column]; this.fill(); });
+    button.addEventListener('click', () => {
+      this.kept.chosen = [row, column];
+      this.fill();
+    });
     return { box, button, image, value, state };
   }
 
-  truth(rows) {
+  originalCell(rowCount) {
     const box = make('td', 'apart');
-    box.rowSpan = rows;
+    box.rowSpan = rowCount;
     this.original = make('img');
-    this.grey = make('span');
-    box.append(this.original, this.grey);
+    this.originalCaption = make('span');
+    box.append(this.original, this.originalCaption);
     return box;
   }
 
@@ -114,12 +134,12 @@ class Grid {
     this.range.setAttribute('aria-label', words.scrub);
     this.range.addEventListener('input', () => {
       this.pause();
-      this.tell?.(null);
+      this.onMoment?.(null);
       this.kept.moment = Number(this.range.value);
       this.fill();
     });
-    this.when = make('output');
-    bar.append(this.button, this.range, this.when);
+    this.momentLabel = make('output');
+    bar.append(this.button, this.range, this.momentLabel);
     this.bar = bar;
     return bar;
   }
@@ -135,67 +155,77 @@ class Grid {
     this.wipe = make('input');
     Object.assign(this.wipe, { type: 'range', min: 0, max: 100, value: this.kept.wiped ?? 50 });
     this.wipe.setAttribute('aria-label', words.wipe);
-    this.wipe.addEventListener('input', () => { this.kept.wiped = Number(this.wipe.value); this.cut(); });
-    this.told = make('figcaption');
-    this.more = make('p');
-    box.append(make('h2', '', words.choose), stage, this.wipe, this.told, this.more);
+    this.wipe.addEventListener('input', () => {
+      this.kept.wiped = Number(this.wipe.value);
+      this.cut();
+    });
+    this.comparison = make('figcaption');
+    this.details = make('p');
+    box.append(make('h2', '', words.choose), stage, this.wipe, this.comparison, this.details);
     return box;
   }
 
-  // --- what stands in it
+  // --- content
 
   last() { return Math.max(0, this.data.moments - 1); }
 
   guess(cell) {
-    const many = cell.frames.length;
-    if (!many) return { png: cell.src, psnr: cell.value };
-    if (this.kept.moment === null || this.kept.moment >= this.last()) return { png: cell.frames[many - 1], psnr: cell.value };
-    const place = Math.round((this.kept.moment / this.last()) * (many - 1));
+    const lastFrame = cell.frames.length - 1;
+    if (lastFrame < 0) return { png: cell.src, psnr: cell.value };
+    if (this.kept.moment === null || this.kept.moment >= this.last()) return { png: cell.frames[lastFrame], psnr: cell.value };
+    const place = Math.round((this.kept.moment / this.last()) * lastFrame);
     const value = cell.psnr[place];
     return { png: cell.frames[place], psnr: value === null ? '–' : `${value.toFixed(1)} dB` };
   }
 
   fill() {
     const { columns, rows, original, words, moments, labels } = this.data;
-    columns.forEach((column, at) => {
-      const head = this.heads[at];
-      head.replaceChildren(document.createTextNode(column.title), ...column.lines.map((one) => make('small', one.side, one.text)));
+    columns.forEach((column, columnIndex) => {
+      const title = document.createTextNode(column.title);
+      const lines = column.lines.map((line) => make('small', line.side, line.text));
+      this.heads[columnIndex].replaceChildren(title, ...lines);
     });
-    rows.forEach((row, at) => row.cells.forEach((cell, place) => this.put(this.cells[at][place], cell)));
+    rows.forEach((row, rowIndex) => {
+      row.cells.forEach((cell, columnIndex) => this.put(this.cells[rowIndex][columnIndex], cell));
+    });
     show(this.original, original.src);
     this.original.alt = original.alt;
-    this.grey.textContent = original.caption;
-    const there = moments > 1;
-    this.bar.hidden = !there;
+    this.originalCaption.textContent = original.caption;
+    this.bar.hidden = moments <= 1;
     this.range.max = this.last();
     this.range.value = this.kept.moment ?? this.last();
     const label = labels[this.kept.moment ?? this.last()] ?? '';
-    this.when.textContent = label;
+    this.momentLabel.textContent = label;
     this.range.setAttribute('aria-valuetext', label);
-    this.button.textContent = this.timer ? words.pause : still() ? words.step : words.play;
+    this.button.textContent = this.buttonText(words);
     this.compare();
   }
 
-  put(seat, cell) {
+  buttonText(words) {
+    if (this.timer) return words.pause;
+    return reducedMotion() ? words.step : words.play;
+  }
+
+  put(view, cell) {
     const { png, psnr } = this.guess(cell);
-    show(seat.image, png);
-    seat.image.alt = cell.alt;
-    seat.button.disabled = !png;
-    seat.button.setAttribute('aria-label', cell.alt || this.data.words.caption);
-    seat.button.title = cell.hover;
-    seat.value.textContent = psnr;
-    seat.state.textContent = cell.state;
-    seat.box.className = cell.tone;
+    show(view.image, png);
+    view.image.alt = cell.alt;
+    view.button.disabled = !png;
+    view.button.setAttribute('aria-label', cell.alt || this.data.words.caption);
+    view.button.title = cell.hover;
+    view.value.textContent = psnr;
+    view.state.textContent = cell.state;
+    view.box.className = cell.tone;
     const [row, column] = this.choice();
-    const here = this.cells[row]?.[column] === seat;
-    seat.button.classList.toggle('chosen', here);
-    seat.button.setAttribute('aria-pressed', here);
+    const chosen = this.cells[row]?.[column] === view;
+    view.button.classList.toggle('chosen', chosen);
+    view.button.setAttribute('aria-pressed', chosen);
   }
 
   choice() {
-    const there = (row, column) => this.data.rows[row]?.cells[column];
-    const [row, column] = this.kept.chosen ?? [this.data.rows.length - 1, 0];
-    return there(row, column) ? [row, column] : [this.data.rows.length - 1, 0];
+    const lastRow = this.data.rows.length - 1;
+    const [row, column] = this.kept.chosen ?? [lastRow, 0];
+    return this.data.rows[row]?.cells[column] ? [row, column] : [lastRow, 0];
   }
 
   compare() {
@@ -207,36 +237,48 @@ class Grid {
     show(this.over, original.src);
     this.under.alt = cell.alt;
     this.over.alt = original.alt;
-    this.told.textContent = words.wiped.replace('{what}', `${rows[row].title}, ${columns[column].title}`);
-    this.more.textContent = cell.hover || words.hint;
+    this.comparison.textContent = words.wiped.replace('{what}', `${rows[row].title}, ${columns[column].title}`);
+    this.details.textContent = cell.hover || words.hint;
     this.cut();
   }
 
   cut() {
-    const at = Number(this.wipe.value);
-    this.over.style.clipPath = `inset(0 ${100 - at}% 0 0)`;
-    this.edge.style.left = `${at}%`;
-    this.wipe.setAttribute('aria-valuetext', `${at} %`);
+    const percent = Number(this.wipe.value);
+    this.over.style.clipPath = `inset(0 ${100 - percent}% 0 0)`;
+    this.edge.style.left = `${percent}%`;
+    this.wipe.setAttribute('aria-valuetext', `${percent} %`);
   }
 
-  // --- movement
+  // --- animation
 
   press() {
-    if (this.timer) { this.pause(); this.tell(null); this.fill(); return; }
-    if (!still()) { this.play(); return; }
+    if (this.timer) {
+      this.pause();
+      this.onMoment(null);
+      this.fill();
+      return;
+    }
+    if (!reducedMotion()) {
+      this.play();
+      return;
+    }
     const now = this.kept.moment ?? this.last();
-    this.kept.moment = now >= this.last() ? 0 : Math.min(this.last(), now + Math.ceil(this.last() / 8));
+    const next = now + Math.ceil(this.last() / 8);
+    this.kept.moment = now >= this.last() ? 0 : Math.min(this.last(), next);
     this.fill();
   }
 
-  play(tell = () => {}) {
+  play(onMoment = () => {}) {
     this.pause();
-    this.tell = tell;
+    this.onMoment = onMoment;
     if (this.kept.moment === null || this.kept.moment >= this.last()) this.kept.moment = 0;
     this.timer = setInterval(() => {
       this.kept.moment += 1;
-      if (this.kept.moment >= this.last()) { this.pause(); this.kept.moment = null; }
-      tell(this.kept.moment);
+      if (this.kept.moment >= this.last()) {
+        this.pause();
+        this.kept.moment = null;
+      }
+      onMoment(this.kept.moment);
       this.fill();
     }, 90);
     this.fill();

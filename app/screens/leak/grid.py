@@ -1,4 +1,4 @@
-"""The grid of pictures: what its drawing in the browser is told, and where that drawing is put on the page."""
+"""The grid of pictures: the data that the browser draws, and the place of the drawing on the page."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from engine.events import Pictured
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, best, moment, of_column
 
-HEAD_PX, ROW_PX = 110, 155  # of the grid, at least
-HERE = Path(__file__).parent
+HEAD_PX, ROW_PX = 110, 155  # the least height of the head and of a row
+FOLDER = Path(__file__).parent
 
 
-def _text(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
+def _file_text(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
-_drawn = st.components.v2.component(
-    "leaklens_grid", html='<div class="grid"></div>\n', css=_text("grid.css"), js=_text("grid.js")
+_component = st.components.v2.component(
+    "leaklens_grid", html='<div class="grid"></div>\n', css=_file_text("grid.css"), js=_file_text("grid.js")
 )
 
 
 @dataclass(frozen=True)
 class ColumnHead:
-    """What stands above a column."""
+    """The head of a column."""
 
     key: str
     title: str
@@ -38,41 +38,43 @@ class ColumnHead:
 
 @dataclass(frozen=True)
 class GridSheet:
-    """A grid as it is to be shown."""
+    """A grid and how to show it."""
 
     heads: Sequence[ColumnHead]
     attacks: Mapping[str, str]  # titles, in the order of the rows
     cells: Sequence[AttackCell]
-    picture: int = 0  # which of the upload
-    frames: bool = False  # whether the scrubber is there
-    autoplay: str = ""  # a name: played once
-    original: str = ""  # PNG in base64, where no attack has told it yet
+    picture: int = 0  # index of the shown picture in the upload
+    frames: bool = False  # whether the grid has a scrubber
+    autoplay: str = ""  # name of an animation that plays once
+    original: str = ""  # PNG in base64, shown until the first attack reports the original
     titles: Mapping[str, str] = field(default_factory=dict)
 
     def cell(self, attack: str, column: str) -> AttackCell | None:
-        return next((one for one in self.cells if (one.attack, one.column) == (attack, column)), None)
+        return next((cell for cell in self.cells if (cell.attack, cell.column) == (attack, column)), None)
 
 
 def draw(sheet: GridSheet) -> None:
-    """In a frame as high as the grid will be: what stands below it does not jump when the browser has drawn it."""
-    rows = len(sheet.attacks) + (len(sheet.attacks) > 1)
+    """Draw the grid in a frame of its final height, so that the page below does not move when it appears."""
+    rows = len(sheet.attacks)
+    if rows > 1:
+        rows += 1  # the row of the best attack
     st.html(f"<style>.st-key-leak-sheet {{ min-height: {HEAD_PX + rows * ROW_PX}px; }}</style>")
     with st.container(key="leak-sheet"):
-        _drawn(key="leak-grid", data=told(sheet))
+        _component(key="leak-grid", data=told(sheet))
 
 
 def told(sheet: GridSheet) -> dict[str, Any]:
-    """Everything that the browser draws, as JSON."""
+    """Return everything that the browser draws, as JSON."""
     rows = [_row(sheet, attack, title) for attack, title in sheet.attacks.items()]
     if len(sheet.attacks) > 1:
         rows.append(_best(sheet))
-    most = max((len(cell["frames"]) for row in rows for cell in row["cells"]), default=0)
+    moments = max((len(cell["frames"]) for row in rows for cell in row["cells"]), default=0)
     return {
         "columns": [_head(head) for head in sheet.heads],
         "rows": rows,
         "original": _original(sheet),
-        "moments": most,
-        "labels": _labels(sheet, most),
+        "moments": moments,
+        "labels": _labels(sheet, moments),
         "autoplay": sheet.autoplay,
         "words": {**attack_texts.KEYS, "caption": attack_texts.GRID},
     }
@@ -83,11 +85,23 @@ def _head(head: ColumnHead) -> dict[str, Any]:
 
 
 def _original(sheet: GridSheet) -> dict[str, str]:
-    seen = next((cell.seen for cell in sheet.cells if cell.seen and sheet.picture < len(cell.seen.originals)), None)
-    plain = next((value for cell in sheet.cells if (value := cell.trivial(sheet.picture)) is not None), None)
-    caption = "" if plain is None else attack_texts.TRIVIAL.format(value=attack_texts.decibel(plain))
-    source = seen.originals[sheet.picture] if seen else sheet.original
+    """Return the original picture. Its caption is the PSNR of the mean colour, once an attack reports it."""
+    source = sheet.original
+    for cell in sheet.cells:
+        if cell.seen and sheet.picture < len(cell.seen.originals):
+            source = cell.seen.originals[sheet.picture]
+            break
+    mean_colour = mean_colour_psnr(sheet.cells, sheet.picture)
+    caption = ""
+    if mean_colour is not None:
+        caption = attack_texts.TRIVIAL.format(value=attack_texts.decibel(mean_colour))
     return {"title": attack_texts.ORIGINAL, "src": source, "alt": attack_texts.ORIGINAL_ALT, "caption": caption}
+
+
+def mean_colour_psnr(cells: Sequence[AttackCell], picture: int) -> float | None:
+    """Return the PSNR of the mean colour of a picture, the bar that a leak must beat; None before any attack."""
+    values = (cell.trivial(picture) for cell in cells)
+    return next((value for value in values if value is not None), None)
 
 
 def _row(sheet: GridSheet, attack: str, title: str) -> dict[str, Any]:
@@ -96,13 +110,15 @@ def _row(sheet: GridSheet, attack: str, title: str) -> dict[str, Any]:
 
 
 def _best(sheet: GridSheet) -> dict[str, Any]:
-    """The adversary envelope."""
+    """Return the row of the best attack per column, chosen by PSNR, which an attacker could not compute."""
     cells = []
     for head in sheet.heads:
-        found = best(of_column(sheet.cells, head.key), sheet.picture)
-        by = sheet.attacks.get(found.attack, "") if found else ""
-        body = _cell(sheet, found, by or attack_texts.BEST, head.title)
-        cells.append({**body, "state": attack_texts.BY.format(attack=by)} if found else body)
+        best_cell = best(of_column(sheet.cells, head.key), sheet.picture)
+        attack = sheet.attacks.get(best_cell.attack, "") if best_cell else ""
+        drawn = _cell(sheet, best_cell, attack or attack_texts.BEST, head.title)
+        if best_cell:
+            drawn["state"] = attack_texts.BY.format(attack=attack)
+        cells.append(drawn)
     return {"title": attack_texts.BEST, "note": attack_texts.BEST_NOTE, "kind": "best", "cells": cells}
 
 
@@ -110,30 +126,50 @@ def _cell(sheet: GridSheet, cell: AttackCell | None, attack: str, column: str) -
     if cell is None:
         alt = attack_texts.alt(attack, column, None, attack_texts.UNASKED)
         return {"src": "", "frames": [], "psnr": [], "value": "", "state": "", "tone": "", "alt": alt, "hover": ""}
-    at = sheet.picture
-    path = [found for one in cell.path if (found := moment(one, at)) is not None]
-    shown = path if sheet.frames else []
-    value, state = cell.psnr(at), attack_texts.state(cell)
-    numbers = {metric: number for metric in ("ssim", "lpips") if (number := cell.number(metric, at)) is not None}
-    leaks = (cell.gain(at) or 0.0) > attack_summary.BETTER and not cell.moving
+    guesses = _guesses(cell, sheet.picture)
+    frames = guesses if sheet.frames else []
+    value = cell.psnr(sheet.picture)
+    state = attack_texts.state(cell)
+    leaks = (cell.gain(sheet.picture) or 0.0) > attack_summary.BETTER and not cell.moving
     return {
-        "src": path[-1][0] if path else "",
-        "frames": [png for png, _ in shown],
-        "psnr": [psnr for _, psnr in shown],
+        "src": guesses[-1][0] if guesses else "",
+        "frames": [png for png, _ in frames],
+        "psnr": [psnr for _, psnr in frames],
         "value": "" if value is None else attack_texts.decibel(value),
         "state": f"{state} · {attack_texts.LEAKS}" if leaks else state,
-        "tone": "leaking" if leaks else "wrong" if cell.status == "failed" else "",
+        "tone": _tone(cell, leaks),
         "alt": attack_texts.alt(attack, column, value, state),
-        "hover": attack_texts.hover(numbers, cell.judged.reason if cell.judged else cell.problem),
+        "hover": _hover(cell, sheet.picture),
     }
 
 
+def _guesses(cell: AttackCell, picture: int) -> list[tuple[str, float | None]]:
+    """Return the PNG and the PSNR of each guess of one picture."""
+    guesses = [moment(event, picture) for event in cell.path]
+    return [guess for guess in guesses if guess is not None]
+
+
+def _tone(cell: AttackCell, leaks: bool) -> str:
+    if leaks:
+        return "leaking"
+    return "wrong" if cell.status == "failed" else ""
+
+
+def _hover(cell: AttackCell, picture: int) -> str:
+    numbers = {}
+    for metric in ("ssim", "lpips"):
+        number = cell.number(metric, picture)
+        if number is not None:
+            numbers[metric] = number
+    return attack_texts.hover(numbers, cell.judged.reason if cell.judged else cell.problem)
+
+
 def _labels(sheet: GridSheet, moments: int) -> list[str]:
-    """What each place of the scrubber stands for: iterations where all attacks take as many, else shares."""
-    longest: Sequence[Pictured] = max((cell.path for cell in sheet.cells), key=len, default=())
-    ends = {cell.path[-1].of for cell in sheet.cells if len(cell.path) > 1}
+    """Return the label of each place on the scrubber: iterations if all attacks take the same number, or percent."""
     if moments < 2:
         return []
-    if len(ends) == 1 and len(longest) == moments:
-        return [attack_texts.ITERATION.format(now=one.iteration, of=one.of) for one in longest]
+    longest: Sequence[Pictured] = max((cell.path for cell in sheet.cells), key=len, default=())
+    lengths = {cell.path[-1].of for cell in sheet.cells if len(cell.path) > 1}
+    if len(lengths) == 1 and len(longest) == moments:
+        return [attack_texts.ITERATION.format(now=event.iteration, of=event.of) for event in longest]
     return [attack_texts.SHARE.format(share=round(100 * place / (moments - 1))) for place in range(moments)]

@@ -1,4 +1,4 @@
-"""Leak: one picture, what its owner sent, and what attackers get back from that under several protections."""
+"""The page Leak: one picture, what its client sends, and what attackers reconstruct under several protections."""
 
 from __future__ import annotations
 
@@ -18,42 +18,45 @@ from engine.errors import LeakLensError
 
 def page() -> None:
     try:
-        kitchen = services.shared()
+        shared = services.shared()
     except LeakLensError as error:
         readiness.closed(error)
         return
     _redirect()
     lead = f'<p class="ll-why">{html.escape(attack_texts.LEAD)}</p>'
     st.html(f'<h1 class="ll-title">{html.escape(attack_texts.PROMISE)}</h1>{lead}')
-    if not kitchen.ready():
+    if not shared.ready():
         readiness.getting_ready()
         leak_results.example()
         return
-    if kitchen.trouble:
+    if shared.trouble:
         readiness.broken()
         leak_results.example()
         return
-    _arrive()
+    _open_link()
     leak_form.form()
     messages.guarded(leak_results.panel)()
     further.panels()
-    url.sign("leak", leak_settings.link(leak_requests.leak()))
+    url.sign("leak", leak_settings.link(leak_requests.current()))
 
 
 def _redirect() -> None:
-    """Links that were made while the Lab was the first page still lead there."""
+    """Open the Lab for links from the time when the Lab was the first page."""
     params = url.in_address()
     if leak_settings.elsewhere(params):
         url.leave("lab", params)
 
 
-def _arrive() -> None:
-    """The question that the link holds."""
-    if (params := url.news("leak")) is None:
+def _open_link() -> None:
+    """Take over the settings of a new link."""
+    params = url.news("leak")
+    if params is None:
         return
-    found, told = leak_settings.read_link(params)
-    session.remember("leak", found)
-    session.remember("leak-told", [*told, *leak_form.missing(found)])
+    leak, notes = leak_settings.read_link(params)
+    session.remember("leak", leak)
+    # `missing` replaces a picture that this visitor may not see, so it runs after the settings are stored.
+    missing = leak_form.missing(leak)
+    session.remember("leak-told", [*notes, *missing])
 
 
 messages.guarded(page)()

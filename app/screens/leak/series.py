@@ -1,4 +1,7 @@
-"""A series of attacks beside the grid: asked, followed and stopped as the grid is, and shared with it by their ids."""
+"""What the panels below the grid share: each runs, follows and cancels a series of attacks.
+
+A series uses the same attack ids as the grid, so an attack runs once for both.
+"""
 
 from __future__ import annotations
 
@@ -22,31 +25,36 @@ from engine.specs import attack_grid
 from engine.specs.attack_grid import RequestedAttack
 
 POLL_S = 0.5
-ASKED_BEFORE = ("queued", "running", "finished", "stored")
+SUBMITTED = ("queued", "running", "finished", "stored")  # statuses of attacks that need no new request
+LEAST_PROGRESS = 0.03  # share of the work that must be done before a remaining time is shown
 
 
 def attacks(leak: LeakSettings) -> tuple[str, ...]:
-    """The chosen attacks that fit the model, as far as the undefended run tells."""
-    control = replace(leak, against=(attack_grid.NONE,), eyes="server")
-    return tuple(one.attack for one in leak_requests.fitted(leak_settings.cells(control)) if one.spec)
+    """Return the chosen attacks that fit the model, judged by the baseline run."""
+    baseline = replace(leak, against=(attack_grid.NONE,), eyes="server")
+    requests = leak_requests.with_refusals(leak_settings.cells(baseline))
+    return tuple(request.attack for request in requests if request.spec)
 
 
-def steady(names: Sequence[str]) -> str:
-    """The attack that stands for all: the one that knows the noise, else the first."""
+def main_attack(names: Sequence[str]) -> str:
+    """Return the default attack of a panel: `map`, which uses the noise level, or else the first."""
     return "map" if "map" in names else names[0]
 
 
-# --- asking and stopping -----------------------------------------------------------------------------------
+# --- running and cancelling --------------------------------------------------------------------------------
 
 
-def ask(name: str, asked: Sequence[RequestedAttack]) -> None:
-    """Submit what nobody asked before, in the order given."""
+def submit(name: str, requests: Sequence[RequestedAttack]) -> None:
+    """Submit the attacks of a series that have no result yet, in the given order."""
     session.remember(f"{name}-began", None)
     session.remember(f"{name}-trouble", "")
     try:
-        missing = [one for one in asked if one.spec and leak_requests.status(one.id) not in ASKED_BEFORE]
+        missing = [
+            request for request in requests if request.spec and leak_requests.status(request.id) not in SUBMITTED
+        ]
         if missing:
-            leak_requests.within_caps([one.id for one in asked], len(missing), series_texts.BUSY)
+            together = [request.id for request in requests]
+            leak_requests.check_limits(together, len(missing), series_texts.BUSY)
         leak_requests.submit(missing)
     except LeakLensError as error:
         session.remember(f"{name}-trouble", str(error))
@@ -54,10 +62,10 @@ def ask(name: str, asked: Sequence[RequestedAttack]) -> None:
     session.again()
 
 
-def stop(name: str, asked: Sequence[RequestedAttack]) -> None:
-    """Cancel what this series still waits for; what others watch goes on."""
+def cancel(name: str, requests: Sequence[RequestedAttack]) -> None:
+    """Cancel the attacks of this series that have not ended. Attacks that other visitors watch continue."""
     try:
-        kept = leak_requests.stopped(asked)
+        kept = leak_requests.stop(requests)
         session.remember(f"{name}-trouble", states.shared(kept, "attacks") if kept else "")
     except LeakLensError as error:
         session.remember(f"{name}-trouble", str(error))
@@ -67,70 +75,85 @@ def stop(name: str, asked: Sequence[RequestedAttack]) -> None:
 # --- following ---------------------------------------------------------------------------------------------
 
 
-def followed(draw: Callable[[], Sequence[AttackCell]], moving: bool) -> None:
-    """Draw; while something moves, again and again by itself, and the whole page once more at the end."""
+def draw_until_done(draw: Callable[[], Sequence[AttackCell]], moving: bool) -> None:
+    """Draw a panel. While an attack runs, draw it again at each poll, and the whole page once at the end."""
     if not moving:
         draw()
         return
 
-    def once() -> None:
+    def draw_once() -> None:
         if not any(cell.moving for cell in draw()):
             session.again()
 
-    st.fragment(messages.guarded(once), run_every=POLL_S)()
+    st.fragment(messages.guarded(draw_once), run_every=POLL_S)()
 
 
-def bar(
-    name: str, asked: Sequence[RequestedAttack], cells: Sequence[AttackCell], label: Callable[[int, int], str]
+def progress_bar(
+    name: str, requests: Sequence[RequestedAttack], cells: Sequence[AttackCell], label: Callable[[int, int], str]
 ) -> None:
-    """How far the series is, and the button that begins or ends it."""
-    if trouble := str(session.recall(f"{name}-trouble", "")):
+    """Show the progress of the series, and the button that runs or cancels it."""
+    trouble = str(session.recall(f"{name}-trouble", ""))
+    if trouble:
         problem(trouble)
     moving = [cell for cell in cells if cell.moving]
-    can = [cell for cell in cells if cell.id]
-    missing = [cell for cell in can if cell.status not in ASKED_BEFORE]
+    possible = [cell for cell in cells if cell.id]
+    missing = [cell for cell in possible if cell.status not in SUBMITTED]
     if not moving and not missing:
         return
     with st.container(horizontal=True, vertical_alignment="center", key=f"{name}-bar"):
         if moving:
-            there = [cell for cell in cells if cell.status]
-            done = sum(not cell.moving for cell in there)
-            text = attack_texts.progress(done, len(there), left(name, cells))
-            if stuck := services.shared().supervisor.trouble:
-                text = f"{text} · {stuck}"
-            st.progress(min(1.0, attack_summary.fractions(cells)), text)
-            st.button(attack_texts.CANCEL, key=f"{name}-cancel", on_click=stop, args=(name, tuple(asked)))
+            show_progress(name, cells)
+            st.button(attack_texts.CANCEL, key=f"{name}-cancel", on_click=cancel, args=(name, tuple(requests)))
         else:
-            text = label(len(missing), len(can))
-            st.button(text, key=f"{name}-ask", type="primary", on_click=ask, args=(name, tuple(asked)))
+            text = label(len(missing), len(possible))
+            st.button(text, key=f"{name}-ask", type="primary", on_click=submit, args=(name, tuple(requests)))
 
 
-def left(name: str, cells: Sequence[AttackCell]) -> float | None:
-    """Seconds until all are done, as fast as it went since the click."""
-    began, now, share = session.recall(f"{name}-began"), session.now(), attack_summary.fractions(cells)
+def show_progress(name: str, cells: Sequence[AttackCell]) -> None:
+    """Show how many attacks are done, the remaining time, and a problem of the supervisor."""
+    submitted = [cell for cell in cells if cell.status]
+    done = sum(not cell.moving for cell in submitted)
+    text = attack_texts.progress(done, len(submitted), seconds_left(name, cells))
+    trouble = services.shared().supervisor.trouble
+    if trouble:
+        text = f"{text} · {trouble}"
+    st.progress(min(1.0, attack_summary.fractions(cells)), text)
+
+
+def seconds_left(name: str, cells: Sequence[AttackCell]) -> float | None:
+    """Return the remaining seconds at the speed since the click, or None while that speed is not known."""
+    began = session.recall(f"{name}-began")
+    now = session.now()
+    share = attack_summary.fractions(cells)
     if not began:
         session.remember(f"{name}-began", (now, share))
         return None
-    start, before = began
-    return float((now - start) * (1 - share) / (share - before)) if share - before > 0.03 else None
+    start, first_share = began
+    progress = share - first_share
+    return float((now - start) * (1 - share) / progress) if progress > LEAST_PROGRESS else None
 
 
-def last(cell: AttackCell) -> str:
-    """The newest guess of the first picture, as PNG; empty where there is none."""
-    found = attack_summary.moment(cell.path[-1], 0) if cell.path else None
-    return found[0] if found else ""
+def last_guess(cell: AttackCell) -> str:
+    """Return the newest guess of the first picture as PNG in base64, or an empty string."""
+    if not cell.path:
+        return ""
+    shown = attack_summary.moment(cell.path[-1], 0)
+    return shown[0] if shown else ""
+
+
+# --- text on the page --------------------------------------------------------------------------------------
 
 
 def title(text: str) -> None:
     st.html(f'<h2 class="ll-title">{html.escape(text)}</h2>')
 
 
-def said(text: str) -> None:
-    """A sentence of what happened, which a screen reader tells when it changes."""
+def announce(text: str) -> None:
+    """Show a result. A screen reader reads it aloud when it changes."""
     st.html(f'<p class="ll-said" role="status" aria-live="polite">{html.escape(text)}</p>')
 
 
-def why(text: str) -> None:
+def explain(text: str) -> None:
     st.html(f'<p class="ll-why">{html.escape(text)}</p>')
 
 
@@ -139,6 +162,7 @@ def problem(text: str) -> None:
 
 
 def failures(cells: Sequence[AttackCell]) -> None:
-    """Why some have no picture, each reason once."""
-    for text in dict.fromkeys(cell.problem for cell in cells if cell.problem and not cell.done):
-        problem(text)
+    """Show each reason for a missing picture once."""
+    reasons = [cell.problem for cell in cells if cell.problem and not cell.done]
+    for reason in dict.fromkeys(reasons):
+        problem(reason)

@@ -1,12 +1,12 @@
-"""The question of the Leak screen: whose picture, what the attacker sees, which protections, which attacks.
+"""The settings of the Leak screen: the picture, what the attacker sees, the protections and the attacks.
 
-One question is a grid: each cell is an AttackSpec, so equal cells are asked once however many visitors want them.
+The settings make a grid. Each cell is an AttackSpec, so equal cells run once for all visitors.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,26 +21,31 @@ if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
     from engine.specs.run import RunSpec
 
-RUN: Mapping[str, Any] = {  # ten phones that all take part: the smallest run with a promise in every view
+# Ten clients that take part in every round: the smallest run with a guarantee in every view.
+RUN: Mapping[str, Any] = {
     "method": "fedavg", "dataset": "cifar10", "model": "mlp", "model.bias": True, "clients": 10, "sampled": 10,
     "sampling": "all", "epochs": 1, "rounds": 10,
 }  # fmt: skip
 NOISES = (1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.1, 1.0)
 ATTACKS = ("analytic", "map", "inverting-gradients")
-MOST_COLUMNS, MOST_RESTARTS = 8, 16
-FEW = 12  # pictures that are offered
+MOST_COLUMNS = 8
+MOST_RESTARTS = 16
+OFFERED = 12  # test pictures that the form offers
 EPOCHS = (1, 2, 5)
-WHENS, EYES = ("first", "last"), ("server", "aggregate", "client", "outsider")
+ROUNDS = ("first", "last")
+VIEWS = ("server", "aggregate", "client", "outsider")
 PICTURE = re.compile(r"(train|test)-\d{1,7}|own-[0-9a-f]{16}-\d{1,3}")
-OWN = ("whose", "many", "eyes", "when", "against", "attacks", "restarts", "iterations", "chance")  # of a link
-LOST = ("target-epsilon", "budget", "view")  # of a run that are about its own method only
+# The parameters of a link that belong to this screen. The others are settings of the run.
+LINK_FIELDS = ("whose", "many", "eyes", "when", "against", "attacks", "restarts", "iterations", "chance")
+METHOD_ONLY = ("target-epsilon", "budget", "view")  # fields of a run that another protection does not take over
+LIMITS = {"many": (1, 8), "restarts": (1, MOST_RESTARTS), "iterations": (1, 100_000), "chance": (0, 2**53 - 1)}
 
 
 @dataclass(frozen=True)
 class LeakSettings:
-    """Everything that the screen asks."""
+    """All settings of the screen."""
 
-    run: Mapping[str, Any] = field(default_factory=lambda: dict(RUN))  # settings of the run, as the Lab has them
+    run: Mapping[str, Any] = field(default_factory=lambda: dict(RUN))  # settings of the run, as in the Lab
     whose: str = "test-0"
     many: int = 1
     eyes: str = "server"
@@ -48,15 +53,16 @@ class LeakSettings:
     against: tuple[str, ...] = AGAINST
     attacks: tuple[str, ...] = ATTACKS
     restarts: int = 1
-    iterations: int | None = None  # of those that search; None: as many as each usually takes
+    iterations: int | None = None  # of attacks that search; None: the default of each attack
     chance: int = 0
 
     @property
     def pictures(self) -> tuple[str, ...]:
-        """The chosen picture, and its neighbours in the same upload."""
+        """The chosen picture, and the next pictures of its split, which fill the same upload."""
         kind, _, place = self.whose.partition("-")
-        first, beside = (0, "test") if kind == "own" else (int(place) + 1, kind)
-        return (self.whose, *(f"{beside}-{first + more}" for more in range(self.many - 1)))
+        first, split = (0, "test") if kind == "own" else (int(place) + 1, kind)
+        neighbours = [f"{split}-{first + offset}" for offset in range(self.many - 1)]
+        return (self.whose, *neighbours)
 
 
 @dataclass(frozen=True)
@@ -73,18 +79,19 @@ class GridColumn:
 
 
 def columns(leak: LeakSettings) -> tuple[GridColumn, ...]:
-    """The control and the protections, those that ask the same only once."""
+    """Return the baseline and the protections. Two keys with the same run make one column."""
     base = run_settings.spec_of(leak.run)
-    found: dict[str, GridColumn] = {}
+    by_run: dict[str, GridColumn] = {}
     for key in (NONE, *leak.against):
         spec = run_of(base, key)
-        if spec.id not in {one.spec.id for one in found.values()}:
-            found[key] = GridColumn(key, column_title(key, spec), spec, getattr(spec.method, "noise", None))
-    return tuple(found.values())
+        if spec.id not in by_run:
+            noise = getattr(spec.method, "noise", None)
+            by_run[spec.id] = GridColumn(key, column_title(key, spec), spec, noise)
+    return tuple(by_run.values())
 
 
 def run_of(base: RunSpec, key: str) -> RunSpec:
-    """The same run under another protection."""
+    """Return the same run under the protection with this key."""
     from engine.specs.run import RunSpec
 
     if key == NONE:
@@ -93,35 +100,42 @@ def run_of(base: RunSpec, key: str) -> RunSpec:
         return base
     name, _, noise = key.partition(":")
     fields = run_settings.own_fields("method", name)
-    part: dict[str, Any] = {"name": name}
+    method: dict[str, Any] = {"name": name}
     if noise and "noise" in fields:
-        part["noise"] = float(noise)
+        method["noise"] = float(noise)
     if "noise-split" in fields:
-        part["noise-split"] = "full-local"  # the whole noise in every upload: the server is an adversary here
-    kept = {name: value for name, value in base.canonical().items() if name not in ("format", "method", *LOST)}
-    return RunSpec(**kept, method=part)
+        # Each upload carries the whole noise, so the guarantee holds against a server that sees single uploads.
+        # With a shared noise, a client would send a fraction of it, and the server view would have a larger ε.
+        method["noise-split"] = "full-local"
+    left_out = ("format", "method", *METHOD_ONLY)
+    kept = {field: value for field, value in base.canonical().items() if field not in left_out}
+    return RunSpec(**kept, method=method)
 
 
 def column_title(key: str, spec: RunSpec) -> str:
     if key == NONE:
         return attack_texts.NONE
-    title, level = type(spec.method).title, getattr(spec.method, "noise", None)
+    title = type(spec.method).title
+    noise = getattr(spec.method, "noise", None)
     if key == OF_RUN:
-        return attack_texts.run(title, level, spec.target_epsilon)
-    return attack_texts.column(title, level)
+        return attack_texts.run(title, noise, spec.target_epsilon)
+    return attack_texts.column(title, noise)
 
 
 def offered(leak: LeakSettings) -> tuple[str, ...]:
-    """Columns that a visitor may choose, those of the question among them."""
-    rest = [name for name in run_settings.names("method") if name not in ("fedavg", NOISY)]
-    noisy = {name: "noise" in run_settings.own_fields("method", name) for name in rest}
-    others = [f"{name}:1" if noisy[name] else name for name in rest]
-    usual = (NONE, OF_RUN, *(f"{NOISY}:{attack_texts.noise(noise)}" for noise in NOISES), *others)
-    return tuple(dict.fromkeys((*usual, *leak.against)))
+    """Return the keys of the columns that a visitor may choose, the chosen ones included."""
+    keys = [NONE, OF_RUN]
+    keys += [f"{NOISY}:{attack_texts.noise(noise)}" for noise in NOISES]
+    for name in run_settings.names("method"):
+        if name in ("fedavg", NOISY):
+            continue
+        has_noise = "noise" in run_settings.own_fields("method", name)
+        keys.append(f"{name}:1" if has_noise else name)
+    return tuple(dict.fromkeys((*keys, *leak.against)))
 
 
-def _known(key: str) -> str:
-    """The column as it is written here; empty where it cannot be meant."""
+def _normal_key(key: str) -> str:
+    """Return the key of a column as this screen writes it, or an empty string for an unknown key."""
     if key in (NONE, OF_RUN):
         return key
     name, colon, noise = key.partition(":")
@@ -140,23 +154,25 @@ def _known(key: str) -> str:
 
 
 def cells(leak: LeakSettings) -> tuple[RequestedAttack, ...]:
-    """Row by row, every attack against every protection."""
-    found = []
-    there = columns(leak)
+    """Return every attack against every protection, row by row."""
+    requests = []
+    grid_columns = columns(leak)
     for attack in leak.attacks:
-        for column in there:
+        for column in grid_columns:
             try:
-                found.append(RequestedAttack(column.key, attack, _spec(leak, attack, column.spec)))
+                request = RequestedAttack(column.key, attack, _attack_spec(leak, attack, column.spec))
             except LeakLensError as error:
-                found.append(RequestedAttack(column.key, attack, None, str(error)))
-    return tuple(found)
+                request = RequestedAttack(column.key, attack, None, str(error))
+            requests.append(request)
+    return tuple(requests)
 
 
-def _spec(leak: LeakSettings, attack: str, run: RunSpec) -> AttackSpec:
+def _attack_spec(leak: LeakSettings, attack: str, run: RunSpec) -> AttackSpec:
     from engine.specs.attack import AttackSpec
 
-    searches = leak.iterations is not None and "iterations" in attack_class(attack).model_fields
-    part = {"name": attack, **({"iterations": leak.iterations} if searches else {})}
+    part: dict[str, Any] = {"name": attack}
+    if leak.iterations is not None and "iterations" in attack_class(attack).model_fields:
+        part["iterations"] = leak.iterations
     return AttackSpec(
         run=run, attack=part, pictures=leak.pictures, view=leak.eyes,
         round=int(leak.when) if leak.when.isdecimal() else leak.when,
@@ -165,109 +181,153 @@ def _spec(leak: LeakSettings, attack: str, run: RunSpec) -> AttackSpec:
 
 
 def cost(spec: AttackSpec) -> int:
-    """What to begin with: the steps of a search, none where nothing is searched."""
+    """Return the number of search steps, 0 for an attack that does not search."""
     return int(getattr(spec.attack, "iterations", 0)) * spec.restarts
 
 
-def in_order(asked: Sequence[RequestedAttack]) -> list[RequestedAttack]:
-    """What answers at once, then the control, then the rest column by column."""
-    order = list(dict.fromkeys(one.column for one in asked))
-    with_spec = [(one, cost(one.spec)) for one in asked if one.spec is not None]
-    ranked = sorted(with_spec, key=lambda pair: (pair[1] > 0, order.index(pair[0].column), pair[1]))
-    return [one for one, _ in ranked]
+def in_order(requests: Sequence[RequestedAttack]) -> list[RequestedAttack]:
+    """Return the attacks in the order to submit: those without a search, the baseline, then column by column.
+
+    Requests without a spec are left out.
+    """
+    columns_in_order = list(dict.fromkeys(request.column for request in requests))
+    ranked = []
+    for request in requests:
+        if request.spec is not None:
+            steps = cost(request.spec)
+            rank = (steps > 0, columns_in_order.index(request.column), steps)
+            ranked.append((rank, request))
+    ranked.sort(key=lambda pair: pair[0])
+    return [request for _, request in ranked]
 
 
 def default_cells() -> list[AttackSpec]:
-    """The grid of a first visit, in the order in which it is asked; what does not fit is left out."""
+    """Return the grid of a first visit, in the order to submit, without attacks that do not fit."""
     from engine.leakage.compatibility import problem
 
-    asked = in_order(cells(usual()))
-    return [one.spec for one in asked if one.spec is not None and problem(one.spec) is None]
+    specs = [request.spec for request in in_order(cells(usual()))]
+    return [spec for spec in specs if spec is not None and problem(spec) is None]
 
 
 # --- the link ----------------------------------------------------------------------------------------------
 
 
 def usual() -> LeakSettings:
-    """What a newcomer sees, with every setting of its run."""
+    """Return the default settings, with every field of the run."""
     return settled(LeakSettings())
 
 
 def settled(leak: LeakSettings) -> LeakSettings:
-    """Only attacks that are there, and every field of the run."""
-    there = attack_names()
-    attacks = tuple(name for name in leak.attacks if name in there)
+    """Return the settings with known attacks only and with every field of the run."""
+    known = attack_names()
+    attacks = tuple(name for name in leak.attacks if name in known)
     return replace(leak, run=run_settings.settled(leak.run), attacks=attacks)
 
 
 def link(leak: LeakSettings) -> dict[str, str]:
-    """Every setting by name."""
-    own = {
+    """Return every setting by its parameter in the link."""
+    params = {
         "whose": leak.whose, "many": str(leak.many), "eyes": leak.eyes, "when": leak.when,
         "against": ",".join(leak.against), "attacks": ",".join(leak.attacks), "restarts": str(leak.restarts),
         "chance": str(leak.chance),
     }  # fmt: skip
-    more = {} if leak.iterations is None else {"iterations": str(leak.iterations)}
-    return {**own, **more, **run_settings.link(leak.run)}
+    if leak.iterations is not None:
+        params["iterations"] = str(leak.iterations)
+    return {**params, **run_settings.link(leak.run)}
 
 
 def elsewhere(params: Mapping[str, str]) -> bool:
-    """Whether a link to the first page was made for the Lab, when that was the first page."""
-    return bool(params) and not set(params) & set(OWN)
+    """Return whether a link to the first page comes from the time when the Lab was the first page."""
+    return bool(params) and not set(params) & set(LINK_FIELDS)
 
 
 def read_link(params: Mapping[str, str]) -> tuple[LeakSettings, list[str]]:
-    """The question of a link; what cannot be meant is left out, each with a sentence."""
-    start = usual()
-    run, told = run_settings.read_link({key: value for key, value in params.items() if key not in OWN}, start.run)
-    found = replace(start, run=_of_pictures(run, start.run, told))
-    for name in OWN:
+    """Return the settings of a link, and a note for each value that is not valid and therefore left out."""
+    default = usual()
+    run_params = {name: text for name, text in params.items() if name not in LINK_FIELDS}
+    run, notes = run_settings.read_link(run_params, default.run)
+    leak = replace(default, run=_about_pictures(run, default.run, notes))
+    for name in LINK_FIELDS:
         if name not in params:
             continue
-        value = _meant(name, params[name], told)
+        value = _read_value(name, params[name], notes)
         if value is None:
-            told.append(f"{name} = {shown(params[name])} cannot be meant: the usual value is used.")
+            notes.append(f"{name} = {shown(params[name])} cannot be meant: the usual value is used.")
         else:
-            found = replace(found, **{name: value})
-    return settled(found), told
+            leak = replace(leak, **{name: value})
+    return settled(leak), notes
 
 
-def _of_pictures(run: run_settings.Settings, usual: Mapping[str, Any], told: list[str]) -> run_settings.Settings:
-    """Only pictures are attacked: a run on text is asked with the usual data set and model instead."""
-    found = dict(run)
+def _about_pictures(run: run_settings.Settings, default: Mapping[str, Any], notes: list[str]) -> run_settings.Settings:
+    """Return the run with the default data set and model where its own are about text: attacks need pictures."""
+    settings = dict(run)
     for part in ("dataset", "model"):
-        if not is_about_pictures(part, run[part]):
-            title, other = (run_settings.part_class(part, one).title for one in (run[part], usual[part]))
-            told.append(attack_texts.not_pictures(title, other))
-            found |= {name: value for name, value in usual.items() if name.partition(".")[0] == part}
-    return run_settings.settled(found)
+        if is_about_pictures(part, run[part]):
+            continue
+        title = run_settings.part_class(part, run[part]).title
+        default_title = run_settings.part_class(part, default[part]).title
+        notes.append(attack_texts.not_pictures(title, default_title))
+        for name, value in default.items():
+            if name.partition(".")[0] == part:
+                settings[name] = value
+    return run_settings.settled(settings)
 
 
-LIMITS = {"many": (1, 8), "restarts": (1, MOST_RESTARTS), "iterations": (1, 100_000), "chance": (0, 2**53 - 1)}
-
-
-def _meant(name: str, text: str, told: list[str]) -> Any:
-    """One setting of a link; None where it cannot be meant."""
+def _read_value(name: str, text: str, notes: list[str]) -> Any:
+    """Return one setting of a link, or None for a value that is not valid."""
     if name == "whose":
         return text if PICTURE.fullmatch(text) else None
-    if name in ("eyes", "when"):
-        numbered = name == "when" and text.isdecimal() and 1 <= int(text[:9]) <= 10_000
-        return text if text in (EYES if name == "eyes" else WHENS) or numbered else None
+    if name == "eyes":
+        return text if text in VIEWS else None
+    if name == "when":
+        return text if text in ROUNDS or _is_round(text) else None
     if name in LIMITS:
-        least, most = LIMITS[name]
-        return int(text) if text.isdecimal() and len(text) < 17 and least <= int(text) <= most else None
-    asked = [one for one in text.split(",") if one]
-    known = {one: _known(one) if name == "against" else one if one in attack_names() else "" for one in asked}
-    told += [f"There is no {name[:-1] if name == 'attacks' else 'protection'} {shown(one)} here: it is left out."
-             for one in asked if not known[one]]  # fmt: skip
-    found = tuple(dict.fromkeys(filter(None, known.values())))
-    if name == "against" and len(found) > MOST_COLUMNS:
-        told.append(f"A grid has at most {MOST_COLUMNS} protections: the first {MOST_COLUMNS} are shown.")
-    return found[:MOST_COLUMNS] if name == "against" else found or None
+        return _read_number(name, text)
+    return _read_columns(text, notes) if name == "against" else _read_attacks(text, notes)
+
+
+def _is_round(text: str) -> bool:
+    return text.isdecimal() and 1 <= int(text[:9]) <= 10_000
+
+
+def _read_number(name: str, text: str) -> int | None:
+    if not text.isdecimal() or len(text) >= 17:
+        return None
+    least, most = LIMITS[name]
+    return int(text) if least <= int(text) <= most else None
+
+
+def _read_columns(text: str, notes: list[str]) -> tuple[str, ...]:
+    known = _known_names("protection", text, _normal_key, notes)
+    if len(known) > MOST_COLUMNS:
+        notes.append(f"A grid has at most {MOST_COLUMNS} protections: the first {MOST_COLUMNS} are shown.")
+    return known[:MOST_COLUMNS]
+
+
+def _read_attacks(text: str, notes: list[str]) -> tuple[str, ...] | None:
+    return _known_names("attack", text, _attack_name, notes) or None
+
+
+def _attack_name(word: str) -> str:
+    return word if word in attack_names() else ""
+
+
+def _known_names(kind: str, text: str, name_of: Callable[[str], str], notes: list[str]) -> tuple[str, ...]:
+    """Return each known name once, and add a note for each word without a name."""
+    known = []
+    for word in text.split(","):
+        if not word:
+            continue
+        name = name_of(word)
+        if name:
+            known.append(name)
+        else:
+            notes.append(f"There is no {kind} {shown(word)} here: it is left out.")
+    return tuple(dict.fromkeys(known))
 
 
 def key_of(method: Mapping[str, Any]) -> str:
-    """The column of a method as JSON: how a stored example is laid out before the shelves are loaded."""
+    """Return the column of a method in JSON. A stored example needs it before the shelves are loaded."""
     name, noise = str(method.get("name", "")), method.get("noise")
     if name == RUN["method"]:
         return NONE

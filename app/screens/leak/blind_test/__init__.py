@@ -1,1 +1,1 @@
-"""A visitor looks for the original of a reconstruction."""
+"""The blind test: you look for the original of a reconstruction."""

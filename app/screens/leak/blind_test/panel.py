@@ -1,4 +1,4 @@
-"""The picture test: a visitor looks for the original of a rebuilt picture among others of its class."""
+"""The blind test: you look for the original of a reconstruction among other pictures of its class."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import json
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -18,16 +18,17 @@ from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.blind_test import texts as blind_test_texts
-from app.screens.leak.settings import FEW, LeakSettings
+from app.screens.leak.settings import OFFERED, LeakSettings
 from app.session import services, session
 from app.texts import attack_series as series_texts
-from engine.jobs.thumbnails import Thumbnail, thumbnails
+from engine.jobs.thumbnails import thumbnails
 from engine.results.attack_summary import AttackCell
 from engine.specs.attack_grid import NONE, RequestedAttack
 
-SET = 8  # rebuilt pictures at a time: half of them without protection
+SET = 8  # reconstructions in a set, half of them without protection
 CHOICES = 6
-Z95 = 1.959964  # the normal's quantile of a 95 % interval
+SIGNIFICANCE = 0.05  # a score with a smaller p-value is above chance
+Z95 = 1.959964  # the quantile of the normal distribution for a 95 % interval
 CSS = """
 <style>
 .ll-test img { image-rendering: pixelated; background: var(--hair); display: block; }
@@ -39,22 +40,23 @@ CSS = """
 
 @dataclass(frozen=True)
 class BlindQuestion:
-    """One rebuilt picture, and those its original hides among."""
+    """A reconstruction, and the pictures to choose its original from."""
 
     name: str  # of the original
     protected: bool
     title: str  # of the protection
-    asked: RequestedAttack
-    choices: tuple[str, ...]  # names in the order shown
+    request: RequestedAttack
+    choices: tuple[str, ...]  # names of pictures, in the order shown
 
     @property
     def truth(self) -> int:
+        """The index of the original among the choices."""
         return self.choices.index(self.name)
 
 
 @dataclass(frozen=True)
 class BlindAnswer:
-    """What a visitor chose."""
+    """The choice of a visitor."""
 
     question: BlindQuestion
     chosen: int
@@ -67,107 +69,120 @@ class BlindAnswer:
 
 @dataclass(frozen=True)
 class BlindTestState:
-    """Everything that one visitor has answered about one grid."""
+    """All answers of a visitor under one selection of settings."""
 
-    of: str  # the settings it belongs to
-    set: int = 0  # each set has pictures of its own
+    signature: str  # of the settings
+    set: int = 0  # number of the set; two sets share no picture
     answers: tuple[BlindAnswer, ...] = ()
 
 
 @dataclass(frozen=True)
 class BlindScore:
-    """Hits among answers, beside how near the pictures came."""
+    """The number of right answers, and the mean PSNR of the reconstructions."""
 
     right: int
-    asked: int
+    total: int
     psnr: float | None
 
     @property
     def interval(self) -> tuple[float, float]:
-        return wilson(self.right, self.asked)
+        return wilson(self.right, self.total)
 
-    def skilled(self, choices: int) -> bool:
-        """Whether guessing alone would hardly do as well."""
-        return self.asked > 0 and luck(self.right, self.asked, choices) < 0.05
-
-
-# --- pure --------------------------------------------------------------------------------------------------
+    def above_chance(self, choices: int) -> bool:
+        """Whether a visitor who guesses at random would rarely score as well."""
+        return self.total > 0 and p_value(self.right, self.total, choices) < SIGNIFICANCE
 
 
-def wilson(right: int, asked: int, z: float = Z95) -> tuple[float, float]:
-    """Wilson's score interval of a share: it keeps within 0 and 1, and is of use from one answer on."""
-    if asked < 1:
+# --- the statistics ----------------------------------------------------------------------------------------
+
+
+def wilson(right: int, total: int, z: float = Z95) -> tuple[float, float]:
+    """Return Wilson's score interval of a share. It stays between 0 and 1, and works from one answer on."""
+    if total < 1:
         return 0.0, 1.0
-    share, weight = right / asked, z * z / asked
+    share, weight = right / total, z * z / total
     middle = (share + weight / 2) / (1 + weight)
-    half = z / (1 + weight) * math.sqrt(share * (1 - share) / asked + weight / (4 * asked))
+    half = z / (1 + weight) * math.sqrt(share * (1 - share) / total + weight / (4 * total))
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def luck(right: int, asked: int, choices: int) -> float:
-    """How likely somebody who only guesses is right at least so often."""
+def p_value(right: int, total: int, choices: int) -> float:
+    """Return the probability that random guessing gives at least this many right answers."""
     share = 1 / choices
-    return sum(math.comb(asked, hits) * share**hits * (1 - share) ** (asked - hits) for hits in range(right, asked + 1))
+    return sum(math.comb(total, hits) * share**hits * (1 - share) ** (total - hits) for hits in range(right, total + 1))
 
 
 def score(answers: Sequence[BlindAnswer], protected: bool) -> BlindScore:
-    mine = [one for one in answers if one.question.protected == protected]
-    near = sum(one.psnr for one in mine) / len(mine) if mine else None
-    return BlindScore(sum(one.right for one in mine), len(mine), near)
+    """Return the score of the answers with protection, or of those without."""
+    selected = [answer for answer in answers if answer.question.protected == protected]
+    psnr = sum(answer.psnr for answer in selected) / len(selected) if selected else None
+    return BlindScore(sum(answer.right for answer in selected), len(selected), psnr)
 
 
-def hidden(of: str, number: int, most: int, shown: Sequence[str]) -> list[str]:
-    """The originals of one set: of the first half of the test pictures, none that the page shows."""
-    names = [name for place in range(FEW, most) if (name := f"test-{place}") not in shown]
-    random.Random(of).shuffle(names)
+# --- the questions -----------------------------------------------------------------------------------------
+
+
+def originals(signature: str, number: int, end: int, shown: Sequence[str]) -> list[str]:
+    """Return the originals of one set: test pictures before `end` that the page does not show."""
+    names = [f"test-{place}" for place in range(OFFERED, end)]
+    names = [name for name in names if name not in shown]
+    random.Random(signature).shuffle(names)
     start = number * SET % max(1, len(names))
     return [*names[start:], *names[:start]][:SET]
 
 
-def choices(name: str, labels: Sequence[int], of: str) -> tuple[str, ...]:
-    """The original among decoys of its class, filled up with others where its class is small."""
-    chance, own = random.Random(f"{of}/{name}"), int(name.partition("-")[2])
-    places = [place for place in range(len(labels)) if place != own]
-    chance.shuffle(places)
-    alike = [place for place in places if labels[place] == labels[own]]
-    others = [place for place in places if labels[place] != labels[own]]
-    found = [name, *(f"test-{place}" for place in (alike + others)[: CHOICES - 1])]
-    chance.shuffle(found)
-    return tuple(found)
+def choices(name: str, labels: Sequence[int], signature: str) -> tuple[str, ...]:
+    """Return the original among pictures of its class. A small class is filled up with pictures of other classes."""
+    generator = random.Random(f"{signature}/{name}")
+    original = int(name.partition("-")[2])
+    places = [place for place in range(len(labels)) if place != original]
+    generator.shuffle(places)
+    same_class = [place for place in places if labels[place] == labels[original]]
+    other_classes = [place for place in places if labels[place] != labels[original]]
+    decoys = (same_class + other_classes)[: CHOICES - 1]
+    names = [name, *(f"test-{place}" for place in decoys)]
+    generator.shuffle(names)
+    return tuple(names)
 
 
 def questions(leak: LeakSettings, number: int) -> list[BlindQuestion]:
-    """One set: half without protection, half under the other columns in turn, in an order that tells nothing."""
+    """Return one set: half without protection, half under the other columns in turn.
+
+    The set is shuffled, so the order does not reveal which reconstructions are protected.
+    """
     attacks = series.attacks(leak)
     if not attacks:
         return []
-    of, labels = signature(leak), public(json.dumps(leak.run["dataset"]))
+    signature = settings_signature(leak)
+    labels = public_labels(json.dumps(leak.run["dataset"]))
     columns = leak_settings.columns(leak)
-    there, guarded = list(columns[:1]), [one for one in columns if one.key != NONE] or list(columns[:1])
-    found = []
-    for place, name in enumerate(hidden(of, number, len(labels) - leak.many + 1, leak.pictures)):
-        column = there[0] if place % 2 else guarded[(number * SET + place) // 2 % len(guarded)]
-        asked = _cell(replace(leak, whose=name, attacks=(series.steady(attacks),)), column.key)
-        found.append(
-            BlindQuestion(name, column.spec.method.unit() is not None, column.title, asked, choices(name, labels, of))
-        )
-    random.Random(f"{of}/{number}").shuffle(found)
-    return [one for one in found if one.asked.spec]
+    baseline = columns[0]
+    protected = [column for column in columns if column.key != NONE] or [baseline]
+    single = replace(leak, attacks=(series.main_attack(attacks),))
+    end = len(labels) - leak.many + 1  # the neighbours in the upload are test pictures with a label, too
+    drawn = []
+    for place, name in enumerate(originals(signature, number, end, leak.pictures)):
+        column = baseline if place % 2 else protected[(number * SET + place) // 2 % len(protected)]
+        request = _request(replace(single, whose=name), column.key)
+        has_guarantee = column.spec.method.unit() is not None
+        drawn.append(BlindQuestion(name, has_guarantee, column.title, request, choices(name, labels, signature)))
+    random.Random(f"{signature}/{number}").shuffle(drawn)
+    return [question for question in drawn if question.request.spec]
 
 
-def _cell(leak: LeakSettings, key: str) -> RequestedAttack:
-    cells = leak_requests.fitted(leak_settings.cells(replace(leak, against=(key,))))
-    return next(one for one in cells if one.column == key)
+def _request(leak: LeakSettings, key: str) -> RequestedAttack:
+    cells = leak_requests.with_refusals(leak_settings.cells(replace(leak, against=(key,))))
+    return next(cell for cell in cells if cell.column == key)
 
 
-def signature(leak: LeakSettings) -> str:
-    """The settings that a score belongs to: all but whose picture stands above."""
+def settings_signature(leak: LeakSettings) -> str:
+    """Return the settings that a score belongs to: all except the picture in the grid."""
     return json.dumps({**leak_settings.link(leak), "whose": ""}, sort_keys=True)
 
 
 @lru_cache(maxsize=16)
-def public(dataset: str) -> tuple[int, ...]:
-    """The classes of the first half of the test pictures: attacks may have learnt from the second."""
+def public_labels(dataset: str) -> tuple[int, ...]:
+    """Return the labels of the first half of the test pictures. An attack may have been trained on the second."""
     from engine.specs.run import SHELVES
 
     labels: list[int] = SHELVES["dataset"].make(json.loads(dataset)).facts().test_y.tolist()
@@ -177,108 +192,123 @@ def public(dataset: str) -> tuple[int, ...]:
 # --- the page ----------------------------------------------------------------------------------------------
 
 
-def sitting(leak: LeakSettings) -> BlindTestState:
-    """As the visitor left it; other settings begin a new one."""
-    found: BlindTestState | None = session.recall("test-sitting")
-    of = signature(leak)
-    return found if found and found.of == of else BlindTestState(of)
+def saved_state(leak: LeakSettings) -> BlindTestState:
+    """Return the state of this visitor. Other settings start a new test."""
+    state: BlindTestState | None = session.recall("test-sitting")
+    signature = settings_signature(leak)
+    return state if state and state.signature == signature else BlindTestState(signature)
 
 
 def panel(leak: LeakSettings) -> None:
-    series.title(blind_test_texts.TEST)
-    now = sitting(leak)
-    found = questions(leak, now.set)
-    if not found:
+    series.title(blind_test_texts.TITLE)
+    asked = questions(leak, saved_state(leak).set)
+    if not asked:
         series.problem(series_texts.NO_ATTACK)
         return
-    series.why(blind_test_texts.TEST_LEAD)
-    moving = any(cell.moving for cell in leak_results.read([one.asked for one in found]))
-    series.followed(lambda: _drawn(leak, found), moving)
+    series.explain(blind_test_texts.LEAD)
+    cells = leak_results.read_cells([question.request for question in asked])
+    moving = any(cell.moving for cell in cells)
+    series.draw_until_done(lambda: _draw(leak, asked), moving)
 
 
-def _drawn(leak: LeakSettings, found: Sequence[BlindQuestion]) -> Sequence[AttackCell]:
-    asked, now = [one.asked for one in found], sitting(leak)
-    cells = leak_results.read(asked)
-    series.bar("test", asked, cells, blind_test_texts.prepare)
+def _draw(leak: LeakSettings, asked: Sequence[BlindQuestion]) -> Sequence[AttackCell]:
+    requests = [question.request for question in asked]
+    state = saved_state(leak)
+    cells = leak_results.read_cells(requests)
+    series.progress_bar("test", requests, cells, blind_test_texts.prepare)
     dataset = leak.run["dataset"]
-    if now.answers:
-        _told(now.answers[-1], dataset)
-    known = {one.question.name for one in now.answers}
-    open_ = [(one, cell) for one, cell in zip(found, cells, strict=True) if one.name not in known]
-    ready = [(one, cell) for one, cell in open_ if cell.done and series.last(cell) and cell.psnr(0) is not None]
+    if state.answers:
+        _last_answer(state.answers[-1], dataset)
+    answered = {answer.question.name for answer in state.answers}
+    unanswered = [pair for pair in zip(asked, cells, strict=True) if pair[0].name not in answered]
+    ready = [pair for pair in unanswered if _has_picture(pair[1])]
     if ready:
-        _question(*ready[0], len(now.answers), dataset)
-    elif any(cell.moving for _, cell in open_):
-        series.why(blind_test_texts.WAIT)
-    if now.answers:
-        _score(now.answers)
-    _next(now, whole=not ready and not any(cell.id and not cell.done for _, cell in open_))
+        question, cell = ready[0]
+        _question(question, cell, len(state.answers), dataset)
+    elif any(cell.moving for _, cell in unanswered):
+        series.explain(blind_test_texts.WAIT)
+    if state.answers:
+        _score(state.answers)
+    set_is_over = not ready and not any(cell.id and not cell.done for _, cell in unanswered)
+    _next_buttons(state, set_is_over)
     series.failures(cells)
     return cells
 
 
-def _question(one: BlindQuestion, cell: AttackCell, number: int, dataset: Any) -> None:
-    shown = series.last(cell)
-    alt = blind_test_texts.REBUILT
-    st.html(f'{CSS}<div class="ll-test"><img class="ll-rebuilt" alt="{alt}" src="data:image/png;base64,{shown}"></div>')
-    faces = thumbnails(dataset, list(one.choices), services.store().home)
+def _has_picture(cell: AttackCell) -> bool:
+    return cell.done and bool(series.last_guess(cell)) and cell.psnr(0) is not None
+
+
+def _question(question: BlindQuestion, cell: AttackCell, number: int, dataset: Any) -> None:
+    source = _png_source(series.last_guess(cell))
+    st.html(f'{CSS}<div class="ll-test"><img class="ll-rebuilt" alt="{blind_test_texts.REBUILT}" src="{source}"></div>')
+    faces = thumbnails(dataset, list(question.choices), services.store().home)
     psnr = cell.psnr(0)
     assert psnr is not None
     for place, (column, face) in enumerate(zip(st.columns(CHOICES, gap="small"), faces, strict=False)):
         with column:
             alt = blind_test_texts.CHOICE.format(number=place + 1, of=len(faces))
-            source = f"data:image/png;base64,{face.png}"
+            source = _png_source(face.png)
             st.html(f'<div class="ll-test"><img class="ll-choice" alt="{alt}" src="{source}"></div>')
             st.button(
                 blind_test_texts.CHOOSE.format(number=place + 1), key=f"test-choose-{number}-{place}",
-                on_click=_choose, args=(BlindAnswer(one, place, psnr),),
+                on_click=_choose, args=(BlindAnswer(question, place, psnr),),
             )  # fmt: skip
+
+
+def _png_source(png: str) -> str:
+    return f"data:image/png;base64,{png}"
 
 
 def _choose(answer: BlindAnswer) -> None:
-    now = sitting(leak_requests.leak())
-    if answer.question.name not in {one.question.name for one in now.answers}:
-        session.remember("test-sitting", replace(now, answers=(*now.answers, answer)))
+    """Store an answer. A second click on the same question does not count."""
+    state = saved_state(leak_requests.current())
+    answered = {known.question.name for known in state.answers}
+    if answer.question.name not in answered:
+        session.remember("test-sitting", replace(state, answers=(*state.answers, answer)))
     session.again()
 
 
-def _told(last: BlindAnswer, dataset: Any) -> None:
-    """Whether the last answer was right, beside the two pictures."""
-    question = last.question
-    told = blind_test_texts.answered(last.right, last.chosen + 1, question.truth + 1, question.title, last.psnr)
-    cell = leak_results.read([question.asked])[0]
-    pair: list[tuple[str, str]] = [(series.last(cell), blind_test_texts.REBUILT)]
-    original: Thumbnail = thumbnails(dataset, [question.name], services.store().home)[0]
-    pair.append((original.png, blind_test_texts.ORIGINAL.format(title=original.title)))
-    pictures = "".join(
-        f'<img alt="{html.escape(alt, quote=True)}" src="data:image/png;base64,{png}">' for png, alt in pair if png
-    )
-    said = f'<p class="ll-said" role="status" aria-live="polite">{html.escape(told)}</p>'
-    st.html(f'{CSS}<div class="ll-test ll-pair">{pictures}{said}</div>')
+def _last_answer(answer: BlindAnswer, dataset: Any) -> None:
+    """Show whether the last answer was right, next to the reconstruction and its original."""
+    question = answer.question
+    cell = leak_results.read_cells([question.request])[0]
+    original = thumbnails(dataset, [question.name], services.store().home)[0]
+    title = blind_test_texts.ORIGINAL.format(title=original.title)
+    pictures = ""
+    for png, alt in ((series.last_guess(cell), blind_test_texts.REBUILT), (original.png, title)):
+        if png:
+            pictures += f'<img alt="{html.escape(alt, quote=True)}" src="{_png_source(png)}">'
+    text = blind_test_texts.answered(answer.right, answer.chosen + 1, question.truth + 1, question.title, answer.psnr)
+    verdict = f'<p class="ll-said" role="status" aria-live="polite">{html.escape(text)}</p>'
+    st.html(f'{CSS}<div class="ll-test ll-pair">{pictures}{verdict}</div>')
 
 
 def _score(answers: Sequence[BlindAnswer]) -> None:
-    found: Mapping[str, BlindScore] = {
-        blind_test_texts.OPEN: score(answers, False),
-        blind_test_texts.DEFENDED: score(answers, True),
+    scores = {
+        blind_test_texts.BASELINE: score(answers, False),
+        blind_test_texts.PROTECTED: score(answers, True),
     }
-    series.why(blind_test_texts.score(found, CHOICES))
-    st.html(blind_test_texts.table({name: blind_test_texts.boxes(one, CHOICES) for name, one in found.items()}))
+    series.explain(blind_test_texts.score_sentence(scores, CHOICES))
+    rows = {name: blind_test_texts.score_row(part, CHOICES) for name, part in scores.items()}
+    st.html(blind_test_texts.table(rows))
 
 
-def _next(now: BlindTestState, whole: bool) -> None:
-    """On with other pictures, or from the beginning: with other pictures, too, since these are known by now."""
-    if not now.answers:
+def _next_buttons(state: BlindTestState, set_is_over: bool) -> None:
+    """Offer the next set, and a restart. A restart also takes other pictures, since you have seen these originals."""
+    if not state.answers:
         return
+    more = replace(state, set=state.set + 1)
+    restarted = BlindTestState(state.signature, state.set + 1)
     with st.container(horizontal=True, key="test-next"):
-        if whole:
+        if set_is_over:
             st.button(
                 blind_test_texts.PREPARE_MORE.format(many=SET), key="test-more", type="primary",
-                on_click=_turn, args=(replace(now, set=now.set + 1),),
+                on_click=_set_state, args=(more,),
             )  # fmt: skip
-        st.button(blind_test_texts.AGAIN, key="test-again", on_click=_turn, args=(BlindTestState(now.of, now.set + 1),))
+        st.button(blind_test_texts.RESTART, key="test-again", on_click=_set_state, args=(restarted,))
 
 
-def _turn(then: BlindTestState) -> None:
-    session.remember("test-sitting", then)
+def _set_state(state: BlindTestState) -> None:
+    session.remember("test-sitting", state)
     session.again()

@@ -1,4 +1,4 @@
-"""What the blind test says: a visitor looks for the original of a reconstruction."""
+"""The texts of the blind test: you look for the original of a reconstruction."""
 
 from __future__ import annotations
 
@@ -10,47 +10,22 @@ from app.texts import attacks as attack_texts
 if TYPE_CHECKING:
     from app.screens.leak.blind_test.panel import BlindScore
 
-
-TEST = "Which picture was it made from?"
-
-
-TEST_LEAD = (
+TITLE = "Which picture was it made from?"
+LEAD = (
     "An attacker rebuilt a picture that this page has not shown you. "
     "It is one of six, all of the same class where there are enough. "
     "Half of the rebuilt pictures come from uploads without protection."
 )
-
-
 PREPARE = "Prepare {many} rebuilt pictures"
-
-
 PREPARE_MORE = "{many} more pictures"
-
-
-AGAIN = "Start again"
-
-
+RESTART = "Start again"
 ORIGINAL = "Its original: {title}"
-
-
 REBUILT = "A rebuilt picture"
-
-
 CHOICE = "Choice {number} of {of}"
-
-
 CHOOSE = "It is {number}"
-
-
 WAIT = "The next picture is still being rebuilt."
-
-
-OPEN = "without protection"
-
-
-DEFENDED = "with protection"
-
-
+BASELINE = "without protection"
+PROTECTED = "with protection"
 HEADS = ("", "right", "95 % interval", "by chance", "mean PSNR shown")
 
 
@@ -59,37 +34,38 @@ def prepare(missing: int, of: int) -> str:
 
 
 def answered(right: bool, chosen: int, truth: int, column: str, psnr: float) -> str:
-    said = f"Right: it was {truth}." if right else f"Not {chosen}: it was {truth}."
-    return f"{said} Rebuilt with {column}, {attack_texts.decibel(psnr)}."
+    """Return whether the answer was right, and how the picture was rebuilt. Choices count from 1."""
+    verdict = f"Right: it was {truth}." if right else f"Not {chosen}: it was {truth}."
+    return f"{verdict} Rebuilt with {column}, {attack_texts.decibel(psnr)}."
 
 
-def boxes(one: BlindScore, choices: int) -> tuple[str, ...]:
-    """One row of the score."""
+def score_row(score: BlindScore, choices: int) -> tuple[str, ...]:
+    """Return one row of the score."""
     chance = f"{100 / choices:.0f} %"
-    if not one.asked:
+    if not score.total:
         return ("–", "–", chance, "–")
-    low, high = one.interval
-    rate = f"{one.right} of {one.asked}, {100 * one.right / one.asked:.0f} %"
-    return (rate, f"{100 * low:.0f} to {100 * high:.0f} %", chance, attack_texts.decibel(one.psnr))
+    low, high = score.interval
+    rate = f"{score.right} of {score.total}, {100 * score.right / score.total:.0f} %"
+    return (rate, f"{100 * low:.0f} to {100 * high:.0f} %", chance, attack_texts.decibel(score.psnr))
 
 
 def table(rows: Mapping[str, Sequence[str]]) -> str:
-    """The score for both kinds of pictures."""
+    """Return the score of both kinds of pictures as a table."""
     heads = "".join(f'<th scope="col">{head}</th>' for head in HEADS)
-    lines = [
-        f'<tr><th scope="row">{name}</th>{"".join(f"<td>{box}</td>" for box in boxes)}</tr>'
-        for name, boxes in rows.items()
-    ]
+    lines = []
+    for name, row in rows.items():
+        cells = "".join(f"<td>{cell}</td>" for cell in row)
+        lines.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
     body = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     return f'{attack_texts.TABLE_CSS}<div class="ll-numbers" tabindex="0">{body}</div>'
 
 
-def score(scores: Mapping[str, BlindScore], choices: int) -> str:
-    """What the score says, once there is one."""
-    told = []
-    for name, one in scores.items():
-        if one.asked:
-            beyond = "more often than chance" if one.skilled(choices) else "not surely more often than chance"
-            told.append(f"{name} you were right {one.right} of {one.asked} times, {beyond} (1 in {choices})")
-    text = "; ".join(told)
+def score_sentence(scores: Mapping[str, BlindScore], choices: int) -> str:
+    """Return the score in words, or an empty string before the first answer."""
+    parts = []
+    for name, score in scores.items():
+        if score.total:
+            verdict = "more often than chance" if score.above_chance(choices) else "not surely more often than chance"
+            parts.append(f"{name} you were right {score.right} of {score.total} times, {verdict} (1 in {choices})")
+    text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""

@@ -1,1 +1,1 @@
-"""How much noise hides the picture: a series of noises."""
+"""The cliff: how much noise hides the picture, measured over a series of noises."""

@@ -1,4 +1,4 @@
-"""The cliff on the page: a series of noises asked of the same attacks, drawn while they answer."""
+"""The cliff: the same attacks at a series of noises, drawn while they run."""
 
 from __future__ import annotations
 
@@ -29,103 +29,124 @@ from engine.specs.attack_grid import NOISY, NONE, RequestedAttack
 if TYPE_CHECKING:
     from engine.training.forecast import Forecast
 
+BINDING = 0.99  # a signal below this share of the bound shows that the clip does not bind
+
 
 @dataclass(frozen=True)
 class CliffPlan:
-    """The series, and what is known of it before any of it is run."""
+    """The series, and the forecasts before any attack runs."""
 
-    noises: Mapping[str, float | None]  # by column; None: the control
-    promises: Mapping[str, Forecast]
-    asked: tuple[RequestedAttack, ...]  # those that can be asked, the control first
+    noises: Mapping[str, float | None]  # by column; None: the baseline
+    forecasts: Mapping[str, Forecast]  # by column
+    requests: tuple[RequestedAttack, ...]  # the baseline first, without attacks that do not fit
     titles: Mapping[str, str]  # of the attacks
-    before: Forecast  # of the run without noise: parameters and the region
+    baseline: Forecast  # of the run without noise: the number of parameters and the expected region
 
 
 def plan(leak: LeakSettings) -> CliffPlan | None:
-    """None where no attack fits, or where there is no such run."""
+    """Return the series, or None if no attack fits or the run has no forecast."""
     base = run_settings.spec_of(leak.run)
-    before = services.forecast_of(leak_settings.run_of(base, NONE).canonical())
+    baseline = services.forecast_of(leak_settings.run_of(base, NONE).canonical())
     attacks = series.attacks(leak)
-    if before.cliff is None or not attacks:
+    if baseline.cliff is None or not attacks:
         return None
-    keys = [f"{NOISY}:{attack_texts.noise(noise)}" for noise in levels(before.cliff.parameters)]
+    keys = [f"{NOISY}:{attack_texts.noise(noise)}" for noise in levels(baseline.cliff.parameters)]
     wide = replace(leak, against=(NONE, *keys), attacks=attacks)
     columns = leak_settings.columns(wide)
-    asked = [one for one in leak_requests.fitted(leak_settings.cells(wide)) if one.spec]
+    requests = [request for request in leak_requests.with_refusals(leak_settings.cells(wide)) if request.spec]
+    requests.sort(key=lambda request: wide.against.index(request.column))
     return CliffPlan(
-        {one.key: None if one.key == NONE else one.noise for one in columns},
-        {one.key: services.forecast_of(one.spec.canonical()) for one in columns},
-        tuple(sorted(asked, key=lambda one: list(wide.against).index(one.column))),
-        {name: run_settings.attack_title(name) for name in attacks},
-        before,
+        noises={column.key: None if column.key == NONE else column.noise for column in columns},
+        forecasts={column.key: services.forecast_of(column.spec.canonical()) for column in columns},
+        requests=tuple(requests),
+        titles={name: run_settings.attack_title(name) for name in attacks},
+        baseline=baseline,
     )
 
 
 def panel(leak: LeakSettings) -> None:
     series.title(series_texts.CLIFF)
-    found = plan(leak)
-    if found is None or found.before.cliff is None:
+    cliff_plan = plan(leak)
+    if cliff_plan is None or cliff_plan.baseline.cliff is None:
         series.problem(series_texts.NO_ATTACK)
         return
-    place = found.before.cliff
-    series.why(series_texts.expected(place.parameters, place.noise_from, place.noise_to))
+    expected = cliff_plan.baseline.cliff
+    series.explain(series_texts.expected(expected.parameters, expected.noise_from, expected.noise_to))
     view = st.selectbox(
         series_texts.EPSILON_OF, privacy.VIEWS, index=privacy.VIEWS.index(leak.eyes), width=280,
         format_func=attack_texts.VIEWS.__getitem__, key=f"cliff-view:{leak.eyes}",
     )  # fmt: skip
-    moving = any(cell.moving for cell in leak_results.read(found.asked))
-    series.followed(lambda: _drawn(found, view), moving)
+    moving = any(cell.moving for cell in leak_results.read_cells(cliff_plan.requests))
+    series.draw_until_done(lambda: _draw(cliff_plan, view), moving)
 
 
-def _drawn(asked: CliffPlan, view: str) -> Sequence[AttackCell]:
-    cells = leak_results.read(asked.asked)
-    series.bar("cliff", asked.asked, cells, series_texts.measure)
-    assert asked.before.cliff is not None
-    region = asked.before.cliff.region
-    found = collect_cliff(asked.noises, cells, asked.titles)
-    if text := series_texts.verdict(found, region):
-        series.said(text)
-        series.why(attack_texts.NO_PROOF)
-    above = top(asked, cells, view)
+def _draw(cliff_plan: CliffPlan, view: str) -> Sequence[AttackCell]:
+    cells = leak_results.read_cells(cliff_plan.requests)
+    series.progress_bar("cliff", cliff_plan.requests, cells, series_texts.measure)
+    assert cliff_plan.baseline.cliff is not None
+    region = cliff_plan.baseline.cliff.region
+    measured = collect_cliff(cliff_plan.noises, cells, cliff_plan.titles)
+    verdict = series_texts.verdict(measured, region)
+    if verdict:
+        series.announce(verdict)
+        series.explain(attack_texts.NO_PROOF)
+    axis = top_axis(cliff_plan, cells, view)
     st.plotly_chart(
-        cliff.draw(found, above, region, session.dark()), key="chart-cliff", theme=None, config=chart_widget.CONFIG,
-        alt=series_texts.cliff_alt(found, view),
+        cliff.draw(measured, axis, region, session.dark()), key="chart-cliff", theme=None, config=chart_widget.CONFIG,
+        alt=series_texts.cliff_alt(measured, view),
     )  # fmt: skip
-    if found.signal and found.bound and found.signal < 0.99 * found.bound:
-        series.why(series_texts.unbound(found.signal, found.bound))
-    absent = asked.before.guarantee.absent.get(view, "") if asked.before.guarantee else ""
+    if measured.signal and measured.bound and measured.signal < BINDING * measured.bound:
+        series.explain(series_texts.unbound(measured.signal, measured.bound))
+    guarantee = cliff_plan.baseline.guarantee
+    absent = guarantee.absent.get(view, "") if guarantee else ""
     if absent:
-        series.why(absent)
+        series.explain(absent)
     series.failures(cells)
     return cells
 
 
-def top(asked: CliffPlan, cells: Sequence[AttackCell], view: str) -> TopAxis:
-    """ε where its noise stands: as measured, until then as loud as where the clip binds."""
-    assert asked.before.cliff is not None
-    answers = {asked.noises[key]: answer(told, view) for key, told in asked.promises.items()}
-    known = next((one for noise, one in answers.items() if noise is not None and one), None)
-    scale = stretch(asked.noises, cells) or asked.before.cliff.parameters**0.5
+def top_axis(cliff_plan: CliffPlan, cells: Sequence[AttackCell], view: str) -> TopAxis:
+    """Return the ε of each noise, placed at its noise to signal.
+
+    The place is measured where an attack ran. Elsewhere it is the ratio that a binding clip gives.
+    """
+    assert cliff_plan.baseline.cliff is not None
+    answers = {}
+    for key, noise in cliff_plan.noises.items():
+        answers[noise] = epsilon_of(cliff_plan.forecasts[key], view)
+    with_noise = (answer for noise, answer in answers.items() if noise is not None and answer)
+    first_answer = next(with_noise, None)
+    unit_ratio = ratio_of_unit_noise(cliff_plan.noises, cells) or cliff_plan.baseline.cliff.parameters**0.5
     ticks = []
-    for key, noise in asked.noises.items():
-        if noise is not None and (one := answers[noise]):
-            ticks.append((ratio(attack_summary.of_column(cells, key)) or noise * scale, series_texts.bare(one.epsilon)))
-    return TopAxis(series_texts.axis(known, view), tuple(ticks), lambda noise: series_texts.epsilon(answers[noise]))
+    for key, noise in cliff_plan.noises.items():
+        if noise is None:
+            continue
+        answer = answers[noise]
+        if answer:
+            measured_ratio = noise_ratio(attack_summary.of_column(cells, key))
+            ticks.append((measured_ratio or noise * unit_ratio, series_texts.bare(answer.epsilon)))
+    title = series_texts.axis(first_answer, view)
+    return TopAxis(title, tuple(ticks), lambda noise: series_texts.epsilon(answers[noise]))
 
 
-def answer(told: Forecast, view: str) -> ShownEpsilon | None:
-    return next((one for one in told.answers if one.view == view), None)
+def epsilon_of(forecast: Forecast, view: str) -> ShownEpsilon | None:
+    """Return the forecast ε of one view, or None if the method has no such view."""
+    return next((answer for answer in forecast.answers if answer.view == view), None)
 
 
-def ratio(cells: Sequence[AttackCell]) -> float | None:
-    """Noise over signal of this upload, once somebody has seen it."""
+def noise_ratio(cells: Sequence[AttackCell]) -> float | None:
+    """Return the noise to signal of this upload, or None before an attack observed it."""
     seen = next((cell.seen for cell in cells if cell.seen), None)
     return attack_summary.finite(seen.facts.get("noise-to-signal")) if seen else None
 
 
-def stretch(noises: Mapping[str, float | None], cells: Sequence[AttackCell]) -> float | None:
-    """How loud noise 1 would be beside this upload: the same for all noises, known from the first that is measured."""
+def ratio_of_unit_noise(noises: Mapping[str, float | None], cells: Sequence[AttackCell]) -> float | None:
+    """Return the noise to signal of this upload at noise 1, computed from the first measured noise.
+
+    The ratio grows in proportion to the noise, so one measurement is enough. None before the first.
+    """
     for key, noise in noises.items():
-        if noise and (seen := ratio(attack_summary.of_column(cells, key))):
-            return seen / noise
+        ratio = noise_ratio(attack_summary.of_column(cells, key))
+        if noise and ratio:
+            return ratio / noise
     return None

@@ -1,1 +1,1 @@
-"""The same upload as four adversaries see it."""
+"""The ladder: the same upload, attacked from four views."""

@@ -1,4 +1,4 @@
-"""Who sees what: one picture and one protection, attacked from four places, beside the same without protection."""
+"""The ladder: one picture, attacked from four views, under the baseline and under one protection."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
+from app.screens.leak.grid import mean_colour_psnr
 from app.screens.leak.settings import GridColumn, LeakSettings
 from app.session import run_settings, services
 from app.texts import attack_series as series_texts
@@ -25,7 +26,7 @@ from engine.specs.attack_grid import NONE, RequestedAttack
 if TYPE_CHECKING:
     from engine.training.forecast import Forecast
 
-VIEWS = ("server", "aggregate", "client", "outsider")  # the most seeing first
+VIEWS = ("server", "aggregate", "client", "outsider")  # the view that sees most comes first
 CSS = """
 <style>
 .ll-rungs { display: grid; grid-template-columns: repeat(4, minmax(130px, 1fr)); gap: .4rem 1.4rem; max-width: 1040px; }
@@ -43,122 +44,137 @@ CSS = """
 
 @dataclass(frozen=True)
 class LadderCell:
-    """One adversary against one protection."""
+    """One view of one protection."""
 
     view: str
     cell: AttackCell
-    absent: str  # why there is no such adversary here
-    promise: str  # ε of this view with its words
+    absent: str  # the reason why this view does not exist
+    epsilon: str  # ε of this view with its terms
 
 
 @dataclass(frozen=True)
 class LadderRow:
-    """One protection, seen from all four places."""
+    """One protection in all four views."""
 
     column: GridColumn
-    asked: tuple[RequestedAttack, ...]
-    promise: Forecast
+    requests: tuple[RequestedAttack, ...]
+    forecast: Forecast
 
 
-def loudest(columns: Sequence[GridColumn]) -> str:
-    """The protection with the most noise; the last where none has any."""
-    others = [one for one in columns if one.key != NONE]
-    return max(others, key=lambda one: one.noise or 0.0).key if any(one.noise for one in others) else others[-1].key
+def most_noise(columns: Sequence[GridColumn]) -> str:
+    """Return the key of the protection with the most noise, or of the last if none has noise."""
+    protected = [column for column in columns if column.key != NONE]
+    if not any(column.noise for column in protected):
+        return protected[-1].key
+    return max(protected, key=lambda column: column.noise or 0.0).key
 
 
 def rows(leak: LeakSettings, key: str, attack: str) -> list[LadderRow]:
-    """The control, and the protection that was chosen."""
-    columns = [one for one in leak_settings.columns(leak) if one.key in (NONE, key)]
-    found = []
-    for column in columns:
-        narrow = replace(leak, against=(column.key,), attacks=(attack,))
-        asked = [
-            one for view in VIEWS for one in leak_settings.cells(replace(narrow, eyes=view)) if one.column == column.key
-        ]
-        found.append(
-            LadderRow(column, tuple(leak_requests.fitted(asked)), services.forecast_of(column.spec.canonical()))
-        )
-    return found
+    """Return the baseline and the chosen protection."""
+    ladder_rows = []
+    for column in leak_settings.columns(leak):
+        if column.key not in (NONE, key):
+            continue
+        single = replace(leak, against=(column.key,), attacks=(attack,))
+        requests = []
+        for view in VIEWS:
+            # The cells of one column hold the baseline, too.
+            cells = leak_settings.cells(replace(single, eyes=view))
+            requests += [cell for cell in cells if cell.column == column.key]
+        forecast = services.forecast_of(column.spec.canonical())
+        ladder_rows.append(LadderRow(column, tuple(leak_requests.with_refusals(requests)), forecast))
+    return ladder_rows
 
 
 def panel(leak: LeakSettings) -> None:
     series.title(series_texts.LADDER)
-    attacks, columns = series.attacks(leak), leak_settings.columns(leak)
+    attacks = series.attacks(leak)
+    columns = leak_settings.columns(leak)
     if not attacks:
         series.problem(series_texts.NO_ATTACK)
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="ladder-of"):
         key = _protection(columns)
         attack = st.selectbox(
-            series_texts.BY, attacks, index=attacks.index(series.steady(attacks)), width=280,
+            series_texts.BY, attacks, index=attacks.index(series.main_attack(attacks)), width=280,
             format_func=run_settings.attack_title, key=f"ladder-attack:{','.join(attacks)}",
         )  # fmt: skip
-    found = rows(leak, key, attack)
-    asked = [one for row in found for one in row.asked]
-    moving = any(cell.moving for cell in leak_results.read(asked))
-    series.followed(lambda: _drawn(found, asked), moving)
+    ladder_rows = rows(leak, key, attack)
+    requests = [request for row in ladder_rows for request in row.requests]
+    moving = any(cell.moving for cell in leak_results.read_cells(requests))
+    series.draw_until_done(lambda: _draw(ladder_rows, requests), moving)
 
 
 def _protection(columns: Sequence[GridColumn]) -> str:
-    titles = {one.key: one.title for one in columns if one.key != NONE}
+    titles = {column.key: column.title for column in columns if column.key != NONE}
     if not titles:
         st.caption(series_texts.ONLY_CONTROL)
         return NONE
     keys = list(titles)
     chosen = st.selectbox(
-        series_texts.PROTECTION, keys, index=keys.index(loudest(columns)), format_func=titles.__getitem__,
+        series_texts.PROTECTION, keys, index=keys.index(most_noise(columns)), format_func=titles.__getitem__,
         width=280, key=f"ladder-column:{','.join(keys)}",
     )  # fmt: skip
     return str(chosen)
 
 
-def _drawn(found: Sequence[LadderRow], asked: Sequence[RequestedAttack]) -> Sequence[AttackCell]:
-    cells = leak_results.read(asked)
-    series.bar("ladder", asked, cells, series_texts.ladder)
+def _draw(ladder_rows: Sequence[LadderRow], requests: Sequence[RequestedAttack]) -> Sequence[AttackCell]:
+    cells = leak_results.read_cells(requests)
+    series.progress_bar("ladder", requests, cells, series_texts.ladder)
     parts = [CSS, _heads()]
-    for row in found:
+    for row in ladder_rows:
         parts.append(f'<p class="ll-row">{html.escape(row.column.title)}</p><div class="ll-rungs">')
-        parts += [_figure(one, row.column.title) for one in rungs(row, leak_results.read(row.asked))]
+        for cell in ladder_cells(row, leak_results.read_cells(row.requests)):
+            parts.append(_figure(cell, row.column.title))
         parts.append("</div>")
     st.html("".join(parts))
-    plain = next((value for cell in cells if (value := cell.trivial(0)) is not None), None)
-    if plain is not None:
-        told = series_texts.GREY.format(value=attack_texts.decibel(plain))
-        series.why(f"{told} {attack_texts.NO_PROOF}")
+    mean_colour = mean_colour_psnr(cells, 0)
+    if mean_colour is not None:
+        text = series_texts.GREY.format(value=attack_texts.decibel(mean_colour))
+        series.explain(f"{text} {attack_texts.NO_PROOF}")
     series.failures([cell for cell in cells if cell.id])
     return cells
 
 
-def rungs(row: LadderRow, cells: Sequence[AttackCell]) -> list[LadderCell]:
-    absent: Mapping[str, str] = row.promise.guarantee.absent if row.promise.guarantee else {}
-    answers: dict[str, ShownEpsilon] = {one.view: one for one in row.promise.answers}
-    return [
-        LadderCell(view, cell, absent.get(view, ""), series_texts.epsilon(answers.get(view)))
-        for view, cell in zip(VIEWS, cells, strict=True)
-    ]
+def ladder_cells(row: LadderRow, cells: Sequence[AttackCell]) -> list[LadderCell]:
+    """Return the cells of one row with the ε of each view, or the reason why a view does not exist."""
+    absent: Mapping[str, str] = row.forecast.guarantee.absent if row.forecast.guarantee else {}
+    answers: dict[str, ShownEpsilon] = {answer.view: answer for answer in row.forecast.answers}
+    ladder = []
+    for view, cell in zip(VIEWS, cells, strict=True):
+        epsilon = series_texts.epsilon(answers.get(view))
+        ladder.append(LadderCell(view, cell, absent.get(view, ""), epsilon))
+    return ladder
 
 
 def _heads() -> str:
-    """Who they are and what they hold: said once, above both rows."""
-    heads = [
-        f"<div><b>{html.escape(series_texts.ADVERSARIES[view])}</b>"
-        f'<span class="ll-faint">{html.escape(series_texts.HOLDS[view])}</span></div>'
-        for view in VIEWS
-    ]
+    """Return the heads of both rows: each view and what it sees."""
+    heads = []
+    for view in VIEWS:
+        title = html.escape(series_texts.ADVERSARIES[view])
+        sees = html.escape(series_texts.HOLDS[view])
+        heads.append(f'<div><b>{title}</b><span class="ll-faint">{sees}</span></div>')
     return f'<div class="ll-rungs">{"".join(heads)}</div>'
 
 
-def _figure(one: LadderCell, column: str) -> str:
-    if one.absent or (one.cell.problem and not one.cell.id):
-        why = html.escape(one.absent or one.cell.problem)
-        return f'<figure><div class="ll-blank">{series_texts.NOT_HERE}</div><figcaption>{why}</figcaption></figure>'
-    cell, said = one.cell, attack_texts.state(one.cell)
-    value, shown = cell.psnr(0), series.last(cell)
+def _figure(ladder_cell: LadderCell, column: str) -> str:
+    cell = ladder_cell.cell
+    if ladder_cell.absent or (cell.problem and not cell.id):
+        reason = html.escape(ladder_cell.absent or cell.problem)
+        return f'<figure><div class="ll-blank">{series_texts.NOT_HERE}</div><figcaption>{reason}</figcaption></figure>'
+    state = attack_texts.state(cell)
+    psnr = cell.psnr(0)
     leaking = cell.done and (cell.gain(0) or 0.0) > attack_summary.BETTER
-    alt = html.escape(series_texts.rung(one.view, said, value, column), quote=True)
-    blank = f'<div class="ll-blank">{series_texts.EMPTY}</div>'
-    picture = f'<img alt="{alt}" src="data:image/png;base64,{shown}">' if shown else blank
-    number = f'<b class="ll-number{" ll-leaking" if leaking else ""}">{attack_texts.decibel(value)}</b>'
-    tail = f"{said} · {attack_texts.LEAKS}" if leaking else said
-    caption = f'{number}<span class="ll-faint">{html.escape(tail)}</span><span>{html.escape(one.promise)}</span>'
+    picture = _picture(series.last_guess(cell), series_texts.rung(ladder_cell.view, state, psnr, column))
+    style = "ll-number ll-leaking" if leaking else "ll-number"
+    number = f'<b class="{style}">{attack_texts.decibel(psnr)}</b>'
+    note = html.escape(f"{state} · {attack_texts.LEAKS}" if leaking else state)
+    epsilon = html.escape(ladder_cell.epsilon)
+    caption = f'{number}<span class="ll-faint">{note}</span><span>{epsilon}</span>'
     return f"<figure>{picture}<figcaption>{caption}</figcaption></figure>"
+
+
+def _picture(png: str, alt: str) -> str:
+    if not png:
+        return f'<div class="ll-blank">{series_texts.EMPTY}</div>'
+    return f'<img alt="{html.escape(alt, quote=True)}" src="data:image/png;base64,{png}">'

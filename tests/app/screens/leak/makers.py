@@ -1,4 +1,4 @@
-"""What attacks tell, made up for tests: one guess after another, ending where a test wants it."""
+"""Made-up events of attacks for tests: guesses one after another, with the final PSNR that a test chooses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def judged(psnr: Sequence[float], state: str = "converged", restart: int = 0) ->
 
 
 def whole(run: str, psnr: Sequence[float], state: str = "converged") -> list[Event]:
-    """An attack from beginning to end."""
+    """Return all events of an attack that finished."""
     many = len(psnr)
     return [
         Started(run, {}, {}), seen(many), guess(0, [GREY] * many), guess(10, [GREY + 1] * many), guess(20, psnr),
@@ -44,7 +44,7 @@ def whole(run: str, psnr: Sequence[float], state: str = "converged") -> list[Eve
 
 
 def visit(leak: LeakSettings, panel: str = "cliff") -> AppTest:
-    """One of the panels below the grid, by itself."""
+    """Open one of the panels below the grid, without the rest of the page."""
     assert services.shared().ready(PATIENCE_S)
     page = AppTest.from_string("from app.screens.leak import further\nfurther.panels()", default_timeout=PATIENCE_S)
     page.session_state["leak"] = leak
@@ -54,8 +54,8 @@ def visit(leak: LeakSettings, panel: str = "cliff") -> AppTest:
     return page
 
 
-def tell(run: str, told: Sequence[Event]) -> None:
-    """Into the store, as if a worker had said it."""
+def tell(run: str, events: Sequence[Event]) -> None:
+    """Append events to the store as the worker that holds the lease."""
     lease = services.store().take(ProcessId.me(), 99, only={run})
     assert lease and lease.run == run
-    services.store().append(lease, told)
+    services.store().append(lease, events)

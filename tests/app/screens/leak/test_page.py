@@ -1,4 +1,4 @@
-"""The Leak screen shows what the store holds, asks what its controls say, and explains what cannot be asked."""
+"""The Leak screen shows stored results, runs what its controls describe, and explains what cannot run."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 @pytest.fixture
 def small() -> LeakSettings:
-    """Two attacks against two protections, each over after a moment."""
-    usual = leak_settings.usual()
-    return replace(usual, against=(NONE, "udp-fedavg:0.1"), attacks=("map", "inverting-gradients"), iterations=3)
+    """Two short attacks against the baseline and one protection."""
+    default = leak_settings.usual()
+    return replace(default, against=(NONE, "udp-fedavg:0.1"), attacks=("map", "inverting-gradients"), iterations=3)
 
 
 def visit(leak: LeakSettings | None = None, **params: str) -> AppTest:
@@ -54,15 +54,15 @@ def visit(leak: LeakSettings | None = None, **params: str) -> AppTest:
     return page
 
 
-def asked(leak: LeakSettings) -> list[RequestedAttack]:
+def requests_of(leak: LeakSettings) -> list[RequestedAttack]:
     return leak_settings.in_order(leak_settings.cells(leak))
 
 
 def grid(page: AppTest) -> dict[str, Any]:
-    """What the browser is told to draw."""
-    (found,) = page.get("bidi_component")
-    body: dict[str, Any] = json.loads(found.proto.mixed.json or found.proto.json)
-    return body
+    """Return the data that the browser draws."""
+    (component,) = page.get("bidi_component")
+    data: dict[str, Any] = json.loads(component.proto.mixed.json or component.proto.json)
+    return data
 
 
 def values(page: AppTest) -> dict[str, list[str]]:
@@ -92,69 +92,68 @@ def clicked(page: AppTest, key: str) -> AppTest:
 # --- a first visit -----------------------------------------------------------------------------------------
 
 
-def test_the_first_page_is_about_a_picture() -> None:
+def test_the_first_page_shows_a_picture() -> None:
     page = visit()
     assert attack_texts.PROMISE in text(page)
     assert grid(page)["columns"][0]["title"] == attack_texts.NONE
     assert grid(page)["original"]["src"] and services.store().runs() == []
-    assert {f"whose-test-{place}" for place in range(leak_settings.FEW)} <= {str(one.key) for one in page.button}
+    assert {f"whose-test-{place}" for place in range(leak_settings.OFFERED)} <= {str(button.key) for button in page.button}
 
 
-def test_what_ships_is_the_grid_of_a_first_visit_and_leaks() -> None:
-    ship = {one.id: one for one in attacks.leaks()}
-    assert set(ship) == {spec.id for spec in leak_settings.default_cells()}
+def test_the_stored_examples_are_the_grid_of_a_first_visit_and_leak() -> None:
+    stored = {example.id for example in attacks.leaks()}
+    assert stored == {spec.id for spec in leak_settings.default_cells()}
     page = visit()
     assert "With no protection the picture comes back" in text(page)
     best = [float(value.split()[0]) for value in values(page)[attack_texts.BEST]]
     assert best[0] > 60 and best == sorted(best, reverse=True) and best[-1] < 18
 
 
-def reached(spec: AttackSpec) -> float:
+def final_psnr(spec: AttackSpec) -> float:
     return 30.0 if spec.run.method.unit() is None else 14.0
 
 
 @pytest.fixture
-def ships(monkeypatch: pytest.MonkeyPatch) -> dict[str, AttackSpec]:
-    """A grid that ships as an example: it comes back undefended, and does not under noise."""
+def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, AttackSpec]:
+    """A stored grid: the baseline leaks the picture, and every noise hides it."""
     specs = {spec.id: spec for spec in leak_settings.default_cells()}
-    told = [
-        AttackExample(spec.id, "2026-01-02", spec.canonical(), 1.5, tuple(whole(spec.id, [reached(spec)])))
-        for spec in specs.values()
-    ]
-    monkeypatch.setattr(attacks, "leaks", lambda: told)
+    examples = []
+    for run, spec in specs.items():
+        events = tuple(whole(run, [final_psnr(spec)]))
+        examples.append(AttackExample(run, "2026-01-02", spec.canonical(), 1.5, events))
+    monkeypatch.setattr(attacks, "leaks", lambda: examples)
     return specs
 
 
-def test_a_stored_grid_is_there_at_once(ships: Mapping[str, AttackSpec]) -> None:
+def test_a_stored_grid_is_shown_at_once(stored: Mapping[str, AttackSpec]) -> None:
     page = visit()
     assert "With no protection the picture comes back: 30.0 dB, where a grey square reaches 14.0 dB" in text(page)
     assert "With every protection here, none of the 3 attacks that worked beat a grey square" in text(page)
-    found = values(page)
-    assert found[attack_texts.BEST] == ["30.0 dB", *["14.0 dB"] * (len(links.AGAINST) - 1)]
+    assert values(page)[attack_texts.BEST] == ["30.0 dB", *["14.0 dB"] * (len(links.AGAINST) - 1)]
     assert grid(page)["moments"] == 3 and grid(page)["autoplay"]
-    assert any(states.STORED.format(made="2026-01-02") in one.value for one in page.caption)
-    assert not [one for one in page.button if one.key == "leak-attack"] and services.store().runs() == []
+    assert any(states.STORED.format(made="2026-01-02") in caption.value for caption in page.caption)
+    assert not [button for button in page.button if button.key == "leak-attack"] and services.store().runs() == []
     clicked(page, "leak-live")
-    assert {row.id for row in services.store().runs()} == set(ships)
+    assert {row.id for row in services.store().runs()} == set(stored)
 
 
-def test_before_the_shelves_are_loaded_the_stored_grid_is_there(
-    ships: Mapping[str, AttackSpec], monkeypatch: pytest.MonkeyPatch
+def test_the_stored_grid_is_shown_before_the_shelves_are_loaded(
+    stored: Mapping[str, AttackSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services.shared().ready(PATIENCE_S)
-    monkeypatch.setattr(services.Services, "ready", lambda kitchen, wait=0.0: wait > 0)
+    monkeypatch.setattr(services.Services, "ready", lambda shared, wait=0.0: wait > 0)
     page = visit()
     assert product.GETTING_READY in text(page) and "With no protection the picture comes back" in text(page)
     assert values(page)[attack_texts.BEST] == ["30.0 dB", *["14.0 dB"] * (len(links.AGAINST) - 1)]
 
 
-# --- asking and watching -----------------------------------------------------------------------------------
+# --- running and following ---------------------------------------------------------------------------------
 
 
-def test_attack_asks_every_cell_once_the_control_first(small: LeakSettings) -> None:
+def test_attack_submits_every_cell_once_the_baseline_first(small: LeakSettings) -> None:
     page = clicked(visit(small), "leak-attack")
     order = [row.id for row in reversed(services.store().runs())]
-    assert order == [one.id for one in asked(small)]
+    assert order == [request.id for request in requests_of(small)]
     assert {state for row in cell_states(page)[:-1] for state in row} == {attack_texts.WAITING}
     assert "0 of 4 attacks done" in page.get("progress")[0].text
     clicked(page, "leak-cancel")
@@ -162,22 +161,22 @@ def test_attack_asks_every_cell_once_the_control_first(small: LeakSettings) -> N
     assert {state for row in cell_states(page)[:-1] for state in row} == {attack_texts.STOPPED}
 
 
-def test_a_wider_grid_asks_only_what_is_missing(small: LeakSettings) -> None:
-    for one in asked(small)[:3]:
-        assert one.spec
-        services.store().submit(one.id, one.spec.canonical(), {})
-        tell(one.id, whole(one.id, [20.0]))
+def test_a_wider_grid_submits_only_what_is_missing(small: LeakSettings) -> None:
+    for request in requests_of(small)[:3]:
+        assert request.spec
+        services.store().submit(request.id, request.spec.canonical(), {})
+        tell(request.id, whole(request.id, [20.0]))
     page = visit(small)
     assert page.button(key="leak-attack").label == "Attack: 1 more"
     clicked(page, "leak-attack")
-    assert [row.id for row in services.store().runs() if row.status == "queued"] == [asked(small)[3].id]
+    assert [row.id for row in services.store().runs() if row.status == "queued"] == [requests_of(small)[3].id]
 
 
-def test_pictures_are_shown_while_they_form(small: LeakSettings) -> None:
+def test_guesses_are_shown_while_an_attack_runs(small: LeakSettings) -> None:
     page = clicked(visit(small), "leak-attack")
-    first = asked(small)[0]
-    half = whole(first.id, [29.0])[:4]
-    tell(first.id, half)
+    first = requests_of(small)[0]
+    first_half = whole(first.id, [29.0])[:4]
+    tell(first.id, first_half)
     page.run()
     assert values(page)["Most probable picture"][0] == "15.0 dB" and grid(page)["moments"] == 0
     assert cell_states(page)[0][0] == "forming, 50 %"
@@ -185,27 +184,27 @@ def test_pictures_are_shown_while_they_form(small: LeakSettings) -> None:
     assert "With no protection" not in text(page)
 
 
-def test_a_finished_grid_says_what_happened(small: LeakSettings) -> None:
+def test_a_finished_grid_has_a_verdict(small: LeakSettings) -> None:
     page = clicked(visit(small), "leak-attack")
-    for one in asked(small):
-        good = one.column == NONE
-        tell(one.id, whole(one.id, [30.0 if good else 14.5], "converged" if good else "not converged"))
+    for request in requests_of(small):
+        leaks = request.column == NONE
+        events = whole(request.id, [30.0], "converged") if leaks else whole(request.id, [14.5], "not converged")
+        tell(request.id, events)
     page.run()
     assert "none of the 2 attacks that worked beat a grey square by more than 3 dB" in text(page)
     assert "With UDP-FedAvg at noise 0.1," in text(page)
     assert "What would have been seen: one picture alone in an upload" in text(page)
     assert "30.0 / 0.50 / 0.25" in text(page) and "14.0 / 0.10 / 0.80" in text(page)
     assert cell_states(page)[0] == ["converged · leaks", "did not converge"]
-    assert (
-        len(page.get("plotly_chart")) == 2 and grid(page)["moments"] == 3
-    )  # the curves, and the cliff before it is measured
-    assert not [one for one in page.button if one.key in ("leak-attack", "leak-cancel")]
+    assert len(page.get("plotly_chart")) == 2  # the curves, and the cliff before it is measured
+    assert grid(page)["moments"] == 3
+    assert not [button for button in page.button if button.key in ("leak-attack", "leak-cancel")]
 
 
-def test_real_events_fit(small: LeakSettings) -> None:
-    """What the engine really tells of one attack, shown as it is."""
+def test_events_of_a_real_attack_are_shown(small: LeakSettings) -> None:
+    """The events come from the engine, not from a maker."""
     page = clicked(visit(small), "leak-attack")
-    first = asked(small)[0]
+    first = requests_of(small)[0]
     assert first.spec
     events = list(leak_events(first.spec, threads=1))
     tell(first.id, [event for event in events if not isinstance(event, Started)])
@@ -215,42 +214,41 @@ def test_real_events_fit(small: LeakSettings) -> None:
     assert grid(page)["rows"][0]["cells"][0]["src"]
 
 
-def test_a_failed_attack_says_why_and_may_be_asked_again(small: LeakSettings) -> None:
+def test_a_failed_attack_has_its_reason_and_can_run_again(small: LeakSettings) -> None:
     page = clicked(visit(small), "leak-attack")
-    tell(asked(small)[0].id, [Failed("the worker <b>stopped</b>", "Ask again")])
-    for one in asked(small)[1:]:
-        tell(one.id, [*whole(one.id, [14.0])])
+    tell(requests_of(small)[0].id, [Failed("the worker <b>stopped</b>", "Ask again")])
+    for request in requests_of(small)[1:]:
+        tell(request.id, whole(request.id, [14.0]))
     page.run()
     assert "the worker &lt;b&gt;stopped&lt;/b&gt;. Ask again." in text(page)
     assert cell_states(page)[0][0] == "failed"
     clicked(page, "leak-attack")
-    assert services.store().status(asked(small)[0].id) == "queued"
+    assert services.store().status(requests_of(small)[0].id) == "queued"
 
 
-def test_what_others_watch_goes_on(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attacks_that_others_watch_continue(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     page = clicked(visit(small), "leak-attack")
     monkeypatch.setattr(services, "others_watching", lambda run: 1)
     clicked(page, "leak-cancel")
-    assert {row.status for row in services.store().runs()} == {
-        "queued"
-    } and "Somebody else asked for 4 of these attacks" in text(page)
+    assert {row.status for row in services.store().runs()} == {"queued"}
+    assert "Somebody else asked for 4 of these attacks" in text(page)
 
 
-def test_several_pictures_are_chosen_from(small: LeakSettings) -> None:
+def test_each_of_several_pictures_can_be_shown(small: LeakSettings) -> None:
     two = replace(small, many=2, attacks=("map",))
     page = clicked(visit(two), "leak-attack")
-    for one in asked(two):
-        tell(one.id, whole(one.id, [20.0, 25.0]))
+    for request in requests_of(two):
+        tell(request.id, whole(request.id, [20.0, 25.0]))
     page.run()
     assert values(page)["Most probable picture"] == ["20.0 dB", "20.0 dB"]
     page.segmented_control(key="leak-show").set_value(2).run()
     assert values(page)["Most probable picture"] == ["25.0 dB", "25.0 dB"]
 
 
-# --- what cannot be asked ----------------------------------------------------------------------------------
+# --- refusals ----------------------------------------------------------------------------------------------
 
 
-def test_an_attack_that_does_not_fit_says_so_before_the_click() -> None:
+def test_an_attack_that_does_not_fit_is_reported_before_the_click() -> None:
     assert "Read off the first layer" in values(visit())
     other = replace(leak_settings.usual(), run={**leak_settings.usual().run, "model": "lenet-sigmoid"})
     page = visit(leak_settings.settled(other))
@@ -258,19 +256,19 @@ def test_an_attack_that_does_not_fit_says_so_before_the_click() -> None:
     assert "Read off the first layer" not in values(page)
 
 
-def test_a_link_with_nonsense_shows_the_nearest_question() -> None:
+def test_a_link_with_invalid_values_gets_the_defaults() -> None:
     page = visit(whose="own-0123456789abcdef-1", eyes="god")
     assert attack_texts.GONE_PICTURE in text(page) and "eyes = god cannot be meant" in text(page)
     assert link(page)["whose"] == "test-0" and link(page)["eyes"] == "server"
 
 
-def test_no_attack_is_a_sentence(small: LeakSettings) -> None:
+def test_without_an_attack_the_page_has_a_message(small: LeakSettings) -> None:
     run = {**small.run, "model": "lenet-sigmoid"}
     page = visit(leak_settings.settled(replace(small, run=run, attacks=("analytic",))))
     assert attack_texts.NOTHING in text(page) and not page.get("bidi_component")
 
 
-def test_a_visitor_of_a_class_has_one_grid_at_a_time(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_class_mode_a_visitor_has_one_grid_at_a_time(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
     clicked(visit(small), "leak-attack")
@@ -289,67 +287,70 @@ def test_every_control_is_in_the_link(small: LeakSettings) -> None:
     page.number_input(key="leak-many").set_value(2).run()
     page.multiselect(key="leak-attacks").set_value(["map"]).run()
     page.multiselect(key="leak-against").set_value(["udp-fedavg:1"]).run()
-    told, said = leak_settings.read_link(link(page))
-    assert not said and (told.whose, told.eyes, told.many) == ("test-3", "aggregate", 2)
-    assert (told.attacks, told.against, told.run["model"]) == (("map",), (NONE, "udp-fedavg:1"), "lenet5")
-    assert told == page.session_state["leak"]
+    leak, notes = leak_settings.read_link(link(page))
+    assert not notes and (leak.whose, leak.eyes, leak.many) == ("test-3", "aggregate", 2)
+    assert (leak.attacks, leak.against, leak.run["model"]) == (("map",), (NONE, "udp-fedavg:1"), "lenet5")
+    assert leak == page.session_state["leak"]
 
 
-def test_each_protection_says_what_it_promises(small: LeakSettings) -> None:
+def test_each_protection_shows_its_epsilon(small: LeakSettings) -> None:
     page = visit(small)
     spec = leak_settings.columns(small)[1].spec
-    answer = next(one for one in services.forecast_of(spec.canonical()).answers if one.view == "server")
+    answers = services.forecast_of(spec.canonical()).answers
+    answer = next(answer for answer in answers if answer.view == "server")
     assert grid(page)["columns"][1]["lines"][1]["text"] == attack_texts.epsilon(answer.epsilon, True)
     assert privacy.odds("server", "user", answer.epsilon).replace("'", "&#x27;") in text(page)
 
 
-# --- pictures of one's own ---------------------------------------------------------------------------------
+# --- uploaded pictures -------------------------------------------------------------------------------------
 
 
-def test_a_picture_of_ones_own_is_attacked_and_deleted(small: LeakSettings) -> None:
-    album = UploadedPictures(Home.find())
-    name = album.add(saved(photo(40, 40), "PNG"))
-    mine = replace(small, whose=f"own-{name}-0", attacks=("map",))
-    page = clicked(visit(mine), "leak-attack")
+def test_an_uploaded_picture_is_attacked_and_deleted(small: LeakSettings) -> None:
+    uploads = UploadedPictures(Home.find())
+    name = uploads.add(saved(photo(40, 40), "PNG"))
+    own_picture = replace(small, whose=f"own-{name}-0", attacks=("map",))
+    page = clicked(visit(own_picture), "leak-attack")
     assert len(services.store().runs()) == 2
     page.selectbox(key="leak-label").select_index(4).run()
     assert link(page)["whose"] == f"own-{name}-4"
     clicked(page, "leak-delete")
-    assert album.names() == () and services.store().runs() == []
+    assert uploads.names() == () and services.store().runs() == []
     assert "The picture and 2 attacks on it are gone." in text(page) and link(page)["whose"] == "test-0"
 
 
-def test_what_is_no_picture_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: dict[str, Any] = {}
-    monkeypatch.setattr(session, "remember", said.__setitem__)
-    monkeypatch.setattr(session, "recall", lambda name, usual=None: said.get(name, usual))
+def test_a_file_that_is_no_picture_is_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    state: dict[str, Any] = {}
+    monkeypatch.setattr(session, "remember", state.__setitem__)
+    monkeypatch.setattr(session, "recall", lambda name, usual=None: state.get(name, usual))
     services.shared()
-    leak_requests.bring(SimpleNamespace(getvalue=lambda: b"MZ this is a program"))
-    assert "got a program" in said["leak-trouble"] and UploadedPictures(Home.find()).names() == ()
-    leak_requests.bring(SimpleNamespace(getvalue=lambda: saved(photo(40, 40), "JPEG")))
+    leak_requests.add_picture(SimpleNamespace(getvalue=lambda: b"MZ this is a program"))
+    assert "got a program" in state["leak-trouble"] and UploadedPictures(Home.find()).names() == ()
+    leak_requests.add_picture(SimpleNamespace(getvalue=lambda: saved(photo(40, 40), "JPEG")))
     (name,) = UploadedPictures(Home.find()).names()
-    assert said["leak"].whose == f"own-{name}-0" and said["leak-trouble"] == ""
+    assert state["leak"].whose == f"own-{name}-0" and state["leak-trouble"] == ""
 
 
-# --- ways here and away ------------------------------------------------------------------------------------
+# --- links from and to other screens -----------------------------------------------------------------------
 
 
-def test_old_links_reach_the_lab() -> None:
+def test_old_links_open_the_lab() -> None:
     page = visit(method="udp-fedavg", rounds="7")
     assert product.PROMISE in text(page) and page.session_state["settings"]["rounds"] == 7
 
 
-def test_the_lab_leads_to_what_the_server_sees(screen: Screen) -> None:
+def test_the_lab_links_to_the_view_of_the_server(screen: Screen) -> None:
     page = screen("lab")
     spec = RunSpec(**page.session_state["ids"] and files.examples()[0].spec)
     clicked(page, "to-leak")
     assert attack_texts.PROMISE in text(page)
-    assert spec.id in {one.spec.id for one in leak_settings.columns(page.session_state["leak"])}
+    assert spec.id in {column.spec.id for column in leak_settings.columns(page.session_state["leak"])}
 
 
-def test_attacks_stand_among_the_runs_and_open_here(screen: Screen, small: LeakSettings, home: Path) -> None:
+def test_attacks_are_listed_among_the_runs_and_open_on_this_screen(
+    screen: Screen, small: LeakSettings, home: Path
+) -> None:
     del home
-    store, spec = Store(), asked(small)[2].spec
+    store, spec = Store(), requests_of(small)[2].spec
     assert spec
     store.submit(spec.id, spec.canonical(), {"device": "cpu"})
     lease = store.take(ProcessId.me(), 9, only={spec.id})
@@ -357,10 +358,10 @@ def test_attacks_stand_among_the_runs_and_open_here(screen: Screen, small: LeakS
     store.append(lease, [seen(), judged([14.25]), Finished(0, 1.0)])
     store.close()
     page = screen("runs")
-    said = lines(page)[spec.id]
-    assert "Most probable picture on test picture 0, UDP-FedAvg noise 0.1, first round" in said
-    assert "came to 14.2 dB, converged" in said and "MLP on CIFAR-10, seen by the server" in said
-    assert f"pin:{spec.id}" not in {str(one.key) for one in page.button}
+    line = lines(page)[spec.id]
+    assert "Most probable picture on test picture 0, UDP-FedAvg noise 0.1, first round" in line
+    assert "came to 14.2 dB, converged" in line and "MLP on CIFAR-10, seen by the server" in line
+    assert f"pin:{spec.id}" not in {str(button.key) for button in page.button}
     clicked(page, f"open:{spec.id}")
-    assert spec.id in {one.id for one in leak_settings.cells(page.session_state["leak"])}
+    assert spec.id in {cell.id for cell in leak_settings.cells(page.session_state["leak"])}
     assert "14.2 dB" in values(page)["Most probable picture"]

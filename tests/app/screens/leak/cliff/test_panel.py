@@ -1,4 +1,4 @@
-"""The cliff: where it is expected before a run, and what the measured points say of it."""
+"""The cliff: where it is expected before a run, and the verdict on the measured points."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from app.session import run_settings, services, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from engine.events import Event, Seen
-from engine.results.attack_summary import AttackCell, AttackEvents
-from engine.results.attack_summary import collect_cell as collected
+from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
 from engine.results.cliff import LEAST, MOST, Cliff, collect_cliff, levels
 from engine.specs.attack_grid import NONE, RequestedAttack
 from engine.training.forecast import REGION
@@ -34,66 +33,72 @@ TITLES = {"map": "Most probable", "other": "Other"}
 
 
 def events(psnr: float, ratio: float, state: str = "converged", **facts: float | str) -> list[Event]:
-    told = whole("x", [psnr], state)
-    return [replace(one, facts={**one.facts, "noise-to-signal": ratio, **facts}) if isinstance(one, Seen) else one
-            for one in told]  # fmt: skip
+    changed: list[Event] = []
+    for event in whole("x", [psnr], state):
+        if isinstance(event, Seen):
+            event = replace(event, facts={**event.facts, "noise-to-signal": ratio, **facts})
+        changed.append(event)
+    return changed
 
 
-def cell(key: str, told: Sequence[Event], attack: str = "map") -> AttackCell:
-    return replace(
-        collected(RequestedAttack(key, attack, None), AttackEvents("finished", tuple(told))), id=f"{key}-{attack}"
-    )
+def cell(key: str, events: Sequence[Event], attack: str = "map") -> AttackCell:
+    collected = collect_cell(RequestedAttack(key, attack, None), AttackEvents("finished", tuple(events)))
+    return replace(collected, id=f"{key}-{attack}")
 
 
-def measured(*heights: float, ratios: Sequence[float] = (0.0, 0.03, 0.3, 3.0), control: str = "converged") -> Cliff:
-    states = [control, *["converged" if height > GREY + 3 else "not converged" for height in heights[1:]]]
-    three = zip(NOISES, heights, ratios, states, strict=False)
-    return collect_cliff(NOISES, [cell(key, events(psnr, at, how)) for key, psnr, at, how in three], TITLES)
+def measured(*heights: float, ratios: Sequence[float] = (0.0, 0.03, 0.3, 3.0), baseline: str = "converged") -> Cliff:
+    """Return a cliff with one attack at each noise. `heights` holds their PSNR."""
+    states = [baseline]
+    states += ["converged" if height > GREY + 3 else "not converged" for height in heights[1:]]
+    cells = []
+    for key, psnr, ratio, state in zip(NOISES, heights, ratios, states, strict=False):
+        cells.append(cell(key, events(psnr, ratio, state)))
+    return collect_cliff(NOISES, cells, TITLES)
 
 
 # --- before any run ----------------------------------------------------------------------------------------
 
 
-def test_noises_stand_around_the_region() -> None:
-    found = levels(10_000)
-    shares = [noise * 100 for noise in found]  # the square root of 10,000
-    assert len(found) == 9 and shares[0] == pytest.approx(LEAST) and shares[-1] == pytest.approx(MOST)
+def test_the_noises_surround_the_region() -> None:
+    noises = levels(10_000)
+    shares = [noise * 100 for noise in noises]  # 100 is the square root of 10,000
+    assert len(noises) == 9 and shares[0] == pytest.approx(LEAST) and shares[-1] == pytest.approx(MOST)
     steps = [math.log10(after / before) for before, after in pairwise(shares)]
     assert steps == pytest.approx([0.5] * 8, abs=0.005)
     assert sum(REGION[0] * 0.99 <= share <= REGION[1] * 1.01 for share in shares) == 3
 
 
-def test_the_expectation_is_said_in_noise() -> None:
-    said = series_texts.expected(10_000, 0.001, 0.01)
-    assert "noise 0.001 to 0.01, wherever the clip binds" in said and "d = 10,000 parameters" in said
+def test_the_expectation_is_given_in_noise() -> None:
+    sentence = series_texts.expected(10_000, 0.001, 0.01)
+    assert "noise 0.001 to 0.01, wherever the clip binds" in sentence and "d = 10,000 parameters" in sentence
 
 
 # --- what was measured -------------------------------------------------------------------------------------
 
 
-def test_the_best_attack_counts_by_the_truth() -> None:
+def test_the_attack_nearest_to_the_original_counts() -> None:
     cells = [
         cell(NONE, events(31.0, 0.0)),
         cell("quiet", events(15.0, 0.2)),
         cell("quiet", events(22.0, 0.2, "not converged"), "other"),
     ]
-    found = collect_cliff(NOISES, cells, TITLES)
-    (point,) = found.points
+    result = collect_cliff(NOISES, cells, TITLES)
+    (point,) = result.points
     assert (point.psnr, point.attack, point.state, point.ratio) == (22.0, "Other", "not converged", 0.2)
     assert point.leaks and (point.done, point.of) == (2, 2)
-    assert found.control and found.control.psnr == 31.0 and found.trivial == GREY
+    assert result.control and result.control.psnr == 31.0 and result.trivial == GREY
 
 
-def test_a_point_appears_as_soon_as_one_attack_is_over() -> None:
-    forming = replace(cell("quiet", [seen()], "other"), status="running")
-    found = collect_cliff(NOISES, [cell("quiet", events(20.0, 0.2)), forming], TITLES)
-    assert (found.points[0].done, found.points[0].of, found.complete) == (1, 2, False)
-    assert "so far 1 of 2 attacks" in series_texts.point(found.points[0], "")
-    assert series_texts.verdict(found, REGION) == ""
+def test_a_point_appears_as_soon_as_one_attack_has_ended() -> None:
+    running = replace(cell("quiet", [seen()], "other"), status="running")
+    result = collect_cliff(NOISES, [cell("quiet", events(20.0, 0.2)), running], TITLES)
+    assert (result.points[0].done, result.points[0].of, result.complete) == (1, 2, False)
+    assert "so far 1 of 2 attacks" in series_texts.point(result.points[0], "")
+    assert series_texts.verdict(result, REGION) == ""
 
 
 @pytest.mark.parametrize(
-    ("heights", "ratios", "when", "said"),
+    ("heights", "ratios", "when", "sentence"),
     [
         ((31, 30, 14, 14), (0, 0.03, 0.3, 3), "inside", "It still does at noise / signal 0.03. From 0.3 on"),
         ((31, 14, 14, 14), (0, 0.03, 0.3, 3), "sooner", "31.0 dB. From 0.03 on"),
@@ -104,71 +109,72 @@ def test_a_point_appears_as_soon_as_one_attack_is_over() -> None:
         ((31, 14, 30, 14), (0, 0.03, 0.3, 3), "inside", "at noise / signal 0.3. From 3 on"),
     ],
 )
-def test_where_the_picture_disappears(
-    heights: tuple[float, ...], ratios: tuple[float, ...], when: str, said: str
+def test_where_the_picture_is_hidden(
+    heights: tuple[float, ...], ratios: tuple[float, ...], when: str, sentence: str
 ) -> None:
-    found = measured(*heights, ratios=ratios)
-    assert found.when(REGION) == when
-    text = series_texts.verdict(found, REGION)
-    assert said in text and (not when or text.endswith(f"{series_texts.WHEN[when]}."))
+    result = measured(*heights, ratios=ratios)
+    assert result.when(REGION) == when
+    verdict = series_texts.verdict(result, REGION)
+    assert sentence in verdict and (not when or verdict.endswith(f"{series_texts.WHEN[when]}."))
 
 
-@pytest.mark.parametrize("found", [measured(15, 14, 14, 14), measured(31, 14, 14, 14, control="not converged")])
-def test_without_a_working_control_nothing_follows(found: Cliff) -> None:
-    assert series_texts.verdict(found, REGION) == series_texts.SAYS_NOTHING
+@pytest.mark.parametrize("result", [measured(15, 14, 14, 14), measured(31, 14, 14, 14, baseline="not converged")])
+def test_without_a_successful_attack_on_the_baseline_there_is_no_verdict(result: Cliff) -> None:
+    assert series_texts.verdict(result, REGION) == series_texts.SAYS_NOTHING
 
 
-def test_a_clip_that_does_not_bind_is_told() -> None:
+def test_a_clip_that_does_not_bind_is_reported() -> None:
     short = [cell("quiet", events(20.0, 0.2, clip="whole-update", signal=0.5, bound=1.0))]
-    found = collect_cliff(NOISES, short, TITLES)
-    assert (found.signal, found.bound) == (0.5, 1.0)
+    result = collect_cliff(NOISES, short, TITLES)
+    assert (result.signal, result.bound) == (0.5, 1.0)
     assert "2 times as loud" in series_texts.unbound(0.5, 1.0)
 
 
 # --- the figure --------------------------------------------------------------------------------------------
 
 
-def drawn(found: Cliff, dark: bool = False) -> dict:
+def drawn(result: Cliff, dark: bool = False) -> dict:
     above = TopAxis("ε of the server", ((0.03, "8·10⁶"), (3.0, "900")), lambda noise: f"ε at {noise}")
-    body: dict = cliff.draw(found, above, REGION, dark).to_plotly_json()
+    body: dict = cliff.draw(result, above, REGION, dark).to_plotly_json()
     return body
 
 
-def test_the_region_is_there_before_anything_is_measured() -> None:
-    found = drawn(collect_cliff(NOISES, [], TITLES))
-    (shape,) = found["layout"]["shapes"]
+def test_the_region_is_drawn_before_anything_is_measured() -> None:
+    chart = drawn(collect_cliff(NOISES, [], TITLES))
+    (shape,) = chart["layout"]["shapes"]
     assert (shape["x0"], shape["x1"]) == REGION
-    texts = [one["text"] for one in found["layout"]["annotations"]]
+    texts = [annotation["text"] for annotation in chart["layout"]["annotations"]]
     assert texts == [series_texts.REGION_LEFT, series_texts.REGION, series_texts.REGION_RIGHT]
-    assert list(found["layout"]["xaxis2"]["ticktext"]) == ["8·10⁶", "900"]
-    assert found["layout"]["xaxis2"]["range"] == found["layout"]["xaxis"]["range"]
-    assert not [trace for trace in found["data"] if trace.get("text")]
+    assert list(chart["layout"]["xaxis2"]["ticktext"]) == ["8·10⁶", "900"]
+    assert chart["layout"]["xaxis2"]["range"] == chart["layout"]["xaxis"]["range"]
+    assert not [trace for trace in chart["data"] if trace.get("text")]
 
 
-def test_a_shape_says_how_an_attack_ended_and_no_failure_is_called_private() -> None:
-    found = drawn(measured(31, 30, 14, 14))
-    marks = {trace["name"]: trace for trace in found["data"] if trace.get("text")}
-    good, lost = marks[series_texts.SHAPES["converged"]], marks[series_texts.SHAPES["not converged"]]
-    assert list(good["y"]) == [31, 30] and list(lost["y"]) == [14, 14] and list(lost["x"]) == [0.3, 3.0]
-    assert good["marker"]["symbol"] != lost["marker"]["symbol"]
-    assert set(good["marker"]["color"]) == {"#C2410C"} and set(lost["marker"]["color"]) == {"#0F172A"}
-    assert 0 < good["x"][0] < 0.02  # the control has a place of its own at the left edge
-    assert "no noise" in good["text"][0] and "did not converge: it leaves" in lost["text"][0]
-    assert "ε at 1.0" in lost["text"][0]
+def test_the_shape_shows_how_an_attack_ended_and_no_failure_has_the_private_colour() -> None:
+    chart = drawn(measured(31, 30, 14, 14))
+    marks = {trace["name"]: trace for trace in chart["data"] if trace.get("text")}
+    converged = marks[series_texts.SHAPES["converged"]]
+    failed = marks[series_texts.SHAPES["not converged"]]
+    assert list(converged["y"]) == [31, 30] and list(failed["y"]) == [14, 14] and list(failed["x"]) == [0.3, 3.0]
+    assert converged["marker"]["symbol"] != failed["marker"]["symbol"]
+    assert set(converged["marker"]["color"]) == {"#C2410C"} and set(failed["marker"]["color"]) == {"#0F172A"}
+    assert 0 < converged["x"][0] < 0.02  # the baseline has its own place at the left edge
+    assert "no noise" in converged["text"][0] and "did not converge: it leaves" in failed["text"][0]
+    assert "ε at 1.0" in failed["text"][0]
 
 
 def test_a_perfect_copy_does_not_flatten_the_rest() -> None:
-    found = drawn(measured(154, 30, 14, 14))
-    marks = next(trace for trace in found["data"] if trace.get("text"))
+    chart = drawn(measured(154, 30, 14, 14))
+    marks = next(trace for trace in chart["data"] if trace.get("text"))
     assert list(marks["y"]) == [cliff.CEILING, 30] and marks["text"][0].startswith("154.0 dB")
-    assert found["layout"]["yaxis"]["ticktext"][-1] == series_texts.OR_MORE == f"{cliff.CEILING:g}+"
+    assert chart["layout"]["yaxis"]["ticktext"][-1] == series_texts.OR_MORE == f"{cliff.CEILING:g}+"
     assert "ticktext" not in drawn(measured(31, 30, 14, 14))["layout"]["yaxis"]
 
 
 def test_the_chart_in_words() -> None:
-    said = series_texts.cliff_alt(measured(31, 30, 14, 14), "server")
+    alt = series_texts.cliff_alt(measured(31, 30, 14, 14), "server")
     for part in ("seen by the server", "Without noise 31.0 dB", "at 0.3 14.0 dB, did not converge", "14.0 dB"):
-        assert part in said
+        assert part in alt
     assert "Nothing is measured yet" in series_texts.cliff_alt(collect_cliff(NOISES, [], TITLES), "server")
 
 
@@ -177,23 +183,23 @@ def test_the_chart_in_words() -> None:
 
 @pytest.fixture
 def small() -> LeakSettings:
-    usual = leak_settings.usual()
-    run = run_settings.settled({**usual.run, "model": "lenet-sigmoid"})
-    return replace(usual, run=run, attacks=("analytic", "map"), iterations=3)
+    default = leak_settings.usual()
+    run = run_settings.settled({**default.run, "model": "lenet-sigmoid"})
+    return replace(default, run=run, attacks=("analytic", "map"), iterations=3)
 
 
 def figure(page: AppTest) -> str:
     return str(page.get("plotly_chart")[0].proto.spec)
 
 
-def test_a_click_asks_the_series_and_points_appear(small: LeakSettings) -> None:
+def test_a_click_runs_the_series_and_points_appear(small: LeakSettings) -> None:
     page = visit(small)
     assert "We expect the picture to disappear" in text(page) and "15,826" in text(page)
     assert page.button(key="cliff-ask").label == "Measure the cliff (10 attacks)"  # analytic does not fit this model
     press(page, "cliff-ask")
     rows = list(reversed(services.store().runs()))
     plan = cliff_panel.plan(small)
-    assert plan and [row.id for row in rows] == [one.id for one in plan.asked] and len(rows) == 10
+    assert plan and [row.id for row in rows] == [request.id for request in plan.requests] and len(rows) == 10
     assert rows[0].spec["run"]["method"]["name"] == "fedavg"
     method = rows[1].spec["run"]["method"]
     assert (method["name"], method["noise-split"]) == ("udp-fedavg", "full-local")
@@ -206,17 +212,18 @@ def test_a_click_asks_the_series_and_points_appear(small: LeakSettings) -> None:
     assert page.button(key="cliff-ask").label == "Measure the rest (9 attacks)"
 
 
-def test_a_measured_series_says_what_happened(small: LeakSettings) -> None:
+def test_a_measured_series_has_a_verdict(small: LeakSettings) -> None:
     plan = cliff_panel.plan(small)
-    assert plan and plan.before.cliff
+    assert plan and plan.baseline.cliff
     page = press(visit(small), "cliff-ask")
-    for one in plan.asked:
-        noise = plan.noises[one.column]
-        loud = 0.0 if noise is None else noise * plan.before.cliff.parameters**0.5
-        tell(one.id, events(31.0 if loud < 0.2 else 14.0, loud, "converged" if loud < 0.2 else "not converged"))
+    for request in plan.requests:
+        noise = plan.noises[request.column]
+        ratio = 0.0 if noise is None else noise * plan.baseline.cliff.parameters**0.5
+        leaks = ratio < 0.2
+        tell(request.id, events(31.0, ratio, "converged") if leaks else events(14.0, ratio, "not converged"))
     page.run()
     assert series_texts.WHEN["inside"] in text(page) and attack_texts.NO_PROOF in text(page)
-    assert not [one for one in page.button if str(one.key).startswith("cliff-")]
+    assert not [button for button in page.button if str(button.key).startswith("cliff-")]
 
 
 def test_epsilon_on_top_has_its_view_unit_and_delta(small: LeakSettings) -> None:
@@ -227,7 +234,7 @@ def test_epsilon_on_top_has_its_view_unit_and_delta(small: LeakSettings) -> None
     assert "seen by an outsider" in figure(page) and figure(page) != before
 
 
-def test_what_others_watch_goes_on(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attacks_that_others_watch_continue(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     page = press(visit(small), "cliff-ask")
     monkeypatch.setattr(services, "others_watching", lambda run: 1)
     press(page, "cliff-cancel")
@@ -235,7 +242,7 @@ def test_what_others_watch_goes_on(small: LeakSettings, monkeypatch: pytest.Monk
     assert "Somebody else asked for 10 of these attacks" in text(page)
 
 
-def test_in_class_a_visitor_has_one_series_at_a_time(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_class_mode_a_visitor_has_one_series_at_a_time(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
     press(visit(small), "cliff-ask")
@@ -243,16 +250,16 @@ def test_in_class_a_visitor_has_one_series_at_a_time(small: LeakSettings, monkey
     assert series_texts.BUSY[0] in text(page) and len(services.store().runs()) == 10
 
 
-def test_no_attack_is_a_sentence(small: LeakSettings) -> None:
+def test_without_an_attack_the_panel_has_a_message(small: LeakSettings) -> None:
     assert series_texts.NO_ATTACK in text(visit(replace(small, attacks=("analytic",))))
 
 
 def test_one_panel_at_a_time(small: LeakSettings) -> None:
     page = visit(small)
-    for name, title in (("ladder", series_texts.LADDER), ("test", blind_test_texts.TEST)):
+    for name, title in (("ladder", series_texts.LADDER), ("test", blind_test_texts.TITLE)):
         page.segmented_control(key="leak-more").set_value(name).run()
         assert title in text(page) and series_texts.CLIFF not in text(page)
 
 
-def test_judged_alone_is_no_point() -> None:
+def test_a_score_without_an_observed_upload_is_no_point() -> None:
     assert collect_cliff(NOISES, [cell("quiet", [judged([20.0])])], TITLES).points == ()
