@@ -1,4 +1,4 @@
-"""Every point of the frontier as it stands, and what all of them come to: read from the store, else as they ship."""
+"""The points of the frontier: each with its status and result, from the store or a stored example; and their charts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from engine.specs.sweep import SweepPlace, SweepPoint
 MOVING = ("queued", "running")
 STOPPED = ("cancelled", "interrupted")
 STORED = "stored"
-DAMAGED = "damaged"  # the store says that it finished, and not what it told
-ASK = ("", "failed", *STOPPED, DAMAGED)  # what a click asks for
+DAMAGED = "damaged"  # the run finished, but its record cannot be read
+TO_RUN = ("", "failed", *STOPPED, DAMAGED)  # statuses of points that "Run" submits
+UNITS = ("user", "record")  # the order of the charts
 
 
 @dataclass(frozen=True)
 class TradeoffCell:
-    """One point: where its run stands, and what it came to."""
+    """One point, with the status and the result of its run."""
 
     point: SweepPlace
-    status: str = ""  # as the store has it, or `damaged`; where nobody asked it, `stored` if it ships
+    status: str = ""  # as in the store, or `damaged`; `stored` for a stored example that the store does not have
     result: PointResult | None = None
     problem: str = ""
-    shipped: bool = False  # whether the result is the stored one
+    shipped: bool = False  # whether the result comes from a stored example
 
     @property
     def moving(self) -> bool:
@@ -38,116 +39,129 @@ class TradeoffCell:
 
     @property
     def known(self) -> bool:
-        """Whether a click need not ask for it."""
-        return self.result is not None and self.status not in ASK
+        """Whether the point has a result and needs no run."""
+        return self.result is not None and self.status not in TO_RUN
 
 
 @dataclass(frozen=True)
 class TradeoffView:
-    """What one pass shows: the points, before anything is read of what they came to."""
+    """The settings and points of one pass, before any result is read."""
 
-    asked: TradeoffSettings
+    settings: TradeoffSettings
     points: tuple[SweepPoint, ...]
     titles: Mapping[str, str]
-    headless: tuple[str, ...] = ()  # methods in which nobody shares a last layer
-    live: bool = True  # whether the engine is there: the stored example needs none
-    stale: bool = False  # whether the question has become one that cannot be asked
+    headless: tuple[str, ...] = ()  # methods in which no client uploads its last layer
+    live: bool = True  # whether the engine is ready: the stored example needs none
+    stale: bool = False  # whether the current settings cannot run, so that this view shows the previous ones
 
 
 def read(points: Sequence[SweepPlace]) -> tuple[TradeoffCell, ...]:
-    """All of them: one look at where they stand, and each result read once.
+    """Return the cell of each point. The statuses take one query, and each result is read once.
 
-    What ships is shown for as long as the store has nothing of its own.
+    A stored example is shown while the store has no result of its own.
     """
-    standing = services.standings([one.id for one in points])
-    ship = stored()
-    found = []
+    statuses = services.standings([point.id for point in points])
+    examples = stored()
+    cells = []
     for point in points:
-        cell = _computed(point, standing[point.id])
-        if cell.result is None and point.id in ship:
-            known = replace(ship[point.id], point=point)
-            cell = replace(cell, status=cell.status or STORED, result=known, shipped=True)
-        found.append(cell)
-    return tuple(found)
+        cell = _read_from_store(point, statuses[point.id])
+        if cell.result is None and point.id in examples:
+            result = replace(examples[point.id], point=point)
+            cell = replace(cell, status=cell.status or STORED, result=result, shipped=True)
+        cells.append(cell)
+    return tuple(cells)
 
 
-def _computed(point: SweepPlace, status: str) -> TradeoffCell:
-    """As the store has it."""
+def _read_from_store(point: SweepPlace, status: str) -> TradeoffCell:
     if status not in ("finished", "failed"):
         return TradeoffCell(point, status)
     try:
-        told = services.reported(point.id)
-    except UnknownName:  # deleted between two looks
+        report = services.reported(point.id)
+    except UnknownName:  # the run was deleted after its status was read
         return TradeoffCell(point)
     except Damaged as error:
         return TradeoffCell(point, DAMAGED, None, error.message)
-    if status == "failed":  # what it measured before is not what the question comes to
-        return TradeoffCell(point, status, None, str(LeakLensError(told.get("error") or "", told.get("remedy") or "")))
-    return TradeoffCell(point, status, point_result(point, told))
+    if status == "failed":
+        # The accuracy before the failure is left out: it is not that of the requested rounds.
+        error_text = str(LeakLensError(report.get("error") or "", report.get("remedy") or ""))
+        return TradeoffCell(point, status, None, error_text)
+    return TradeoffCell(point, status, point_result(point, report))
 
 
 def stored() -> dict[str, PointResult]:
-    """The points that ship with LeakLens, by their runs."""
-    ship = sweep.frontier()
-    return {one.point.id: one for one in ship.results} if ship else {}
+    """Return the results that ship with LeakLens, by run."""
+    example = sweep.frontier()
+    return {result.point.id: result for result in example.results} if example else {}
 
 
-def of_example(ship: SweepExample) -> tuple[TradeoffCell, ...]:
-    """The stored frontier by itself: it needs no engine."""
-    return tuple(TradeoffCell(one.point, STORED, one, shipped=True) for one in ship.results)
+def of_example(example: SweepExample) -> tuple[TradeoffCell, ...]:
+    """Return the cells of the stored frontier. They need no engine."""
+    return tuple(TradeoffCell(result.point, STORED, result, shipped=True) for result in example.results)
 
 
-# --- what they come to -------------------------------------------------------------------------------------
+# --- the charts --------------------------------------------------------------------------------------------
 
 
 def frontiers(
-    cells: Sequence[TradeoffCell], titles: Mapping[str, str], asked: TradeoffSettings, headless: Container[str] = ()
+    cells: Sequence[TradeoffCell], titles: Mapping[str, str], settings: TradeoffSettings, headless: Container[str] = ()
 ) -> tuple[Frontier, ...]:
-    """One picture for each unit that is protected, the client first: their noise and their ε mean other things."""
-    found = summaries([cell.result for cell in cells if cell.result], asked.own)
-    plain = _lines([spot for spot in found if spot.noise is None], titles, asked.own, headless)
-    units = sorted({spot.unit or "user" for spot in found if spot.noise is not None}, key=("user", "record").index)
-    lines = {unit: _lines(_protecting(found, unit), titles, asked.own, headless) for unit in units}
-    return tuple(Frontier(unit, lines[unit], plain, asked.eyes, asked.own) for unit in units)
+    """Return one frontier for each unit, clients first.
 
-
-def _protecting(found: Sequence[PointSummary], unit: str) -> list[PointSummary]:
-    return [spot for spot in found if spot.noise is not None and (spot.unit or "user") == unit]
-
-
-def _lines(
-    found: Sequence[PointSummary], titles: Mapping[str, str], own: bool, headless: Container[str]
-) -> tuple[TradeoffLine, ...]:
-    lines: dict[str, list[PointSummary]] = {}
-    for spot in found:
-        lines.setdefault(spot.method, []).append(spot)
-    drawn = list[TradeoffLine]()
-    for name, here in lines.items():
-        method = here[0].results[0].point.method
-        title = sweep_texts.line(titles.get(name, name), bool(here[0].personals), own, method in headless)
-        version = sum(one.method == method for one in drawn)
-        drawn.append(TradeoffLine(title, method, tuple(sorted(here, key=lambda spot: spot.noise or 0.0)), version))
+    Noise and ε per client are not comparable with noise and ε per record, so the units share no axis.
+    """
+    results = [cell.result for cell in cells if cell.result]
+    points = summaries(results, settings.own)
+    baseline_points = [point for point in points if point.noise is None]
+    protected_points = [point for point in points if point.noise is not None]
+    baseline = _lines(baseline_points, titles, settings.own, headless)
+    by_unit: dict[str, list[PointSummary]] = {}
+    for point in protected_points:
+        by_unit.setdefault(point.unit or "user", []).append(point)
+    drawn = []
+    for unit in sorted(by_unit, key=UNITS.index):
+        lines = _lines(by_unit[unit], titles, settings.own, headless)
+        drawn.append(Frontier(unit, lines, baseline, settings.eyes, settings.own))
     return tuple(drawn)
 
 
-def absent(found: Frontier) -> list[str]:
-    """Why some points have no place by ε, each reason once, with the points it is about."""
-    told: dict[str, dict[str, None]] = {}
-    for line in found.lines:
-        missing = [spot for spot in line.spots if not spot.epsilon.get(found.view)]
-        for spot in missing:
-            whole = len(missing) == len(line.spots)
-            who = line.title if whole else sweep_texts.at(line.title, spot.noise)
-            told.setdefault(sweep_texts.absent(spot, found.view), {})[who] = None
-    return [f"{', '.join(who)}: {reason}." for reason, who in told.items()]
+def _lines(
+    points: Sequence[PointSummary], titles: Mapping[str, str], own: bool, headless: Container[str]
+) -> tuple[TradeoffLine, ...]:
+    """Return one line for each method, its points by noise. `own`: the accuracy of the clients' own models."""
+    by_name: dict[str, list[PointSummary]] = {}
+    for point in points:
+        by_name.setdefault(point.method, []).append(point)
+    lines = list[TradeoffLine]()
+    for name, line_points in by_name.items():
+        first = line_points[0]
+        method = first.results[0].point.method
+        title = sweep_texts.line(titles.get(name, name), bool(first.personals), own, method in headless)
+        version = sum(line.method == method for line in lines)
+        by_noise = sorted(line_points, key=lambda point: point.noise or 0.0)
+        lines.append(TradeoffLine(title, method, tuple(by_noise), version))
+    return tuple(lines)
+
+
+def absent(frontier: Frontier) -> list[str]:
+    """Return why points have no place on the axis of ε: each reason once, with its points."""
+    names_by_reason: dict[str, dict[str, None]] = {}
+    for line in frontier.lines:
+        missing = [point for point in line.spots if not point.epsilon.get(frontier.view)]
+        whole_line = len(missing) == len(line.spots)
+        for point in missing:
+            name = line.title if whole_line else sweep_texts.at(line.title, point.noise)
+            reason = sweep_texts.absent(point, frontier.view)
+            names_by_reason.setdefault(reason, {})[name] = None
+    return [f"{', '.join(names)}: {reason}." for reason, names in names_by_reason.items()]
 
 
 def several_steps(cells: Sequence[TradeoffCell]) -> bool:
-    """Whether anything is tried at more than one server step."""
-    tried = {(cell.point.name, cell.point.noise, cell.point.step) for cell in cells}
-    return len(tried) > len({(name, noise) for name, noise, _ in tried})
+    """Return whether a method runs with more than one server step at the same noise."""
+    with_step = {(cell.point.name, cell.point.noise, cell.point.step) for cell in cells}
+    without_step = {(name, noise) for name, noise, _ in with_step}
+    return len(with_step) > len(without_step)
 
 
-def personal(cells: Sequence[TradeoffCell]) -> bool:
-    """Whether any method here has models of the clients' own."""
+def has_personal_models(cells: Sequence[TradeoffCell]) -> bool:
+    """Return whether a method has personal models, one for each client."""
     return any(cell.result and cell.result.personal is not None for cell in cells)

@@ -1,4 +1,4 @@
-"""The left side of the Trade-off screen: the run, what is varied of it, and what that costs before the click."""
+"""The form of the Trade-off screen: the run, the methods and values that vary it, and the expected time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import streamlit as st
 
 from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import settings as tradeoff_settings
-from app.screens.tradeoff import tables as tradeoff_tables
-from app.screens.tradeoff.cells import ASK, DAMAGED, TradeoffCell
-from app.screens.tradeoff.requests import choose, choose_of, choose_run
+from app.screens.tradeoff.cells import DAMAGED, TO_RUN, TradeoffCell
+from app.screens.tradeoff.paper import panel as paper_panel
+from app.screens.tradeoff.requests import choose, choose_method_field, choose_run
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import messages, run_settings, services, session, url
 from app.texts import sweep as sweep_texts
@@ -27,198 +27,219 @@ FIELDS = ("model", "dataset", "clients", "sampled", "rounds", "methods", "noises
 
 
 def form() -> None:
-    """The question; a refusal stands under its field."""
-    asked = tradeoff_requests.asked()
-    for said in session.recall("tradeoff-told", []):
-        messages.say("note", said)
+    """Draw the form. A refusal is shown below its field."""
+    settings = tradeoff_requests.current()
+    for note in session.recall("tradeoff-told", []):
+        messages.say("note", note)
     kinds = (sweep_texts.OF_OWN, sweep_texts.OF_PAPER)
     st.segmented_control(
         sweep_texts.ASK, kinds, required=True, width="stretch",
-        **session.tie("tradeoff-kind", kinds[bool(asked.table)], _kind),
+        **session.tie("tradeoff-kind", kinds[bool(settings.table)], _choose_kind),
     )  # fmt: skip
-    if asked.table:
-        tradeoff_tables.form(asked)
-        _seeds(asked)
+    if settings.table:
+        paper_panel.form(settings)
+        _seeds(settings)
         return
-    refused = _refused()
-    _run(asked, refused)
+    refusal = _refusal()
+    _run(settings, refusal)
     titles = tradeoff_settings.titles()
     st.multiselect(
-        sweep_texts.METHODS, tradeoff_settings.offered(asked), format_func=lambda name: titles.get(name, name),
+        sweep_texts.METHODS, tradeoff_settings.offered(settings), format_func=lambda name: titles.get(name, name),
         wrap=True,
-        **session.tie("tradeoff-methods", list(asked.methods), lambda value: choose(methods=tuple(value))),
+        **session.tie("tradeoff-methods", list(settings.methods), lambda names: choose(methods=tuple(names))),
     )  # fmt: skip
-    _under("methods", refused)
-    _text("noises", sweep_texts.NOISES, sweep_texts.NOISES_HELP, asked.noises, refused)
-    _text("steps", sweep_texts.STEPS, sweep_texts.STEPS_HELP, asked.steps, refused)
-    _seeds(asked)
+    _show_refusal("methods", refusal)
+    _numbers("noises", sweep_texts.NOISES, sweep_texts.NOISES_HELP, settings.noises, refusal)
+    _numbers("steps", sweep_texts.STEPS, sweep_texts.STEPS_HELP, settings.steps, refusal)
+    _seeds(settings)
     st.toggle(
         sweep_texts.PLAIN, help=sweep_texts.PLAIN_HELP,
-        **session.tie("tradeoff-plain", asked.plain, lambda value: choose(plain=value)),
+        **session.tie("tradeoff-plain", settings.plain, lambda value: choose(plain=value)),
     )  # fmt: skip
     with st.popover(sweep_texts.OF):
-        _of(asked, titles, refused)
-    _under("of", refused)
+        _method_fields(settings, titles, refusal)
+    _show_refusal("of", refusal)
 
 
-def _kind(chosen: str) -> None:
-    tradeoff_tables.switch(chosen == sweep_texts.OF_PAPER)
+def _choose_kind(chosen: str) -> None:
+    paper_panel.switch(chosen == sweep_texts.OF_PAPER)
 
 
-def _seeds(asked: TradeoffSettings) -> None:
+def _seeds(settings: TradeoffSettings) -> None:
     st.number_input(
         sweep_texts.SEEDS, 1, tradeoff_settings.MOST_SEEDS, help=sweep_texts.SEEDS_HELP,
-        **session.tie("tradeoff-seeds", asked.seeds, lambda value: choose(seeds=value)),
+        **session.tie("tradeoff-seeds", settings.seeds, lambda value: choose(seeds=value)),
     )  # fmt: skip
 
 
-def _refused() -> str:
+def _refusal() -> str:
+    """Return why the current settings cannot run, or an empty string."""
     try:
-        tradeoff_requests.laid_out()
+        tradeoff_requests.points()
     except LeakLensError as error:
         return str(error)
     return ""
 
 
-def _run(asked: TradeoffSettings, refused: str) -> None:
-    """The run that is varied: what tells most of it here, the rest in the Lab."""
+def _run(settings: TradeoffSettings, refusal: str) -> None:
+    """Draw the main fields of the run. The Lab has the others."""
     with st.container(horizontal=True):
-        _part("model", "Train", asked)
-        _part("dataset", "on", asked)
-    _under("model", refused)
-    _under("dataset", refused)
+        _part("model", "Train", settings)
+        _part("dataset", "on", settings)
+    _show_refusal("model", refusal)
+    _show_refusal("dataset", refusal)
     with st.container(horizontal=True):
         for name, label in (("clients", "with clients"), ("sampled", "of them a round"), ("rounds", "for rounds")):
-            st.number_input(label, step=1, **session.tie(f"tradeoff-{name}", asked.run[name], _choosing(name)))
+            st.number_input(label, step=1, **session.tie(f"tradeoff-{name}", settings.run[name], _chooser(name)))
     for name in ("clients", "sampled", "rounds"):
-        _under(name, refused)
-    title = run_settings.part_class("partition", asked.run["partition"]).title
-    rest = sweep_texts.rest(asked.run, title, tradeoff_settings.unusual(asked.run))
-    st.html(f'<p class="ll-why ll-faint">{html.escape(rest)}</p>')
+        _show_refusal(name, refusal)
+    title = run_settings.part_class("partition", settings.run["partition"]).title
+    other_fields = sweep_texts.rest(settings.run, title, tradeoff_settings.changed_fields(settings.run))
+    st.html(f'<p class="ll-why ll-faint">{html.escape(other_fields)}</p>')
     if st.button(sweep_texts.IN_LAB, key="tradeoff-lab", help=sweep_texts.IN_LAB_HELP, type="tertiary"):
-        url.leave("lab", tradeoff_requests.lab())
+        url.leave("lab", tradeoff_requests.lab_link())
 
 
-def _part(part: str, label: str, asked: TradeoffSettings) -> None:
+def _part(part: str, label: str, settings: TradeoffSettings) -> None:
     titles = {name: run_settings.part_class(part, name).title for name in run_settings.names(part)}
     st.selectbox(
         label, list(titles), format_func=lambda name: titles.get(name, name),
-        **session.tie(f"tradeoff-{part}", asked.run[part], _choosing(part)),
+        **session.tie(f"tradeoff-{part}", settings.run[part], _chooser(part)),
     )  # fmt: skip
 
 
-def _choosing(name: str) -> Callable[[Any], None]:
+def _chooser(name: str) -> Callable[[Any], None]:
+    """Return a function that sets one field of the run."""
     return lambda value: choose_run(**{name: value})
 
 
-def _text(name: str, label: str, help: str, value: str, refused: str) -> None:
+def _numbers(name: str, label: str, help: str, value: str, refusal: str) -> None:
+    """Draw a field for a list of numbers, and show how a doubtful list was read."""
     st.text_input(
         label, max_chars=tradeoff_settings.MOST_TEXT, help=help,
         **session.tie(f"tradeoff-{name}", value, lambda text: choose(**{name: text or ""})),
     )  # fmt: skip
-    if not refused and tradeoff_settings.may_mislead(value):
+    if not refusal and tradeoff_settings.may_mislead(value):
         st.caption(sweep_texts.read_as(tradeoff_settings.numbers(name, value)))
-    _under(name, refused)
+    _show_refusal(name, refusal)
 
 
-def _under(name: str, refused: str) -> None:
-    """What there is against this field."""
-    if refused and tradeoff_settings.blamed(refused) == name:
-        elsewhere = name == "of" and tradeoff_settings.of_the_run(tradeoff_requests.asked())
-        messages.say("problem", f"{refused.rstrip('.')}. {sweep_texts.OF_THE_RUN}" if elsewhere else refused)
-
-
-# --- settings of single methods ----------------------------------------------------------------------------
-
-
-def _of(asked: TradeoffSettings, titles: Mapping[str, str], refused: str) -> None:
-    whole = refused and tradeoff_settings.of_the_run(asked)
-    if refused and (
-        whole or tradeoff_settings.blamed(refused) != "of"
-    ):  # what is in force cannot be told before it is mended
-        messages.say("note", sweep_texts.OF_THE_RUN if whole else sweep_texts.MEND)
+def _show_refusal(name: str, refusal: str) -> None:
+    """Show the refusal below the field that it is about."""
+    if not refusal or tradeoff_settings.field_of_refusal(refusal) != name:
         return
-    for method in asked.methods:
+    if name == "of" and tradeoff_settings.run_is_refused(tradeoff_requests.current()):
+        refusal = f"{refusal.rstrip('.')}. {sweep_texts.OF_THE_RUN}"
+    messages.say("problem", refusal)
+
+
+# --- fields of single methods ------------------------------------------------------------------------------
+
+
+def _method_fields(settings: TradeoffSettings, titles: Mapping[str, str], refusal: str) -> None:
+    """Draw the fields of each method. A refused run has no method fields, so it must be fixed first."""
+    if refusal:
+        run_is_refused = tradeoff_settings.run_is_refused(settings)
+        if run_is_refused or tradeoff_settings.field_of_refusal(refusal) != "of":
+            messages.say("note", sweep_texts.OF_THE_RUN if run_is_refused else sweep_texts.MEND)
+            return
+    for method in settings.methods:
         st.html(f'<h2 class="ll-title">{html.escape(titles[method])}</h2>')
-        values = asked.of.get(method, {}) if refused else tradeoff_settings.in_force(asked, method)
+        values = settings.of.get(method, {}) if refusal else tradeoff_settings.method_fields(settings, method)
         fields = run_settings.own_fields("method", method)
         for name in values:
-            _field(method, name, fields[name], values[name])
+            _method_field(method, name, fields[name], values[name])
 
 
-def _field(method: str, name: str, info: FieldInfo, value: Any) -> None:
+def _method_field(method: str, name: str, info: FieldInfo, value: Any) -> None:
     label = info.title or name
-    key, kind = f"tradeoff-of-{method}-{name}", run_settings.kind_of(info)
-    how = {"help": info.description, **session.tie(key, value, lambda told: choose_of(method, name, told))}
+    kind = run_settings.kind_of(info)
+    key = f"tradeoff-of-{method}-{name}"
+    tied = session.tie(key, value, lambda chosen: choose_method_field(method, name, chosen))
     if kind is bool:
-        st.toggle(label, **how)
+        st.toggle(label, help=info.description, **tied)
     elif kind is str:
-        st.selectbox(label, run_settings.choices(info), **how)
+        st.selectbox(label, run_settings.choices(info), help=info.description, **tied)
     elif kind is int:
-        st.number_input(label, step=1, **how)
+        st.number_input(label, step=1, help=info.description, **tied)
     else:
-        st.number_input(label, step=0.1, format="%g", **how)
+        st.number_input(label, step=0.1, format="%g", help=info.description, **tied)
 
 
 # --- before the click --------------------------------------------------------------------------------------
 
 
-def before(cells: Sequence[TradeoffCell]) -> None:
-    """How much there is to do, what stands in the way, and the button."""
+def run_button(cells: Sequence[TradeoffCell]) -> None:
+    """Show the problems, the button that runs the missing points, and the expected time."""
     try:
-        points = tradeoff_requests.laid_out()
+        points = tradeoff_requests.points()
     except LeakLensError as error:
-        if tradeoff_settings.blamed(str(error)) not in FIELDS:  # else it stands there
+        if tradeoff_settings.field_of_refusal(str(error)) not in FIELDS:  # the others are shown below their field
             messages.say("problem", str(error))
-        rest = sweep_texts.RUN.format(many="").strip()
-        st.button(rest, type="primary", disabled=True, width="stretch", help=sweep_texts.MEND)
+        label = sweep_texts.RUN.format(many="").strip()
+        st.button(label, type="primary", disabled=True, width="stretch", help=sweep_texts.MEND)
         return
-    missing, known = _missing(points, cells), sum(cell.known for cell in cells)
+    missing = _missing(points, cells)
+    known = sum(cell.known for cell in cells)
     fatal = _problems(points)
-    if trouble := str(session.recall("tradeoff-trouble", "")):
+    trouble = str(session.recall("tradeoff-trouble", ""))
+    if trouble:
         messages.say("problem", trouble)
-    going = any(cell.moving for cell in cells) or bool(tradeoff_requests.fed())
-    label = sweep_texts.run(len(missing), len(points), known)
+    moving = any(cell.moving for cell in cells) or bool(tradeoff_requests.pending())
+    label = sweep_texts.UNDER_WAY if moving else sweep_texts.run(len(missing), len(points), known)
     st.button(
-        sweep_texts.UNDER_WAY if going else label, key="tradeoff-run",
-        type="primary", width="stretch", disabled=fatal or not missing or going,
-        on_click=tradeoff_requests.run, args=ASK,
+        label, key="tradeoff-run",
+        type="primary", width="stretch", disabled=fatal or not missing or moving,
+        on_click=tradeoff_requests.run, args=TO_RUN,
     )  # fmt: skip
-    if not going and not fatal:
-        st.caption(sweep_texts.expected(len(points), known, seconds(missing) if missing else None))
+    if not moving and not fatal:
+        expected = seconds(missing) if missing else None
+        st.caption(sweep_texts.expected(len(points), known, expected))
 
 
 def _missing(points: Sequence[SweepPoint], cells: Sequence[TradeoffCell]) -> list[SweepPoint]:
-    """What a click asks for: of records that cannot be read, those that this visitor may delete."""
-    free = tradeoff_requests.deletable([cell.point.id for cell in cells if cell.status == DAMAGED])
-    standing = {cell.point.id: cell.status for cell in cells}
-    return [
-        point for point in points
-        if standing[point.id] in ASK and (standing[point.id] != DAMAGED or point.id in free)
-    ]  # fmt: skip
+    """Return the points that a click submits. A damaged run counts only if this visitor may delete its record."""
+    damaged = [cell.point.id for cell in cells if cell.status == DAMAGED]
+    deletable = tradeoff_requests.deletable(damaged)
+    status_of = {cell.point.id: cell.status for cell in cells}
+    missing = []
+    for point in points:
+        status = status_of[point.id]
+        if status == DAMAGED and point.id not in deletable:
+            continue
+        if status in TO_RUN:
+            missing.append(point)
+    return missing
 
 
 def seconds(points: Sequence[SweepPoint]) -> float | None:
-    """How long these would take with every core at a run of its own."""
-    one = {point.method: services.forecast_of(point.spec.canonical(), threads=1).seconds for point in _first(points)}
-    each = [one[point.method] for point in points]
-    known = [value for value in each if value is not None]
-    return sum(known) / services.shared().supervisor.workers if len(known) == len(each) else None
+    """Return the expected time of these points if each core computes one run at a time."""
+    by_method = {}
+    for point in _one_of_each_method(points):
+        by_method[point.method] = services.forecast_of(point.spec.canonical(), threads=1).seconds
+    expected = [by_method[point.method] for point in points]
+    known = [value for value in expected if value is not None]
+    if len(known) < len(expected):
+        return None
+    return sum(known) / services.shared().supervisor.workers
 
 
-def _first(points: Sequence[SweepPoint]) -> list[SweepPoint]:
-    """One point of each method."""
-    return list({point.method: point for point in reversed(points)}.values())[::-1]
+def _one_of_each_method(points: Sequence[SweepPoint]) -> list[SweepPoint]:
+    """Return the first point of each method, the methods in the order of their last points."""
+    by_method = {point.method: point for point in reversed(points)}
+    return list(by_method.values())[::-1]
 
 
 def _problems(points: Sequence[SweepPoint]) -> bool:
-    """Everything against the question, each once, with the methods it is about; whether any of it stops them."""
-    told: dict[tuple[str, bool], list[str]] = {}
-    for point in _first(points):
-        for one in services.forecast_of(point.spec.canonical(), threads=1).problems:
-            told.setdefault((f"{one.reason}. {one.remedy}.", one.fatal), []).append(type(point.spec.method).title)
-    everybody = len(_first(points))
-    for (text, fatal), methods in told.items():
-        whose = "" if len(methods) == everybody else f"{', '.join(methods)}: "
-        messages.say("problem" if fatal else "note", f"{whose}{text}")
-    return any(fatal for _, fatal in told)
+    """Show each problem once, with its methods. Return whether one of them prevents the runs."""
+    samples = _one_of_each_method(points)
+    methods_by_problem: dict[tuple[str, bool], list[str]] = {}
+    for point in samples:
+        title = type(point.spec.method).title
+        for problem in services.forecast_of(point.spec.canonical(), threads=1).problems:
+            key = (f"{problem.reason}. {problem.remedy}.", problem.fatal)
+            methods_by_problem.setdefault(key, []).append(title)
+    for (text, fatal), methods in methods_by_problem.items():
+        prefix = "" if len(methods) == len(samples) else f"{', '.join(methods)}: "
+        messages.say("problem" if fatal else "note", f"{prefix}{text}")
+    return any(fatal for _, fatal in methods_by_problem)

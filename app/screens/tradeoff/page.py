@@ -1,4 +1,4 @@
-"""Trade-off: several methods of one question, at several noises and seeds; accuracy against noise and against ε."""
+"""The page Trade-off: accuracy against noise and against ε, for several methods, noises and seeds of one run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from engine.examples import sweep
 
 def page() -> None:
     try:
-        kitchen = services.shared()
+        shared = services.shared()
     except LeakLensError as error:
         readiness.closed(error)
         return
@@ -32,59 +32,65 @@ def page() -> None:
     if class_limits.class_mode():
         st.caption(product.SHARED.format(limits=class_limits.told(class_limits.caps())))
     left, right = st.columns([1, 2], gap="large")
-    if not kitchen.ready() or kitchen.trouble:
+    if not shared.ready() or shared.trouble:
         with left:
-            readiness.broken() if kitchen.ready() else readiness.getting_ready()
+            if shared.ready():
+                readiness.broken()
+            else:
+                readiness.getting_ready()
         with right:
             if not url.in_address():
                 _example()
         return
-    _arrive()
-    url.sign("tradeoff", tradeoff_settings.link(tradeoff_requests.asked()))
+    _open_link()
+    url.sign("tradeoff", tradeoff_settings.link(tradeoff_requests.current()))
     with left:
         tradeoff_form.form()
     view = _view()
     with right:
-        messages.guarded(_points)(view, left)
+        messages.guarded(_results)(view, left)
     chart_widget.listen_for_saves()
 
 
-def _points(view: TradeoffView | None, left: DeltaGenerator) -> None:
-    """What is known of every point on the right, and under the question on the left what a click would ask."""
+def _results(view: TradeoffView | None, left: DeltaGenerator) -> None:
+    """Draw the results on the right, and the button that runs the missing points below the form on the left."""
     cells = tradeoff_results.read(view) if view else ()
     if view:
         tradeoff_results.show(view, cells)
     else:
         _example()
     with left:
-        tradeoff_form.before(cells)
+        tradeoff_form.run_button(cells)
 
 
-def _arrive() -> None:
-    """The question that the link holds."""
-    if (params := url.news("tradeoff")) is None:
+def _open_link() -> None:
+    """Take over the settings of a new link."""
+    params = url.news("tradeoff")
+    if params is None:
         return
-    found, told = tradeoff_settings.read_link(params, tradeoff_requests.asked())
-    tradeoff_requests.arrive(found, told)
+    settings, notes = tradeoff_settings.read_link(params, tradeoff_requests.current())
+    tradeoff_requests.replace_settings(settings, notes)
 
 
 def _view() -> TradeoffView | None:
-    """What is asked; while that cannot be asked, the last that could."""
-    asked = tradeoff_requests.asked()
+    """Return the points of the current settings, or the previous points while the settings are invalid."""
+    settings = tradeoff_requests.current()
     try:
-        points = tradeoff_requests.laid_out()
-        found = TradeoffView(asked, points, tradeoff_settings.titles(), tradeoff_settings.headless(points))
+        points = tradeoff_requests.points()
+        view = TradeoffView(settings, points, tradeoff_settings.titles(), tradeoff_settings.headless(points))
     except LeakLensError:
         last: TradeoffView | None = session.recall("tradeoff-view")
         return replace(last, stale=True) if last else None
-    session.remember("tradeoff-view", found)
-    return found
+    session.remember("tradeoff-view", view)
+    return view
 
 
 def _example() -> None:
-    """The stored frontier: it needs no engine."""
-    if ship := sweep.frontier():
-        view = TradeoffView(tradeoff_settings.TradeoffSettings(), (), ship.titles, ship.headless, live=False)
+    """Draw the stored frontier. It needs no engine."""
+    example = sweep.frontier()
+    if example:
+        settings = tradeoff_settings.TradeoffSettings()
+        view = TradeoffView(settings, (), example.titles, example.headless, live=False)
         tradeoff_results.show(view, tradeoff_results.read(view))
 
 

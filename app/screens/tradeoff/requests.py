@@ -1,10 +1,13 @@
-"""What a click on the Trade-off screen asks of the kitchen: run, cancel, go on, another question."""
+"""What a click on the Trade-off screen does: change the settings, run, cancel and resume.
+
+In class mode a visitor may have a few runs at a time. The page keeps the other points, and submits them as runs end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app.batch import submit as batch_submit
 from app.screens.tradeoff import cells as tradeoff_cells
@@ -16,115 +19,127 @@ from app.texts import states
 from engine.errors import LeakLensError
 from engine.specs.sweep import SweepPoint
 
-FEED = "tradeoff-feed"  # points that this page will ask for as soon as the visitor may have more
+if TYPE_CHECKING:
+    from engine.part import Problem
+
+PENDING = "tradeoff-feed"  # session key of the points that the page has still to submit
 
 
-# --- the question ------------------------------------------------------------------------------------------
+# --- the settings ------------------------------------------------------------------------------------------
 
 
-def asked() -> TradeoffSettings:
-    """The question of this visitor."""
-    found: TradeoffSettings = session.recall("tradeoff") or tradeoff_settings.usual()
-    return found
+def current() -> TradeoffSettings:
+    """Return the settings of this visitor."""
+    settings: TradeoffSettings = session.recall("tradeoff") or tradeoff_settings.usual()
+    return settings
 
 
-def laid_out() -> tuple[SweepPoint, ...]:
-    """Every point of the question; not laid out anew where the last pass did it."""
-    question, view = asked(), session.recall("tradeoff-view")
-    return view.points if view and view.asked == question else tradeoff_settings.laid_out(question)
+def points() -> tuple[SweepPoint, ...]:
+    """Return every point of the current settings, from the last pass if it had the same settings."""
+    settings = current()
+    view = session.recall("tradeoff-view")
+    return view.points if view and view.settings == settings else tradeoff_settings.laid_out(settings)
 
 
-def arrive(found: TradeoffSettings, told: list[str]) -> None:
-    """Another question, with what is to be said of it: what was said and asked of the old one is forgotten."""
-    session.remember("tradeoff", found)
-    session.remember("tradeoff-told", told)
+def replace_settings(settings: TradeoffSettings, notes: list[str]) -> None:
+    """Take over other settings with notes about them. Messages and pending points of the old ones are dropped."""
+    session.remember("tradeoff", settings)
+    session.remember("tradeoff-told", notes)
     session.remember("tradeoff-trouble", "")
     session.remember("tradeoff-picked", ("", None))
     session.remember("tradeoff-began", None)
-    session.remember(FEED, ())
+    session.remember(PENDING, ())
 
 
 def choose(**changes: Any) -> None:
-    """The question with another setting."""
-    arrive(tradeoff_settings.settled(replace(asked(), **changes)), [])
+    """Change settings that change the points."""
+    replace_settings(tradeoff_settings.settled(replace(current(), **changes)), [])
     session.remember("acted", True)
 
 
 def choose_run(**changes: Any) -> None:
-    """Another run to vary; a part that changes brings its own fields."""
-    choose(run={**asked().run, **{name.replace("_", "-"): value for name, value in changes.items()}})
+    """Change the run that is varied. A new part brings its own fields."""
+    fields = {name.replace("_", "-"): value for name, value in changes.items()}
+    choose(run={**current().run, **fields})
 
 
-def choose_of(method: str, name: str, value: Any) -> None:
-    """Another value of one field of one method."""
-    of = {one: dict(own) for one, own in asked().of.items()}
+def choose_method_field(method: str, name: str, value: Any) -> None:
+    """Change one field of one method."""
+    of = {other: dict(fields) for other, fields in current().of.items()}
     of.setdefault(method, {})[name] = value
     choose(of=of)
 
 
-def look(**changes: Any) -> None:
-    """Another way to look at the same points: what runs goes on."""
-    session.remember("tradeoff", replace(asked(), **changes))
+def change_view(**changes: Any) -> None:
+    """Change how the same points are shown. Their runs continue."""
+    session.remember("tradeoff", replace(current(), **changes))
     session.remember("acted", True)
 
 
 def pick(name: str, noise: float | None) -> None:
-    """A point to tell more of."""
+    """Choose the point whose details are shown."""
     session.remember("tradeoff-picked", (name, noise))
 
 
 # --- the runs ----------------------------------------------------------------------------------------------
 
 
-def run(*states: str) -> None:
-    """Ask for every point that stands so; empty is what nobody has asked yet.
+def run(*statuses: str) -> None:
+    """Submit every point with one of these statuses. The empty status is that of a point without a run.
 
-    The question is the one of this moment: what was typed last may not have been drawn yet.
+    This reads the current settings, not the drawn points: the page may not show the last input yet.
     """
     session.remember("tradeoff-trouble", "")
     session.remember("tradeoff-told", [])
     session.remember("tradeoff-began", None)
     try:
-        points = tradeoff_settings.laid_out(asked())
-        standing = {cell.point.id: cell.status for cell in tradeoff_cells.read(points)}
-        missing = [point for point in points if standing[point.id] in states]
-        _may_be_asked(missing)
-        damaged = [point.id for point in missing if standing[point.id] == tradeoff_cells.DAMAGED]
-        theirs = set(damaged) - deletable(damaged)
-        missing = [point for point in missing if point.id not in theirs]
-        for one in deletable(damaged):
-            services.store().delete(one)
-        session.remember(FEED, tuple(missing))
-        feed()
+        all_points = tradeoff_settings.laid_out(current())
+        status_of = {cell.point.id: cell.status for cell in tradeoff_cells.read(all_points)}
+        missing = [point for point in all_points if status_of[point.id] in statuses]
+        _check(missing)
+        damaged = [point.id for point in missing if status_of[point.id] == tradeoff_cells.DAMAGED]
+        own_damaged = deletable(damaged)
+        for run_id in own_damaged:
+            services.store().delete(run_id)
+        kept = set(damaged) - own_damaged  # damaged runs of other visitors
+        session.remember(PENDING, tuple(point for point in missing if point.id not in kept))
+        submit_pending()
     except LeakLensError as error:
         session.remember("tradeoff-trouble", str(error))
-        session.remember(FEED, ())
+        session.remember(PENDING, ())
     session.again()
 
 
-def _may_be_asked(points: Sequence[SweepPoint]) -> None:
-    """Everything that would stop a run is said before the first is queued; a visitor's limits, too."""
-    for point in {(point.method, point.noise, point.step): point for point in points}.values():
-        if fatal := next((one for one in point.spec.problems() if one.fatal), None):
-            raise LeakLensError(fatal.reason, fatal.remedy)
-    for point in {point.method: point for point in points}.values():
-        told = services.forecast_of(point.spec.canonical(), threads=1)
-        if fatal := next((one for one in told.problems if one.fatal), None):
-            raise LeakLensError(fatal.reason, fatal.remedy)
-    caps = replace(class_limits.caps(), runs=None, waiting=None)  # these two only say how many at a time
+def _check(points: Sequence[SweepPoint]) -> None:
+    """Raise each refusal of a run, and each limit of the visitor, before the first point is queued."""
+    one_seed = {(point.method, point.noise, point.step): point for point in points}
+    for point in one_seed.values():
+        _raise_fatal(point.spec.problems())
+    one_of_each_method = {point.method: point for point in points}
+    for point in one_of_each_method.values():
+        _raise_fatal(services.forecast_of(point.spec.canonical(), threads=1).problems)
+    # These two limit the runs at a time. The page submits the rest later, so they refuse nothing here.
+    caps = replace(class_limits.caps(), runs=None, waiting=None)
     seeds = len({point.seed for point in points})
     for point in points[:1]:
-        if refusal := class_limits.refused(caps, point.spec.canonical(), 0, 0, 0, seeds):
+        refusal = class_limits.refused(caps, point.spec.canonical(), 0, 0, 0, seeds)
+        if refusal:
             raise refusal
 
 
-def feed() -> None:
-    """Into the queue with as many as this visitor may have there now; the rest waits on this page."""
-    waiting: Sequence[SweepPoint] = session.recall(FEED, ())
-    now = waiting[: _room(len(waiting))]
+def _raise_fatal(problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        if problem.fatal:
+            raise LeakLensError(problem.reason, problem.remedy)
+
+
+def submit_pending() -> None:
+    """Submit as many pending points as this visitor may have in the queue now. The rest stays on this page."""
+    waiting: Sequence[SweepPoint] = session.recall(PENDING, ())
+    now = waiting[: _free_places(len(waiting))]
     if now:
         _submit(now)
-        session.remember(FEED, tuple(waiting[len(now) :]))
+        session.remember(PENDING, tuple(waiting[len(now) :]))
 
 
 def _submit(points: Sequence[SweepPoint]) -> None:
@@ -133,51 +148,60 @@ def _submit(points: Sequence[SweepPoint]) -> None:
     services.shared().supervisor.wake()
 
 
-def _room(wanted: int) -> int:
-    """How many more runs this visitor may ask for at this moment."""
+def _free_places(wanted: int) -> int:
+    """Return how many of the wanted runs this visitor may submit now."""
     caps = class_limits.caps()
     if not wanted or (caps.runs is None and caps.waiting is None):
         return wanted
-    mine, queued = _waiting()
-    free = wanted if caps.runs is None else caps.runs - mine
-    return max(0, min(wanted, free, wanted if caps.waiting is None else caps.waiting - queued))
+    own_alive, queued = _alive_counts()
+    places = wanted
+    if caps.runs is not None:
+        places = min(places, caps.runs - own_alive)
+    if caps.waiting is not None:
+        places = min(places, caps.waiting - queued)
+    return max(0, places)
 
 
-def _waiting() -> tuple[int, int]:
-    """Runs of this visitor that wait or run, and runs of anybody that wait."""
+def _alive_counts() -> tuple[int, int]:
+    """Return the number of this visitor's queued and running runs, and of all queued runs."""
+    visitor = session.visitor()
     alive = [row for row in services.store().runs() if row.status in tradeoff_cells.MOVING]
-    mine = sum(row.options.get("visitor") == session.visitor() and "attack" not in row.spec for row in alive)
-    return mine, sum(row.status == "queued" for row in alive)
+    own_alive = sum(row.options.get("visitor") == visitor and "attack" not in row.spec for row in alive)
+    queued = sum(row.status == "queued" for row in alive)
+    return own_alive, queued
 
 
 def deletable(runs: Sequence[str]) -> set[str]:
-    """Those that this visitor may delete: in class mode one's own."""
+    """Return the runs that this visitor may delete: in class mode, only those that this visitor requested."""
     if not runs or not class_limits.class_mode():
         return set(runs)
     rows = services.store().runs()
     return {row.id for row in rows if row.id in runs and row.options.get("visitor") == session.visitor()}
 
 
-def ask_at_once(points: Sequence[SweepPoint]) -> None:
-    """All of these together, for a page that asks for none of them later; refused where they are too many for now."""
-    known = services.store().statuses([point.id for point in points])
-    missing = [point for point in points if known.get(point.id, "") not in (*tradeoff_cells.MOVING, "finished")]
-    _may_be_asked(missing)
-    mine, queued = _waiting()
+def submit_together(points: Sequence[SweepPoint]) -> None:
+    """Submit all points now, for a page that submits none later. Too many for the limits are refused."""
+    statuses = services.store().statuses([point.id for point in points])
+    ready = (*tradeoff_cells.MOVING, "finished")
+    missing = [point for point in points if statuses.get(point.id, "") not in ready]
+    _check(missing)
+    own_alive, queued = _alive_counts()
     for point in missing[:1]:
-        if refusal := class_limits.refused(class_limits.caps(), point.spec.canonical(), mine, queued, len(missing)):
+        caps = class_limits.caps()
+        refusal = class_limits.refused(caps, point.spec.canonical(), own_alive, queued, len(missing))
+        if refusal:
             raise refusal
     _submit(missing)
 
 
-def fed() -> set[str]:
-    """The points that this page has still to ask for, by their runs."""
-    return {point.id for point in session.recall(FEED, ())}
+def pending() -> set[str]:
+    """Return the runs that this page has still to submit."""
+    return {point.id for point in session.recall(PENDING, ())}
 
 
 def cancel(points: Sequence[SweepPoint]) -> None:
-    """Stop what has not ended; what is somebody else's goes on, and what is known stays."""
-    session.remember(FEED, ())
+    """Cancel the runs that have not ended. Runs of other visitors continue, and results stay."""
+    session.remember(PENDING, ())
     try:
         kept = batch_submit.stop([point.id for point in points])
         session.remember("tradeoff-told", [states.shared(kept, "runs")] if kept else [])
@@ -186,11 +210,11 @@ def cancel(points: Sequence[SweepPoint]) -> None:
     session.again()
 
 
-def live() -> None:
-    """Compute the stored frontier here and now."""
+def run_live() -> None:
+    """Run the points of the stored frontier on this machine."""
     run("", tradeoff_cells.STORED, *tradeoff_cells.STOPPED)
 
 
-def lab() -> dict[str, str]:
-    """The link to the Lab, where the rest of the question is asked."""
-    return tradeoff_settings.to_run(asked())
+def lab_link() -> dict[str, str]:
+    """Return the link to the Lab, which has the other settings of the run."""
+    return tradeoff_settings.lab_link(current())

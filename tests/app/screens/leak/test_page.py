@@ -97,7 +97,9 @@ def test_the_first_page_shows_a_picture() -> None:
     assert attack_texts.PROMISE in text(page)
     assert grid(page)["columns"][0]["title"] == attack_texts.NONE
     assert grid(page)["original"]["src"] and services.store().runs() == []
-    assert {f"whose-test-{place}" for place in range(leak_settings.OFFERED)} <= {str(button.key) for button in page.button}
+    assert {f"whose-test-{place}" for place in range(leak_settings.OFFERED)} <= {
+        str(button.key) for button in page.button
+    }
 
 
 def test_the_stored_examples_are_the_grid_of_a_first_visit_and_leak() -> None:

@@ -1,4 +1,4 @@
-"""What tests of the Trade-off screen share: a visit, what a page shows, and points that came to something."""
+"""Helpers for tests of the Trade-off screen: open the page, read it, and give points a result."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.app.conftest import MAIN, PATIENCE_S
 from tests.app.reading import open_screen, press
 
 
-def visit(asked: TradeoffSettings | None = None, **params: str) -> AppTest:
+def visit(settings: TradeoffSettings | None = None, **params: str) -> AppTest:
     assert services.shared().ready(PATIENCE_S)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
-    for name, value in {**(tradeoff_settings.link(asked) if asked else {}), **params}.items():
+    for name, value in {**(tradeoff_settings.link(settings) if settings else {}), **params}.items():
         page.query_params[name] = value
     open_screen(page, "tradeoff")
     page.run()
@@ -32,11 +32,13 @@ def clicked(page: AppTest, key: str) -> AppTest:
 
 
 def keys(page: AppTest) -> set[str]:
-    return {str(one.key) for one in page.button}
+    return {str(button.key) for button in page.button}
 
 
-def standing(asked: TradeoffSettings) -> list[str]:
-    return list(services.standings([one.id for one in tradeoff_settings.laid_out(asked)]).values())
+def statuses(settings: TradeoffSettings) -> list[str]:
+    """Return the status of each point."""
+    ids = [point.id for point in tradeoff_settings.laid_out(settings)]
+    return list(services.standings(ids).values())
 
 
 def link(page: AppTest) -> dict[str, str]:
@@ -44,40 +46,48 @@ def link(page: AppTest) -> dict[str, str]:
 
 
 def charts(page: AppTest) -> list[str]:
-    """The alternative text of every chart."""
-    return [str(one.proto.alt) for one in page.get("plotly_chart")]
+    """Return the alternative text of every chart."""
+    return [str(chart.proto.alt) for chart in page.get("plotly_chart")]
 
 
 def captions(page: AppTest) -> str:
-    return "\n".join(str(one.value) for one in page.caption)
+    return "\n".join(str(caption.value) for caption in page.caption)
 
 
-def come_to(point: SweepPoint, accuracy: float, personal: float | None = None, epsilon: float = 3.0) -> None:
-    """Let a run end as if it had been computed."""
+def finish(point: SweepPoint, accuracy: float, personal: float | None = None, epsilon: float = 3.0) -> None:
+    """Give a run the events of a finished run with this result."""
     unit = point.spec.method.unit()
     absent = {"aggregate": "the server sees each"} if point.method == "fedceo" else {}
     facts = {"unit": unit, "delta": 1e-5, "guarantee": {"status": "formal", "reason": "so", "absent": absent}}
-    told: list[Event] = [Started(point.id, point.spec.canonical(), facts), Measured(2, "accuracy", accuracy)]
-    told += [Measured(2, "accuracy", personal, "personal")] if personal is not None else []
+    events: list[Event] = [Started(point.id, point.spec.canonical(), facts), Measured(2, "accuracy", accuracy)]
+    if personal is not None:
+        events.append(Measured(2, "accuracy", personal, "personal"))
     value = epsilon if unit else None
-    told += [Spent(2, "outsider", value, "user", "zero-out", 1e-5, "prv", "poisson", "", "" if unit else "nothing is")]
-    told += [Spent(2, "server", None, "user", "zero-out", 1e-5, "none", "all", "", "every upload is seen")]
-    tell(point, [*told, Finished(2, 1.0)])
+    reason = "" if unit else "nothing is"
+    events.append(Spent(2, "outsider", value, "user", "zero-out", 1e-5, "prv", "poisson", "", reason))
+    events.append(Spent(2, "server", None, "user", "zero-out", 1e-5, "none", "all", "", "every upload is seen"))
+    append_events(point, [*events, Finished(2, 1.0)])
 
 
-def breaks(point: SweepPoint, reason: str = "it broke", remedy: str = "Ask again") -> None:
-    """Let a run fail after it has measured and spent a round, as most do."""
-    told: list[Event] = [Started(point.id, point.spec.canonical(), {"unit": point.spec.method.unit(), "delta": 1e-5})]
-    told += [Measured(1, "accuracy", 0.123), Spent(1, "outsider", 1.0, "user", "zero-out", 1e-5, "prv", "poisson")]
-    tell(point, [*told, Failed(reason, remedy)])
+def fail(point: SweepPoint, reason: str = "it broke", remedy: str = "Ask again") -> None:
+    """Give a run the events of a failure after the first round, as in most failures."""
+    facts = {"unit": point.spec.method.unit(), "delta": 1e-5}
+    events: list[Event] = [
+        Started(point.id, point.spec.canonical(), facts),
+        Measured(1, "accuracy", 0.123),
+        Spent(1, "outsider", 1.0, "user", "zero-out", 1e-5, "prv", "poisson"),
+        Failed(reason, remedy),
+    ]
+    append_events(point, events)
 
 
-def tell(point: SweepPoint, told: list[Event]) -> None:
+def append_events(point: SweepPoint, events: list[Event]) -> None:
+    """Append events to the store as the worker that holds the lease."""
     lease = services.store().take(ProcessId.me(), 999, only={point.id})
     assert lease
-    services.store().append(lease, told)
+    services.store().append(lease, events)
 
 
 def tradeoff_of(page: AppTest) -> TradeoffSettings:
-    found: TradeoffSettings = page.session_state["tradeoff"]
-    return found
+    settings: TradeoffSettings = page.session_state["tradeoff"]
+    return settings

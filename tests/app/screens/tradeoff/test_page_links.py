@@ -1,4 +1,4 @@
-"""From the Trade-off screen to others and back: each takes what it was asked with, whatever was typed in that pass."""
+"""Links between the Trade-off screen and the others: each screen receives all settings, the last input included."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from engine.specs.run import RunSpec
 from tests.app.conftest import Screen
 from tests.app.makers import Asker
 from tests.app.reading import open_screen, text
-from tests.app.screens.tradeoff.makers import clicked, come_to, link, tradeoff_of, visit
+from tests.app.screens.tradeoff.makers import clicked, finish, link, tradeoff_of, visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
-VISITED = {"seen:tradeoff": {"noises": "1"}, "seen:leak": {"many": "1"}}  # both were there before
+VISITED = {"seen:tradeoff": {"noises": "1"}, "seen:leak": {"many": "1"}}  # the visitor opened both screens before
 
 
 def opened_in_lab(page: AppTest) -> tuple[str, ...]:
@@ -27,30 +27,30 @@ def opened_in_lab(page: AppTest) -> tuple[str, ...]:
 
 
 def in_lab(page: AppTest) -> AppTest:
-    """The page under test stays where it was: it is told that the browser has gone on."""
+    """Leave for the Lab. A page under test does not follow the link, so the Lab is opened here."""
     return open_screen(clicked(page, "tradeoff-lab"), "lab")
 
 
-# --- there and back ----------------------------------------------------------------------------------------
+# --- to the Lab and back -----------------------------------------------------------------------------------
 
 
-def test_what_was_changed_in_the_lab_comes_back(small: TradeoffSettings) -> None:
+def test_changes_in_the_lab_reach_the_trade_off(small: TradeoffSettings) -> None:
     page = in_lab(visit(small))
     page.number_input(key="w:epochs").set_value(3).run()
     clicked(page, "to-tradeoff")
-    found = tradeoff_of(page)
-    assert (found.run["epochs"], found.run["rounds"], found.run["clients"]) == (3, 2, 20)
-    assert (found.methods, found.noises, found.seeds) == (small.methods, small.noises, small.seeds)
+    settings = tradeoff_of(page)
+    assert (settings.run["epochs"], settings.run["rounds"], settings.run["clients"]) == (3, 2, 20)
+    assert (settings.methods, settings.noises, settings.seeds) == (small.methods, small.noises, small.seeds)
 
 
-def test_what_is_typed_when_the_lab_is_left_comes_along(screen: Screen) -> None:
+def test_the_last_input_in_the_lab_reaches_the_trade_off(screen: Screen) -> None:
     page = screen("lab", **VISITED)
     page.number_input(key="w:rounds").set_value(7)
     clicked(page, "to-tradeoff")  # both reach the server at once
     assert tradeoff_of(page).run["rounds"] == 7 and link(page)["rounds"] == "7"
 
 
-def test_what_is_typed_when_the_lab_is_left_keeps_no_link_from_the_leak_screen(screen: Screen) -> None:
+def test_the_last_input_in_the_lab_does_not_prevent_the_link_to_leak(screen: Screen) -> None:
     page = screen("lab", **VISITED)
     page.number_input(key="w:rounds").set_value(7)
     clicked(page, "to-leak")
@@ -59,34 +59,34 @@ def test_what_is_typed_when_the_lab_is_left_keeps_no_link_from_the_leak_screen(s
     assert "run" in page.session_state["leak"].against
 
 
-def test_what_is_typed_when_the_trade_off_is_left_comes_along(small: TradeoffSettings) -> None:
+def test_the_last_input_in_the_trade_off_reaches_the_lab(small: TradeoffSettings) -> None:
     page = visit(small)
     page.number_input(key="tradeoff-rounds").set_value(7)
     clicked(page, "tradeoff-lab")
     assert page.session_state["settings"]["rounds"] == 7
 
 
-def test_the_lab_is_given_a_method_that_is_compared(small: TradeoffSettings) -> None:
-    mine = replace(small, methods=("fedceo", "ppsgd"), of={"fedceo": {"every": 3}})
-    page = in_lab(visit(mine))
-    settings = page.session_state["settings"]
-    assert (settings["method"], settings["method.every"]) == ("fedceo", 3)
+def test_the_lab_receives_one_of_the_compared_methods(small: TradeoffSettings) -> None:
+    start = replace(small, methods=("fedceo", "ppsgd"), of={"fedceo": {"every": 3}})
+    page = in_lab(visit(start))
+    lab_settings = page.session_state["settings"]
+    assert (lab_settings["method"], lab_settings["method.every"]) == ("fedceo", 3)
     clicked(page, "to-tradeoff")
     assert sweep_texts.PROMISE in text(page)
-    found = tradeoff_of(page)
-    assert found.methods == mine.methods and tradeoff_settings.in_force(found, "fedceo")["every"] == 3
+    settings = tradeoff_of(page)
+    assert settings.methods == start.methods
+    assert tradeoff_settings.method_fields(settings, "fedceo")["every"] == 3
 
 
-def test_the_method_of_a_run_from_the_lab_is_compared_too(small: TradeoffSettings) -> None:
-    mine = replace(small, methods=("ppsgd",))
+def test_the_method_of_a_run_from_the_lab_is_added(small: TradeoffSettings) -> None:
+    one_method = replace(small, methods=("ppsgd",))
     spec = RunSpec(method="fedceo", rounds=3, sampling="poisson")
-    assert tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), mine)[0].methods == (
-        "ppsgd",
-        "fedceo",
-    )
-    both = replace(small, methods=("ppsgd", "dp-fedavg"))
+    settings, _ = tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), one_method)
+    assert settings.methods == ("ppsgd", "fedceo")
+    two_methods = replace(small, methods=("ppsgd", "dp-fedavg"))
     spec = RunSpec(method="dp-fedavg", rounds=3)
-    assert tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), both)[0].methods == both.methods
+    settings, _ = tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), two_methods)
+    assert settings.methods == two_methods.methods
 
 
 # --- stored points -----------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def picked(page: AppTest, name: str = "fedceo", noise: float = 1.0) -> AppTest:
     return page.run()
 
 
-def test_a_stored_point_is_run_live_on_its_way_to_the_lab() -> None:
+def test_a_stored_point_runs_when_the_lab_opens_it() -> None:
     page = picked(visit())
     assert page.button(key="tradeoff-open").label == sweep_texts.OPEN_LIVE
     clicked(page, "tradeoff-open")
@@ -107,7 +107,7 @@ def test_a_stored_point_is_run_live_on_its_way_to_the_lab() -> None:
     assert "not on this machine" not in text(page)
 
 
-def test_where_a_visitor_may_not_run_it_the_sentence_stands_there(monkeypatch: pytest.MonkeyPatch, ask: Asker) -> None:
+def test_a_stored_point_beyond_the_limits_is_refused(monkeypatch: pytest.MonkeyPatch, ask: Asker) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
     most = class_limits.caps().runs or 0
@@ -118,7 +118,7 @@ def test_where_a_visitor_may_not_run_it_the_sentence_stands_there(monkeypatch: p
     assert len(services.store().runs()) == most and sweep_texts.PROMISE in text(page)
 
 
-def test_what_was_stopped_on_this_machine_and_ships_is_run_live_as_well() -> None:
+def test_a_stored_point_whose_run_was_cancelled_runs_as_well() -> None:
     page = visit()
     for point in tradeoff_settings.laid_out(tradeoff_of(page)):
         if (point.method, point.noise) == ("fedceo", 1.0):
@@ -128,11 +128,11 @@ def test_what_was_stopped_on_this_machine_and_ships_is_run_live_as_well() -> Non
     assert {services.store().status(run) for run in opened_in_lab(page)} == {"queued"}
 
 
-def test_a_run_of_this_machine_is_opened_as_it_is(small: TradeoffSettings) -> None:
+def test_a_finished_run_opens_without_a_new_run(small: TradeoffSettings) -> None:
     points = tradeoff_settings.laid_out(small)
     services.store().submit_all({point.id: point.spec.canonical() for point in points})
     for point in points:
-        come_to(point, 0.5)
+        finish(point, 0.5)
     page = picked(visit(small), "ppsgd", 2.0)
     assert page.button(key="tradeoff-open").label == sweep_texts.OPEN
     clicked(page, "tradeoff-open")
@@ -142,7 +142,7 @@ def test_a_run_of_this_machine_is_opened_as_it_is(small: TradeoffSettings) -> No
 # --- a paper's table ---------------------------------------------------------------------------------------
 
 
-def test_each_kind_of_question_is_found_as_it_was_left(small: TradeoffSettings) -> None:
+def test_each_kind_of_sweep_opens_as_it_was_left(small: TradeoffSettings) -> None:
     page = visit(replace(small, table="1/cifar10/paper/written", eyes="client"))
     kind = "tradeoff-kind"
     page.segmented_control(key=kind).set_value(sweep_texts.OF_OWN).run()
@@ -151,7 +151,7 @@ def test_each_kind_of_question_is_found_as_it_was_left(small: TradeoffSettings) 
     assert (tradeoff_of(page).table, tradeoff_of(page).eyes) == ("1/cifar10/paper/written", "client")
 
 
-def test_only_another_reading_has_other_eyes(small: TradeoffSettings) -> None:
+def test_only_another_reading_changes_the_view(small: TradeoffSettings) -> None:
     page = visit(replace(small, table="1/cifar10/quick/written", eyes="client"))
     page.selectbox(key="tradeoff-paper-row").select("emnist").run()
     assert tradeoff_of(page).eyes == "client"

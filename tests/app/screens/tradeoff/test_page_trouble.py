@@ -1,4 +1,4 @@
-"""The Trade-off screen where things go wrong or happen at once: it keeps what it has and says what is true."""
+"""The Trade-off screen with failures and simultaneous actions: it keeps its results and its messages are correct."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from engine.specs.sweep import SweepPoint
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.makers import Asker
 from tests.app.reading import open_screen, text
-from tests.app.screens.tradeoff.makers import breaks, charts, clicked, come_to, keys, link, standing, tradeoff_of, visit
+from tests.app.screens.tradeoff.makers import charts, clicked, fail, finish, keys, link, statuses, tradeoff_of, visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 TABLE = "1/cifar10/quick/written"
@@ -32,12 +32,12 @@ def submit(points: tuple[SweepPoint, ...]) -> None:
     services.store().submit_all({point.id: point.spec.canonical() for point in points})
 
 
-def ended(asked: TradeoffSettings, **more: float) -> tuple[SweepPoint, ...]:
-    """Every point, ended as if it had been computed."""
-    points = tradeoff_settings.laid_out(asked)
+def finish_all(settings: TradeoffSettings, **result: float) -> tuple[SweepPoint, ...]:
+    """Finish every point, and return the points."""
+    points = tradeoff_settings.laid_out(settings)
     submit(points)
     for place, point in enumerate(points):
-        come_to(point, 0.5 + place / 1000, **more)
+        finish(point, 0.5 + place / 1000, **result)
     return points
 
 
@@ -48,55 +48,59 @@ def noises() -> set[float]:
 # --- clicks ------------------------------------------------------------------------------------------------
 
 
-def test_what_was_typed_last_is_what_a_click_asks(small: TradeoffSettings) -> None:
+def test_a_click_uses_the_last_input(small: TradeoffSettings) -> None:
     page = visit(replace(small, plain=False))
     page.text_input(key="tradeoff-noises").set_value("7")
     clicked(page, "tradeoff-run")  # both reach the server at once
     assert tradeoff_of(page).noises == "7" and noises() == {7.0}
 
 
-def test_a_stored_frontier_run_live_and_stopped_is_still_there_for_everybody() -> None:
+def test_a_stored_frontier_that_was_run_and_cancelled_is_still_shown_to_all() -> None:
     page = visit()
     before = charts(page)
     clicked(page, "tradeoff-live")
     assert charts(page) == before and "0 of 153 runs" in page.get("progress")[0].proto.text
     for point in tradeoff_settings.laid_out(tradeoff_settings.usual())[:3]:
-        come_to(point, 0.5)
+        finish(point, 0.5)
     clicked(page, "tradeoff-cancel")
     assert len(charts(page)) == len(charts(visit())) == len(before)
     assert "153 of 153 runs are known" in text(page) and "tradeoff-go-on" in keys(page)
 
 
-def test_another_tab_of_the_same_visitor_is_nobody_else(
+def test_another_tab_of_the_same_visitor_is_no_other_visitor(
     small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "visitor", lambda: "me")
-    one, other = visit(small), visit(small)
-    clicked(one, "tradeoff-run")
-    other.run()
-    clicked(one, "tradeoff-cancel")
-    assert set(standing(small)) == {"cancelled"}
+    first_tab = visit(small)
+    second_tab = visit(small)
+    clicked(first_tab, "tradeoff-run")
+    second_tab.run()
+    clicked(first_tab, "tradeoff-cancel")
+    assert set(statuses(small)) == {"cancelled"}
 
 
 @pytest.mark.parametrize("name", ["tradeoff", "lab"])
-def test_in_a_class_only_who_asked_for_a_run_stops_it(
+def test_in_class_mode_a_visitor_cannot_cancel_the_run_of_another(
     small: TradeoffSettings, name: str, screen: Screen, ask: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
     if name == "lab":
-        theirs, before = ask("queued", visitor="another"), ""
-        page = screen("lab", ids={"run": (theirs,)}, seen={}, settings=run_settings.settled({}))
+        run = ask("queued", visitor="another")
+        button = "cancel"
+        page = screen("lab", ids={"run": (run,)}, seen={}, settings=run_settings.settled({}))
     else:
-        theirs, before = tradeoff_settings.laid_out(small)[0].id, "tradeoff-"
-        services.store().submit(theirs, tradeoff_settings.laid_out(small)[0].spec.canonical(), {"visitor": "another"})
+        point = tradeoff_settings.laid_out(small)[0]
+        run = point.id
+        button = "tradeoff-cancel"
+        services.store().submit(run, point.spec.canonical(), {"visitor": "another"})
         page = visit(small)
-    clicked(page, f"{before}cancel")
-    assert services.store().status(theirs) == "queued"
+    clicked(page, button)
+    assert services.store().status(run) == "queued"
     assert "Somebody else asked for 1 of these runs or watches it: it goes on." in text(page)
 
 
-def test_another_question_forgets_when_the_last_one_began(small: TradeoffSettings) -> None:
+def test_other_settings_reset_the_start_time(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     assert page.session_state["tradeoff-began"]
     page.number_input(key="tradeoff-seeds").set_value(1).run()
@@ -104,7 +108,7 @@ def test_another_question_forgets_when_the_last_one_began(small: TradeoffSetting
     assert not page.session_state["tradeoff-began"]
 
 
-def test_a_link_brings_a_question_without_what_was_said_of_another(
+def test_a_link_replaces_the_settings_and_their_messages(
     small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
@@ -117,7 +121,7 @@ def test_a_link_brings_a_question_without_what_was_said_of_another(
     assert tradeoff_of(page) == small and "must be at most" not in text(page)
 
 
-def test_the_chosen_view_is_in_the_address_while_runs_go(small: TradeoffSettings) -> None:
+def test_the_chosen_view_is_in_the_address_while_runs_continue(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     page.selectbox(key="tradeoff-eyes").select("server").run()
     assert link(page)["eyes"] == "server"
@@ -133,43 +137,43 @@ def damage(home: Path, run: str) -> None:
     database.close()
 
 
-def test_a_record_that_cannot_be_read_costs_its_own_point_alone(small: TradeoffSettings, home: Path) -> None:
-    lost = ended(small)[0].id
+def test_a_damaged_record_affects_only_its_own_point(small: TradeoffSettings, home: Path) -> None:
+    lost = finish_all(small)[0].id
     damage(home, lost)
     page = visit(small)
     assert len(charts(page)) == 2 and f"UDP-FedAvg, noise 0.5: The record of run {lost} cannot be read" in text(page)
     assert page.button(key="tradeoff-run").label == "Start the other 1 run"
     clicked(page, "tradeoff-retry")
-    assert standing(small) == ["queued", *["finished"] * 9]
-    come_to(tradeoff_settings.laid_out(small)[0], 0.5)
+    assert statuses(small) == ["queued", *["finished"] * 9]
+    finish(tradeoff_settings.laid_out(small)[0], 0.5)
     assert page.run().button(key="tradeoff-run").label == sweep_texts.ALL_KNOWN
 
 
-def test_a_record_of_another_visitor_is_that_visitors_to_delete(
+def test_only_its_visitor_may_delete_a_damaged_record(
     small: TradeoffSettings, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
-    damage(home, ended(small)[0].id)
+    damage(home, finish_all(small)[0].id)
     page = visit(small)
     assert "Only the visitor who asked for it may delete it" in text(page) and "tradeoff-retry" not in keys(page)
     button = page.button(key="tradeoff-run")
     assert button.disabled and button.label == sweep_texts.NOTHING_TO_ASK
 
 
-def test_a_failure_without_a_remedy_ends_with_one_point(small: TradeoffSettings) -> None:
+def test_a_failure_without_a_remedy_is_shown_as_it_is(small: TradeoffSettings) -> None:
     points = tradeoff_settings.laid_out(small)
     submit(points[:1])
-    breaks(points[0], "it said . and stopped", "")
+    fail(points[0], "it said . and stopped", "")
     assert "UDP-FedAvg, noise 0.5: it said . and stopped</p>" in text(visit(small))
 
 
-def broken(*asked: object) -> NoReturn:
+def broken(*arguments: object) -> NoReturn:
     raise HomeUnwritable("leaklens.db: the disk is gone", "Bring it back")
 
 
 @pytest.mark.parametrize("name", ["tradeoff", "lab", "leak"])
-def test_where_the_store_breaks_while_the_page_is_open_it_says_so(
+def test_a_store_that_breaks_while_the_page_is_open_is_reported(
     screen: Screen, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = screen(name)
@@ -180,19 +184,19 @@ def test_where_the_store_breaks_while_the_page_is_open_it_says_so(
 
 
 @pytest.mark.parametrize("name", ["tradeoff", "lab"])
-def test_where_it_breaks_while_runs_go_a_click_says_so_too(
+def test_a_store_that_breaks_while_runs_continue_is_reported_after_a_click(
     screen: Screen, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = "" if name == "lab" else "tradeoff-"
-    page = clicked(screen(name), "run" if name == "lab" else "tradeoff-live")
+    run, cancel = ("run", "cancel") if name == "lab" else ("tradeoff-live", "tradeoff-cancel")
+    page = clicked(screen(name), run)
     for read in ("statuses", "run", "runs"):
         monkeypatch.setattr(Store, read, broken)
-    clicked(page, f"{before}cancel")
+    clicked(page, cancel)
     assert "the disk is gone" in text(page)
 
 
-def test_the_lab_says_so_too(small: TradeoffSettings, home: Path) -> None:
-    first = ended(small)[0]
+def test_the_lab_reports_a_damaged_record(small: TradeoffSettings, home: Path) -> None:
+    first = finish_all(small)[0]
     damage(home, first.id)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     page.query_params["run"] = first.id
@@ -200,113 +204,115 @@ def test_the_lab_says_so_too(small: TradeoffSettings, home: Path) -> None:
     assert not page.exception and "cannot be read" in text(page)
 
 
-def test_a_run_that_was_deleted_between_two_looks_is_asked_again(
+def test_a_run_that_was_deleted_after_its_status_was_read_can_run_again(
     small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = ended(small)[0]
-    look = services.standings
+    first = finish_all(small)[0]
+    read_statuses = services.standings
 
-    def late(runs: list[str]) -> dict[str, str]:
-        found = look(runs)
+    def read_and_delete(runs: list[str]) -> dict[str, str]:
+        run_statuses = read_statuses(runs)
         with suppress(LeakLensError):
             services.store().delete(first.id)
-        return found
+        return run_statuses
 
-    monkeypatch.setattr(services, "standings", late)
+    monkeypatch.setattr(services, "standings", read_and_delete)
     page = visit(small)
-    assert len(charts(page)) == 2 and "Start the other 1 run" in [one.label for one in page.button]
+    assert len(charts(page)) == 2 and "Start the other 1 run" in [button.label for button in page.button]
 
 
-def test_a_table_is_found_however_its_link_is_spelled() -> None:
+def test_a_link_may_spell_a_table_in_other_ways() -> None:
     page = visit(noises="1", table="table-6/cifar10_alexnet/quick/written")
     assert link(page)["table"] == "6/cifar10-alexnet/quick/written"
 
 
-def test_a_first_visit_with_what_cannot_be_asked_sees_the_stored_frontier() -> None:
+def test_a_first_visit_with_invalid_settings_shows_the_stored_frontier() -> None:
     page = visit(noises="loud")
     assert "got loud" in text(page) and len(charts(page)) == 2
 
 
-def test_a_setting_of_the_run_is_mended_in_the_lab() -> None:
+def test_an_invalid_setting_of_the_run_is_fixed_in_the_lab() -> None:
     page = visit(None, **{"noises": "1", "method": "udp-fedavg", "method.clip": "-1"})
     assert f"got -1. {sweep_texts.OF_THE_RUN}" in text(page)
     clicked(page, "tradeoff-lab")
     assert page.session_state["settings"]["method.clip"] == -1.0  # where its field is
 
 
-def test_a_comma_for_a_point_is_told(small: TradeoffSettings) -> None:
-    said = [str(one.value) for one in visit(replace(small, noises="0,5")).caption]
-    assert "Read as 0 and 5. A decimal has a point: 0.5." in said
-    assert not any("Read as" in str(one.value) for one in visit(small).caption)
+def test_a_comma_in_place_of_a_decimal_point_is_reported(small: TradeoffSettings) -> None:
+    captions = [str(caption.value) for caption in visit(replace(small, noises="0,5")).caption]
+    assert "Read as 0 and 5. A decimal has a point: 0.5." in captions
+    assert not any("Read as" in str(caption.value) for caption in visit(small).caption)
 
 
 # --- sentences ---------------------------------------------------------------------------------------------
 
 
-def test_how_the_picture_is_to_be_read_is_said_in_every_view(small: TradeoffSettings) -> None:
-    asked = replace(small, steps="0.1, 1")
-    ended(asked)
-    page = visit(asked)
-    for eyes in ("outsider", "server"):
-        page.selectbox(key="tradeoff-eyes").select(eyes).run()
+def test_every_view_explains_how_to_read_the_charts(small: TradeoffSettings) -> None:
+    settings = replace(small, steps="0.1, 1")
+    finish_all(settings)
+    page = visit(settings)
+    for view in ("outsider", "server"):
+        page.selectbox(key="tradeoff-eyes").select(view).run()
         assert "a choice made on test data" in text(page) and "Each point is the mean" in text(page)
 
 
-def test_methods_of_a_table_that_failed_are_counted_in_its_order(small: TradeoffSettings) -> None:
+def test_the_ranking_counts_the_methods_that_failed(small: TradeoffSettings) -> None:
     points = [(cell, cell.point(0)) for cell in tradeoff_settings.cells(TABLE)]
     submit(tuple(point for _, point in points))
     for cell, point in points:
         if cell.label in ("CENTAUR", "FedCEO ϑ>1"):
-            breaks(point)
+            fail(point)
         else:
-            come_to(point, 0.3 + cell.reported / 1000)
-    said = text(visit(replace(small, table=TABLE, seeds=1)))
-    assert "appears, on one seed, of the 3 of 5 methods that finished: 3 of 3 pairs" in said
+            finish(point, 0.3 + cell.reported / 1000)
+    page = visit(replace(small, table=TABLE, seeds=1))
+    assert "appears, on one seed, of the 3 of 5 methods that finished: 3 of 3 pairs" in text(page)
 
 
-def test_beside_own_models_stands_no_number_of_the_paper(small: TradeoffSettings) -> None:
+def test_next_to_personal_models_the_paper_has_no_number(small: TradeoffSettings) -> None:
     points = [(cell, cell.point(0)) for cell in tradeoff_settings.cells(TABLE)]
     submit(tuple(point for _, point in points))
     for cell, point in points:
-        come_to(point, 0.3, 0.9 if cell.label == "PPSGD" else None)
+        finish(point, 0.3, 0.9 if cell.label == "PPSGD" else None)
     page = visit(replace(small, table=TABLE, seeds=1, whose="personal"))
     for _, row in page.dataframe[0].value.iterrows():
-        assert (row["reported"] != row["reported"]) == ("PPSGD" in row["method"])  # NaN is not itself
+        is_missing = row["reported"] != row["reported"]  # NaN does not equal itself
+        assert is_missing == ("PPSGD" in row["method"])
     assert "ours, by global accuracy" in text(page)
 
 
-def test_what_noise_buys_is_compared_on_the_seeds_that_all_have(small: TradeoffSettings) -> None:
-    asked = replace(small, seeds=2, noises="1", plain=False)
-    points = tradeoff_settings.laid_out(asked)
+def test_epsilon_at_one_noise_is_compared_on_common_seeds(small: TradeoffSettings) -> None:
+    settings = replace(small, seeds=2, noises="1", plain=False)
+    points = tradeoff_settings.laid_out(settings)
     submit(points)
+    late = next(point for point in points if (point.method, point.seed) == ("ppsgd", 1))
     for point in points:
-        if (point.method, point.seed) != ("ppsgd", 1):
-            come_to(point, 0.5, epsilon=3.0 + point.seed)
-    page = visit(asked)
+        if point.id != late.id:
+            finish(point, 0.5, epsilon=3.0 + point.seed)
+    page = visit(settings)
     assert "does not buy them the same" not in text(page)
-    come_to(next(point for point in points if (point.method, point.seed) == ("ppsgd", 1)), 0.5, epsilon=9.0)
+    finish(late, 0.5, epsilon=9.0)
     page.run()
     assert "ε 4 for UDP-FedAvg; ε 9 for PPSGD" in text(page)
 
 
-def test_where_nothing_is_learnt_no_price_differs(small: TradeoffSettings) -> None:
-    asked = replace(small, noises="1", plain=False)
-    ended(asked, epsilon=0.0)
-    said = text(visit(asked))
-    assert "does not buy them the same" not in said and "ε = 0 seen by an outsider, for nothing is learnt" in said
+def test_methods_with_epsilon_0_are_not_compared(small: TradeoffSettings) -> None:
+    settings = replace(small, noises="1", plain=False)
+    finish_all(settings, epsilon=0.0)
+    page_text = text(visit(settings))
+    assert "does not buy them the same" not in page_text
+    assert "ε = 0 seen by an outsider, for nothing is learnt" in page_text
 
 
-def test_one_bad_noise_speaks_for_itself_alone(small: TradeoffSettings) -> None:
+def test_noise_0_has_its_own_guarantee(small: TradeoffSettings) -> None:
     page = visit(replace(small, noises="0, 1", methods=("udp-fedavg",)))
     for point in tradeoff_settings.laid_out(tradeoff_of(page)):
         submit((point,))
-        come_to(point, 0.5)
+        finish(point, 0.5)
     page.run()
-    said = text(page)
-    assert "UDP-FedAvg at noise 0" in said and ">UDP-FedAvg<" in said  # each with its own promise
+    assert "UDP-FedAvg at noise 0" in text(page) and ">UDP-FedAvg<" in text(page)  # each with its own guarantee
 
 
-def test_before_the_click_an_epsilon_has_all_its_words(small: TradeoffSettings) -> None:
-    said = text(visit(replace(small, plain=False)))
-    assert "ε per client, seen by an outsider, zero-out, δ = 1e-5, poisson sampling, " in said
-    assert sweep_texts.NOTHING_SAID in said  # noise 0.5 says nothing, and not by colour alone
+def test_a_forecast_epsilon_has_all_its_terms(small: TradeoffSettings) -> None:
+    page_text = text(visit(replace(small, plain=False)))
+    assert "ε per client, seen by an outsider, zero-out, δ = 1e-5, poisson sampling, " in page_text
+    assert sweep_texts.NOTHING_SAID in page_text  # the ε of noise 0.5 is meaningless, shown in words besides colour

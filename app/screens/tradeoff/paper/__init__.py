@@ -1,0 +1,1 @@
+"""A paper's table in place of your own sweep."""

@@ -1,0 +1,1 @@
+"""The points of the frontier in a table, and the details of the chosen point."""
