@@ -348,11 +348,11 @@ def _panels(frontier: Frontier, up: tuple[float, float], name_unit: bool = False
     suffix = f", {privacy.PER[unit]}" if name_unit else ""
     by_noise = Panel[Any](
         f"tradeoff-noise-{unit}", f"{sweep_texts.BY_NOISE}{suffix}", (), lambda events: None,
-        lambda found, dark: panel.by_noise(frontier, up, dark), lambda found: panel.tell_noise(frontier),
+        lambda infos, dark: panel.by_noise(frontier, up, dark), lambda infos: panel.tell_noise(frontier),
     )  # fmt: skip
     by_epsilon = Panel[Any](
         f"tradeoff-epsilon-{unit}", f"{sweep_texts.BY_EPSILON}{suffix}", (), lambda events: None,
-        lambda found, dark: panel.by_epsilon(frontier, up, dark), lambda found: panel.tell_epsilon(frontier),
+        lambda infos, dark: panel.by_epsilon(frontier, up, dark), lambda infos: panel.tell_epsilon(frontier),
     )  # fmt: skip
     return [by_noise, by_epsilon] if frontier.finite else [by_noise]
 

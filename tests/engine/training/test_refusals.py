@@ -138,7 +138,7 @@ def test_the_refusal_of_a_spec_file_quotes_its_names_and_values(tmp_path: Path, 
     assert refused(f"run --spec {tmp_path / 'spec.json'}").startswith(sentence)
 
 
-ONE = "epsilon: noise and target-epsilon: exactly one of them must be given. Give --noise to learn its ε"
+ONE = "epsilon: noise and target-epsilon: exactly one of them must be given. Give --noise to get its ε"
 RULES = {
     "noise": (
         "must be 0, or a number between 0.000001 and 1000000",
@@ -204,7 +204,7 @@ def test_an_unknown_command_is_answered_with_where_to_find_help(line: str):
     answer = run_command(line)
     assert (answer.code, answer.out) == (2, "")
     assert answer.sentence().startswith("python -m engine")
-    assert "--help`." in answer.sentence()
+    assert "--help` to see the options." in answer.sentence()
 
 
 def test_help_exits_with_code_0():

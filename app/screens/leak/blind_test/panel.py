@@ -201,18 +201,18 @@ def saved_state(leak: LeakSettings) -> BlindTestState:
 
 def panel(leak: LeakSettings) -> None:
     series.title(blind_test_texts.TITLE)
-    asked = questions(leak, saved_state(leak).set)
-    if not asked:
+    blind_questions = questions(leak, saved_state(leak).set)
+    if not blind_questions:
         series.problem(series_texts.NO_ATTACK)
         return
     series.explain(blind_test_texts.LEAD)
-    cells = leak_results.read_cells([question.request for question in asked])
+    cells = leak_results.read_cells([question.request for question in blind_questions])
     moving = any(cell.moving for cell in cells)
-    series.draw_until_done(lambda: _draw(leak, asked), moving)
+    series.draw_until_done(lambda: _draw(leak, blind_questions), moving)
 
 
-def _draw(leak: LeakSettings, asked: Sequence[BlindQuestion]) -> Sequence[AttackCell]:
-    requests = [question.request for question in asked]
+def _draw(leak: LeakSettings, blind_questions: Sequence[BlindQuestion]) -> Sequence[AttackCell]:
+    requests = [question.request for question in blind_questions]
     state = saved_state(leak)
     cells = leak_results.read_cells(requests)
     series.progress_bar("test", requests, cells, blind_test_texts.prepare)
@@ -220,7 +220,7 @@ def _draw(leak: LeakSettings, asked: Sequence[BlindQuestion]) -> Sequence[Attack
     if state.answers:
         _last_answer(state.answers[-1], dataset)
     answered = {answer.question.name for answer in state.answers}
-    unanswered = [pair for pair in zip(asked, cells, strict=True) if pair[0].name not in answered]
+    unanswered = [pair for pair in zip(blind_questions, cells, strict=True) if pair[0].name not in answered]
     ready = [pair for pair in unanswered if _has_picture(pair[1])]
     if ready:
         question, cell = ready[0]

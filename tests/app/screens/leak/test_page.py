@@ -233,7 +233,7 @@ def test_attacks_that_others_watch_continue(small: LeakSettings, monkeypatch: py
     monkeypatch.setattr(services, "others_watching", lambda run: 1)
     clicked(page, "leak-cancel")
     assert {row.status for row in services.store().runs()} == {"queued"}
-    assert "Somebody else asked for 4 of these attacks" in text(page)
+    assert "Someone else asked for 4 of these attacks" in text(page)
 
 
 def test_each_of_several_pictures_can_be_shown(small: LeakSettings) -> None:

@@ -178,7 +178,7 @@ def test_visitors_of_a_class_see_no_folders_of_the_machine(monkeypatch: pytest.M
 
 
 def test_every_check_of_the_doctor_has_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_looked", lambda name, look: Finding(name, True, f"about {name}"))
+    monkeypatch.setattr(doctor, "_checked", lambda name, look: Finding(name, True, f"about {name}"))
     findings = doctor.examine()
     names = [finding.name for finding in findings]
     grouped = [line for group in examinations.groups(findings).values() for line in group]

@@ -131,7 +131,7 @@ def test_runs_that_others_watch_continue(small: TradeoffSettings, monkeypatch: p
     monkeypatch.setattr(services, "others_watching", lambda run: int(run == first))
     clicked(page, "tradeoff-cancel")
     assert statuses(small) == ["queued", *["cancelled"] * 9]
-    assert "Somebody else asked for 1 of these runs or watches it: it goes on." in text(page)
+    assert "Someone else asked for 1 of these runs or watches it: it goes on." in text(page)
 
 
 def test_a_failed_run_has_its_reason_and_can_be_retried(small: TradeoffSettings) -> None:
@@ -194,7 +194,7 @@ def test_a_refused_number_has_its_message_and_stays_in_its_field(small: Tradeoff
 
 def test_too_many_points_are_refused_with_the_remedy(small: TradeoffSettings) -> None:
     page = visit(replace(small, noises=", ".join(map(str, range(1, 60))), seeds=10))
-    assert "sweep: points: must be at most 500, got 1190. Ask for fewer noises, seeds or steps." in text(page)
+    assert "sweep: points: must be at most 500, got 1190. Choose fewer noises, seeds or steps." in text(page)
     assert all(button.disabled for button in page.button if button.label.startswith("Start"))
 
 
@@ -245,9 +245,9 @@ def test_methods_without_a_shared_last_layer_are_named(small: TradeoffSettings) 
         finish(point, 0.5, 0.8 if point.method == "centaur" else None)
     page = visit(settings)
     title = "CENTAUR · heads averaged"
-    assert f"{title}: noise 0.5 50.0 %" in charts(page)[0] and f"{title}: nobody shares a last layer" in text(page)
+    assert f"{title}: noise 0.5 50.0 %" in charts(page)[0] and f"{title}: no one shares a last layer" in text(page)
     page.segmented_control(key="tradeoff-whose").set_value("personal").run()
-    assert "CENTAUR · own models" in charts(page)[0] and "nobody shares a last layer" not in text(page)
+    assert "CENTAUR · own models" in charts(page)[0] and "no one shares a last layer" not in text(page)
 
 
 def test_a_chosen_point_opens_its_runs_in_the_lab(finished: TradeoffSettings) -> None:

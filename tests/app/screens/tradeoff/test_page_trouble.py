@@ -97,7 +97,7 @@ def test_in_class_mode_a_visitor_cannot_cancel_the_run_of_another(
         page = visit(small)
     clicked(page, button)
     assert services.store().status(run) == "queued"
-    assert "Somebody else asked for 1 of these runs or watches it: it goes on." in text(page)
+    assert "Someone else asked for 1 of these runs or watches it: it goes on." in text(page)
 
 
 def test_other_settings_reset_the_start_time(small: TradeoffSettings) -> None:

@@ -239,7 +239,7 @@ def test_attacks_that_others_watch_continue(small: LeakSettings, monkeypatch: py
     monkeypatch.setattr(services, "others_watching", lambda run: 1)
     press(page, "cliff-cancel")
     assert {row.status for row in services.store().runs()} == {"queued"}
-    assert "Somebody else asked for 10 of these attacks" in text(page)
+    assert "Someone else asked for 10 of these attacks" in text(page)
 
 
 def test_in_class_mode_a_visitor_has_one_series_at_a_time(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
