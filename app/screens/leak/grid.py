@@ -110,7 +110,7 @@ def _row(sheet: GridSheet, attack: str, title: str) -> dict[str, Any]:
 
 
 def _best(sheet: GridSheet) -> dict[str, Any]:
-    """Return the row of the best attack per column, chosen by PSNR, which an attacker could not compute."""
+    """Return the row of the best attack in each column. An attacker cannot compute the PSNR that chooses it."""
     cells = []
     for head in sheet.heads:
         best_cell = best(of_column(sheet.cells, head.key), sheet.picture)

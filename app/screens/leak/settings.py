@@ -105,7 +105,7 @@ def run_of(base: RunSpec, key: str) -> RunSpec:
         method["noise"] = float(noise)
     if "noise-split" in fields:
         # Each upload carries the whole noise, so the guarantee holds against a server that sees single uploads.
-        # With a shared noise, a client would send a fraction of it, and the server view would have a larger ε.
+        # With another split, an upload carries a part of the noise or none, and the server view loses this ε.
         method["noise-split"] = "full-local"
     left_out = ("format", "method", *METHOD_ONLY)
     kept = {field: value for field, value in base.canonical().items() if field not in left_out}

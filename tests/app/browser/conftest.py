@@ -1,4 +1,4 @@
-"""A real browser and a real server for the journeys: they are here, or a test says what is missing."""
+"""A real browser and a real server for the tests of the dashboard. A missing one skips or fails the test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.app.browser.server import Server
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
-    "--no-sandbox",  # it opens nothing but our own pages, and as root there is no sandbox
+    "--no-sandbox",  # it opens only our own pages, and root has no sandbox
     "--disable-gpu",
     "--disable-quic",
     "--disable-background-networking",
@@ -26,12 +26,12 @@ ARGUMENTS = (
     "--no-first-run",
 )
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
-THERE = pytest.StashKey[tuple[Server, Browser]]()
-PATIENCE_MS = 30_000.0  # for anything that a page waits for; a busy machine is slow, not broken
+RUNNING = pytest.StashKey[tuple[Server, Browser]]()
+PATIENCE_MS = 30_000.0  # for every wait on a page: a busy machine is slow
 
 
 def absent(what: str) -> NoReturn:
-    """A machine without it may skip these tests; one that must have it may not."""
+    """Skip the test, or fail it if REQUIRE_BROWSER is set."""
     if os.environ.get("REQUIRE_BROWSER", "0") not in ("", "0"):
         pytest.fail(f"{what}, and REQUIRE_BROWSER is set", pytrace=False)
     pytest.skip(what)
@@ -42,10 +42,12 @@ def chromium() -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         own = playwright.chromium.executable_path
-        found = next(filter(None, map(shutil.which, NAMES)), own if Path(own).exists() else None)
-        if found is None:
+        installed = [path for path in map(shutil.which, NAMES) if path]
+        if Path(own).exists():
+            installed.append(own)
+        if not installed:
             absent("there is no chromium here: install the package chromium")
-        browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=installed[0], args=ARGUMENTS)
         yield browser
         browser.close()
 
@@ -61,15 +63,15 @@ def axe() -> str:
 def server(
     chromium: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Server]:
-    """One for all tests, with a home of its own: each test asks its own questions."""
+    """One server for all tests, with its own home. Each test submits other runs."""
     with Server(tmp_path_factory.mktemp("server")) as server:
-        request.session.stash[THERE] = server, chromium
+        request.session.stash[RUNNING] = server, chromium
         yield server
 
 
 @pytest.fixture
 def resting(server: Server) -> Iterator[None]:
-    """Whatever a test leaves running is stopped, and a server that it killed lives again."""
+    """After the test, start a killed server again and cancel all runs that are left."""
     yield
     server.start()
     server.rest()
@@ -83,21 +85,21 @@ def _profile(chromium: Browser) -> BrowserContext:
 
 @pytest.fixture(scope="package")
 def regular(chromium: Browser) -> Iterator[BrowserContext]:
-    """Somebody who comes again and again: the browser has kept what never changes."""
+    """A browser profile with a cache from earlier tests."""
     with _profile(chromium) as profile:
         yield profile
 
 
 @pytest.fixture
 def stranger(chromium: Browser, resting: None) -> Iterator[BrowserContext]:
-    """Somebody who has never been here."""
+    """A new browser profile."""
     with _profile(chromium) as profile:
         yield profile
 
 
 @pytest.fixture
 def lab(server: Server, regular: BrowserContext, resting: None) -> Iterator[LabPage]:
-    """The Lab in a new tab, where no script may break."""
+    """The Lab in a new tab. A script error fails the test."""
     page = regular.new_page()
     lab = LabPage(page, server.address)
     yield lab
@@ -105,25 +107,26 @@ def lab(server: Server, regular: BrowserContext, resting: None) -> Iterator[LabP
     assert lab.broken == []
 
 
-# --- what a failure leaves behind ------------------------------------------------------------------------------------
+# --- the report of a failure -----------------------------------------------------------------------------------------
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
-    """Into the report of a failure: what the server wrote, and every open tab."""
+    """Add the log of the server and every open tab to the report of a failure."""
     report = yield
-    there = item.session.stash.get(THERE, None)
-    if there and report.failed and call.when != "teardown":
-        server, browser = there
-        report.sections.append(("the server's own words", server.words()))
-        for at, page in enumerate((page for profile in browser.contexts for page in profile.pages), start=1):
-            name = re.sub(r"\W+", "-", f"{item.name}-tab-{at}")
-            report.sections.append((f"tab {at}", _kept(page, server.folder / name)))
+    running = item.session.stash.get(RUNNING, None)
+    if running and report.failed and call.when != "teardown":
+        server, browser = running
+        report.sections.append(("the log of the server", server.words()))
+        pages = [page for profile in browser.contexts for page in profile.pages]
+        for number, page in enumerate(pages, start=1):
+            name = re.sub(r"\W+", "-", f"{item.name}-tab-{number}")
+            report.sections.append((f"tab {number}", _save_page(page, server.folder / name)))
     return report
 
 
-def _kept(page: Page, path: Path) -> str:
-    """The picture and the words of a page, in the folder of the server."""
+def _save_page(page: Page, path: Path) -> str:
+    """Save a screenshot and the text of a page in the folder of the server."""
     try:
         page.screenshot(path=f"{path}.png", full_page=True)
         text = page.locator("body").inner_text()

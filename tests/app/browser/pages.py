@@ -1,4 +1,4 @@
-"""Where things stand on a page: every selector of these tests, and the waits that go with them."""
+"""The selectors of the browser tests, and the waits that belong to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ LOOK = """() => { window.faintest = 1; const look = () => {
     }
     requestAnimationFrame(look);
 }; look(); }"""
-LONG: dict[str, Any] = {"method": "fedavg", "rounds": 9000, "sampled": 1, "epochs": 20}  # on one core; never ends
+# A run that does not finish during a test, even on one core.
+LONG: dict[str, Any] = {"method": "fedavg", "rounds": 9000, "sampled": 1, "epochs": 20}
 ROUND = re.compile(r"round (\d+) of (\d+)")
 STOPPED = re.compile(r"(Cancelled|Interrupted) after round (\d+)")
 
@@ -32,11 +33,12 @@ class LabPage:
     """The Lab in one tab of a browser."""
 
     def __init__(self, page: Page, address: str) -> None:
-        self.page, self.address = page, address
-        self.broken: list[str] = []  # what a script on the page did not catch
+        self.page = page
+        self.address = address
+        self.broken: list[str] = []  # uncaught errors of the page's scripts
         page.on("pageerror", lambda error: self.broken.append(str(error)))
 
-    # --- coming and going
+    # --- links
 
     def visit(self, link: str = "", **settings: Any) -> LabPage:
         """Open a link, or the Lab with some settings, and wait for the form."""
@@ -45,17 +47,17 @@ class LabPage:
         return self.settled()
 
     def settled(self) -> LabPage:
-        """The form is there, and the pass that drew it is over."""
+        """Wait until the form is drawn and the pass has ended."""
         expect(self.run_button).to_be_visible()
         self.page.wait_for_function(REDRAWN)
         return self
 
     def link(self, name: str) -> list[str]:
-        """What the address says under a name, as a list."""
+        """Return the values of one parameter in the address."""
         return parse_qs(urlsplit(self.page.url).query).get(name, [""])[0].split(",")
 
     def go(self, name: str) -> None:
-        """To another screen, and wait until it is drawn."""
+        """Open another screen, and wait until it is drawn."""
         self.page.get_by_role("link", name=name, exact=True).click()
         expect(self.page.get_by_role("heading", name=name, level=1)).to_be_visible()
         self.page.wait_for_function(REDRAWN)
@@ -64,35 +66,35 @@ class LabPage:
     def run_id(self) -> str:
         return self.link("run")[0]
 
-    # --- the question
+    # --- the form
 
     @property
     def run_button(self) -> Locator:
         return self.page.get_by_role("button", name="Run", exact=True)
 
     def field(self, path: str) -> Locator:
-        """The input of a setting, by the path that a link gives it."""
+        """Return the input of a setting. The path is its parameter in the link."""
         return self.page.locator(f".st-key-w-{path.replace('.', '-')} input")
 
     def type(self, path: str, value: object) -> None:
-        """As a person does, who then goes on to the next field; the link follows."""
+        """Type a value, move to the next field, and wait until the link has the value."""
         self.field(path).fill(str(value))
         self.field(path).press("Tab")
         expect(self.page).to_have_url(re.compile(rf"[?&]{re.escape(path)}={value}(&|$)"))
 
     def form(self) -> Mapping[str, list[object]]:
-        """Every setting that the form shows, those under "More settings" too."""
-        found: Mapping[str, list[object]] = self.page.evaluate(FORM)
-        return found
+        """Return every setting of the form, with those under "More settings"."""
+        settings: Mapping[str, list[object]] = self.page.evaluate(FORM)
+        return settings
 
     def ask(self) -> str:
-        """Press Run, and say which run the page shows from then on."""
+        """Press Run, and return the id of the run that the page then shows."""
         before = self.run_id
         self.run_button.click()
         expect(self.page).not_to_have_url(re.compile(rf"[?&]run={before}"))
         return self.run_id
 
-    # --- the answer
+    # --- the results
 
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
@@ -104,7 +106,7 @@ class LabPage:
         return self.page.locator("p", has_text=text).first
 
     def notice(self, text: str) -> Locator:
-        """A note or a refusal that can be seen."""
+        """Return a visible note or refusal."""
         return self.page.locator(SAID).filter(visible=True).filter(has_text=text).first
 
     @property
@@ -113,20 +115,20 @@ class LabPage:
 
     @property
     def accuracy(self) -> str:
-        """The first number of the headline: `56.8 %`."""
-        found = re.search(r"[\d.]+ %", self.page.get_by_role("definition").first.inner_text())
-        return found.group() if found else ""
+        """The first number of the headline, for example `56.8 %`."""
+        match = re.search(r"[\d.]+ %", self.page.get_by_role("definition").first.inner_text())
+        return match.group() if match else ""
 
     def watch(self, beyond: int = 0) -> int:
-        """Wait for the words of a round after this one."""
+        """Wait until the page shows a round after `beyond`, and return that round."""
         self.page.wait_for_function(
             "beyond => Number(/round (\\d+) of/.exec(document.body.innerText)?.[1]) > beyond", arg=beyond
         )
-        found = ROUND.search(self.says(ROUND).inner_text())
-        return int(found.group(1)) if found else beyond + 1
+        match = ROUND.search(self.says(ROUND).inner_text())
+        return int(match.group(1)) if match else beyond + 1
 
     def look_closely(self) -> None:
-        """From now on, keep the faintest that a chart or a box ever was."""
+        """From now on, record the lowest opacity of a chart or a box."""
         self.page.evaluate(LOOK)
 
     @property
@@ -134,31 +136,31 @@ class LabPage:
         return float(self.page.evaluate("() => window.faintest"))
 
     def stopped(self) -> int:
-        """Wait until the run says that it stopped, and after which round."""
-        found = STOPPED.search(self.says(STOPPED).inner_text())
-        assert found
-        return int(found.group(2))
+        """Wait until the page shows that the run stopped, and return the last round."""
+        match = STOPPED.search(self.says(STOPPED).inner_text())
+        assert match
+        return int(match.group(2))
 
     def finish(self, rounds: int) -> str:
-        """Wait for the end of everything on the page; the accuracy it shows."""
+        """Wait until all runs on the page have ended, and return the accuracy."""
         expect(self.page.get_by_text(re.compile(rf"after {rounds} rounds in"))).to_be_visible()
         expect(self.button("Cancel")).to_be_hidden()
         return self.accuracy
 
     def unfold(self, within: str) -> None:
-        """See to it that the box at the foot of the page that holds a thing is open."""
-        thing = self.page.locator(within).first
-        if not thing.is_visible():
-            self.page.locator("details", has=thing).last.locator("summary").first.click()
-        expect(thing).to_be_visible()
+        """Open the box at the foot of the page that contains this selector."""
+        element = self.page.locator(within).first
+        if not element.is_visible():
+            self.page.locator("details", has=element).last.locator("summary").first.click()
+        expect(element).to_be_visible()
 
     def saves(self, kind: str) -> Locator:
-        """The buttons that save a chart as a picture."""
+        """Return the buttons that save a chart as a picture."""
         return self.page.locator(f"button[data-save={kind}]")
 
     @property
     def compared(self) -> list[dict[str, str]]:
-        """The table of pinned runs; it is drawn on a canvas that holds the same as a table for screen readers."""
+        """The table of pinned runs. It is a canvas, whose content is also a table for screen readers."""
         table = self.page.get_by_test_id("stDataFrame").locator("table")
         expect(table.locator("tbody tr").nth(1)).to_be_attached()
         names = table.locator("thead th").all_text_contents()

@@ -1,4 +1,4 @@
-"""Pictures for README: `python3 -m tests.app.browser.screenshots` makes assets/screenshots anew."""
+"""Screenshots for the README. `python3 -m tests.app.browser.screenshots` writes assets/screenshots again."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def main() -> None:
                 page.wait_for_timeout(4_000)  # until the stored pictures have played
                 page.screenshot(path=FOLDER / f"leak-{side}{suffix}.png")
                 lab = LabPage(page, server.address).visit()
-                for deed in ("Run it live", "Half the noise"):
-                    if deed == "Run it live" and not lab.button(deed).count():  # it is the store's own by now
+                for button in ("Run it live", "Half the noise"):
+                    if button == "Run it live" and not lab.button(button).count():  # the store has this run already
                         continue
-                    lab.button(deed).click()
-                    page.wait_for_timeout(2_000)  # until the page tells of the new question
+                    lab.button(button).click()
+                    page.wait_for_timeout(2_000)  # until the page shows the new settings
                     expect(page.get_by_text("after 30 rounds in")).to_be_visible(timeout=60_000)
                     expect(lab.button("Cancel")).to_be_hidden(timeout=60_000)
                     lab.settled()
@@ -53,7 +53,7 @@ def main() -> None:
                 expect(page.get_by_role("heading", name="Runs")).to_be_visible()
                 page.wait_for_timeout(500)
                 page.screenshot(path=FOLDER / f"runs-{side}{suffix}.png")
-                page.close()  # Machine names the folders of whoever took the picture: not for the world
+                page.close()  # the screen Machine is left out: it shows the folders of this machine
 
 
 if __name__ == "__main__":

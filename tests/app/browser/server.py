@@ -1,4 +1,4 @@
-"""The dashboard as a process of its own, on a free port and with a home of its own."""
+"""The dashboard as a separate process, with a free port and its own home."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ START_S, STOP_S = 30.0, 15.0
 
 
 class Server:
-    """`python3 -m app` and what can happen to it."""
+    """A process of `python3 -m app` that tests start, stop and kill."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.home, self._log = folder, folder / "home", folder / "server.log"
+        self.folder = folder
+        self.home = folder / "home"
+        self._log = folder / "server.log"
         self.port = _free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -38,7 +40,7 @@ class Server:
         self.stop()
 
     def start(self) -> None:
-        """Come back once it answers; one that runs goes on."""
+        """Start the server and wait until it answers. A running server is left as it is."""
         if self._process and self._process.poll() is None:
             return
         command = [sys.executable, "-m", "app", "--port", str(self.port)]
@@ -60,18 +62,19 @@ class Server:
             return False
 
     def stop(self) -> None:
-        """As by Ctrl-C."""
+        """Stop the server as Ctrl-C does."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """As by an outage: nothing is put in order."""
+        """Kill the server as an outage does, without a clean shutdown."""
         self._end(signal.SIGKILL)
 
-    def _end(self, how: signal.Signals) -> None:
-        process, self._process = self._process, None
+    def _end(self, signal_number: signal.Signals) -> None:
+        process = self._process
+        self._process = None
         if process is None:
             return
-        process.send_signal(how)
+        process.send_signal(signal_number)
         try:
             process.wait(STOP_S)
         except subprocess.TimeoutExpired:
@@ -83,7 +86,7 @@ class Server:
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
 
     def reached(self, run: str, round: int) -> None:
-        """Wait until a run has come to a round; faster than a page can show it."""
+        """Wait until a run has finished a round. This reads the store, which is faster than the page."""
         last = time.monotonic() + START_S
         with self.store() as store:
             while store.run(run).round < round:
@@ -91,7 +94,7 @@ class Server:
                 time.sleep(0.01)
 
     def rest(self) -> None:
-        """Stop whatever a test left running."""
+        """Cancel all runs that a test left."""
         with self.store() as store:
             for run in store.runs():
                 if run.status in ("queued", "running"):
@@ -99,7 +102,7 @@ class Server:
 
     @contextmanager
     def store(self) -> Iterator[Store]:
-        """What the server knows, read beside it."""
+        """Open the store of the server next to the server."""
         store = Store(self.home)
         try:
             yield store
@@ -108,6 +111,6 @@ class Server:
 
 
 def _free_port() -> int:
-    with socket.socket() as asking:
-        asking.bind(("127.0.0.1", 0))
-        return int(asking.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

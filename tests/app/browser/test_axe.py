@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,10 +32,10 @@ LOOK = """async ([bad, known]) => {
 
 @dataclass(frozen=True)
 class Known:
-    """What axe finds in the page that Streamlit or Plotly makes, and that no text, theme or setting of ours mends."""
+    """A violation in the page of Streamlit or Plotly that no text, theme or setting of ours can fix."""
 
     rule: str
-    within: str  # a selector that the element or one around it fulfils
+    within: str  # a selector of the element or of one around it
     reason: str
 
 
@@ -44,23 +44,24 @@ KNOWN: tuple[Known, ...] = ()
 
 @dataclass(frozen=True)
 class AxeFinding:
-    """One element that breaks a rule."""
+    """An element that violates a rule."""
 
     rule: str
     target: str
     words: str
-    known: int  # its place in KNOWN, or -1
+    known: int  # its index in KNOWN, or -1
 
 
 def tour(lab: LabPage, server: Server) -> Iterator[str]:
-    """Every screen in one tab, each named once it is there."""
+    """Open every screen in one tab, and yield the name of each once it is drawn."""
     lab.page.goto(server.address)
     expect(lab.page.get_by_role("img").first).to_be_visible()
     yield "leak"
     lab.page.goto(f"{server.address}{LEAK}")
     expect(lab.page.get_by_text("Pictures in the upload")).to_be_visible()
-    attack, chart = lab.page.locator(".st-key-leak-attack button"), lab.page.locator(".st-key-chart-psnr")
-    expect(attack.or_(chart).first).to_be_visible()  # what is known needs no click
+    attack = lab.page.locator(".st-key-leak-attack button")
+    chart = lab.page.locator(".st-key-chart-psnr")
+    expect(attack.or_(chart).first).to_be_visible()  # stored results need no click
     if not chart.count():
         attack.click()
     expect(lab.page.locator("table").first).to_be_visible()
@@ -86,37 +87,45 @@ def tour(lab: LabPage, server: Server) -> Iterator[str]:
     yield "machine"
 
 
+def describe(violations: Sequence[AxeFinding]) -> str:
+    return "\n".join(f"{violation.rule}: {violation.target}\n    {violation.words}" for violation in violations)
+
+
 def findings(page: Page, axe: str) -> list[AxeFinding]:
     page.evaluate(axe)
-    rows = page.evaluate(LOOK, [BAD, [(one.rule, one.within) for one in KNOWN]])
+    rows = page.evaluate(LOOK, [BAD, [(known.rule, known.within) for known in KNOWN]])
     return [AxeFinding(*row) for row in rows]
 
 
 @pytest.fixture(scope="module")
-def found(regular: BrowserContext, server: Server, axe: str) -> Iterator[Mapping[tuple[str, str], list[AxeFinding]]]:
-    """What axe finds, by side and screen."""
-    told: dict[tuple[str, str], list[AxeFinding]] = {}
+def violations(
+    regular: BrowserContext, server: Server, axe: str
+) -> Iterator[Mapping[tuple[str, str], list[AxeFinding]]]:
+    """The violations that axe finds, by colour scheme and screen."""
+    by_screen: dict[tuple[str, str], list[AxeFinding]] = {}
     for side in SIDES:
         with regular.new_page() as page:
             page.emulate_media(color_scheme=side)
             for screen in tour(LabPage(page, server.address), server):
-                told[side, screen] = findings(page, axe)
-    yield told
+                by_screen[side, screen] = findings(page, axe)
+    yield by_screen
 
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("screen", SCREENS)
-def test_nothing_serious(found: Mapping[tuple[str, str], list[AxeFinding]], screen: str, side: str) -> None:
-    new = [one for one in found[side, screen] if one.known < 0]
-    assert not new, "\n" + "\n".join(f"{one.rule}: {one.target}\n    {one.words}" for one in new)
+def test_axe_finds_no_serious_violation(
+    violations: Mapping[tuple[str, str], list[AxeFinding]], screen: str, side: str
+) -> None:
+    new = [violation for violation in violations[side, screen] if violation.known < 0]
+    assert not new, "\n" + describe(new)
 
 
-def test_what_is_known_still_occurs(found: Mapping[tuple[str, str], list[AxeFinding]]) -> None:
-    seen = {one.known for everywhere in found.values() for one in everywhere}
+def test_each_known_violation_still_occurs(violations: Mapping[tuple[str, str], list[AxeFinding]]) -> None:
+    seen = {violation.known for screen in violations.values() for violation in screen}
     gone = [known for number, known in enumerate(KNOWN) if number not in seen]
-    assert not gone, f"mended: take it off the list: {gone}"
+    assert not gone, f"fixed: take it off the list: {gone}"
 
 
-def test_a_fault_is_found(lab: LabPage, axe: str) -> None:
+def test_axe_finds_a_violation(lab: LabPage, axe: str) -> None:
     lab.page.set_content('<html lang="en"><title>A page</title><main><h1>A page</h1><button></button></main></html>')
-    assert [(one.rule, one.known) for one in findings(lab.page, axe)] == [("button-name", -1)]
+    assert [(violation.rule, violation.known) for violation in findings(lab.page, axe)] == [("button-name", -1)]

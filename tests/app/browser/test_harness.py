@@ -1,4 +1,4 @@
-"""A machine without a browser may skip these tests, unless it must have one."""
+"""A machine without a browser skips the browser tests, unless REQUIRE_BROWSER is set."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import pytest
 from tests.app.browser.conftest import absent
 
 
-@pytest.mark.parametrize("said", ["", "0"])
-def test_what_is_absent_is_skipped(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REQUIRE_BROWSER", said)
+@pytest.mark.parametrize("value", ["", "0"])
+def test_without_a_browser_the_tests_are_skipped(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUIRE_BROWSER", value)
     with pytest.raises(pytest.skip.Exception, match="no browser"):
         absent("no browser")
 
 
-def test_what_is_required_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_required_browser_the_tests_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REQUIRE_BROWSER", "1")
     with pytest.raises(pytest.fail.Exception, match="no browser"):
         absent("no browser")

@@ -1,4 +1,4 @@
-"""What people do with the dashboard, from the first visit to a server that dies in the middle of a run."""
+"""Journeys through the dashboard, from a first visit to a server that is killed during a run."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
 
-FIRST_CHART_S = 20.0  # far more than it takes, and less than broken
-ANSWER_S = 5.0  # to a click on Cancel; a machine that does nothing else needs one
+FIRST_CHART_S = 20.0  # far more than the first chart takes
+ANSWER_S = 5.0  # after a click on Cancel; an idle machine takes 1 s
 
 
-def told(server: Server, run_id: str) -> list[Event]:
+def events_of(server: Server, run_id: str) -> list[Event]:
     with server.store() as store:
         return [event for _, event in store.events(run_id)]
 
@@ -37,8 +37,9 @@ def told(server: Server, run_id: str) -> list[Event]:
 
 
 def test_a_first_visit(server: Server, stranger: BrowserContext, record_property) -> None:
-    page, asked = stranger.new_page(), []
-    page.on("request", lambda request: asked.append(request.url))
+    page = stranger.new_page()
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     lab = LabPage(page, server.address)
     began = time.monotonic()
     page.goto(f"{server.address}/lab")
@@ -49,47 +50,47 @@ def test_a_first_visit(server: Server, stranger: BrowserContext, record_property
     assert re.fullmatch(r"[\d.]+ %", lab.accuracy)
     stored = lab.settled().run_id
     assert lab.exceptions.count() == 0 and lab.broken == []
-    assert [url for url in asked if not url.startswith((server.address, "data:", "blob:"))] == []
+    assert [url for url in requested if not url.startswith((server.address, "data:", "blob:"))] == []
     assert seconds < FIRST_CHART_S
     lab.button("Run it live").click()
     expect(lab.says("stored example")).to_be_hidden()
     with server.store() as store:
-        assert store.status(stored) in ("queued", "running", "finished")  # the same question, asked here
+        assert store.status(stored) in ("queued", "running", "finished")  # the same run, on this machine
 
 
-def test_watch_cancel_and_go_on(lab: LabPage, server: Server, record_property) -> None:
-    asked = lab.visit(**LONG).ask()
+def test_watch_cancel_and_resume(lab: LabPage, server: Server, record_property) -> None:
+    run_id = lab.visit(**LONG).ask()
     first = lab.watch()
     lab.look_closely()
-    assert lab.watch(first) > first  # it moves by itself
-    assert lab.faintest == 1.0  # and nothing on the page flickers
+    assert lab.watch(first) > first  # the page follows the run
+    assert lab.faintest == 1.0  # no chart or box flickers
     began = time.monotonic()
     lab.button("Cancel").click()
     stopped = lab.stopped()
     seconds = time.monotonic() - began
     record_property("cancel, s", round(seconds, 2))
     with server.store() as store:
-        assert store.status(asked) == "cancelled"
+        assert store.status(run_id) == "cancelled"
     assert first <= stopped and seconds < ANSWER_S
     lab.button("Go on").click()
-    assert lab.watch(stopped) > stopped  # from where it stopped
+    assert lab.watch(stopped) > stopped  # after the round at which it stopped
 
 
-def test_a_server_that_dies_in_the_middle(lab: LabPage, server: Server) -> None:
+def test_a_server_that_is_killed_during_a_run(lab: LabPage, server: Server) -> None:
     rounds = 150
-    asked = lab.visit(method="fedavg", rounds=rounds, seed=3).ask()
-    server.reached(asked, 1)
+    run_id = lab.visit(method="fedavg", rounds=rounds, seed=3).ask()
+    server.reached(run_id, 1)
     server.kill()
     with server.store() as store:
-        assert store.status(asked) == "interrupted"
-        spec = RunSpec(**store.run(asked).spec)
+        assert store.status(run_id) == "interrupted"
+        spec = RunSpec(**store.run(run_id).spec)
     server.start()
     lab.page.reload()
     assert lab.stopped() < rounds
     lab.button("Go on").click()
-    undisturbed = report(run(spec, threads=1))["accuracy"]
-    assert lab.finish(rounds) == numbers.percent(undisturbed)
-    assert report(told(server, asked))["accuracy"] == undisturbed
+    uninterrupted = report(run(spec, threads=1))["accuracy"]
+    assert lab.finish(rounds) == numbers.percent(uninterrupted)
+    assert report(events_of(server, run_id))["accuracy"] == uninterrupted
 
 
 # --- a run that has ended ---------------------------------------------------------------------------------------------
@@ -97,23 +98,24 @@ def test_a_server_that_dies_in_the_middle(lab: LabPage, server: Server) -> None:
 
 @dataclass(frozen=True)
 class Ended:
-    """A run of this server that is over, in a tab that stays open."""
+    """A finished run of this server, in a tab that stays open."""
 
     lab: LabPage
     run: str
-    events: dict[str, list[Event]]  # its own, then its twin's
+    events: dict[str, list[Event]]  # its own, then those of its baseline
 
 
 @pytest.fixture(scope="module")
 def ended(server: Server, regular: BrowserContext) -> Iterator[Ended]:
     lab = LabPage(regular.new_page(), server.address).visit(method="udp-fedavg", rounds=5, lr=0.05)
-    asked = lab.ask()
+    run_id = lab.ask()
     lab.finish(5)
-    yield Ended(lab, asked, {one: told(server, one) for one in (asked, *lab.link("twin"))})
+    events = {shown: events_of(server, shown) for shown in (run_id, *lab.link("twin"))}
+    yield Ended(lab, run_id, events)
     lab.page.close()
 
 
-def test_a_link_shows_the_same_to_somebody_else(ended: Ended, server: Server, stranger: BrowserContext) -> None:
+def test_a_link_shows_the_same_to_another_visitor(ended: Ended, server: Server, stranger: BrowserContext) -> None:
     link = ended.lab.page.url
     other = LabPage(stranger.new_page(), server.address).visit(link)
     expect(other.chart()).to_be_visible()
@@ -122,29 +124,29 @@ def test_a_link_shows_the_same_to_somebody_else(ended: Ended, server: Server, st
     assert other.page.url == link
 
 
-def test_the_numbers_are_taken_away(ended: Ended) -> None:
+def test_the_numbers_are_downloaded(ended: Ended) -> None:
     ended.lab.unfold(".st-key-csv")
     with ended.lab.page.expect_download() as download:
         ended.lab.button("Download CSV").click()
     assert download.value.suggested_filename == f"leaklens-{ended.run}.csv"
     rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8"))))
-    here = [tuple(row[name] for name in ("run", "round", "name", "who", "value")) for row in rows]
-    there = []
-    for one, events in ended.events.items():
+    downloaded = [tuple(row[name] for name in ("run", "round", "name", "who", "value")) for row in rows]
+    expected = []
+    for run_id, events in ended.events.items():
         for event in events:
             if isinstance(event, Measured):
-                there.append((one, str(event.round), event.name, event.who, _written(event.value)))
+                expected.append((run_id, str(event.round), event.name, event.who, _written(event.value)))
             elif isinstance(event, Spent):
-                there.append((one, str(event.round), "epsilon", event.view, _written(event.epsilon)))
-    assert here == there
-    assert {row[2] for row in here} >= {"accuracy", "epsilon"}
+                expected.append((run_id, str(event.round), "epsilon", event.view, _written(event.epsilon)))
+    assert downloaded == expected
+    assert {row[2] for row in downloaded} >= {"accuracy", "epsilon"}
 
 
 def _written(value: float | None) -> str:
     return "" if value is None else str(value)
 
 
-def test_a_chart_is_taken_away_as_a_picture(ended: Ended) -> None:
+def test_a_chart_is_downloaded_as_a_picture(ended: Ended) -> None:
     ended.lab.unfold("button[data-save]")
     with ended.lab.page.expect_download() as drawing:
         ended.lab.saves("svg").first.click()
@@ -153,7 +155,8 @@ def test_a_chart_is_taken_away_as_a_picture(ended: Ended) -> None:
     with ended.lab.page.expect_download() as picture:
         ended.lab.saves("png").first.click()
     with Image.open(picture.value.path()) as image:
-        size, colours = image.size, image.convert("RGB").getcolors(1 << 24)
+        size = image.size
+        colours = image.convert("RGB").getcolors(1 << 24)
     assert size[0] == pytest.approx(2 * float(root.get("width", 0)), abs=2)
     assert colours and len(colours) > 10  # lines, letters, paper
 
@@ -193,17 +196,17 @@ def test_back_and_forward(lab: LabPage) -> None:
     expect(lab.page).to_have_url(re.compile("rounds=12"))
 
 
-def test_two_tabs_of_one_person(
+def test_two_tabs_of_one_visitor(
     lab: LabPage, server: Server, regular: BrowserContext, stranger: BrowserContext
 ) -> None:
     run = lab.visit(**LONG, seed=5).ask()
     with regular.new_page() as page:
-        two = LabPage(page, server.address).visit(lab.page.url)
-        two.watch()
-        two.type("rounds", 7)
+        second_tab = LabPage(page, server.address).visit(lab.page.url)
+        second_tab.watch()
+        second_tab.type("rounds", 7)
         expect(lab.field("rounds")).to_have_value(str(LONG["rounds"]))  # each tab has its own form
         lab.button("Cancel").click()
-        assert lab.stopped() and two.stopped()  # another tab of the same person is no other person
+        assert lab.stopped() and second_tab.stopped()  # both tabs belong to one visitor
     lab.button("Go on").click()
     with stranger.new_page() as page:
         other = LabPage(page, server.address).visit(lab.page.url)
@@ -217,7 +220,7 @@ def test_two_tabs_of_one_person(
 # --- bad links and bad numbers ----------------------------------------------------------------------------------------
 
 
-def test_a_link_in_which_nothing_is_right(lab: LabPage) -> None:
+def test_a_link_with_only_invalid_values(lab: LabPage) -> None:
     lab.visit(f"{lab.address}/?rounds=abc&method=nonsense&format=99&run=deadbeef0000&wibble=1")
     for sentence in (
         "rounds = abc cannot be meant",
@@ -241,7 +244,7 @@ def test_a_link_in_which_nothing_is_right(lab: LabPage) -> None:
     ("query", "sentence"),
     [("target-epsilon=3", "view: is missing"), ("seed=-1", "seed: must be a whole number")],
 )
-def test_a_run_button_that_rests_says_why(lab: LabPage, query: str, sentence: str) -> None:
+def test_a_disabled_run_button_has_its_reason(lab: LabPage, query: str, sentence: str) -> None:
     lab.visit(f"{lab.address}/?{query}")
     expect(lab.button("Run")).to_be_disabled()
     expect(lab.notice(sentence)).to_be_visible()

@@ -1,4 +1,4 @@
-"""The Trade-off screen in a real browser: a sweep is run, stopped, survives a kill, goes on, and leads to the Lab."""
+"""The Trade-off screen in a real browser: a sweep runs, is cancelled, resumes after a kill, and opens in the Lab."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ SMALL = {
     "sampled": 8, "sampling": "poisson", "rounds": 8,
 }  # fmt: skip
 LONG = {**SMALL, "rounds": 40, "clients": 60, "sampled": 12}
-SEEDS = count(100, 10)  # each test asks its own questions
+SEEDS = count(100, 10)  # each test runs its own seeds
 
 
 @pytest.fixture
 def page(server: Server, stranger: BrowserContext) -> Iterator[Page]:
-    """A new tab, where no script may break."""
-    page, broken = stranger.new_page(), list[str]()
-    page.on("pageerror", lambda error: broken.append(str(error)))
+    """A new tab. A script error fails the test."""
+    page = stranger.new_page()
+    script_errors = list[str]()
+    page.on("pageerror", lambda error: script_errors.append(str(error)))
     yield page
     page.close()
-    assert broken == []
+    assert script_errors == []
 
 
-def visit(page: Page, server: Server, **asked: object) -> Page:
-    page.goto(f"{server.address}/tradeoff?{urlencode(asked)}")
+def visit(page: Page, server: Server, **settings: object) -> Page:
+    page.goto(f"{server.address}/tradeoff?{urlencode(settings)}")
     return settled(page)
 
 
@@ -55,18 +56,18 @@ def chart(page: Page, title: str) -> Locator:
     return page.get_by_role("figure", name=re.compile(f"^{title}"))
 
 
-def known(page: Page, least: int) -> None:
-    """Wait until so many points of twelve are there."""
-    told = "least => Number(/(\\d+) of 12 runs/.exec(document.body.innerText)?.[1]) >= least"
-    page.wait_for_function(told, arg=least, timeout=2 * PATIENCE_MS)
+def wait_for_points(page: Page, least: int) -> None:
+    """Wait until at least this many of the twelve points are finished."""
+    enough = "least => Number(/(\\d+) of 12 runs/.exec(document.body.innerText)?.[1]) >= least"
+    page.wait_for_function(enough, arg=least, timeout=2 * PATIENCE_MS)
 
 
-def finished(page: Page) -> None:
+def wait_for_all(page: Page) -> None:
     expect(page.get_by_text("12 runs, and all of them are known.")).to_be_visible(timeout=4 * PATIENCE_MS)
     expect(page.get_by_text(sweep_texts.CHOOSE)).to_be_visible()
 
 
-def test_a_newcomer_sees_a_finished_frontier(server: Server, page: Page) -> None:
+def test_a_first_visit_shows_a_finished_frontier(server: Server, page: Page) -> None:
     page.goto(server.address)
     page.get_by_role("link", name=product.TRADEOFF, exact=True).click()
     expect(page.get_by_role("heading", name=sweep_texts.PROMISE)).to_be_visible()
@@ -75,10 +76,10 @@ def test_a_newcomer_sees_a_finished_frontier(server: Server, page: Page) -> None
     expect(button(page, "live")).to_be_visible()
 
 
-def test_a_sweep_is_stopped_and_goes_on_after_the_page_was_loaded_anew(server: Server, page: Page) -> None:
+def test_a_cancelled_sweep_resumes_after_a_reload(server: Server, page: Page) -> None:
     visit(page, server, **LONG, seed=next(SEEDS))
     button(page, "run").click()
-    known(page, 1)
+    wait_for_points(page, 1)
     expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()
     button(page, "cancel").click()
     expect(button(page, "go-on")).to_be_visible()
@@ -86,34 +87,34 @@ def test_a_sweep_is_stopped_and_goes_on_after_the_page_was_loaded_anew(server: S
     settled(page)
     expect(page.get_by_text("runs are known. Nothing of them is lost.")).to_be_visible()
     with server.store() as store:
-        before = {row.id: row.attempt for row in store.runs() if row.status == "finished"}
+        attempts = {row.id: row.attempt for row in store.runs() if row.status == "finished"}
     button(page, "go-on").click()
-    finished(page)
+    wait_for_all(page)
     with server.store() as store:
-        assert before and {row.id: row.attempt for row in store.runs() if row.id in before} == before
+        assert attempts and {row.id: row.attempt for row in store.runs() if row.id in attempts} == attempts
 
 
-def test_a_killed_server_loses_nothing(server: Server, page: Page) -> None:
+def test_a_killed_server_loses_no_result(server: Server, page: Page) -> None:
     visit(page, server, **LONG, seed=next(SEEDS))
     button(page, "run").click()
-    known(page, 2)
+    wait_for_points(page, 2)
     link = page.url
     server.kill()
     server.start()
     page.goto(link)
     settled(page)
     expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()
-    # what waited goes on by itself, what ran waits for a click
+    # queued runs continue, interrupted runs wait for a click
     expect(button(page, "go-on").or_(page.get_by_text("12 runs, and all"))).to_be_visible(timeout=4 * PATIENCE_MS)
     if button(page, "go-on").count():
         button(page, "go-on").click()
-    finished(page)
+    wait_for_all(page)
 
 
-def test_a_point_leads_to_its_runs_in_the_lab_and_back(server: Server, page: Page) -> None:
+def test_a_point_opens_its_runs_in_the_lab_and_the_lab_links_back(server: Server, page: Page) -> None:
     visit(page, server, **SMALL, seed=next(SEEDS))
     button(page, "run").click()
-    finished(page)
+    wait_for_all(page)
     page.wait_for_function(REDRAWN)
     link = page.url
     points = page.locator(".st-key-chart-tradeoff-epsilon-user .scatterlayer .points path")
@@ -121,10 +122,11 @@ def test_a_point_leads_to_its_runs_in_the_lab_and_back(server: Server, page: Pag
     points.first.scroll_into_view_if_needed()
     box = points.first.bounding_box()
     assert box
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)  # Plotly's own layer takes the click
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)  # a layer of Plotly receives the click
     expect(button(page, "open")).to_be_visible()
-    said = page.locator(".st-key-tradeoff-one").inner_text()
-    assert said.startswith("UDP-FedAvg, noise ") and "seen by an outsider" in said and "odds" in said
+    description = page.locator(".st-key-tradeoff-one").inner_text()
+    assert description.startswith("UDP-FedAvg, noise ")
+    assert "seen by an outsider" in description and "odds" in description
     button(page, "open").click()
     lab = LabPage(page, server.address).settled()
     runs = lab.link("run")
@@ -134,11 +136,12 @@ def test_a_point_leads_to_its_runs_in_the_lab_and_back(server: Server, page: Pag
     page.get_by_role("button", name=sweep_texts.FROM_LAB, exact=True).click()
     expect(page.get_by_role("heading", name=sweep_texts.PROMISE)).to_be_visible()
     settled(page)
-    here, there = (parse_qs(urlsplit(one).query) for one in (page.url, link))
-    assert all(here[name] == there[name] for name in ("methods", "noises", "rounds", "clients", "seed", "seeds"))
+    before = parse_qs(urlsplit(link).query)
+    after = parse_qs(urlsplit(page.url).query)
+    assert all(after[name] == before[name] for name in ("methods", "noises", "rounds", "clients", "seed", "seeds"))
 
 
-def test_a_bad_number_is_told_under_its_field_by_keyboard(server: Server, page: Page) -> None:
+def test_a_refused_number_is_reported_at_its_field_by_keyboard(server: Server, page: Page) -> None:
     visit(page, server)
     field = page.locator(".st-key-tradeoff-noises input")
     field.fill("0.5, loud")
@@ -146,7 +149,7 @@ def test_a_bad_number_is_told_under_its_field_by_keyboard(server: Server, page: 
     expect(page.get_by_role("alert").filter(has_text="got loud")).to_be_visible()
     expect(field).to_have_value("0.5, loud")
     expect(page).to_have_url(re.compile(r"noises=0\.5%2C\+loud(&|$)"))
-    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()  # the last question that could be asked
+    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()  # the last valid settings
     field.fill("0.5, 1")
     field.press("Tab")
     expect(page.get_by_role("alert").filter(has_text="got loud")).to_be_hidden()

@@ -72,7 +72,7 @@ class BlindTestState:
     """All answers of a visitor under one selection of settings."""
 
     signature: str  # of the settings
-    set: int = 0  # number of the set; two sets share no picture
+    set: int = 0  # number of the set; each set has its own pictures
     answers: tuple[BlindAnswer, ...] = ()
 
 
@@ -159,7 +159,7 @@ def questions(leak: LeakSettings, number: int) -> list[BlindQuestion]:
     baseline = columns[0]
     protected = [column for column in columns if column.key != NONE] or [baseline]
     single = replace(leak, attacks=(series.main_attack(attacks),))
-    end = len(labels) - leak.many + 1  # the neighbours in the upload are test pictures with a label, too
+    end = len(labels) - leak.many + 1  # the neighbours in the upload are from the first half, too
     drawn = []
     for place, name in enumerate(originals(signature, number, end, leak.pictures)):
         column = baseline if place % 2 else protected[(number * SET + place) // 2 % len(protected)]
@@ -201,18 +201,18 @@ def saved_state(leak: LeakSettings) -> BlindTestState:
 
 def panel(leak: LeakSettings) -> None:
     series.title(blind_test_texts.TITLE)
-    blind_questions = questions(leak, saved_state(leak).set)
-    if not blind_questions:
+    shown_set = questions(leak, saved_state(leak).set)
+    if not shown_set:
         series.problem(series_texts.NO_ATTACK)
         return
     series.explain(blind_test_texts.LEAD)
-    cells = leak_results.read_cells([question.request for question in blind_questions])
+    cells = leak_results.read_cells([question.request for question in shown_set])
     moving = any(cell.moving for cell in cells)
-    series.draw_until_done(lambda: _draw(leak, blind_questions), moving)
+    series.draw_until_done(lambda: _draw(leak, shown_set), moving)
 
 
-def _draw(leak: LeakSettings, blind_questions: Sequence[BlindQuestion]) -> Sequence[AttackCell]:
-    requests = [question.request for question in blind_questions]
+def _draw(leak: LeakSettings, shown_set: Sequence[BlindQuestion]) -> Sequence[AttackCell]:
+    requests = [question.request for question in shown_set]
     state = saved_state(leak)
     cells = leak_results.read_cells(requests)
     series.progress_bar("test", requests, cells, blind_test_texts.prepare)
@@ -220,7 +220,7 @@ def _draw(leak: LeakSettings, blind_questions: Sequence[BlindQuestion]) -> Seque
     if state.answers:
         _last_answer(state.answers[-1], dataset)
     answered = {answer.question.name for answer in state.answers}
-    unanswered = [pair for pair in zip(blind_questions, cells, strict=True) if pair[0].name not in answered]
+    unanswered = [pair for pair in zip(shown_set, cells, strict=True) if pair[0].name not in answered]
     ready = [pair for pair in unanswered if _has_picture(pair[1])]
     if ready:
         question, cell = ready[0]

@@ -90,7 +90,7 @@ def _view(table: str) -> str:
 
 
 def row_setting(settings: TradeoffSettings) -> str:
-    """Return the setting of the chosen row in words: the data and the model that run here."""
+    """Return what runs here for the chosen row, and what the paper leaves open, in words."""
     number, row, scale, reading = settings.table.split("/")
     paper_row = next(paper_row for paper_row in paper_tables.table(number).rows if paper_row.name == row)
     return paper_row.settings[scale].words[reading]
