@@ -128,7 +128,7 @@ def start(args: argparse.Namespace) -> int:
         _announce(args, port, f"LeakLens already runs at {url}")
         return 0
     if class_limits.class_mode():
-        print(WARNING.format(limits=class_limits.told(limits), home=home.path))
+        print(WARNING.format(limits=class_limits.limits_text(limits), home=home.path))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it cleanly, as Ctrl-C does
     from app import server
 

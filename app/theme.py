@@ -58,14 +58,14 @@ button[kind="primary"]:not(:disabled) *, [data-testid="stMultiSelect"] [data-tag
 """
 
 
-ON_DARK = {"#0072B2": "#4DA3E0", "#D55E00": "#F28B46", "#8C6BB1": "#B49ADB"}  # the same hues on a dark background
+DARK_VARIANTS = {"#0072B2": "#4DA3E0", "#D55E00": "#F28B46", "#8C6BB1": "#B49ADB"}  # the same hues on a dark background
 
 
 def colour(method: str, dark: bool = False) -> str:
     """The colour of a method. Unknown methods share one."""
     place = ORDER.index(method) if method in ORDER else len(ORDER)
     hue = OKABE_ITO[place % len(OKABE_ITO)]
-    return ON_DARK.get(hue, hue) if dark else hue
+    return DARK_VARIANTS.get(hue, hue) if dark else hue
 
 
 def shade(share: float, dark: bool) -> str:

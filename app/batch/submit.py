@@ -28,11 +28,11 @@ def run() -> None:
             services.store().submit(each.id, each.canonical(), {"device": "cpu", "visitor": session.visitor()})
     except LeakLensError as error:
         session.remember("trouble", str(error))
-        session.again()
+        session.rerun()
         return
     services.shared().supervisor.wake()
     url.show(run=[each.id for each in specs], twin=[each.id for each in baselines])
-    session.again()
+    session.rerun()
 
 
 def _refuse(spec: RunSpec) -> None:
@@ -69,7 +69,7 @@ def change(changes: Mapping[str, Any]) -> None:
 def pin() -> None:
     """Keep the shown run on the page to compare others with it."""
     _pin()
-    session.again()
+    session.rerun()
 
 
 def _pin() -> None:
@@ -78,7 +78,7 @@ def _pin() -> None:
 
 def unpin(run_id: str) -> None:
     url.show(pins=[pinned for pinned in url.linked("pins") if pinned != run_id])
-    session.again()
+    session.rerun()
 
 
 def cancel() -> None:
@@ -88,7 +88,7 @@ def cancel() -> None:
         session.remember("told", [states.shared(kept, "runs")] if kept else [])
     except LeakLensError as error:
         session.remember("trouble", str(error))
-    session.again()
+    session.rerun()
 
 
 def stop(runs: Sequence[str]) -> int:
@@ -101,11 +101,11 @@ def stop(runs: Sequence[str]) -> int:
         kept |= {row.id for row in rows if row.id in unfinished and row.options.get("visitor") != session.visitor()}
     for run in unfinished:
         if run not in kept:
-            services.attempt(lambda run=run: services.store().cancel(run))
+            services.error_of(lambda run=run: services.store().cancel(run))
     return len(kept)
 
 
-def go_on() -> None:
+def resume() -> None:
     """Resume the interrupted, cancelled and failed runs on this page from their checkpoints."""
     try:
         for run_id in (*url.linked("run"), *url.linked("twin")):
@@ -116,17 +116,17 @@ def go_on() -> None:
     except LeakLensError as error:
         session.remember("trouble", str(error))
     services.shared().supervisor.wake()
-    session.again()
+    session.rerun()
 
 
 def open_example(example: RunExample) -> None:
     """Show a stored example, and its settings in the form."""
-    session.choose(run_settings.settled(run_settings.flat(example.spec)))
+    session.choose(run_settings.completed(run_settings.flat(example.spec)))
     url.show(run=[example.id], twin=[example.twin] if example.twin else [])
-    session.again()
+    session.rerun()
 
 
-def live(example_spec: Mapping[str, Any]) -> None:
+def run_example(example_spec: Mapping[str, Any]) -> None:
     """Run a stored example on this machine."""
-    session.choose(run_settings.settled(run_settings.flat(example_spec)))
+    session.choose(run_settings.completed(run_settings.flat(example_spec)))
     run()

@@ -45,7 +45,7 @@ def find(run: str) -> ShownRun | None:
         if "attack" in listed.spec:
             return None
         return ShownRun(run, listed.status, listed.spec, events, listed)
-    example = services.stored(run)
+    example = services.stored_example(run)
     if example:
         return ShownRun(run, "stored", example.spec, example.events, example=example)
     return None
@@ -58,5 +58,5 @@ def tracks_of(runs: Sequence[ShownRun], twins: Sequence[ShownRun]) -> list[Track
         seed = run.spec.get("seed", 0)
         tracks.append(Track(f"seed {seed}", "seed", run.method, run.events, run.id))
     for baseline in twins:
-        tracks.append(Track(product.TWIN, "twin", baseline.method, baseline.events, baseline.id))
+        tracks.append(Track(product.NO_PROTECTION, "twin", baseline.method, baseline.events, baseline.id))
     return tracks

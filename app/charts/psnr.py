@@ -36,7 +36,7 @@ def colour(place: int, dark: bool) -> str:
         return theme.LEAKING["dark" if dark else "light"]
     others = [shade for shade in theme.OKABE_ITO if shade != "#D55E00"]
     shade = others[(place - 1) % len(others)]
-    return theme.ON_DARK.get(shade, shade) if dark else shade
+    return theme.DARK_VARIANTS.get(shade, shade) if dark else shade
 
 
 def draw(curves: Sequence[PsnrCurve], trivial: float | None, dark: bool) -> go.Figure:

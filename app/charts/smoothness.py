@@ -14,7 +14,7 @@ from app.charts.base import Panel, PanelChoice, PanelChoices, PanelInfo, axis, l
 from app.charts.spectrum import ROUND, place, when
 from app.texts import smoothing as smoothing_texts
 from engine.events import Smoothed
-from engine.results.smoothing import Smoothness, _known, collect_smoothness
+from engine.results.smoothing import Smoothness, collect_smoothness, known_values
 
 LABEL = "label"
 SPREAD = 30.0  # above this ratio of the largest to the smallest value, the colour scale is logarithmic
@@ -80,7 +80,7 @@ def _shade_value(value: float | None, least: float, logarithmic: bool) -> float 
 
 def _all_distances(info: Smoothness) -> list[float]:
     before, after = info.now.rough
-    return [*_known(before), *_known(after)]
+    return [*known_values(before), *known_values(after)]
 
 
 def _logarithmic(info: Smoothness) -> bool:
@@ -194,5 +194,5 @@ def describe(infos: Sequence[PanelInfo[Smoothness]]) -> str:
 
 PANEL = Panel(
     "smoothness", smoothing_texts.SMOOTHNESS, (Smoothed,), collect_smoothness, draw, describe,
-    PanelChoices(choices, choose, smoothing_texts.brought),
+    PanelChoices(choices, choose, smoothing_texts.smoothness_sentence),
 )  # fmt: skip

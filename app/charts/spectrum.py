@@ -131,7 +131,7 @@ def _note(info: Spectrum, side: str) -> dict[str, Any]:
     above = threshold <= low or (on_chart and _free_above(info))
     end = "left" if on_chart and not above else "right"
     return {
-        "text": smoothing_texts.cut(info, on_chart), "showarrow": False, "borderpad": 1, "opacity": 0.85,
+        "text": smoothing_texts.threshold_note(info, on_chart), "showarrow": False, "borderpad": 1, "opacity": 0.85,
         "bgcolor": theme.PAPER[side] if above and on_chart else None,
         "x": 0 if end == "left" else 1, "xref": "paper", "xanchor": end, "align": end,
         "y": math.log10(min(max(threshold, low), high)), "yanchor": "bottom" if above else "top",
@@ -156,5 +156,5 @@ def describe(infos: Sequence[PanelInfo[Spectrum]]) -> str:
 
 PANEL = Panel(
     "spectrum", smoothing_texts.SPECTRUM, (Smoothed,), collect_spectrum, draw, describe,
-    PanelChoices(choices, choose, smoothing_texts.removed),
+    PanelChoices(choices, choose, smoothing_texts.spectrum_sentence),
 )  # fmt: skip

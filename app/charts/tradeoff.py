@@ -64,7 +64,7 @@ class Frontier:
     @property
     def finite(self) -> bool:
         """Whether any point has an ε that the chart can show."""
-        return any(price(spot, self.view) for spot in self.spots)
+        return any(shown_epsilon(spot, self.view) for spot in self.spots)
 
     def values(self) -> list[float]:
         """Every accuracy, in %."""
@@ -75,13 +75,13 @@ class Frontier:
         return values
 
 
-def price(spot: PointSummary, view: str) -> float | None:
+def shown_epsilon(spot: PointSummary, view: str) -> float | None:
     """The ε of a point, if a log axis can show it: finite and not 0."""
     epsilon = spot.epsilon.get(view)
     return epsilon if epsilon else None
 
 
-def heights(frontiers: Sequence[Frontier]) -> tuple[float, float]:
+def accuracy_range(frontiers: Sequence[Frontier]) -> tuple[float, float]:
     """One range of accuracy for every chart on the page, so that the charts can be compared."""
     values = [value for frontier in frontiers for value in frontier.values()]
     if not values:
@@ -110,8 +110,8 @@ def by_noise(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Figu
 
 def by_epsilon(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
     """Accuracy by ε in the view of the frontier. Points without a finite ε are left out."""
-    chart = go.Figure(_traces(frontier, lambda spot: price(spot, frontier.view), dark), _layout(up, dark))
-    prices = [price(spot, frontier.view) for spot in frontier.spots]
+    chart = go.Figure(_traces(frontier, lambda spot: shown_epsilon(spot, frontier.view), dark), _layout(up, dark))
+    prices = [shown_epsilon(spot, frontier.view) for spot in frontier.spots]
     shown = sorted(value for value in prices if value)
     if shown:
         span = shown[0] / ROOM**2, shown[-1] * ROOM**2
@@ -162,7 +162,7 @@ def _line(line: TradeoffLine, placed: Sequence[PlacedPoint], frontier: Frontier,
 
 def hover(line: TradeoffLine, spot: PointSummary, frontier: Frontier) -> str:
     """The label of a point: its accuracy and its ε with all terms, in lines that fit on the chart."""
-    epsilon = sweep_texts.dearest(spot, frontier.view).replace(" (", "<br>", 1).removesuffix(")")
+    epsilon = sweep_texts.largest_epsilon(spot, frontier.view).replace(" (", "<br>", 1).removesuffix(")")
     parts = epsilon.split(", ")
     rows = [", ".join(parts[start : start + 3]) for start in range(0, len(parts), 3)]
     head = sweep_texts.point(line.title, spot, frontier.own).replace(": ", "<br>", 1)
@@ -271,7 +271,7 @@ def _transparent(colour: str, opacity: float) -> str:
 # --- in words ----------------------------------------------------------------------------------------------
 
 
-def tell_noise(frontier: Frontier) -> str:
+def describe_by_noise(frontier: Frontier) -> str:
     """The chart by noise in words, for visitors who cannot see it."""
     sentences = []
     for line in (*frontier.lines, *frontier.plain):
@@ -281,12 +281,12 @@ def tell_noise(frontier: Frontier) -> str:
     return f"{head}. {'; '.join(sentences)}"
 
 
-def tell_epsilon(frontier: Frontier) -> str:
+def describe_by_epsilon(frontier: Frontier) -> str:
     """The chart by ε in words, for visitors who cannot see it."""
     sentences = []
     for line in frontier.lines:
         points = []
-        for value, spot in _placed(line, lambda spot: price(spot, frontier.view)):
+        for value, spot in _placed(line, lambda spot: shown_epsilon(spot, frontier.view)):
             points.append(f"ε {numbers.epsilon(value)} {_percent(spot, frontier.own)}")
         if points:
             sentences.append(f"{line.title}: {', '.join(points)}")

@@ -18,9 +18,9 @@ from app.texts import attacks as attack_texts
 from app.texts.attacks import decibel
 from engine.events import Pictured
 from engine.results import attack_summary
-from engine.results.attack_summary import AttackCell, moment
+from engine.results.attack_summary import AttackCell, guess_of
 from engine.specs import attack_grid
-from engine.training.forecast import REGION
+from engine.training.forecast import CLIFF_REGION
 
 FRAMES = 240  # pictures on one page at most, so that the file stays small
 FEWEST = 6  # pictures of one cell at least
@@ -44,7 +44,7 @@ class ScrubberFrames:
         frames: list[str | None] = []
         psnr: list[float | None] = []
         for guess in path:
-            png, value = moment(guess, picture) or (None, None)
+            png, value = guess_of(guess, picture) or (None, None)
             frames.append(png)
             psnr.append(None if value is None else round(value, 4))
         self.cells.append(
@@ -169,7 +169,7 @@ def verdict(content: PageContent, group: Sequence[ExportedAttack]) -> str:
         titles = {attack_grid.NONE: attack_texts.NONE, attack_grid.OF_RUN: title}
         columns = {key: titles[key] for key in titles if attack_summary.of_column(cells, key)}
         return attack_texts.verdict_of_cells(cells, columns, attack_grid.NONE)
-    fate = attack_summary.fate(cells, attack_grid.OF_RUN, title)
+    fate = attack_summary.protection_result(cells, attack_grid.OF_RUN, title)
     grey = decibel(cells[0].trivial(0))
     if not fate.open:
         return export_texts.NOT_RECONSTRUCTED.format(title=title, better=attack_summary.BETTER, grey=grey)
@@ -198,7 +198,7 @@ def _notes(facts: Mapping[str, Any], view: str, attack: ExportedAttack) -> Itera
     if not facts:
         return
     yield attack_texts.realistic(facts, view)
-    loudness = export_texts.loudness(facts.get("noise-to-signal"), REGION)
+    loudness = export_texts.loudness(facts.get("noise-to-signal"), CLIFF_REGION)
     if loudness:
         yield loudness
     if facts.get("tampered"):
@@ -259,7 +259,7 @@ def _cell(
     """The last guess of one original with its scores and its state. The state never claims protection."""
     png = _last_png(cell, picture) if cell else None
     if cell is None or png is None or cell.judged is None:
-        return tag("td", tag("span", attack_texts.UNASKED if cell is None else "–"))
+        return tag("td", tag("span", attack_texts.NOT_REQUESTED if cell is None else "–"))
     psnr = cell.psnr(picture)
     state = attack_texts.state(cell)
     last = cell.path[-1]
@@ -279,7 +279,7 @@ def _cell(
 def _last_png(cell: AttackCell, picture: int) -> str | None:
     """The last guess of one original, as a base64 PNG."""
     for guess in reversed(cell.path):
-        shown = moment(guess, picture)
+        shown = guess_of(guess, picture)
         if shown:
             return shown[0]
     return None

@@ -111,7 +111,7 @@ def refused(
     return None
 
 
-def told(caps: VisitorLimits) -> str:
+def limits_text(caps: VisitorLimits) -> str:
     """The limits of a visitor, as the end of a sentence."""
     limits = []
     for name, noun in NOUNS.items():

@@ -38,12 +38,12 @@ def leak_link_of_attack(spec: Mapping[str, Any]) -> dict[str, str]:
     return {**params, **run_settings.link(run_fields)}
 
 
-SOLVED = ("target-epsilon", "budget", "view")  # fields that solve for one noise; Trade-off varies the noise
+SOLVED_FIELDS = ("target-epsilon", "budget", "view")  # fields that solve for one noise; Trade-off varies the noise
 
 
 def tradeoff_link_of_run(spec: Mapping[str, Any]) -> dict[str, str]:
     """The link to the Trade-off screen with the setting of a run. The varied fields keep their values."""
-    run = {name: value for name, value in run_settings.flat(spec).items() if name not in SOLVED}
+    run = {name: value for name, value in run_settings.flat(spec).items() if name not in SOLVED_FIELDS}
     if "method.noise" not in run:
         run |= {"sampling": "auto"}  # this method needs no Poisson sampling, but the compared ones may
     return run_settings.link(run)

@@ -14,13 +14,13 @@ from engine.errors import LeakLensError
 Arguments = ParamSpec("Arguments")
 
 
-def say(kind: str, text: str) -> None:
+def show(kind: str, text: str) -> None:
     """Show a message. A screen reader reads a `problem` at once, and every other kind when it is idle."""
     role = "alert" if kind == "problem" else "status"
     st.html(f'<p class="ll-{kind}" role="{role}">{html.escape(text)}</p>')
 
 
-def why(text: str) -> None:
+def explain(text: str) -> None:
     st.html(f'<p class="ll-why">{html.escape(text)}</p>')
 
 
@@ -32,6 +32,6 @@ def guarded(draw: Callable[Arguments, None]) -> Callable[Arguments, None]:
         try:
             draw(*args, **kwargs)
         except LeakLensError as error:
-            say("problem", str(error))
+            show("problem", str(error))
 
     return drawn

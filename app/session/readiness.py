@@ -13,7 +13,7 @@ from engine.errors import LeakLensError
 WAIT_S = 0.3
 
 
-def getting_ready() -> None:
+def show_loading() -> None:
     """Show a waiting message until the shelves are loaded, about two seconds after a cold start."""
 
     @st.fragment(run_every=WAIT_S)
@@ -25,14 +25,14 @@ def getting_ready() -> None:
     waiting()
 
 
-def closed(error: LeakLensError) -> None:
+def show_home_error(error: LeakLensError) -> None:
     """Show that the home or the store cannot be used."""
     st.html(f'<h1 class="ll-title">{html.escape(product.PROMISE)}</h1>')
     st.html(f'<p class="ll-problem" role="alert">{html.escape(str(error))}</p>')
     st.button("Try again", key="try-again")
 
 
-def broken() -> None:
+def show_load_error() -> None:
     """Show why the shelves could not be loaded: a part of the installation is missing."""
     trouble = services.shared().trouble
     explained = isinstance(trouble, LeakLensError)

@@ -117,7 +117,7 @@ def field_of(path: str, settings: Mapping[str, Any]) -> FieldInfo | None:
     return RunSpec.model_fields.get(path.replace("-", "_"))
 
 
-def settled(settings: Mapping[str, Any]) -> Settings:
+def completed(settings: Mapping[str, Any]) -> Settings:
     """All settings of the form: every field of RunSpec, and of each part all its fields and no others."""
     from engine.specs.run import RunSpec
 
@@ -166,12 +166,12 @@ def read_link(params: Mapping[str, str], default: Mapping[str, Any]) -> tuple[Se
         if info is None:
             notes.append(f"This version knows no setting {shown(path)}: it is left out.")
             continue
-        value = meant(text, info)
+        value = parsed(text, info)
         if value is None:
             notes.append(f"{path} = {shown(text)} cannot be meant: the usual value is used.")
         else:
             settings[path] = value
-    return settled(settings), notes
+    return completed(settings), notes
 
 
 def _set_parts(settings: Settings, given: Mapping[str, str]) -> list[str]:
@@ -187,7 +187,7 @@ def _set_parts(settings: Settings, given: Mapping[str, str]) -> list[str]:
     return notes
 
 
-def meant(text: str, info: FieldInfo) -> Any:
+def parsed(text: str, info: FieldInfo) -> Any:
     """The value of a parameter in the type that its field declares; None if the text is no such value."""
     kind = kind_of(info)
     if kind is str:

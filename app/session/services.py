@@ -141,7 +141,7 @@ def _misfit(body: str) -> str:
     return f"{obstacle.reason}. {obstacle.remedy}." if obstacle else ""
 
 
-def misfit_of(spec: AttackSpec) -> str:
+def attack_problem(spec: AttackSpec) -> str:
     """Why an attack is impossible, before it is requested; empty if it is possible."""
     import json
 
@@ -185,7 +185,7 @@ def _watch(run: str) -> None:
         watchers.pop(visitor, None)
 
 
-def standings(runs: Sequence[str]) -> dict[str, str]:
+def statuses(runs: Sequence[str]) -> dict[str, str]:
     """The status of each run; empty for a run that is not in the store. The visitor watches the unfinished ones."""
     statuses = store().statuses(runs)
     for run, status in statuses.items():
@@ -194,7 +194,7 @@ def standings(runs: Sequence[str]) -> dict[str, str]:
     return {run: statuses.get(run, "") for run in runs}
 
 
-def reported(run: str) -> Mapping[str, Any]:
+def report_of(run: str) -> Mapping[str, Any]:
     """The report of a run that has ended. The report of a finished run is cached."""
     reports = shared().reports
     cached = reports.get(run)
@@ -215,7 +215,7 @@ def others_watching(run: str) -> int:
     return sum(last > earliest for visitor, last in watchers if visitor != session.visitor())
 
 
-def gallery() -> tuple[RunExample, ...]:
+def stored_examples() -> tuple[RunExample, ...]:
     return examples()
 
 
@@ -224,11 +224,11 @@ def first_example() -> RunExample | None:
     return next(iter(examples()), None)
 
 
-def stored(run: str) -> RunExample | None:
+def stored_example(run: str) -> RunExample | None:
     return example(run)
 
 
-def attempt(action: Any) -> str:
+def error_of(action: Any) -> str:
     """Call the function. Returns the message of a LeakLensError, or an empty text."""
     try:
         action()

@@ -32,7 +32,7 @@ def settings() -> Settings:
     return current
 
 
-def bound(path: str, name: str = "") -> dict[str, Any]:
+def bind_setting(path: str, name: str = "") -> dict[str, Any]:
     """The arguments that bind a widget to a setting: its key, and the function to call after a change."""
     key = f"w:{name or path}"
     st.session_state[key] = settings().get(path)
@@ -47,10 +47,10 @@ def choose(changes: Mapping[str, Any]) -> None:
     """Change settings. Another part has its own fields and keeps the values of fields that both parts have."""
     changed = {**settings(), **changes}
     remember("acted", True)  # the next pass must not read the link, which is still the old one
-    st.session_state.update(settings=run_settings.settled(changed), trouble="", told=[])
+    st.session_state.update(settings=run_settings.completed(changed), trouble="", told=[])
 
 
-def tie(key: str, value: Any, on_change: Callable[[Any], None]) -> dict[str, Any]:
+def bind(key: str, value: Any, on_change: Callable[[Any], None]) -> dict[str, Any]:
     """The arguments that bind a widget to a value: it shows the value and calls `on_change` with a new one."""
     st.session_state[key] = value
     return {"key": key, "on_change": lambda: on_change(st.session_state[key])}
@@ -64,7 +64,7 @@ def recall(name: str, default: Any = None) -> Any:
     return st.session_state.get(name, default)
 
 
-def again() -> None:
+def rerun() -> None:
     """Draw the whole page again after a click, even if the button is in a fragment."""
     remember("acted", True)
     st.rerun()

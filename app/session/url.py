@@ -27,7 +27,7 @@ def show(**ids: Sequence[str]) -> None:
     st.session_state["ids"] = {**st.session_state.get("ids", {}), **unique}
 
 
-def arrive(default: Settings) -> None:
+def read_settings(default: Settings) -> None:
     """Read the settings from a link that this page did not write: at a first visit, and after going back."""
     params = {name: str(value) for name, value in st.query_params.items()}
     if not params and "seen" in st.session_state:  # back from another screen: the address is empty
@@ -35,7 +35,7 @@ def arrive(default: Settings) -> None:
         return
     if "seen" in st.session_state and (session.recall("acted") or params == st.session_state["seen"]):
         return
-    arrive_runs()
+    read_runs()
     settings, notes = run_settings.read_link(params, default)
     st.session_state.update(seen=params, settings=settings, told=notes)
     _arrive_seeds(params.get("seeds", ""), notes)
@@ -49,7 +49,7 @@ def _arrive_seeds(text: str, notes: list[str]) -> None:
     session.remember("seeds", max(1, min(run_settings.SEEDS, seeds)))
 
 
-def arrive_runs() -> None:
+def read_runs() -> None:
     """Read the runs from the link. They can be shown before the shelves are loaded."""
     ids: dict[str, list[str]] = {}
     for name in ("run", "twin", "pins"):
@@ -83,35 +83,35 @@ def _link() -> dict[str, str]:
     return {**run_settings.link(session.settings()), **seeds_param, **ids}
 
 
-def in_address() -> dict[str, str]:
+def params() -> dict[str, str]:
     """The parameters that are in the address now."""
     return {name: str(value) for name, value in st.query_params.items()}
 
 
-def news(screen: str) -> dict[str, str] | None:
+def changed_link(screen: str) -> dict[str, str] | None:
     """The link of a screen if the screen did not write it: at a first visit, and after going back."""
-    params = in_address()
+    linked = params()
     seen = session.recall(f"seen:{screen}")
-    if seen is not None and (session.recall("acted") or not params or params == seen):
+    if seen is not None and (session.recall("acted") or not linked or linked == seen):
         return None
-    session.remember(f"seen:{screen}", params)
-    return params
+    session.remember(f"seen:{screen}", linked)
+    return linked
 
 
-def sign(screen: str, link: Mapping[str, str]) -> None:
+def write_screen_link(screen: str, link: Mapping[str, str]) -> None:
     """Write everything that a screen shows into its address."""
-    if in_address() != link:
+    if params() != link:
         st.query_params.from_dict(dict(link))
     session.remember(f"seen:{screen}", dict(link))
     session.remember("acted", False)
 
 
-def leave(screen: str, link: Mapping[str, str]) -> NoReturn:
+def open_screen(screen: str, link: Mapping[str, str]) -> NoReturn:
     """Open another screen. It reads this link, even if a setting changed in the same pass."""
     st.session_state.update({"acted": False, "seen" if screen == "lab" else f"seen:{screen}": None})
     screens.go_to(screen, dict(link))
 
 
-def here() -> str:
+def current_address() -> str:
     """The address of this page with the parameters that are in it now."""
     return f"{_base()}?{urlencode(st.query_params.to_dict())}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.texts import numbers, privacy
-from engine.results.attack_summary import BETTER, AttackCell, Fate, fate, working
+from engine.results.attack_summary import BETTER, AttackCell, ProtectionResult, protection_result, working_attacks
 
 TITLE = "Leak"
 PROMISE = "Can a picture come back out of what its owner sent?"
@@ -18,10 +18,10 @@ WHOSE, OWN, DELETE = "Whose picture?", "Your own picture", "Delete this picture"
 OWN_HELP = "It stays on this machine. Deleting it removes every attack on it as well."
 UPLOAD, CAMERA, CAMERA_ON, LABEL = "PNG or JPEG, up to 10 MB", "Take a picture", "Use the camera", "What does it show?"
 LABEL_HELP = "The label that its owner's phone would have given it: training needs one, and the upload depends on it."
-EYES, WHEN, EPOCHS, MANY = "Seen by", "In which round?", "Local steps", "Pictures in the upload"
+SEEN_BY, WHEN, EPOCHS, MANY = "Seen by", "In which round?", "Local steps", "Pictures in the upload"
 MODEL_DATA, GRID_OF = "Model and data", "Protections and attacks"
 MODEL, DATASET, ROUNDS = "Model", "Data set", "Rounds of the run"
-AGAINST, ATTACKS, RESTARTS, CHANCE = "Protections", "Attacks", "Restarts", "Chance of the attacker"
+AGAINST, ATTACKS, RESTARTS, ATTACK_SEED = "Protections", "Attacks", "Restarts", "Chance of the attacker"
 ITERATIONS = "Iterations"
 AGAINST_HELP = "The column without protection is always there: without it, a failed attack would say nothing."
 RESTARTS_HELP = "How often each attack starts again. It then picks its answer without knowing the picture."
@@ -39,7 +39,7 @@ ORIGINAL, BEST, BEST_NOTE = "original", "best of all", "worst case, known only t
 NONE, RUN = "no protection", "the run"
 STATES = {"converged": "converged", "not converged": "did not converge", "diverged": "diverged"}
 LEAKS = "leaks"
-UNASKED, WAITING, FORMING, STOPPED = "not asked yet", "waiting", "forming", "stopped"
+NOT_REQUESTED, WAITING, FORMING, STOPPED = "not asked yet", "waiting", "forming", "stopped"
 NO_PROOF = "A failed attack is no proof of protection: a better one may come. Only ε is a promise."
 GONE_PICTURE = "There is no such picture here. Bring it again, or choose another."
 DELETED = "The picture and {many} on it are gone."
@@ -142,7 +142,7 @@ def epsilon(value: float | None, promised: bool) -> str:
 # --- what happened -----------------------------------------------------------------------------------------
 
 
-def verdict(control: Fate, counted: int, others: Sequence[Fate]) -> str:
+def verdict(control: ProtectionResult, counted: int, others: Sequence[ProtectionResult]) -> str:
     """The grid in a sentence or two. `counted`: the number of attacks that succeed against the baseline."""
     if control.gain is None:
         return ""
@@ -168,11 +168,11 @@ def verdict(control: Fate, counted: int, others: Sequence[Fate]) -> str:
     return " ".join(sentences)
 
 
-def _with(some: Sequence[Fate], measured: Sequence[Fate]) -> str:
+def _with(some: Sequence[ProtectionResult], measured: Sequence[ProtectionResult]) -> str:
     return "With every protection here" if len(some) == len(measured) > 3 else f"With {_listed(some)}"
 
 
-def _listed(fates: Sequence[Fate]) -> str:
+def _listed(fates: Sequence[ProtectionResult]) -> str:
     """The titles as a list. A method that all titles share is named once."""
     titles = [fate.title.replace(NOISE, " at noise ") for fate in fates]
     shared = {title.partition(" at noise ")[0] for title in titles}
@@ -224,7 +224,7 @@ def state(cell: AttackCell) -> str:
         return cell.doing or FORMING
     if cell.problem:
         return "does not fit" if not cell.status else "failed"
-    return {"": UNASKED, "queued": WAITING, "failed": "failed"}.get(cell.status, STOPPED)
+    return {"": NOT_REQUESTED, "queued": WAITING, "failed": "failed"}.get(cell.status, STOPPED)
 
 
 def progress(done: int, of: int, left: float | None) -> str:
@@ -275,7 +275,7 @@ def hover(numbers: Mapping[str, float], reason: str) -> str:
     return ". ".join(filter(None, sentences))
 
 
-def thumb(title: str, name: str, chosen: bool) -> str:
+def thumbnail_alt(title: str, name: str, chosen: bool) -> str:
     """The text alternative of a thumbnail."""
     kind, _, place = name.partition("-")
     which = "your own picture" if kind == "own" else f"{kind} picture {place}"
@@ -287,7 +287,7 @@ def not_pictures(title: str, other: str) -> str:
     return f"Only pictures are attacked here, and {title} is about text: {other} is used."
 
 
-def row_of_runs(spec: Mapping[str, Any], attack: str, method: str) -> str:
+def row_title(spec: Mapping[str, Any], attack: str, method: str) -> str:
     """The title of an attack in the list of runs."""
     pictures = _pictures(spec.get("pictures") or ())
     run = spec.get("run")
@@ -300,7 +300,7 @@ def row_of_runs(spec: Mapping[str, Any], attack: str, method: str) -> str:
     return f"{attack or 'An attack'} on {pictures}, {against}, {when}"
 
 
-def beside(spec: Mapping[str, Any], model: str, dataset: str) -> str:
+def row_details(spec: Mapping[str, Any], model: str, dataset: str) -> str:
     """Further facts about an attack in the list of runs: model, data set, view and restarts."""
     restarts = spec.get("restarts", 1)
     more = f"{restarts} restarts" if restarts != 1 else ""
@@ -322,6 +322,6 @@ def _pictures(names: Sequence[str]) -> str:
 
 def verdict_of_cells(cells: Sequence[AttackCell], titles: Mapping[str, str], control: str) -> str:
     """The results of all attacks in a sentence or two. Empty while no attack is finished."""
-    first = fate(cells, control, titles[control])
-    others = [fate(cells, key, title) for key, title in titles.items() if key != control]
-    return verdict(first, len(working(cells, control)), others)
+    first = protection_result(cells, control, titles[control])
+    others = [protection_result(cells, key, title) for key, title in titles.items() if key != control]
+    return verdict(first, len(working_attacks(cells, control)), others)

@@ -7,7 +7,7 @@ from app.texts.numbers import percent, times, tiny
 VIEWS = ("outsider", "client", "aggregate", "server")  # ordered by what they see, least first
 
 
-SEES = {
+OBSERVER_SEES = {
     "outsider": "sees only the published models",
     "client": "takes part and sees each round's model",
     "aggregate": "sees the sum of a round",
@@ -23,7 +23,7 @@ SEEN_BY = {
 }
 
 
-WHAT_IS_TOLD = {
+SECRETS = {
     "outsider": "whether {who} in the data",
     "client": "whether {who} in the data",
     "aggregate": "whether a sum holds {whose} data or none",
@@ -77,9 +77,9 @@ def odds(view: str, unit: str, epsilon: float | None) -> str:
     """The meaning of an ε as odds, in the sentence that fits the view."""
     if epsilon is None:
         return "No finite ε: nothing is promised in this view."
-    secret = WHAT_IS_TOLD[view].format(**UNITS[unit])
+    secret = SECRETS[view].format(**UNITS[unit])
     if epsilon == 0:
-        return f"An observer who {SEES[view]} learns nothing about {secret}."
+        return f"An observer who {OBSERVER_SEES[view]} learns nothing about {secret}."
     sentence = f"An observer's odds of telling {secret} grow at most {times(epsilon)} times."
     if epsilon > NOTHING:
         return f"{sentence} That is no protection worth the name."

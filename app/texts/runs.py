@@ -16,7 +16,7 @@ MOVING, ENDED, EXAMPLES = "Running and waiting", "Ended", "Stored examples"
 FIND, FIND_HELP = "Find", "words of the question, or a run's name"
 STATE = "State"
 HEADS = ("question", "state", "accuracy", "ε, outsider", "asked", "disk")
-OPEN, CANCEL, GO_ON, PIN, UNPIN, DELETE = "Open", "Cancel", "Go on", "Pin", "Unpin", "Delete"
+OPEN, CANCEL, RESUME, PIN, UNPIN, DELETE = "Open", "Cancel", "Go on", "Pin", "Unpin", "Delete"
 PINS_FULL = "{many} runs are pinned, and more would be hard to tell apart: unpin one first"
 DELETE_ALL = "Delete these {many}…"
 MORE_WAIT = "and {many} more"
@@ -46,7 +46,7 @@ SETTLED = (
 Title = Callable[[str, str], str]
 
 
-def question(spec: Mapping[str, Any], title: Title) -> str:
+def sentence(spec: Mapping[str, Any], title: Title) -> str:
     """One sentence that describes a run, different from the sentences of most other runs."""
     if not spec:
         return UNREADABLE
@@ -153,7 +153,7 @@ def runs(number: int) -> str:
     return "1 run" if number == 1 else f"{number:,} runs"
 
 
-def tally(counts: Mapping[str, int], used: float, limit: float) -> str:
+def store_summary(counts: Mapping[str, int], used: float, limit: float) -> str:
     """The contents of the store, in one sentence or two."""
     each = ", ".join(f"{counts[status]:,} {word}" for status, word in states.STATES.items() if counts.get(status))
     total = sum(counts.values())

@@ -35,7 +35,7 @@ def ends(ticks: Sequence[float]) -> list[str]:
     return [f"{low} alike", *between, f"{high} apart"]
 
 
-def brought(info: Smoothness) -> str:
+def smoothness_sentence(info: Smoothness) -> str:
     """How the smoothing changed the clients' last layers and their accuracy on the chosen class."""
     opening = OPENING.format(round=info.now.round)
     count = len(info.now.clients)
@@ -76,7 +76,7 @@ def smoothness_alt(info: Smoothness) -> str:
         clients.append(f"client {client} {_points(before)}, then {_points(after)}")
     name = info.names[info.label]
     accuracy = f"Accuracy on {name}: {'; '.join(clients)}"
-    return f"Classes by clients, before and after smoothing. {brought(info)} {accuracy}"
+    return f"Classes by clients, before and after smoothing. {smoothness_sentence(info)} {accuracy}"
 
 
 def _points(value: float | None) -> str:
@@ -98,7 +98,7 @@ SUNK = "singular value (at the bottom: next to 0)"
 RANK, FREQUENCIES = "rank of the singular value", "frequency"
 
 
-def removed(info: Spectrum) -> str:
+def spectrum_sentence(info: Spectrum) -> str:
     """The singular values that the threshold removed, at frequency 0 and at the others."""
     if info.one_of_several:
         return _in_one_order(info)
@@ -144,7 +144,7 @@ def _in_one_order(info: Spectrum) -> str:
     return f"{opening} In the one shown, {below} lay below the threshold of {info.now.threshold:.3g}."
 
 
-def cut(info: Spectrum, on_chart: bool) -> str:
+def threshold_note(info: Spectrum, on_chart: bool) -> str:
     """The note on the chart: the threshold and the count below it. `on_chart`: the chart shows the threshold."""
     far = ""
     if not on_chart:
@@ -168,7 +168,7 @@ def spectrum_alt(info: Spectrum) -> str:
         who += ", in one of several orders"
     largest = ", ".join(f"ω{frequency} {values[0]:.3g}" for frequency, values in enumerate(info.values))
     return (
-        f"Spectrum of {info.weight} over {who}. {removed(info)} "
+        f"Spectrum of {info.weight} over {who}. {spectrum_sentence(info)} "
         f"Threshold {info.now.threshold:.3g}; largest singular value of each frequency: {largest}"
     )
 

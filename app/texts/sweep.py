@@ -39,8 +39,8 @@ IN_PAPER = "in the paper"
 BESIDE_PAPER = "The paper's numbers stand beside runs of ours."
 RANKS = "The paper's order, and ours, by global accuracy"
 RUN, RUN_REST = "Start {many}", "Start the other {many}"
-ALL_KNOWN, NOTHING_TO_ASK = "Everything is known", "Nothing can be asked here"
-MEND = "Fix the marked fields first."
+ALL_FINISHED, NOTHING_TO_ASK = "Everything is known", "Nothing can be asked here"
+FIX_FIELDS = "Fix the marked fields first."
 LAST_GOOD = "The question on the left cannot be asked yet. This is the last one that could."
 NO_METHOD = "There is no method with noise called {name} here: it is left out."
 NOT_MEANT = "{pair} cannot be meant: the usual value is used."
@@ -102,7 +102,7 @@ def table(number: str, title: str) -> str:
 def run(missing: int, all_of_them: int, known: int) -> str:
     """The label of the button."""
     if not missing:
-        return ALL_KNOWN if known >= all_of_them else NOTHING_TO_ASK
+        return ALL_FINISHED if known >= all_of_them else NOTHING_TO_ASK
     return (RUN if missing == all_of_them else RUN_REST).format(many=runs(missing))
 
 
@@ -190,7 +190,7 @@ def scores(spot: PointSummary, own: bool) -> str:
     return f"{mean} ({100 * min(values):.1f} to {100 * max(values):.1f} over {len(values)} seeds)"
 
 
-def dearest(spot: PointSummary, view: str) -> str:
+def largest_epsilon(spot: PointSummary, view: str) -> str:
     """The largest ε of a point with its terms, or the reason why there is none."""
     result = spot.dearest(view)
     if result is None:
@@ -216,10 +216,10 @@ def all_terms(results: Sequence[tuple[str, PointResult]], view: str) -> list[str
         accountant = result.accountant.get(view)
         stand = (result.adjacency, result.delta, accountant, result.bound.get(view), result.sampling.get(view))
         rows.append((title, result.point.noise, stand))
-    return stands(results[0][1].unit or "user", view, rows)
+    return grouped_terms(results[0][1].unit or "user", view, rows)
 
 
-def stands(unit: str, view: str, rows: Sequence[tuple[str, float | None, Stand]]) -> list[str]:
+def grouped_terms(unit: str, view: str, rows: Sequence[tuple[str, float | None, Stand]]) -> list[str]:
     """One sentence for each group of points with the same terms. With several groups, each sentence names its points.
 
     A row has a method, its noise and its terms. Points that differ only in the accountant share a sentence, because
@@ -316,11 +316,11 @@ def _compared(two: Sequence[tuple[str, PointSummary]], level: float, own: bool, 
     reach = f"At noise {level:g}{on}, {first} reaches {higher}, {second} {lower}"
     if min(best.seeds, other.seeds) < 2:
         return f"{reach}: with one seed no one can tell whether that is more than chance."
-    more = "larger" if clear(best, other, own) else "not larger"
+    more = "larger" if clearly_ahead(best, other, own) else "not larger"
     return f"{reach}: the difference is {more} than that between seeds."
 
 
-def clear(best: PointSummary, other: PointSummary, own: bool) -> bool:
+def clearly_ahead(best: PointSummary, other: PointSummary, own: bool) -> bool:
     """Whether two methods, on the same seeds, differ by more than the seeds of either method."""
     ranges = [max(spot.scores(own)) - min(spot.scores(own)) for spot in (best, other)]
     return min(best.seeds, other.seeds) > 1 and best.score(own) - other.score(own) > max(ranges)
@@ -361,7 +361,7 @@ def _elsewhere(lines: Mapping[str, Sequence[PointSummary]], levels: Sequence[flo
         return ""
     ahead: dict[str, int] = {}
     for (first, best), (_, other) in pairs:
-        if clear(best, other, own):
+        if clearly_ahead(best, other, own):
             ahead[first] = ahead.get(first, 0) + 1
     if not ahead:
         return "At no noise do the two best differ by more than seeds do."

@@ -87,7 +87,7 @@ def _explanation(guarantee: Mapping[str, Any]) -> str:
     return f"{gist} {why}."
 
 
-def promise(guarantee: Mapping[str, Any] | None) -> None:
+def guarantee_block(guarantee: Mapping[str, Any] | None) -> None:
     """Show the status of the guarantee, and why it has this status."""
     if not guarantee:
         return

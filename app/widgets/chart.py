@@ -40,7 +40,7 @@ def _draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]]) -> None:
 # --- panels with choices -----------------------------------------------------------------------------------
 
 
-def show_asking(panels: Sequence[Panel[Any]], tracks: Sequence[Track]) -> list[Panel[Any]]:
+def show_with_choices(panels: Sequence[Panel[Any]], tracks: Sequence[Track]) -> list[Panel[Any]]:
     """Show the panels for which a run has events, and return them. A choice on one redraws these panels only."""
     shown = []
     for panel in panels:
@@ -89,7 +89,7 @@ def _choice(panel: Panel[Any], choice: PanelChoice) -> str:
         follows_run = choice.scrubbed and answer == choice.options[-1]  # the end of a slider follows the run
         session.remember(f"chosen:{name}", None if follows_run else (answer, default))
 
-    binding = session.tie(f"choose:{name}:{default}", chosen, keep)
+    binding = session.bind(f"choose:{name}:{default}", chosen, keep)
     if choice.scrubbed:
         return str(st.select_slider(choice.label, choice.options, width=280, **binding))
     return str(st.selectbox(choice.label, choice.options, width=280, **binding))
@@ -103,7 +103,7 @@ def partition(counts: Sequence[Sequence[int]], names: Sequence[str]) -> None:
     st.caption(description)
 
 
-def to_take_away(panels: Sequence[Panel[Any]]) -> None:
+def save_buttons(panels: Sequence[Panel[Any]]) -> None:
     """Buttons that save each chart as it is on the page. The browser makes the picture."""
     rows = []
     for panel in panels:

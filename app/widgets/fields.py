@@ -22,7 +22,7 @@ def field(path: str, label: str = "", short: bool = False) -> None:
     name = label or _sentence(info.title or path)
     text = None if short else info.description
     kind = run_settings.kind_of(info)
-    binding = session.bound(path)
+    binding = session.bind_setting(path)
     if kind is bool:
         st.toggle(name, help=text, **binding)
     elif kind is str:
@@ -38,7 +38,9 @@ def field(path: str, label: str = "", short: bool = False) -> None:
 def part(name: str, label: str) -> None:
     """Show the choice of a part from its shelf."""
     titles = {part_name: run_settings.part_class(name, part_name).title for part_name in run_settings.names(name)}
-    st.selectbox(label, list(titles), format_func=lambda choice: titles.get(choice, choice), **session.bound(name))
+    st.selectbox(
+        label, list(titles), format_func=lambda choice: titles.get(choice, choice), **session.bind_setting(name)
+    )
 
 
 def stops(path: str, label: str, values: tuple[float, ...], show: Callable[[Any], str]) -> None:
@@ -47,7 +49,7 @@ def stops(path: str, label: str, values: tuple[float, ...], show: Callable[[Any]
     descending = values[0] > values[-1]
     own = [value] if isinstance(value, int | float) else []
     options = sorted({*values, *own}, reverse=descending)
-    st.select_slider(label, options, format_func=show, **session.bound(path, f"{path}:slider"))
+    st.select_slider(label, options, format_func=show, **session.bind_setting(path, f"{path}:slider"))
     st.html(
         f'<div class="ll-ends"><span class="ll-private">◀ {product.PRIVATE_END}</span>'
         f'<span class="ll-leaking">{product.LEAKY_END} ▶</span></div>'
@@ -58,11 +60,11 @@ def stops(path: str, label: str, values: tuple[float, ...], show: Callable[[Any]
 def refusal(path: str) -> None:
     """Show why the engine refuses the value of this field, if it does."""
     message = str(session.recall("problem", ""))
-    if message and blamed(message) == path:
+    if message and refused_path(message) == path:
         st.html(f'<p class="ll-problem" role="alert">{html.escape(message)}</p>')
 
 
-def blamed(message: str) -> str:
+def refused_path(message: str) -> str:
     """The path of the field that a refusal names: `run: rounds: must be ...` names `rounds`."""
     where, _, rest = message.partition(": ")
     name, colon, _ = rest.partition(": ")

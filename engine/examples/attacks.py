@@ -40,7 +40,7 @@ class AttackExample:
     events: tuple[Event, ...]
 
 
-def leaks() -> tuple[AttackExample, ...]:
+def attack_examples() -> tuple[AttackExample, ...]:
     """The grid of a first visit; empty where it cannot be read."""
     try:
         return read(RESULT_FILE)
@@ -70,7 +70,7 @@ def _example(cell: Mapping[str, Any], made: str) -> AttackExample:
 # --- making the file ---------------------------------------------------------------------------------------
 
 
-def questions() -> list[AttackSpec]:
+def requested_specs() -> list[AttackSpec]:
     """The specs of the grid: each of its attacks against each of its protections."""
     from engine.specs.attack import AttackSpec
 
@@ -91,7 +91,7 @@ def make(threads: int) -> list[dict[str, Any]]:
 
     cells: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
-    for spec in questions():
+    for spec in requested_specs():
         events = list(attack(spec, threads=threads))
         ending = events[-1]
         assert isinstance(ending, Finished)

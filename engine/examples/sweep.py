@@ -55,7 +55,7 @@ class SweepExample:
     results: tuple[PointResult, ...]
 
 
-def frontier() -> SweepExample | None:
+def sweep_example() -> SweepExample | None:
     """The sweep of a first visit; None where it cannot be read."""
     try:
         return read(RESULT_FILE)
@@ -99,7 +99,7 @@ def _result(body: Mapping[str, Any], terms: Sequence[Mapping[str, Any]]) -> Poin
 # --- making the file ---------------------------------------------------------------------------------------
 
 
-def questions() -> tuple[SweepPoint, ...]:
+def requested_points() -> tuple[SweepPoint, ...]:
     """The points of the sweep, with their specs."""
     from engine.specs.run import RunSpec
 
@@ -117,7 +117,7 @@ def make(threads: int) -> list[dict[str, Any]]:
     """Run all points and write their results; return a row for each, as the command `gallery` prints it."""
     from engine.training.loop import run
 
-    sweep = questions()
+    sweep = requested_points()
     terms: list[dict[str, Any]] = []  # many points share theirs
     cells: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []

@@ -16,7 +16,7 @@ METRICS = ("psnr", "ssim", "lpips")
 
 
 @dataclass(frozen=True)
-class Fate:
+class ProtectionResult:
     """The best result of all attacks against one protection."""
 
     title: str
@@ -83,7 +83,7 @@ class AttackCell:
         """The PSNR of the last guess of one picture."""
         if self.judged is not None:
             return self.number("psnr", picture)
-        guess = moment(self.path[-1], picture) if self.path else None
+        guess = guess_of(self.path[-1], picture) if self.path else None
         return guess[1] if guess else None
 
     def number(self, metric: str, picture: int) -> float | None:
@@ -117,7 +117,7 @@ class AttackCell:
         return max(results, default=None)
 
 
-def moment(guess: Pictured, picture: int) -> tuple[str, float | None] | None:
+def guess_of(guess: Pictured, picture: int) -> tuple[str, float | None] | None:
     """The guessed picture that is nearest to an original, and its PSNR; None if no guessed picture is."""
     if picture not in guess.places:
         return None
@@ -188,18 +188,18 @@ def of_column(cells: Iterable[AttackCell], column: str) -> list[AttackCell]:
     return [cell for cell in cells if cell.column == column]
 
 
-def best(cells: Sequence[AttackCell], picture: int) -> AttackCell | None:
+def best_cell(cells: Sequence[AttackCell], picture: int) -> AttackCell | None:
     """The attack with the highest measured PSNR. An attacker could not choose it, because it needs the original."""
-    best_cell: AttackCell | None = None
+    best: AttackCell | None = None
     highest = -math.inf
     for cell in cells:
         psnr = cell.psnr(picture)
         if psnr is not None and psnr > highest:
-            best_cell, highest = cell, psnr
-    return best_cell
+            best, highest = cell, psnr
+    return best
 
 
-def working(cells: Sequence[AttackCell], baseline: str) -> tuple[str, ...]:
+def working_attacks(cells: Sequence[AttackCell], baseline: str) -> tuple[str, ...]:
     """The attacks that succeed in the column of the baseline. Only these show anything about protection."""
     attacks: list[str] = []
     for cell in of_column(cells, baseline):
@@ -209,17 +209,17 @@ def working(cells: Sequence[AttackCell], baseline: str) -> tuple[str, ...]:
     return tuple(attacks)
 
 
-def fate(cells: Sequence[AttackCell], column: str, title: str) -> Fate:
+def protection_result(cells: Sequence[AttackCell], column: str, title: str) -> ProtectionResult:
     """The best result against one protection, once all its attacks have finished."""
     able = [cell for cell in of_column(cells, column) if not cell.problem or cell.done]
     results = [cell.best for cell in able if cell.best is not None]
     if not results or not all(cell.done for cell in able):
-        return Fate(title, None)
+        return ProtectionResult(title, None)
     gain, psnr = max(results)
-    return Fate(title, gain, psnr)
+    return ProtectionResult(title, gain, psnr)
 
 
-def fractions(cells: Sequence[AttackCell]) -> float:
+def done_fraction(cells: Sequence[AttackCell]) -> float:
     """The fraction of all requested attacks that is done."""
     requested = [cell for cell in cells if cell.status]
     return sum(cell.share for cell in requested) / len(requested) if requested else 0.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.results import attack_summary
-from engine.results.attack_summary import AttackCell, best, of_column, working
+from engine.results.attack_summary import AttackCell, best_cell, of_column, working_attacks
 
 LEAST = 0.001  # noise over signal at the low end of the series, where the clip binds
 MOST = 10.0  # and at the high end
@@ -89,7 +89,7 @@ def collect_cliff(columns: Mapping[str, float | None], cells: Sequence[AttackCel
         points=tuple(sorted((point for point in points if point.noise is not None), key=_ratio)),
         trivial=_trivial(cells),
         complete=bool(able) and all(cell.done for cell in able),
-        worked=any(working(cells, column) for column in baselines),
+        worked=any(working_attacks(cells, column) for column in baselines),
         signal=facts.get("signal"),
         bound=facts.get("bound"),
     )
@@ -113,7 +113,7 @@ def _clip_facts(cells: Sequence[AttackCell]) -> Mapping[str, Any]:
 
 def _point(noise: float | None, cells: Sequence[AttackCell], titles: Mapping[str, str]) -> CliffPoint | None:
     done = [cell for cell in cells if cell.done]
-    cell = best(done, 0)
+    cell = best_cell(done, 0)
     if cell is None or cell.seen is None or cell.judged is None:
         return None
     psnr, gain = cell.psnr(0), cell.gain(0)

@@ -168,10 +168,10 @@ def _layer(weight: str) -> str:
 
 
 def _distance(rows: ByClass) -> float:
-    return math.sqrt(statistics.fmean([*_known(rows)] or [0.0]))
+    return math.sqrt(statistics.fmean([*known_values(rows)] or [0.0]))
 
 
-def _known(rows: ByClass) -> Iterator[float]:
+def known_values(rows: ByClass) -> Iterator[float]:
     """Every value of a table that is not None."""
     return (value for row in rows for value in row if value is not None)
 

@@ -27,7 +27,10 @@ from engine.training.timing import seconds
 MEMINFO = Path("/proc/meminfo")
 TESTED = 75  # pictures whose layer outputs a thread holds while it tests: it tests 100 at a time, and frees some early
 PROCESS = 0.3e9  # bytes of a Python process that has only imported torch
-REGION = (0.1, 1.0)  # noise to signal: below it attacks recover pictures, above it none of our measured attacks did
+CLIFF_REGION = (
+    0.1,
+    1.0,
+)  # noise to signal: below it attacks recover pictures, above it none of our measured attacks did
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class ExpectedCliff:
     parameters: int
     noise_from: float  # the noise multiplier at the start of the region, if one clip binds the whole update
     noise_to: float  # and at its end
-    region: tuple[float, float] = REGION
+    region: tuple[float, float] = CLIFF_REGION
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,9 @@ def cliff(plan: Plan) -> ExpectedCliff:
         else:
             signal = protocol.local.lr * protocol.bound * protocol.steps  # DP-SGD moves at most lr · C at each step
         ratio = protocol.std * math.sqrt(parameters) / signal
-    return ExpectedCliff(ratio, parameters, REGION[0] / math.sqrt(parameters), REGION[1] / math.sqrt(parameters))
+    return ExpectedCliff(
+        ratio, parameters, CLIFF_REGION[0] / math.sqrt(parameters), CLIFF_REGION[1] / math.sqrt(parameters)
+    )
 
 
 def _first_cohort(plan: Plan) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from engine.environment import ROOT
 from engine.errors import LeakLensError
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
-from tests.app.makers import Asker
+from tests.app.makers import RunMaker
 from tests.app.reading import open_screen
 
 MAIN = ROOT / "app" / "main.py"
@@ -65,15 +65,15 @@ def store(home: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def ask(store: Store) -> Asker:
+def ask(store: Store) -> RunMaker:
     """Creates runs with a given status: `ask("failed", seed=3)` returns the id of one."""
-    return Asker(store)
+    return RunMaker(store)
 
 
 @pytest.fixture
 def small() -> TradeoffSettings:
     """Two methods at two noises with two seeds, and a baseline."""
-    run = {**tradeoff_settings.usual().run, "rounds": 2, "clients": 20, "sampled": 4}
+    run = {**tradeoff_settings.default().run, "rounds": 2, "clients": 20, "sampled": 4}
     return replace(
-        tradeoff_settings.usual(), run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2
+        tradeoff_settings.default(), run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2
     )

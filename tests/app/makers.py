@@ -18,7 +18,7 @@ ENDINGS = {
 }
 
 
-class Asker:
+class RunMaker:
     """Submits runs and appends their events, as a supervisor does."""
 
     def __init__(self, store: Store) -> None:
@@ -31,7 +31,7 @@ class Asker:
         self.store.submit(spec.id, spec.canonical(), {"device": "cpu", "visitor": visitor})
         if status != "queued":
             ending = [ENDINGS[status]] if status in ENDINGS else []
-            self.tell(spec.id, *told(2, seed), *ending)
+            self.tell(spec.id, *run_events(2, seed), *ending)
         if status == "interrupted":
             self.store.release(self.leases.pop(spec.id))
         assert self.store.status(spec.id) == status
@@ -45,7 +45,7 @@ class Asker:
         self.store.append(self.leases[run], events)
 
 
-def told(rounds: int, seed: int = 0) -> list[Event]:
+def run_events(rounds: int, seed: int = 0) -> list[Event]:
     """The events of a run. They include the accuracy of one client, which is not the accuracy of the run."""
     events: list[Event] = []
     for round in range(1, rounds + 1):

@@ -37,7 +37,7 @@ def press(page: AppTest, action: str, run: str = "") -> AppTest:
     return page.run()
 
 
-def offered(page: AppTest, run: str) -> set[str]:
+def actions_of(page: AppTest, run: str) -> set[str]:
     """The actions that a run has buttons for."""
     keys = [str(button.key) for button in page.button]
     return {key.partition(":")[0] for key in keys if key.endswith(f":{run}")}

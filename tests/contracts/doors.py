@@ -86,19 +86,21 @@ def lab(params: Mapping[str, str]) -> Linked:
     """A link to the Lab: the id of its run with the first seed."""
     first = services.first_example()
     assert first
-    found, told = run_settings.read_link(params, run_settings.settled(run_settings.flat(first.spec)))
+    found, told = run_settings.read_link(params, run_settings.completed(run_settings.flat(first.spec)))
     return Linked([run_settings.spec_of(found).id], run_settings.link(found), len(told))
 
 
 def tradeoff_screen(params: Mapping[str, str]) -> Linked:
     """A link to the Trade-off screen: the id of each point."""
-    found, told = tradeoff_settings.read_link(params, tradeoff_settings.usual())
-    return Linked([point.id for point in tradeoff_settings.laid_out(found)], tradeoff_settings.link(found), len(told))
+    found, told = tradeoff_settings.read_link(params, tradeoff_settings.default())
+    return Linked(
+        [point.id for point in tradeoff_settings.sweep_points(found)], tradeoff_settings.link(found), len(told)
+    )
 
 
 def of_the_lab(params: Mapping[str, str]) -> bool:
     """Whether a link to the first page is one that the Lab wrote."""
-    return leak_settings.elsewhere(params)
+    return leak_settings.is_lab_link(params)
 
 
 # --- the dashboard -----------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def _protection() -> None:
         part_fields.stops("method.noise", "noise σ", part_fields.STOPS, "{:g}".format)
     elif chosen() == BY_EPSILON:
         st.selectbox(
-            "as seen by", privacy.VIEWS, format_func=lambda view: privacy.SEEN_BY[view], **session.bound("view")
+            "as seen by", privacy.VIEWS, format_func=lambda view: privacy.SEEN_BY[view], **session.bind_setting("view")
         )
         part_fields.stops("target-epsilon", "ε", part_fields.EPSILONS, "{:g}".format)
 
@@ -111,7 +111,7 @@ def _more() -> None:
                 if path:
                     part_fields.field(path)
     if chosen() != BY_EPSILON and session.settings().get("budget") is not None:
-        st.selectbox("budget as seen by", privacy.VIEWS, **session.bound("view", "budget-view"))
+        st.selectbox("budget as seen by", privacy.VIEWS, **session.bind_setting("view", "budget-view"))
     st.number_input("seeds, drawn as a band", 1, run_settings.SEEDS, key="seeds")
 
 
@@ -139,9 +139,9 @@ def _forecast() -> None:
     st.button("Run", type="primary", width="stretch", key="run", on_click=batch_submit.run, disabled=forecast.fatal)
     if forecast.fatal:
         return
-    twice = product.TWICE if run_settings.baseline_of(spec) else ""
+    twice = product.WITH_BASELINE if run_settings.baseline_of(spec) else ""
     st.caption(product.EXPECTED.format(time=numbers.duration(forecast.seconds), twice=twice))
     guarantee = asdict(forecast.guarantee) if forecast.guarantee else None
     answers = {answer.view: asdict(answer) for answer in forecast.answers}
-    card.promise(guarantee)
+    card.guarantee_block(guarantee)
     card.privacy_block([answers[view] for view in privacy.VIEWS if view in answers], guarantee)

@@ -21,7 +21,7 @@ def page() -> None:
     try:
         shared = services.shared()
     except LeakLensError as error:  # without a usable home, no run can start
-        readiness.closed(error)
+        readiness.show_home_error(error)
         return
     ready = shared.ready()
     usable = ready and not shared.trouble
@@ -32,9 +32,9 @@ def page() -> None:
         if usable:
             lab_form.form()
         elif ready:
-            readiness.broken()
+            readiness.show_load_error()
         else:
-            readiness.getting_ready()
+            readiness.show_loading()
     with right:
         messages.guarded(lab_results.panel)()
     chart_widget.listen_for_saves()
@@ -47,7 +47,7 @@ def _top(usable: bool) -> None:
         st.html(f'<h1 class="ll-title">{html.escape(product.PROMISE)}</h1>', width="stretch")
         if usable:
             with st.popover("Examples"):
-                for example in services.gallery():
+                for example in services.stored_examples():
                     st.button(
                         example.title,
                         key=f"example-{example.name}",
@@ -56,16 +56,16 @@ def _top(usable: bool) -> None:
                         args=(example,),
                     )
     if class_limits.class_mode():
-        st.caption(product.SHARED.format(limits=class_limits.told(class_limits.caps())))
+        st.caption(product.SHARED.format(limits=class_limits.limits_text(class_limits.caps())))
 
 
 def _open_link(usable: bool) -> None:
     """Reads the settings and the runs from the link. Without a link, the page opens with the first example."""
     example = services.first_example()
     if usable:
-        url.arrive(run_settings.settled(run_settings.flat(example.spec) if example else {}))
+        url.read_settings(run_settings.completed(run_settings.flat(example.spec) if example else {}))
     else:
-        url.arrive_runs()
+        url.read_runs()
     if example and not url.linked("run"):
         url.show(run=[example.id], twin=[example.twin] if example.twin else [])
 

@@ -57,11 +57,11 @@ def _drawn(moving: bool) -> None:
     if not _progress(main, [*runs, *baselines]):
         _steps(main)
     panels = [panel for panel in PANELS if chart_widget.show(panel, [*tracks, *pins])]
-    panels += chart_widget.show_asking(WITH_CHOICES, tracks)
+    panels += chart_widget.show_with_choices(WITH_CHOICES, tracks)
     _warnings(main)
     _details(main, [*tracks, *pins], panels)
     if moving and all(run.status in ENDED for run in (*runs, *baselines)):
-        session.again()
+        session.rerun()
 
 
 def _origin(main: ShownRun) -> None:
@@ -78,7 +78,7 @@ def _origin(main: ShownRun) -> None:
         st.button(
             "Run it live",
             key="live",
-            on_click=batch_submit.live,
+            on_click=batch_submit.run_example,
             args=(example.spec,),
             disabled=not services.shared().ready(),
         )
@@ -173,7 +173,7 @@ def _ending(main: ShownRun) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if texts[main.status]:
             st.html(f'<p class="ll-said">{html.escape(texts[main.status])}</p>', width="content")
-        st.button("Go on", key="go-on", on_click=batch_submit.go_on)
+        st.button("Go on", key="go-on", on_click=batch_submit.resume)
 
 
 def _warnings(main: ShownRun) -> None:
@@ -221,10 +221,10 @@ def _other_methods(main: ShownRun, spec: Mapping[str, Any]) -> None:
 def _other_screens(main: ShownRun, text: bool) -> None:
     """Buttons that open the settings in Trade-off and the run in Leak. Leak attacks no runs on text."""
     if st.button(sweep_texts.FROM_LAB, key="to-tradeoff", help=sweep_texts.FROM_LAB_HELP):
-        url.leave("tradeoff", links.tradeoff_link_of_run(session.settings() or main.spec))
+        url.open_screen("tradeoff", links.tradeoff_link_of_run(session.settings() or main.spec))
     tip = product.SERVER_SEES_TEXT if text else product.SERVER_SEES
     if st.button("What does the server see?", key="to-leak", help=tip, disabled=text):
-        url.leave("leak", links.leak_link_of_run(main.spec))
+        url.open_screen("leak", links.leak_link_of_run(main.spec))
 
 
 def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:
@@ -247,7 +247,7 @@ def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any
             "Download CSV", partial(table_csv, tracks), f"leaklens-{main.id}.csv", "text/csv", key="csv",
             on_click="ignore",
         )  # fmt: skip
-        chart_widget.to_take_away(panels)
+        chart_widget.save_buttons(panels)
 
 
 def last_epsilons(events: Sequence[Event]) -> list[dict[str, Any]]:

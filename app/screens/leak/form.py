@@ -69,7 +69,7 @@ def _pictures(leak: LeakSettings) -> None:
         for thumbnail in offered:
             chosen = thumbnail.name == leak.whose
             st.button(
-                attack_texts.thumb(thumbnail.title, thumbnail.name, chosen),
+                attack_texts.thumbnail_alt(thumbnail.title, thumbnail.name, chosen),
                 key=f"whose-{thumbnail.name}",
                 type="primary" if chosen else "secondary",
                 help=thumbnail.title,
@@ -137,7 +137,7 @@ def _label(leak: LeakSettings) -> None:
     label = min(label, len(names) - 1)
     st.selectbox(
         attack_texts.LABEL, range(len(names)), format_func=names.__getitem__, help=attack_texts.LABEL_HELP, width=190,
-        **session.tie("leak-label", label, leak_requests.relabel),
+        **session.bind("leak-label", label, leak_requests.relabel),
     )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def _target(leak: LeakSettings) -> None:
         _label(leak)
     rounds = tuple(dict.fromkeys((*leak_settings.ROUNDS, leak.when)))
     st.selectbox(
-        attack_texts.EYES, leak_settings.VIEWS, format_func=attack_texts.VIEWS.__getitem__, width=235,
+        attack_texts.SEEN_BY, leak_settings.VIEWS, format_func=attack_texts.VIEWS.__getitem__, width=235,
         **_tie("leak-eyes", "eyes", leak.eyes),
     )  # fmt: skip
     st.selectbox(attack_texts.WHEN, rounds, format_func=_round_title, width=245, **_tie("leak-when", "when", leak.when))
@@ -166,12 +166,12 @@ def _target(leak: LeakSettings) -> None:
 
 def _tie(key: str, field: str, value: Any) -> dict[str, Any]:
     """Tie a widget to one field of the settings."""
-    return session.tie(key, value, lambda chosen: choose(**{field: chosen}))
+    return session.bind(key, value, lambda chosen: choose(**{field: chosen}))
 
 
 def _tie_run(field: str, leak: LeakSettings) -> dict[str, Any]:
     """Tie a widget to one field of the run under attack."""
-    return session.tie(f"leak-{field}", leak.run[field], lambda chosen: choose_run(**{field: chosen}))
+    return session.bind(f"leak-{field}", leak.run[field], lambda chosen: choose_run(**{field: chosen}))
 
 
 def _round_title(when: str) -> str:
@@ -196,11 +196,11 @@ def _grid(leak: LeakSettings) -> None:
     st.multiselect(
         attack_texts.AGAINST, offered, format_func=lambda key: titles.get(key, key),
         help=attack_texts.AGAINST_HELP, max_selections=leak_settings.MOST_COLUMNS - 1,
-        **session.tie("leak-against", chosen, _choose_columns),
+        **session.bind("leak-against", chosen, _choose_columns),
     )  # fmt: skip
     st.multiselect(
         attack_texts.ATTACKS, run_settings.attack_names(), format_func=run_settings.attack_title,
-        **session.tie("leak-attacks", list(leak.attacks), lambda names: choose(attacks=tuple(names))),
+        **session.bind("leak-attacks", list(leak.attacks), lambda names: choose(attacks=tuple(names))),
     )  # fmt: skip
     st.number_input(
         attack_texts.RESTARTS, 1, leak_settings.MOST_RESTARTS, help=attack_texts.RESTARTS_HELP,
@@ -210,7 +210,7 @@ def _grid(leak: LeakSettings) -> None:
         attack_texts.ITERATIONS, 1, 100_000, placeholder="usual",
         **_tie("leak-iterations", "iterations", leak.iterations),
     )  # fmt: skip
-    st.number_input(attack_texts.CHANCE, 0, 2**53 - 1, **_tie("leak-chance", "chance", leak.chance))
+    st.number_input(attack_texts.ATTACK_SEED, 0, 2**53 - 1, **_tie("leak-chance", "chance", leak.chance))
 
 
 def _choose_columns(keys: Sequence[str]) -> None:

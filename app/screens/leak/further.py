@@ -21,7 +21,7 @@ def panels() -> None:
     chosen = str(session.recall("leak-panel", "cliff"))
     st.segmented_control(
         series_texts.MORE, list(PANELS), format_func=series_texts.PANELS.__getitem__, required=True,
-        **session.tie("leak-more", chosen, lambda name: session.remember("leak-panel", name)),
+        **session.bind("leak-more", chosen, lambda name: session.remember("leak-panel", name)),
     )  # fmt: skip
     try:
         PANELS[chosen](leak_requests.current())

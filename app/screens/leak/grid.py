@@ -12,7 +12,7 @@ import streamlit as st
 from app.texts import attacks as attack_texts
 from engine.events import Pictured
 from engine.results import attack_summary
-from engine.results.attack_summary import AttackCell, best, moment, of_column
+from engine.results.attack_summary import AttackCell, best_cell, guess_of, of_column
 
 HEAD_PX, ROW_PX = 110, 155  # the least height of the head and of a row
 FOLDER = Path(__file__).parent
@@ -60,10 +60,10 @@ def draw(sheet: GridSheet) -> None:
         rows += 1  # the row of the best attack
     st.html(f"<style>.st-key-leak-sheet {{ min-height: {HEAD_PX + rows * ROW_PX}px; }}</style>")
     with st.container(key="leak-sheet"):
-        _component(key="leak-grid", data=told(sheet))
+        _component(key="leak-grid", data=grid_json(sheet))
 
 
-def told(sheet: GridSheet) -> dict[str, Any]:
+def grid_json(sheet: GridSheet) -> dict[str, Any]:
     """Return everything that the browser draws, as JSON."""
     rows = [_row(sheet, attack, title) for attack, title in sheet.attacks.items()]
     if len(sheet.attacks) > 1:
@@ -113,10 +113,10 @@ def _best(sheet: GridSheet) -> dict[str, Any]:
     """Return the row of the best attack in each column. An attacker cannot compute the PSNR that chooses it."""
     cells = []
     for head in sheet.heads:
-        best_cell = best(of_column(sheet.cells, head.key), sheet.picture)
-        attack = sheet.attacks.get(best_cell.attack, "") if best_cell else ""
-        drawn = _cell(sheet, best_cell, attack or attack_texts.BEST, head.title)
-        if best_cell:
+        best = best_cell(of_column(sheet.cells, head.key), sheet.picture)
+        attack = sheet.attacks.get(best.attack, "") if best else ""
+        drawn = _cell(sheet, best, attack or attack_texts.BEST, head.title)
+        if best:
             drawn["state"] = attack_texts.BY.format(attack=attack)
         cells.append(drawn)
     return {"title": attack_texts.BEST, "note": attack_texts.BEST_NOTE, "kind": "best", "cells": cells}
@@ -124,7 +124,7 @@ def _best(sheet: GridSheet) -> dict[str, Any]:
 
 def _cell(sheet: GridSheet, cell: AttackCell | None, attack: str, column: str) -> dict[str, Any]:
     if cell is None:
-        alt = attack_texts.alt(attack, column, None, attack_texts.UNASKED)
+        alt = attack_texts.alt(attack, column, None, attack_texts.NOT_REQUESTED)
         return {"src": "", "frames": [], "psnr": [], "value": "", "state": "", "tone": "", "alt": alt, "hover": ""}
     guesses = _guesses(cell, sheet.picture)
     frames = guesses if sheet.frames else []
@@ -145,7 +145,7 @@ def _cell(sheet: GridSheet, cell: AttackCell | None, attack: str, column: str) -
 
 def _guesses(cell: AttackCell, picture: int) -> list[tuple[str, float | None]]:
     """Return the PNG and the PSNR of each guess of one picture."""
-    guesses = [moment(event, picture) for event in cell.path]
+    guesses = [guess_of(event, picture) for event in cell.path]
     return [guess for guess in guesses if guess is not None]
 
 

@@ -20,36 +20,36 @@ def page() -> None:
     try:
         shared = services.shared()
     except LeakLensError as error:
-        readiness.closed(error)
+        readiness.show_home_error(error)
         return
     _redirect()
     lead = f'<p class="ll-why">{html.escape(attack_texts.LEAD)}</p>'
     st.html(f'<h1 class="ll-title">{html.escape(attack_texts.PROMISE)}</h1>{lead}')
     if not shared.ready():
-        readiness.getting_ready()
+        readiness.show_loading()
         leak_results.example()
         return
     if shared.trouble:
-        readiness.broken()
+        readiness.show_load_error()
         leak_results.example()
         return
     _open_link()
     leak_form.form()
     messages.guarded(leak_results.panel)()
     further.panels()
-    url.sign("leak", leak_settings.link(leak_requests.current()))
+    url.write_screen_link("leak", leak_settings.link(leak_requests.current()))
 
 
 def _redirect() -> None:
     """Open the Lab for links from the time when the Lab was the first page."""
-    params = url.in_address()
-    if leak_settings.elsewhere(params):
-        url.leave("lab", params)
+    params = url.params()
+    if leak_settings.is_lab_link(params):
+        url.open_screen("lab", params)
 
 
 def _open_link() -> None:
     """Take over the settings of a new link."""
-    params = url.news("leak")
+    params = url.changed_link("leak")
     if params is None:
         return
     leak, notes = leak_settings.read_link(params)

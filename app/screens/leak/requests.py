@@ -30,7 +30,7 @@ MOST_OWN = 6  # uploaded pictures that the form offers
 
 def current() -> LeakSettings:
     """Return the settings of this visitor."""
-    leak: LeakSettings = session.recall("leak") or leak_settings.usual()
+    leak: LeakSettings = session.recall("leak") or leak_settings.default()
     return leak
 
 
@@ -45,7 +45,7 @@ def choose(**changes: Any) -> None:
 def choose_run(**changes: Any) -> None:
     """Change the run under attack. A new part brings its own fields."""
     settings = {name.replace("_", "-"): value for name, value in changes.items()}
-    choose(run=run_settings.settled({**current().run, **settings}))
+    choose(run=run_settings.completed({**current().run, **settings}))
 
 
 def show_error(error: LeakLensError | str) -> None:
@@ -61,7 +61,7 @@ def with_refusals(requests: Sequence[RequestedAttack]) -> list[RequestedAttack]:
     for request in requests:
         problem = request.problem
         if not problem and request.spec:
-            problem = services.misfit_of(request.spec)
+            problem = services.attack_problem(request.spec)
         checked.append(replace(request, spec=None, problem=problem) if problem else request)
     return checked
 
@@ -80,7 +80,7 @@ def attack(live: bool = False) -> None:
     except LeakLensError as error:
         show_error(error)
     services.shared().supervisor.wake()
-    session.again()
+    session.rerun()
 
 
 def submit(requests: Sequence[RequestedAttack]) -> None:
@@ -101,7 +101,7 @@ def status(run: str) -> str:
 
 def stored() -> dict[str, Any]:
     """Return the attacks that ship with LeakLens, by id."""
-    return {example.id: example for example in attacks.leaks()}
+    return {example.id: example for example in attacks.attack_examples()}
 
 
 def check_limits(together: Sequence[str], more: int, busy: tuple[str, str]) -> None:
@@ -132,7 +132,7 @@ def cancel() -> None:
             session.remember("leak-told", [states.shared(kept, "attacks")])
     except LeakLensError as error:
         show_error(error)
-    session.again()
+    session.rerun()
 
 
 def stop(requests: Sequence[RequestedAttack]) -> int:
@@ -204,7 +204,7 @@ def delete() -> None:
         count = attack_texts.count(len(remaining))
         session.remember("leak-told", [attack_texts.STUCK.format(many=count)])
         return
-    problem = services.attempt(lambda: uploads().remove(name))
+    problem = services.error_of(lambda: uploads().remove(name))
     if problem:
         show_error(problem)
         return
@@ -220,8 +220,8 @@ def _attacks_upload(spec: Any, name: str) -> bool:
 def _deleted(run: str, status: str) -> bool:
     """Delete an attack and return whether it is gone. A running attack must stop first, which takes a moment."""
     if status in ALIVE:
-        services.attempt(lambda: services.store().cancel(run))
-    return not services.attempt(lambda: services.store().delete(run))
+        services.error_of(lambda: services.store().cancel(run))
+    return not services.error_of(lambda: services.store().delete(run))
 
 
 def _upload_name(whose: str) -> str:

@@ -115,7 +115,7 @@ def _draw(view: GridView, was_moving: bool) -> None:
     if moving:
         return
     if was_moving:  # the last attack has ended: the whole page runs again and shows the scrubber
-        session.again()
+        session.rerun()
     _realistic(cells, view.eyes)
     _left_out(view)
     _failures(view, cells)
@@ -315,7 +315,7 @@ def _path_of(cell: AttackCell, picture: int) -> tuple[tuple[int, ...], tuple[flo
     iterations = []
     values = []
     for event in cell.path:
-        shown = attack_summary.moment(event, picture)
+        shown = attack_summary.guess_of(event, picture)
         if shown and shown[1] is not None:
             iterations.append(event.iteration)
             values.append(shown[1])
@@ -350,7 +350,7 @@ def _guarantee(view: GridView, column: GridColumn) -> str:
 def example() -> None:
     """Draw the stored grid of a first visit. It needs no engine."""
     examples = leak_requests.stored()
-    if not examples or url.in_address():
+    if not examples or url.params():
         return
     heads: dict[str, ColumnHead] = {}
     titles: dict[str, str] = {}

@@ -59,7 +59,7 @@ def submit(name: str, requests: Sequence[RequestedAttack]) -> None:
     except LeakLensError as error:
         session.remember(f"{name}-trouble", str(error))
     services.shared().supervisor.wake()
-    session.again()
+    session.rerun()
 
 
 def cancel(name: str, requests: Sequence[RequestedAttack]) -> None:
@@ -69,7 +69,7 @@ def cancel(name: str, requests: Sequence[RequestedAttack]) -> None:
         session.remember(f"{name}-trouble", states.shared(kept, "attacks") if kept else "")
     except LeakLensError as error:
         session.remember(f"{name}-trouble", str(error))
-    session.again()
+    session.rerun()
 
 
 # --- following ---------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def draw_until_done(draw: Callable[[], Sequence[AttackCell]], moving: bool) -> N
 
     def draw_once() -> None:
         if not any(cell.moving for cell in draw()):
-            session.again()
+            session.rerun()
 
     st.fragment(messages.guarded(draw_once), run_every=POLL_S)()
 
@@ -117,14 +117,14 @@ def show_progress(name: str, cells: Sequence[AttackCell]) -> None:
     trouble = services.shared().supervisor.trouble
     if trouble:
         text = f"{text} · {trouble}"
-    st.progress(min(1.0, attack_summary.fractions(cells)), text)
+    st.progress(min(1.0, attack_summary.done_fraction(cells)), text)
 
 
 def seconds_left(name: str, cells: Sequence[AttackCell]) -> float | None:
     """Return the remaining seconds at the speed since the click, or None while that speed is not known."""
     began = session.recall(f"{name}-began")
     now = session.now()
-    share = attack_summary.fractions(cells)
+    share = attack_summary.done_fraction(cells)
     if not began:
         session.remember(f"{name}-began", (now, share))
         return None
@@ -137,7 +137,7 @@ def last_guess(cell: AttackCell) -> str:
     """Return the newest guess of the first picture as PNG in base64, or an empty string."""
     if not cell.path:
         return ""
-    shown = attack_summary.moment(cell.path[-1], 0)
+    shown = attack_summary.guess_of(cell.path[-1], 0)
     return shown[0] if shown else ""
 
 

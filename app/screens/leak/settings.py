@@ -205,14 +205,14 @@ def default_cells() -> list[AttackSpec]:
     """Return the grid of a first visit, in the order to submit, without attacks that do not fit."""
     from engine.leakage.compatibility import problem
 
-    specs = [request.spec for request in in_order(cells(usual()))]
+    specs = [request.spec for request in in_order(cells(default()))]
     return [spec for spec in specs if spec is not None and problem(spec) is None]
 
 
 # --- the link ----------------------------------------------------------------------------------------------
 
 
-def usual() -> LeakSettings:
+def default() -> LeakSettings:
     """Return the default settings, with every field of the run."""
     return settled(LeakSettings())
 
@@ -221,7 +221,7 @@ def settled(leak: LeakSettings) -> LeakSettings:
     """Return the settings with known attacks only and with every field of the run."""
     known = attack_names()
     attacks = tuple(name for name in leak.attacks if name in known)
-    return replace(leak, run=run_settings.settled(leak.run), attacks=attacks)
+    return replace(leak, run=run_settings.completed(leak.run), attacks=attacks)
 
 
 def link(leak: LeakSettings) -> dict[str, str]:
@@ -236,17 +236,17 @@ def link(leak: LeakSettings) -> dict[str, str]:
     return {**params, **run_settings.link(leak.run)}
 
 
-def elsewhere(params: Mapping[str, str]) -> bool:
+def is_lab_link(params: Mapping[str, str]) -> bool:
     """Return whether a link to the first page comes from the time when the Lab was the first page."""
     return bool(params) and not set(params) & set(LINK_FIELDS)
 
 
 def read_link(params: Mapping[str, str]) -> tuple[LeakSettings, list[str]]:
     """Return the settings of a link, and a note for each value that is not valid and therefore left out."""
-    default = usual()
+    start = default()
     run_params = {name: text for name, text in params.items() if name not in LINK_FIELDS}
-    run, notes = run_settings.read_link(run_params, default.run)
-    leak = replace(default, run=_about_pictures(run, default.run, notes))
+    run, notes = run_settings.read_link(run_params, start.run)
+    leak = replace(start, run=_about_pictures(run, start.run, notes))
     for name in LINK_FIELDS:
         if name not in params:
             continue
@@ -270,7 +270,7 @@ def _about_pictures(run: run_settings.Settings, default: Mapping[str, Any], note
         for name, value in default.items():
             if name.partition(".")[0] == part:
                 settings[name] = value
-    return run_settings.settled(settings)
+    return run_settings.completed(settings)
 
 
 def _read_value(name: str, text: str, notes: list[str]) -> Any:

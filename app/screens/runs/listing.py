@@ -113,7 +113,7 @@ def _sentences(spec_json: str, ready: bool) -> tuple[str, str]:
     title = _title if ready else _name
     if "attack" in spec:
         return _attack_sentences(spec, title)
-    return run_texts.question(spec, title), _unusual(spec) if ready else ""
+    return run_texts.sentence(spec, title), _unusual(spec) if ready else ""
 
 
 def _name(part: str, name: str) -> str:
@@ -125,8 +125,8 @@ def _attack_sentences(spec: Mapping[str, Any], title: run_texts.Title) -> tuple[
     titles = {part: title(part, str(run.get(part, ""))) for part in ("method", "model", "dataset")}
     attack = spec["attack"]
     name = str(attack.get("name", "") if isinstance(attack, Mapping) else attack)
-    sentence = attack_texts.row_of_runs(spec, title("attack", name), titles["method"])
-    return sentence, attack_texts.beside(spec, titles["model"], titles["dataset"])
+    sentence = attack_texts.row_title(spec, title("attack", name), titles["method"])
+    return sentence, attack_texts.row_details(spec, titles["model"], titles["dataset"])
 
 
 def _title(part: str, name: str) -> str:
@@ -141,7 +141,7 @@ def _title(part: str, name: str) -> str:
 def _unusual(spec: Mapping[str, Any]) -> str:
     settings = run_settings.flat(spec)
     try:
-        defaults = run_settings.settled({part: settings[part] for part in run_settings.PARTS if part in settings})
+        defaults = run_settings.completed({part: settings[part] for part in run_settings.PARTS if part in settings})
     except LeakLensError:
         return ""
     words = []

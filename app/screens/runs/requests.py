@@ -34,7 +34,7 @@ def open_in_lab(row: RunRow) -> NoReturn:
     pins = url.linked("pins")
     if services.shared().ready():
         try:
-            session.choose(run_settings.settled(settings))
+            session.choose(run_settings.completed(settings))
             baseline = _baseline(row)
         except LeakLensError:  # a spec of another version: the Lab reports the settings that it cannot read
             pass
@@ -47,7 +47,7 @@ def open_in_lab(row: RunRow) -> NoReturn:
 
 def open_in_leak(row: RunRow) -> NoReturn:
     """Opens the Leak screen with this attack and its baseline."""
-    url.leave("leak", links.leak_link_of_attack(row.listed.spec))
+    url.open_screen("leak", links.leak_link_of_attack(row.listed.spec))
 
 
 def _baseline(row: RunRow) -> str:
@@ -146,5 +146,5 @@ def _refused(texts: tuple[str, str], row: RunRow, verb: str = "") -> BadInput:
 
 def _do(action: Callable[[], None]) -> None:
     """Runs an action and shows its error, if it has one."""
-    problem = services.attempt(action)
+    problem = services.error_of(action)
     show_message(problem, wrong=bool(problem))

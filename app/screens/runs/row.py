@@ -127,7 +127,7 @@ def _buttons(row: RunRow) -> None:
     if row.moving and row.own:
         _button(run_texts.CANCEL, row, on_click=run_requests.cancel, args=(row,))
     if row.listed.status in STOPPED and row.own and readable:
-        _button(run_texts.GO_ON, row, on_click=run_requests.go_on, args=(row,))
+        _button(run_texts.RESUME, row, on_click=run_requests.go_on, args=(row,))
     if readable and not row.attack:
         _pin(row)
     if row.deletable:

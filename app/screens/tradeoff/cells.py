@@ -60,7 +60,7 @@ def read(points: Sequence[SweepPlace]) -> tuple[TradeoffCell, ...]:
 
     A stored example is shown while the store has no result of its own.
     """
-    statuses = services.standings([point.id for point in points])
+    statuses = services.statuses([point.id for point in points])
     examples = stored()
     cells = []
     for point in points:
@@ -76,7 +76,7 @@ def _read_from_store(point: SweepPlace, status: str) -> TradeoffCell:
     if status not in ("finished", "failed"):
         return TradeoffCell(point, status)
     try:
-        report = services.reported(point.id)
+        report = services.report_of(point.id)
     except UnknownName:  # the run was deleted after its status was read
         return TradeoffCell(point)
     except Damaged as error:
@@ -90,7 +90,7 @@ def _read_from_store(point: SweepPlace, status: str) -> TradeoffCell:
 
 def stored() -> dict[str, PointResult]:
     """Return the results that ship with LeakLens, by run."""
-    example = sweep.frontier()
+    example = sweep.sweep_example()
     return {result.point.id: result for result in example.results} if example else {}
 
 
@@ -142,7 +142,7 @@ def _lines(
     return tuple(lines)
 
 
-def absent(frontier: Frontier) -> list[str]:
+def missing_epsilon_reasons(frontier: Frontier) -> list[str]:
     """Return why points have no place on the axis of ε: each reason once, with its points."""
     names_by_reason: dict[str, dict[str, None]] = {}
     for line in frontier.lines:

@@ -30,11 +30,11 @@ def form() -> None:
     """Draw the form. A refusal is shown below its field."""
     settings = tradeoff_requests.current()
     for note in session.recall("tradeoff-told", []):
-        messages.say("note", note)
+        messages.show("note", note)
     kinds = (sweep_texts.OF_OWN, sweep_texts.OF_PAPER)
     st.segmented_control(
         sweep_texts.ASK, kinds, required=True, width="stretch",
-        **session.tie("tradeoff-kind", kinds[bool(settings.table)], _choose_kind),
+        **session.bind("tradeoff-kind", kinds[bool(settings.table)], _choose_kind),
     )  # fmt: skip
     if settings.table:
         paper_panel.form(settings)
@@ -46,7 +46,7 @@ def form() -> None:
     st.multiselect(
         sweep_texts.METHODS, tradeoff_settings.offered(settings), format_func=lambda name: titles.get(name, name),
         wrap=True,
-        **session.tie("tradeoff-methods", list(settings.methods), lambda names: choose(methods=tuple(names))),
+        **session.bind("tradeoff-methods", list(settings.methods), lambda names: choose(methods=tuple(names))),
     )  # fmt: skip
     _show_refusal("methods", refusal)
     _numbers("noises", sweep_texts.NOISES, sweep_texts.NOISES_HELP, settings.noises, refusal)
@@ -54,7 +54,7 @@ def form() -> None:
     _seeds(settings)
     st.toggle(
         sweep_texts.PLAIN, help=sweep_texts.PLAIN_HELP,
-        **session.tie("tradeoff-plain", settings.plain, lambda value: choose(plain=value)),
+        **session.bind("tradeoff-plain", settings.plain, lambda value: choose(plain=value)),
     )  # fmt: skip
     with st.popover(sweep_texts.OF):
         _method_fields(settings, titles, refusal)
@@ -68,7 +68,7 @@ def _choose_kind(chosen: str) -> None:
 def _seeds(settings: TradeoffSettings) -> None:
     st.number_input(
         sweep_texts.SEEDS, 1, tradeoff_settings.MOST_SEEDS, help=sweep_texts.SEEDS_HELP,
-        **session.tie("tradeoff-seeds", settings.seeds, lambda value: choose(seeds=value)),
+        **session.bind("tradeoff-seeds", settings.seeds, lambda value: choose(seeds=value)),
     )  # fmt: skip
 
 
@@ -90,21 +90,21 @@ def _run(settings: TradeoffSettings, refusal: str) -> None:
     _show_refusal("dataset", refusal)
     with st.container(horizontal=True):
         for name, label in (("clients", "with clients"), ("sampled", "of them a round"), ("rounds", "for rounds")):
-            st.number_input(label, step=1, **session.tie(f"tradeoff-{name}", settings.run[name], _chooser(name)))
+            st.number_input(label, step=1, **session.bind(f"tradeoff-{name}", settings.run[name], _chooser(name)))
     for name in ("clients", "sampled", "rounds"):
         _show_refusal(name, refusal)
     title = run_settings.part_class("partition", settings.run["partition"]).title
     other_fields = sweep_texts.rest(settings.run, title, tradeoff_settings.changed_fields(settings.run))
     st.html(f'<p class="ll-why ll-faint">{html.escape(other_fields)}</p>')
     if st.button(sweep_texts.IN_LAB, key="tradeoff-lab", help=sweep_texts.IN_LAB_HELP, type="tertiary"):
-        url.leave("lab", tradeoff_requests.lab_link())
+        url.open_screen("lab", tradeoff_requests.lab_link())
 
 
 def _part(part: str, label: str, settings: TradeoffSettings) -> None:
     titles = {name: run_settings.part_class(part, name).title for name in run_settings.names(part)}
     st.selectbox(
         label, list(titles), format_func=lambda name: titles.get(name, name),
-        **session.tie(f"tradeoff-{part}", settings.run[part], _chooser(part)),
+        **session.bind(f"tradeoff-{part}", settings.run[part], _chooser(part)),
     )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def _numbers(name: str, label: str, help: str, value: str, refusal: str) -> None
     """Draw a field for a list of numbers, and show how a doubtful list was read."""
     st.text_input(
         label, max_chars=tradeoff_settings.MOST_TEXT, help=help,
-        **session.tie(f"tradeoff-{name}", value, lambda text: choose(**{name: text or ""})),
+        **session.bind(f"tradeoff-{name}", value, lambda text: choose(**{name: text or ""})),
     )  # fmt: skip
     if not refusal and tradeoff_settings.may_mislead(value):
         st.caption(sweep_texts.read_as(tradeoff_settings.numbers(name, value)))
@@ -130,7 +130,7 @@ def _show_refusal(name: str, refusal: str) -> None:
         return
     if name == "of" and tradeoff_settings.run_is_refused(tradeoff_requests.current()):
         refusal = f"{refusal.rstrip('.')}. {sweep_texts.OF_THE_RUN}"
-    messages.say("problem", refusal)
+    messages.show("problem", refusal)
 
 
 # --- fields of single methods ------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def _method_fields(settings: TradeoffSettings, titles: Mapping[str, str], refusa
     if refusal:
         run_is_refused = tradeoff_settings.run_is_refused(settings)
         if run_is_refused or tradeoff_settings.field_of_refusal(refusal) != "of":
-            messages.say("note", sweep_texts.OF_THE_RUN if run_is_refused else sweep_texts.MEND)
+            messages.show("note", sweep_texts.OF_THE_RUN if run_is_refused else sweep_texts.FIX_FIELDS)
             return
     for method in settings.methods:
         st.html(f'<h2 class="ll-title">{html.escape(titles[method])}</h2>')
@@ -155,7 +155,7 @@ def _method_field(method: str, name: str, info: FieldInfo, value: Any) -> None:
     label = info.title or name
     kind = run_settings.kind_of(info)
     key = f"tradeoff-of-{method}-{name}"
-    tied = session.tie(key, value, lambda chosen: choose_method_field(method, name, chosen))
+    tied = session.bind(key, value, lambda chosen: choose_method_field(method, name, chosen))
     if kind is bool:
         st.toggle(label, help=info.description, **tied)
     elif kind is str:
@@ -175,16 +175,16 @@ def run_button(cells: Sequence[TradeoffCell]) -> None:
         points = tradeoff_requests.points()
     except LeakLensError as error:
         if tradeoff_settings.field_of_refusal(str(error)) not in FIELDS:  # the others are shown below their field
-            messages.say("problem", str(error))
+            messages.show("problem", str(error))
         label = sweep_texts.RUN.format(many="").strip()
-        st.button(label, type="primary", disabled=True, width="stretch", help=sweep_texts.MEND)
+        st.button(label, type="primary", disabled=True, width="stretch", help=sweep_texts.FIX_FIELDS)
         return
     missing = _missing(points, cells)
     known = sum(cell.known for cell in cells)
     fatal = _problems(points)
     trouble = str(session.recall("tradeoff-trouble", ""))
     if trouble:
-        messages.say("problem", trouble)
+        messages.show("problem", trouble)
     moving = any(cell.moving for cell in cells) or bool(tradeoff_requests.pending())
     label = sweep_texts.UNDER_WAY if moving else sweep_texts.run(len(missing), len(points), known)
     st.button(
@@ -241,5 +241,5 @@ def _problems(points: Sequence[SweepPoint]) -> bool:
             methods_by_problem.setdefault(key, []).append(title)
     for (text, fatal), methods in methods_by_problem.items():
         prefix = "" if len(methods) == len(samples) else f"{', '.join(methods)}: "
-        messages.say("problem" if fatal else "note", f"{prefix}{text}")
+        messages.show("problem" if fatal else "note", f"{prefix}{text}")
     return any(fatal for _, fatal in methods_by_problem)

@@ -26,24 +26,24 @@ def page() -> None:
     try:
         shared = services.shared()
     except LeakLensError as error:
-        readiness.closed(error)
+        readiness.show_home_error(error)
         return
     st.html(f'<h1 class="ll-title">{html.escape(sweep_texts.PROMISE)}</h1>{tradeoff_results.CSS}')
     if class_limits.class_mode():
-        st.caption(product.SHARED.format(limits=class_limits.told(class_limits.caps())))
+        st.caption(product.SHARED.format(limits=class_limits.limits_text(class_limits.caps())))
     left, right = st.columns([1, 2], gap="large")
     if not shared.ready() or shared.trouble:
         with left:
             if shared.ready():
-                readiness.broken()
+                readiness.show_load_error()
             else:
-                readiness.getting_ready()
+                readiness.show_loading()
         with right:
-            if not url.in_address():
+            if not url.params():
                 _example()
         return
     _open_link()
-    url.sign("tradeoff", tradeoff_settings.link(tradeoff_requests.current()))
+    url.write_screen_link("tradeoff", tradeoff_settings.link(tradeoff_requests.current()))
     with left:
         tradeoff_form.form()
     view = _view()
@@ -65,7 +65,7 @@ def _results(view: TradeoffView | None, left: DeltaGenerator) -> None:
 
 def _open_link() -> None:
     """Take over the settings of a new link."""
-    params = url.news("tradeoff")
+    params = url.changed_link("tradeoff")
     if params is None:
         return
     settings, notes = tradeoff_settings.read_link(params, tradeoff_requests.current())
@@ -87,7 +87,7 @@ def _view() -> TradeoffView | None:
 
 def _example() -> None:
     """Draw the stored frontier. It needs no engine."""
-    example = sweep.frontier()
+    example = sweep.sweep_example()
     if example:
         settings = tradeoff_settings.TradeoffSettings()
         view = TradeoffView(settings, (), example.titles, example.headless, live=False)

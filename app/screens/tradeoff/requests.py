@@ -30,7 +30,7 @@ PENDING = "tradeoff-feed"  # session key of the points that the page has still t
 
 def current() -> TradeoffSettings:
     """Return the settings of this visitor."""
-    settings: TradeoffSettings = session.recall("tradeoff") or tradeoff_settings.usual()
+    settings: TradeoffSettings = session.recall("tradeoff") or tradeoff_settings.default()
     return settings
 
 
@@ -38,7 +38,7 @@ def points() -> tuple[SweepPoint, ...]:
     """Return every point of the current settings, from the last pass if it had the same settings."""
     settings = current()
     view = session.recall("tradeoff-view")
-    return view.points if view and view.settings == settings else tradeoff_settings.laid_out(settings)
+    return view.points if view and view.settings == settings else tradeoff_settings.sweep_points(settings)
 
 
 def replace_settings(settings: TradeoffSettings, notes: list[str]) -> None:
@@ -93,7 +93,7 @@ def run(*statuses: str) -> None:
     session.remember("tradeoff-told", [])
     session.remember("tradeoff-began", None)
     try:
-        all_points = tradeoff_settings.laid_out(current())
+        all_points = tradeoff_settings.sweep_points(current())
         status_of = {cell.point.id: cell.status for cell in tradeoff_cells.read(all_points)}
         missing = [point for point in all_points if status_of[point.id] in statuses]
         _check(missing)
@@ -107,7 +107,7 @@ def run(*statuses: str) -> None:
     except LeakLensError as error:
         session.remember("tradeoff-trouble", str(error))
         session.remember(PENDING, ())
-    session.again()
+    session.rerun()
 
 
 def _check(points: Sequence[SweepPoint]) -> None:
@@ -207,7 +207,7 @@ def cancel(points: Sequence[SweepPoint]) -> None:
         session.remember("tradeoff-told", [states.shared(kept, "runs")] if kept else [])
     except LeakLensError as error:
         session.remember("tradeoff-trouble", str(error))
-    session.again()
+    session.rerun()
 
 
 def run_live() -> None:

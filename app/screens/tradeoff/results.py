@@ -48,24 +48,24 @@ def read(view: TradeoffView) -> tuple[TradeoffCell, ...]:
     """Return the cells of a view, from the store or from the stored frontier."""
     if view.live:
         return tradeoff_cells.read(view.points)
-    example = sweep.frontier()
+    example = sweep.sweep_example()
     return tradeoff_cells.of_example(example) if example else ()
 
 
 def _poll(view: TradeoffView) -> None:
     """Submit the pending points that now fit into the queue, and draw the finished ones."""
-    problem = services.attempt(tradeoff_requests.submit_pending)
+    problem = services.error_of(tradeoff_requests.submit_pending)
     if problem:
-        messages.say("problem", problem)
+        messages.show("problem", problem)
     cells = read(view)
     if not tradeoff_requests.pending() and not any(cell.moving for cell in cells):  # the last run has ended
-        session.again()
+        session.rerun()
     _draw(view, cells, True)
 
 
 def _draw(view: TradeoffView, cells: Sequence[TradeoffCell], moving: bool) -> None:
     if view.stale:
-        messages.say("note", sweep_texts.LAST_GOOD)
+        messages.show("note", sweep_texts.LAST_GOOD)
     if view.live:
         _progress_bar(view, cells, moving)
     _origin(view, cells, moving)
@@ -74,10 +74,10 @@ def _draw(view: TradeoffView, cells: Sequence[TradeoffCell], moving: bool) -> No
     _frontiers(frontiers, moving, tradeoff_cells.several_steps(cells))
     _model_notes(view, frontiers, settings.own)
     if not frontiers:
-        messages.say("said", sweep_texts.WAITING)
+        messages.show("said", sweep_texts.WAITING)
         _forecast_tables(view, settings.eyes)
     if frontiers and view.live and not moving:
-        up = panel.heights(frontiers)
+        up = panel.accuracy_range(frontiers)
         panels = []
         for frontier in frontiers:
             panels += _panels(frontier, up, len(frontiers) > 1)
@@ -127,7 +127,7 @@ def _queue_note(cells: Sequence[TradeoffCell]) -> None:
     caps = class_limits.caps()
     own_limit = caps.runs is not None and (caps.waiting is None or any(cell.moving for cell in cells))
     text = sweep_texts.BY_TURNS if own_limit else sweep_texts.PAUSED
-    messages.say("note", text.format(most=caps.runs, waiting=caps.waiting))
+    messages.show("note", text.format(most=caps.runs, waiting=caps.waiting))
 
 
 def _seconds_left(done: int, total: int) -> float | None:
@@ -154,7 +154,7 @@ def _failures(view: TradeoffView, failed: Sequence[TradeoffCell], moving: bool) 
             reason = sweep_texts.lost(point.id, point.id in deletable)
         names_by_reason.setdefault(reason, []).append(name)
     for reason, names in names_by_reason.items():
-        messages.say("problem", f"{'; '.join(dict.fromkeys(names))}: {reason}")
+        messages.show("problem", f"{'; '.join(dict.fromkeys(names))}: {reason}")
     can_retry = any(cell.status != DAMAGED or cell.point.id in deletable for cell in failed)
     if can_retry and not moving:
         statuses = ("failed", DAMAGED)
@@ -163,7 +163,7 @@ def _failures(view: TradeoffView, failed: Sequence[TradeoffCell], moving: bool) 
 
 def _origin(view: TradeoffView, cells: Sequence[TradeoffCell], moving: bool) -> None:
     """Show that points come from the stored example, and the button that runs them on this machine."""
-    example = sweep.frontier()
+    example = sweep.sweep_example()
     count = sum(cell.shipped for cell in cells)
     if not example or not count:
         return
@@ -186,24 +186,24 @@ def _view_settings(view: TradeoffView, cells: Sequence[TradeoffCell]) -> Tradeof
     with st.container(horizontal=True, vertical_alignment="bottom", key="tradeoff-look"):
         st.selectbox(
             sweep_texts.EYES, privacy.VIEWS, format_func=_observer, width=330,
-            **session.tie("tradeoff-eyes", current.eyes, lambda value: tradeoff_requests.change_view(eyes=value)),
+            **session.bind("tradeoff-eyes", current.eyes, lambda value: tradeoff_requests.change_view(eyes=value)),
         )  # fmt: skip
         if tradeoff_cells.has_personal_models(cells):
             st.segmented_control(
                 sweep_texts.WHOSE, tradeoff_settings.WHOSE, format_func=sweep_texts.MODELS.__getitem__, required=True,
-                **session.tie(
+                **session.bind(
                     "tradeoff-whose", current.whose, lambda value: tradeoff_requests.change_view(whose=value)
                 ),
             )  # fmt: skip
     settings = replace(view.settings, eyes=current.eyes, whose=current.whose)
     if not view.stale:
         # While runs continue, only this part of the page is drawn, so the link is updated here.
-        url.sign("tradeoff", tradeoff_settings.link(settings))
+        url.write_screen_link("tradeoff", tradeoff_settings.link(settings))
     return settings
 
 
 def _observer(view: str) -> str:
-    return f"{privacy.OBSERVERS[view]}: {privacy.SEES[view]}"
+    return f"{privacy.OBSERVERS[view]}: {privacy.OBSERVER_SEES[view]}"
 
 
 # --- ε before any run --------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def _forecast_tables(view: TradeoffView, observer: str) -> None:
     for point in reversed(first.values()):
         by_unit.setdefault(point.spec.method.unit() or "user", []).append(point)
     for unit, points in by_unit.items():
-        messages.why(sweep_texts.BUYS.format(seen=privacy.SEEN_BY[observer], per=privacy.PER[unit]))
+        messages.explain(sweep_texts.BUYS.format(seen=privacy.SEEN_BY[observer], per=privacy.PER[unit]))
         table = _forecast_table(points, view, observer)
         st.html(f'{attack_texts.TABLE_CSS}<div class="ll-numbers" tabindex="0">{table}</div>')
         _forecast_terms(unit, points, view, observer)
@@ -234,8 +234,8 @@ def _forecast_terms(unit: str, points: Sequence[SweepPoint], view: TradeoffView,
             terms = (answer.adjacency, answer.delta, answer.accountant, answer.bound, answer.sampling)
             rows.append((view.titles.get(point.name, point.name), point.noise, terms))
     if rows:
-        for sentence in sweep_texts.stands(unit, observer, rows):
-            messages.why(sentence)
+        for sentence in sweep_texts.grouped_terms(unit, observer, rows):
+            messages.explain(sentence)
 
 
 def _missing_epsilon(points: Sequence[SweepPoint], view: TradeoffView, observer: str) -> None:
@@ -249,7 +249,7 @@ def _missing_epsilon(points: Sequence[SweepPoint], view: TradeoffView, observer:
         title = view.titles.get(point.name, point.name)
         titles_by_reason.setdefault(reason or sweep_texts.UNPROMISED, {})[title] = None
     for reason, titles in titles_by_reason.items():
-        messages.why(f"{', '.join(titles)}: {sweep_texts.no_epsilon(observer, reason)}.")
+        messages.explain(f"{', '.join(titles)}: {sweep_texts.no_epsilon(observer, reason)}.")
 
 
 def _absent_reason(point: SweepPoint, observer: str) -> str:
@@ -290,15 +290,15 @@ def _forecast_epsilon(point: SweepPoint, observer: str) -> str:
 
 
 def _frontiers(frontiers: Sequence[Frontier], moving: bool, several_steps: bool) -> None:
-    up = panel.heights(frontiers)
+    up = panel.accuracy_range(frontiers)
     for frontier in frontiers:
         if len(frontiers) > 1:
             st.html(f'<h2 class="ll-title">{html.escape(sweep_texts.UNITS[frontier.unit])}</h2>')
         _frontier(frontier, up, moving)
         for note in _frontier_notes(frontier, several_steps):
-            messages.say("note", note)
+            messages.show("note", note)
     if len(frontiers) > 1:
-        messages.say("note", sweep_texts.APART)
+        messages.show("note", sweep_texts.APART)
 
 
 def _frontier_notes(frontier: Frontier, several_steps: bool) -> list[str]:
@@ -323,10 +323,10 @@ def _model_notes(view: TradeoffView, frontiers: Sequence[Frontier], own: bool) -
     if own and lines:
         baselines = [line for frontier in frontiers for line in frontier.plain]
         titles = dict.fromkeys(view.titles.get(line.method, line.method) for line in baselines)
-        messages.say("note", sweep_texts.own_models(list(titles)))
+        messages.show("note", sweep_texts.own_models(list(titles)))
     headless = dict.fromkeys(line.title for line in lines if line.method in view.headless)
     if headless and not own:
-        messages.say("note", sweep_texts.HEADLESS.format(titles=", ".join(headless)))
+        messages.show("note", sweep_texts.HEADLESS.format(titles=", ".join(headless)))
 
 
 def _frontier(frontier: Frontier, up: tuple[float, float], moving: bool) -> None:
@@ -338,8 +338,8 @@ def _frontier(frontier: Frontier, up: tuple[float, float], moving: bool) -> None
     with st.container(horizontal=True, key=f"tradeoff-charts-{frontier.unit}"):
         for chart in _panels(frontier, up):
             _chart(chart, moving)
-    for reason in tradeoff_cells.absent(frontier):
-        messages.why(reason)
+    for reason in tradeoff_cells.missing_epsilon_reasons(frontier):
+        messages.explain(reason)
 
 
 def _panels(frontier: Frontier, up: tuple[float, float], name_unit: bool = False) -> list[Panel[Any]]:
@@ -348,11 +348,11 @@ def _panels(frontier: Frontier, up: tuple[float, float], name_unit: bool = False
     suffix = f", {privacy.PER[unit]}" if name_unit else ""
     by_noise = Panel[Any](
         f"tradeoff-noise-{unit}", f"{sweep_texts.BY_NOISE}{suffix}", (), lambda events: None,
-        lambda infos, dark: panel.by_noise(frontier, up, dark), lambda infos: panel.tell_noise(frontier),
+        lambda infos, dark: panel.by_noise(frontier, up, dark), lambda infos: panel.describe_by_noise(frontier),
     )  # fmt: skip
     by_epsilon = Panel[Any](
         f"tradeoff-epsilon-{unit}", f"{sweep_texts.BY_EPSILON}{suffix}", (), lambda events: None,
-        lambda infos, dark: panel.by_epsilon(frontier, up, dark), lambda infos: panel.tell_epsilon(frontier),
+        lambda infos, dark: panel.by_epsilon(frontier, up, dark), lambda infos: panel.describe_by_epsilon(frontier),
     )  # fmt: skip
     return [by_noise, by_epsilon] if frontier.finite else [by_noise]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from app.session import run_settings
-from app.session.links import SOLVED
+from app.session.links import SOLVED_FIELDS
 from app.texts import privacy
 from app.texts import sweep as sweep_texts
 from engine.errors import BadInput, LeakLensError, refusal, shown
@@ -65,14 +65,14 @@ def base(settings: TradeoffSettings) -> RunSpec:
 
     Values that the screen varies are left out, so an invalid one in the run does not refuse the sweep.
     """
-    left_out = [*SOLVED, "method.noise"]
+    left_out = [*SOLVED_FIELDS, "method.noise"]
     if settings.steps.strip(" ,;"):
         left_out.append("method.server-step")
     run = {name: value for name, value in settings.run.items() if name not in left_out}
     if "noise" not in run_settings.own_fields("method", run["method"]) and settings.methods:
         # A method without noise would set its own default for the sampling of clients.
         run["method"] = settings.methods[0]
-    return run_settings.spec_of(run_settings.settled(run))
+    return run_settings.spec_of(run_settings.completed(run))
 
 
 def grid(settings: TradeoffSettings) -> SweepGrid:
@@ -104,7 +104,7 @@ def run_is_refused(settings: TradeoffSettings) -> bool:
 
 def changed_fields(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changed fields that affect ε or accuracy and have no widget on this screen."""
-    default = run_settings.settled({part: run[part] for part in run_settings.PARTS})
+    default = run_settings.completed({part: run[part] for part in run_settings.PARTS})
     prefixes = ("partition.", "model.", "dataset.")
     changed = {}
     for name, value in run.items():
@@ -134,7 +134,7 @@ def may_mislead(text: str) -> bool:
     return "." not in text and bool(re.search(r"\d,\d", text))
 
 
-def laid_out(settings: TradeoffSettings) -> tuple[SweepPoint, ...]:
+def sweep_points(settings: TradeoffSettings) -> tuple[SweepPoint, ...]:
     """Return every point. Invalid settings raise an error with the field and the rule."""
     if not settings.table:
         return points(base(settings), grid(settings))
@@ -180,9 +180,9 @@ def titles() -> dict[str, str]:
     return {name: run_settings.part_class("method", name).title for name in run_settings.names("method")}
 
 
-def headless(sweep_points: Sequence[SweepPoint]) -> tuple[str, ...]:
+def headless(points: Sequence[SweepPoint]) -> tuple[str, ...]:
     """Return the methods in which no client uploads its last layer."""
-    names = [point.method for point in sweep_points if point.spec.method.headless]
+    names = [point.method for point in points if point.spec.method.headless]
     return tuple(dict.fromkeys(names))
 
 
@@ -224,7 +224,7 @@ def _listed(values: Sequence[float]) -> str:
 # --- the link ----------------------------------------------------------------------------------------------
 
 
-def usual() -> TradeoffSettings:
+def default() -> TradeoffSettings:
     """Return the default settings, with every field of the run."""
     return settled(TradeoffSettings())
 
@@ -233,7 +233,7 @@ def settled(settings: TradeoffSettings) -> TradeoffSettings:
     """Return the settings with known methods only and with every field of the run."""
     known = run_settings.names("method")
     methods = tuple(name for name in settings.methods if name in known)
-    return replace(settings, run=run_settings.settled(settings.run), methods=methods)
+    return replace(settings, run=run_settings.completed(settings.run), methods=methods)
 
 
 def link(settings: TradeoffSettings) -> dict[str, str]:
@@ -250,13 +250,13 @@ def link(settings: TradeoffSettings) -> dict[str, str]:
         params["of"] = ";".join(fields)
     if settings.table:
         params["table"] = settings.table
-    run = {name: value for name, value in settings.run.items() if name not in SOLVED}
+    run = {name: value for name, value in settings.run.items() if name not in SOLVED_FIELDS}
     return {**params, **run_settings.link(run)}
 
 
 def lab_link(settings: TradeoffSettings) -> dict[str, str]:
     """Return the link that opens the run in the Lab, with one of the compared methods."""
-    run = {name: value for name, value in settings.run.items() if name not in SOLVED}
+    run = {name: value for name, value in settings.run.items() if name not in SOLVED_FIELDS}
     if not settings.methods or run["method"] in settings.methods:
         for name, value in settings.of.get(run["method"], {}).items():
             run[f"method.{name}"] = value
@@ -280,7 +280,7 @@ def lab_link(settings: TradeoffSettings) -> dict[str, str]:
 def point_link(spec: Mapping[str, Any], runs: Sequence[str]) -> dict[str, str]:
     """Return the link that opens the runs of one point in the Lab."""
     opened = runs[: run_settings.SEEDS]
-    params = run_settings.link(run_settings.settled(run_settings.flat(spec)))
+    params = run_settings.link(run_settings.completed(run_settings.flat(spec)))
     if len(opened) > 1:
         params["seeds"] = str(len(opened))
     params["run"] = ",".join(opened)
@@ -293,14 +293,14 @@ def read_link(params: Mapping[str, str], now: TradeoffSettings) -> tuple[Tradeof
     A link from the Lab holds a run alone. It replaces the run in the settings `now`, and adds its method to theirs.
     """
     complete = "noises" in params
-    start = usual() if complete else now
+    start = default() if complete else now
     run_params = {name: text for name, text in params.items() if name not in LINK_FIELDS}
-    run, notes = run_settings.read_link(run_params, usual().run)
+    run, notes = run_settings.read_link(run_params, default().run)
     of = {method: fields for method, fields in start.of.items() if method != run["method"]}
     methods = start.methods
     if not complete and "method" in params:
         methods = _with_method(run["method"], methods)
-    settings = replace(start, run={**run, **dict.fromkeys(SOLVED)}, methods=methods, of=of, table="")
+    settings = replace(start, run={**run, **dict.fromkeys(SOLVED_FIELDS)}, methods=methods, of=of, table="")
     for name in LINK_FIELDS:
         if name not in params:
             continue
@@ -397,4 +397,4 @@ def _read_field(method: str, name: str, text: str) -> Any:
         return None
     if info is None or name in VARIED:
         return None
-    return run_settings.meant(text.strip('"'), info)
+    return run_settings.parsed(text.strip('"'), info)

@@ -18,8 +18,8 @@ from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from tests.app.browser.conftest import PATIENCE_MS
 from tests.app.browser.test_axe import SIDES, describe, findings
-from tests.app.export.makers import RUN, asked_run, attack_on
-from tests.app.makers import Asker
+from tests.app.export.makers import RUN, attack_on, stored_run
+from tests.app.makers import RunMaker
 from tests.app.screens.leak.makers import judged, seen
 
 pytestmark = pytest.mark.slow
@@ -41,14 +41,16 @@ def store_attack(spec: AttackSpec, store: Store) -> None:
         path.append(Pictured("map", moment, MOMENTS - 1, 0, 1.0, shown, (0,), (10.0 + moment,)))
     store.submit(spec.id, spec.canonical(), {})
     started = Started(spec.id, spec.canonical(), {"classes": []})
-    Asker(store).tell(spec.id, started, seen(), *path, judged([10.0 + MOMENTS - 1], "not converged"), Finished(0, 1.0))
+    RunMaker(store).tell(
+        spec.id, started, seen(), *path, judged([10.0 + MOMENTS - 1], "not converged"), Finished(0, 1.0)
+    )
 
 
 @pytest.fixture
 def file(home: Path, tmp_path: Path) -> Path:
     run = RunSpec(**RUN)
     store = Store(home)
-    asked_run(store, run)
+    stored_run(store, run)
     for seed in range(2):
         store_attack(attack_on(run, seed=seed), store)
     path = tmp_path / "page.html"

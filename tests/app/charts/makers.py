@@ -32,7 +32,7 @@ def smoothed(
     return Smoothed(round, threshold, tuple(clients), values, all_ranks, rough, accuracy)
 
 
-def told(*smoothings: Smoothed, names: Sequence[str] = NAMES, cohort: int = 3) -> tuple[Event, ...]:
+def run_events(*smoothings: Smoothed, names: Sequence[str] = NAMES, cohort: int = 3) -> tuple[Event, ...]:
     """The events of a run with these smoothings."""
     events: list[Event] = [Started("r", {}, {"classes": list(names)})]
     for smoothing in smoothings:

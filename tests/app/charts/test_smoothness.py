@@ -13,7 +13,7 @@ from app.charts.base import PanelInfo, Track
 from app.charts.smoothness import HEAD_PX, PANEL, SIGN, SPREAD
 from engine.events import ByClass, Event, Measured, Smoothed
 from engine.results.smoothing import Smoothness
-from tests.app.charts.makers import ACCURACY, CLIENTS, NAMES, ROUGH, SPECTRA, by_class, smoothed, told
+from tests.app.charts.makers import ACCURACY, CLIENTS, NAMES, ROUGH, SPECTRA, by_class, run_events, smoothed
 
 NO_CLIENT: tuple[ByClass, ByClass] = ((), ())
 CHOICES = PANEL.choices
@@ -34,7 +34,7 @@ def drawn(*events: Event, dark: bool = False, **answers: str) -> go.Figure:
 
 def sentence(*smoothings: Smoothed, cohort: int = 3, **answers: str) -> str:
     assert CHOICES
-    return CHOICES.describe(collected(*told(*smoothings, cohort=cohort), **answers))
+    return CHOICES.describe(collected(*run_events(*smoothings, cohort=cohort), **answers))
 
 
 def maps(figure: go.Figure) -> list[Any]:
@@ -49,20 +49,22 @@ def bars(figure: go.Figure) -> list[Any]:
 
 
 def test_the_default_is_the_last_smoothing_and_the_class_that_changed_most() -> None:
-    info = collected(*told(smoothed(10), smoothed(20, threshold=2.0)))
+    info = collected(*run_events(smoothed(10), smoothed(20, threshold=2.0)))
     assert info.now.round == 20 and info.names[info.label] == "bag"
     assert info.scores == ((0.75, 0.25, 0.75), (0.75, 0.75, 0.5))
-    assert collected(*told(smoothed(10), smoothed(20)), round="10").now.round == 10
-    assert collected(*told(smoothed()), label="shirt").label == 0
+    assert collected(*run_events(smoothed(10), smoothed(20)), round="10").now.round == 10
+    assert collected(*run_events(smoothed()), label="shirt").label == 0
 
 
 @pytest.mark.parametrize(
     "events",
     [
         (Measured(1, "accuracy", 0.5),),
-        told(smoothed(clients=(), rough=NO_CLIENT, accuracy=NO_CLIENT)),  # the server had only the sum
-        told(smoothed(clients=(3,), rough=(((0.0,),) * 2,) * 2, accuracy=(((0.5,),) * 2,) * 2)),  # a single client
-        told(smoothed(rough=NO_CLIENT)),  # a last layer without a row for each class
+        run_events(smoothed(clients=(), rough=NO_CLIENT, accuracy=NO_CLIENT)),  # the server had only the sum
+        run_events(
+            smoothed(clients=(3,), rough=(((0.0,),) * 2,) * 2, accuracy=(((0.5,),) * 2,) * 2)
+        ),  # a single client
+        run_events(smoothed(rough=NO_CLIENT)),  # a last layer without a row for each class
     ],
     ids=["no smoothing", "sum", "one client", "no rows"],
 )
@@ -71,13 +73,13 @@ def test_the_panel_is_hidden_if_there_is_nothing_to_compare(events: tuple[Event,
 
 
 def test_the_panel_shows_the_main_run_only() -> None:
-    tracks = [Track("p", role, "fedceo", told(smoothed())) for role in ("pin", "seed", "twin")]
+    tracks = [Track("p", role, "fedceo", run_events(smoothed())) for role in ("pin", "seed", "twin")]
     assert PANEL.collected(tracks) == []
-    assert len(PANEL.collected([Track("this run", "main", "fedceo", told(smoothed())), *tracks])) == 1
+    assert len(PANEL.collected([Track("this run", "main", "fedceo", run_events(smoothed())), *tracks])) == 1
 
 
 def test_classes_without_names_are_numbered() -> None:
-    assert collected(*told(smoothed(), names=["only one"])).names == ("class 0", "class 1")
+    assert collected(*run_events(smoothed(), names=["only one"])).names == ("class 0", "class 1")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_classes_without_names_are_numbered() -> None:
 def test_clients_far_below_the_median_are_marked(scores: tuple[float | None, ...], places: set[int]) -> None:
     clients = range(len(scores))
     smoothing = smoothed(clients=clients, rough=((scores,),) * 2, accuracy=((scores,),) * 2)
-    assert collected(*told(smoothing, names=["bag"])).low == (frozenset(places), frozenset(places))
+    assert collected(*run_events(smoothing, names=["bag"])).low == (frozenset(places), frozenset(places))
 
 
 # --- the chart ---------------------------------------------------------------------------------------------
@@ -101,7 +103,7 @@ def test_clients_far_below_the_median_are_marked(scores: tuple[float | None, ...
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_both_maps_hold_the_roughness_on_one_scale(dark: bool) -> None:
-    figure = drawn(*told(smoothed()), dark=dark)
+    figure = drawn(*run_events(smoothed()), dark=dark)
     before, after = maps(figure)
     assert [list(row) for row in before.z] == [[4, 8, 4], [4, 4, 0]]
     assert [list(row) for row in after.z] == [[1, 2, 1], [1, 1, 0]]
@@ -118,7 +120,7 @@ def test_both_maps_hold_the_roughness_on_one_scale(dark: bool) -> None:
 
 def test_a_wide_range_has_a_logarithmic_scale_and_zero_takes_its_low_end() -> None:
     far = 8 / (SPREAD + 10)
-    figure = drawn(*told(smoothed(rough=(ROUGH[0], ((far, far, far), (far, 1.0, 0.0))))))
+    figure = drawn(*run_events(smoothed(rough=(ROUGH[0], ((far, far, far), (far, 1.0, 0.0))))))
     _, after = maps(figure)
     assert after.z[0][0] == after.z[1][2] == pytest.approx(math.log10(far)) == figure.layout.coloraxis.cmin
     assert after.customdata[1][2] == 0  # the pointer shows the measured value
@@ -126,23 +128,23 @@ def test_a_wide_range_has_a_logarithmic_scale_and_zero_takes_its_low_end() -> No
 
 
 def test_nearly_equal_distances_have_nearly_equal_colours() -> None:
-    figure = drawn(*told(smoothed(rough=(((1.0,) * 3,) * 2, ((0.99,) * 3,) * 2))))
+    figure = drawn(*run_events(smoothed(rough=(((1.0,) * 3,) * 2, ((0.99,) * 3,) * 2))))
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (0.8, 1)
 
 
 def test_bars_are_the_accuracy_of_the_chosen_class() -> None:
-    before, after = bars(drawn(*told(smoothed())))
+    before, after = bars(drawn(*run_events(smoothed())))
     assert list(before.y) == [75, 25, 75] and list(after.y) == [75, 75, 50]
     assert list(before.text) == ["", SIGN, ""] and list(after.text) == ["", "", ""]
     assert before.marker.color == theme.PAPER["light"] and after.marker.color == theme.colour("fedceo")
-    shirt_before, shirt_after = bars(drawn(*told(smoothed()), label="shirt"))
+    shirt_before, shirt_after = bars(drawn(*run_events(smoothed()), label="shirt"))
     assert list(shirt_before.y) == [50, 50, 50] and {*shirt_before.text, *shirt_after.text} == {""}
 
 
 def test_the_sign_is_explained_if_it_is_shown() -> None:
     explained = []
     for name in NAMES:
-        texts = [note.text for note in drawn(*told(smoothed()), label=name).layout.annotations]
+        texts = [note.text for note in drawn(*run_events(smoothed()), label=name).layout.annotations]
         explained.append(any("much lower" in text for text in texts))
         assert "before smoothing" in texts and "after smoothing" in texts
     assert explained == [False, True]
@@ -150,7 +152,7 @@ def test_the_sign_is_explained_if_it_is_shown() -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_row_of_the_chosen_class_is_framed_in_both_maps(dark: bool) -> None:
-    figure = drawn(*told(smoothed()), dark=dark)
+    figure = drawn(*run_events(smoothed()), dark=dark)
     side = "dark" if dark else "light"
     assert {(frame.xref, frame.y0, frame.y1) for frame in figure.layout.shapes} == {("x", 0.5, 1.5), ("x2", 0.5, 1.5)}
     assert {frame.line.color for frame in figure.layout.shapes} == {theme.INK[side], theme.PAPER[side]}
@@ -160,7 +162,7 @@ def test_the_row_of_the_chosen_class_is_framed_in_both_maps(dark: bool) -> None:
 def test_a_class_without_test_data_has_no_bars() -> None:
     scores = ((0.5, 0.5, 0.5), (None, None, None))
     smoothing = smoothed(accuracy=(scores, scores))
-    assert list(bars(drawn(*told(smoothing), label="bag"))[0].y) == [None, None, None]
+    assert list(bars(drawn(*run_events(smoothing), label="bag"))[0].y) == [None, None, None]
     assert "The test data hold no “bag”." in sentence(smoothing, label="bag")
 
 
@@ -169,7 +171,7 @@ def test_every_class_is_named_and_as_many_clients_as_fit(classes: int, clients: 
     rough = by_class(classes, clients, 1.0)
     scores = by_class(classes, clients, 0.1)
     smoothing = smoothed(clients=range(clients), rough=(rough, rough), accuracy=(scores, scores))
-    figure = drawn(*told(smoothing, names=[f"c{label}" for label in range(classes)]))
+    figure = drawn(*run_events(smoothing, names=[f"c{label}" for label in range(classes)]))
     assert len(figure.layout.yaxis.ticktext) == classes
     assert 1 < len(figure.layout.xaxis.tickvals) <= 7 and len(figure.layout.xaxis3.tickvals) <= 20
     assert len(maps(figure)[0].x) == len(bars(figure)[0].x) == clients
@@ -220,7 +222,7 @@ def test_an_erased_layer_is_reported_as_erased() -> None:
 
 
 def test_the_description_has_every_bar() -> None:
-    info = collected(*told(smoothed()))
+    info = collected(*run_events(smoothed()))
     words = PANEL.describe([PanelInfo(Track("this run", "main", "fedceo", ()), info)])
     assert sentence(smoothed()) in words
     assert "client 3 75 %, then 75 %; client 7 25 %, then 75 %; client 40 75 %, then 50 %" in words

@@ -15,7 +15,7 @@ from app.texts import smoothing as smoothing_texts
 from engine.events import Event, Measured, Smoothed, Started
 from engine.results.smoothing import Spectrum
 from engine.specs.run import RunSpec
-from tests.app.charts.makers import smoothed, told
+from tests.app.charts.makers import run_events, smoothed
 
 CHOICES = PANEL.choices
 assert CHOICES
@@ -31,7 +31,7 @@ def collected(*events: Event, **answers: str) -> Spectrum:
 
 
 def drawn(*smoothings: Smoothed, dark: bool = False, **answers: str) -> go.Figure:
-    events = told(*smoothings)
+    events = run_events(*smoothings)
     return PANEL.draw([PanelInfo(track(events), collected(*events, **answers))], dark)
 
 
@@ -41,7 +41,7 @@ def track(events: tuple[Event, ...]) -> Track:
 
 def sentence(*smoothings: Smoothed, **answers: str) -> str:
     assert CHOICES
-    return CHOICES.describe(collected(*told(*smoothings), **answers))
+    return CHOICES.describe(collected(*run_events(*smoothings), **answers))
 
 
 def only(values: Values, threshold: float = 1.0, ranks: tuple[int, ...] = ()) -> Smoothed:
@@ -56,21 +56,21 @@ def lines(figure: go.Figure) -> list[Any]:
 
 
 def test_the_default_is_the_last_smoothing_and_the_last_layer() -> None:
-    info = collected(*told(smoothed(10), smoothed(20, threshold=3.0)))
+    info = collected(*run_events(smoothed(10), smoothed(20, threshold=3.0)))
     assert info.now.round == 20 and info.weight == "head.weight"  # the layer that the heat maps compare
-    other = collected(*told(smoothed(10), smoothed(20)), round="10", weight="hidden.weight")
+    other = collected(*run_events(smoothed(10), smoothed(20)), round="10", weight="hidden.weight")
     assert other.now.round == 10 and other.many == 4
-    assert collected(*told(only(((2.0,), (1.0,))))).weight == "w"  # a bias, if there is no other weight
+    assert collected(*run_events(only(((2.0,), (1.0,))))).weight == "w"  # a bias, if there is no other weight
 
 
 def test_a_visitor_chooses_the_smoothing_and_the_weight() -> None:
     assert CHOICES
-    rounds, weights = CHOICES.choices(collected(*told(smoothed(10), smoothed(20))))
+    rounds, weights = CHOICES.choices(collected(*run_events(smoothed(10), smoothed(20))))
     assert (rounds.options, rounds.chosen, rounds.scrubbed) == (("10", "20"), "20", True)
     assert weights.options == ("hidden.weight", "head.weight", "head.bias") and not weights.scrubbed
 
 
-@pytest.mark.parametrize("events", [(Measured(1, "accuracy", 0.5),), told(smoothed(spectra={}))])
+@pytest.mark.parametrize("events", [(Measured(1, "accuracy", 0.5),), run_events(smoothed(spectra={}))])
 def test_the_panel_is_hidden_until_the_server_has_smoothed(events: tuple[Event, ...]) -> None:
     assert PANEL.collected([track(events)]) == []
 
@@ -87,7 +87,7 @@ def test_the_panel_is_hidden_until_the_server_has_smoothed(events: tuple[Event, 
 def test_values_below_the_threshold_are_counted(
     values: Values, ranks: tuple[int, ...], removed: tuple[int, ...], exact: bool
 ) -> None:
-    info = collected(*told(only(values, ranks=ranks)))
+    info = collected(*run_events(only(values, ranks=ranks)))
     assert info.removed == removed and info.exact is exact
 
 
@@ -205,7 +205,7 @@ def test_the_sentence_reports_what_was_removed(smoothing: Smoothed, words: str) 
 
 
 def test_the_description_has_the_largest_values() -> None:
-    info = collected(*told(smoothed()), weight="hidden.weight")
+    info = collected(*run_events(smoothed()), weight="hidden.weight")
     words = PANEL.describe([PanelInfo(track(()), info)])
     assert "Threshold 1; largest singular value of each frequency: ω0 8, ω1 2" in words
     assert sentence(smoothed()) not in words
@@ -218,7 +218,7 @@ def test_for_a_mean_over_orders_no_text_claims_what_is_left() -> None:
     biases = only(((9.0,), (0.5,), (2.0,)))
     cases = ((gone, "2 of 2 singular values of w at ω0, and 2 of 2 of each other"), (biases, "1 of 3 freq"))
     for smoothing, below in cases:
-        events = (Started("r", spec, {}), *told(smoothing)[1:])
+        events = (Started("r", spec, {}), *run_events(smoothing)[1:])
         info = collected(*events)
         words = CHOICES.describe(info)
         assert "is the mean over several orders" in words and f"In the one shown, {below}" in words
@@ -227,5 +227,5 @@ def test_for_a_mean_over_orders_no_text_claims_what_is_left() -> None:
         note = PANEL.draw(infos, False).layout.annotations[0].text
         for claim in ("removed", "left", "got the same"):
             assert claim not in words and claim not in description and claim not in note
-    alone = collected(Started("r", spec, {}), *told(smoothed(clients=()))[1:])
+    alone = collected(Started("r", spec, {}), *run_events(smoothed(clients=()))[1:])
     assert "removed" in CHOICES.describe(alone)  # with only their sum, there is just one order

@@ -87,7 +87,9 @@ def test_the_chart_by_epsilon_shows_the_worst_seed_and_leaves_out_infinite_epsil
     figure = panel.by_epsilon(users, (50, 90), False)
     assert list(lines(figure)["UDP-FedAvg"].x) == [5.0, 90.0]
     assert list(lines(figure)["FedCEO"].x) == [38.0]  # at noise 0.1 one seed has no finite ε
-    assert tradeoff_cells.absent(users) == ["FedCEO at noise 0.1: no ε seen by an outsider, because no reason."]
+    assert tradeoff_cells.missing_epsilon_reasons(users) == [
+        "FedCEO at noise 0.1: no ε seen by an outsider, because no reason."
+    ]
     assert figure.layout.xaxis.title.text == "ε per client, seen by an outsider"
     assert sweep_texts.VACUOUS in notes(figure) and sweep_texts.NOTHING in notes(figure)
 
@@ -130,7 +132,7 @@ def test_two_units_have_two_charts_with_the_same_range_of_accuracy() -> None:
     assert (users.unit, records.unit) == ("user", "record")
     assert [line.title for line in users.lines] == ["UDP-FedAvg", "FedCEO"]
     assert [line.title for line in records.lines] == ["DP"] and records.plain == users.plain
-    assert panel.heights((users, records)) == (30.0, 90.0)
+    assert panel.accuracy_range((users, records)) == (30.0, 90.0)
     assert "per record" in panel.by_epsilon(records, (30, 90), False).layout.xaxis.title.text
 
 
@@ -167,7 +169,7 @@ def test_ticks_of_a_log_axis(low: float, high: float, ticks: list[float]) -> Non
 
 def test_an_epsilon_of_0_is_reported_next_to_the_log_axis() -> None:
     cells = (cell("udp-fedavg", 1.0, 0, 0.5, 0.0), cell("udp-fedavg", 2.0, 0, 0.5, 1.0))
-    sentences = tradeoff_cells.absent(frontier(cells))
+    sentences = tradeoff_cells.missing_epsilon_reasons(frontier(cells))
     assert [sentence.split(", ")[0] for sentence in sentences] == ["UDP-FedAvg at noise 1: ε = 0 seen by an outsider"]
     line = lines(panel.by_epsilon(frontier(cells), (0, 100), False))["UDP-FedAvg"]
     assert all(math.isfinite(x) for x in line.x)
@@ -178,11 +180,11 @@ def test_an_epsilon_of_0_is_reported_next_to_the_log_axis() -> None:
 
 def test_the_charts_in_words() -> None:
     users = frontier()
-    assert "UDP-FedAvg: noise 0.1 80.5 %, noise 1 71.0 %" in panel.tell_noise(users)
-    assert "FedAvg: no noise 84.0 %" in panel.tell_noise(users)
-    words = panel.tell_epsilon(users)
+    assert "UDP-FedAvg: noise 0.1 80.5 %, noise 1 71.0 %" in panel.describe_by_noise(users)
+    assert "FedAvg: no noise 84.0 %" in panel.describe_by_noise(users)
+    words = panel.describe_by_epsilon(users)
     assert "per client, seen by an outsider" in words and "UDP-FedAvg: ε 5 71.0 %, ε 90 80.5 %" in words
-    assert sweep_texts.NONE_SHOWN in panel.tell_epsilon(frontier(without_epsilon()))
+    assert sweep_texts.NONE_SHOWN in panel.describe_by_epsilon(frontier(without_epsilon()))
 
 
 def without_epsilon() -> tuple[TradeoffCell, ...]:
@@ -282,8 +284,8 @@ def test_two_accountants_of_one_guarantee_share_a_sentence() -> None:
 def test_the_descriptions_of_two_units_differ() -> None:
     cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("dp-fedavg", 1.0, 0, 0.5))
     users, records = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings())
-    assert "per client" in panel.tell_noise(users) and "per record" not in panel.tell_noise(users)
-    assert "per record" in panel.tell_noise(records) and "per client" not in panel.tell_noise(records)
+    assert "per client" in panel.describe_by_noise(users) and "per record" not in panel.describe_by_noise(users)
+    assert "per record" in panel.describe_by_noise(records) and "per client" not in panel.describe_by_noise(records)
 
 
 def test_a_method_without_a_shared_last_layer_has_no_shared_model() -> None:

@@ -11,8 +11,8 @@ from engine.events import Event, Finished, Judged, Seen, Started
 from engine.jobs.store import Store
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from tests.app.makers import Asker, told
-from tests.app.screens.leak.makers import whole
+from tests.app.makers import RunMaker, run_events
+from tests.app.screens.leak.makers import finished_attack
 
 CLASSES = ("trouser", "bag", "boot", "shirt")
 FORMAL = {
@@ -24,25 +24,25 @@ VOID = {"meta", "img", "input", "br"}
 RUN: Mapping[str, Any] = {"method": {"name": "udp-fedavg", "noise": 0.5}, "rounds": 4}
 
 
-def asked_run(store: Store, spec: RunSpec, guarantee: Mapping[str, Any] = FORMAL) -> str:
+def stored_run(store: Store, spec: RunSpec, guarantee: Mapping[str, Any] = FORMAL) -> str:
     """A finished run with an accuracy and an ε by round."""
     store.submit(spec.id, spec.canonical(), {})
     started = Started(spec.id, spec.canonical(), {"guarantee": dict(guarantee), "unit": "user", "delta": 1e-5})
-    Asker(store).tell(spec.id, started, *told(4, spec.seed), Finished(4, 1.0))
+    RunMaker(store).tell(spec.id, started, *run_events(4, spec.seed), Finished(4, 1.0))
     return spec.id
 
 
-def asked_attack(
+def stored_attack(
     store: Store, spec: AttackSpec, psnr: Sequence[float], state: str = "converged", **changes: Any
 ) -> str:
     """A finished attack, with `changes` to its Judged event."""
     events: list[Event] = [Started(spec.id, spec.canonical(), {"classes": list(CLASSES)})]
-    for event in whole(spec.id, psnr, state)[1:]:
+    for event in finished_attack(spec.id, psnr, state)[1:]:
         if isinstance(event, Seen):
             event = replace(event, facts={**event.facts, "labels": [3] * len(psnr)})
         events.append(replace(event, **changes) if isinstance(event, Judged) else event)
     store.submit(spec.id, spec.canonical(), {})
-    Asker(store).tell(spec.id, *events)
+    RunMaker(store).tell(spec.id, *events)
     return spec.id
 
 

@@ -30,8 +30,8 @@ from engine.errors import BadInput, UnknownName
 from engine.jobs.store import Store
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
-from tests.app.export.makers import RUN, Node, asked_attack, asked_run, attack_on, parsed
-from tests.app.makers import Asker
+from tests.app.export.makers import RUN, Node, attack_on, parsed, stored_attack, stored_run
+from tests.app.makers import RunMaker
 from tests.app.screens.leak.makers import GREY
 
 DAY = date(2026, 3, 1)
@@ -70,10 +70,10 @@ def frames(node: Node) -> dict:
 def test_a_run_with_its_attack_and_both_baselines(
     store: Store, run: RunSpec, baseline: RunSpec, attack: AttackSpec
 ) -> None:
-    asked_run(store, run)
-    asked_run(store, baseline)
-    asked_attack(store, attack, [15.0])
-    asked_attack(store, attack.with_(run=baseline), [31.4])
+    stored_run(store, run)
+    stored_run(store, baseline)
+    stored_attack(store, attack, [15.0])
+    stored_attack(store, attack.with_(run=baseline), [31.4])
     node = shown(store, run.id)
     text = node.text
     (heading,) = node.all("h1")
@@ -87,7 +87,7 @@ def test_a_run_with_its_attack_and_both_baselines(
 
 
 def test_every_view_has_its_odds_and_terms(store: Store, run: RunSpec) -> None:
-    asked_run(store, run)
+    stored_run(store, run)
     text = shown(store, run.id).text
     for view, epsilon in (("outsider", 2.0), ("server", 154.0)):
         assert privacy.odds(view, "user", epsilon) in text
@@ -99,8 +99,8 @@ def test_the_commands_request_the_same_run_and_attack(store: Store, run: RunSpec
     attack = attack_on(
         run, pictures=["test-0", "train-3"], restarts=3, round=2, seed=5, attack={"name": "map", "lr": 0.25}
     )
-    asked_run(store, run)
-    asked_attack(store, attack, [15.0, 14.0])
+    stored_run(store, run)
+    stored_attack(store, attack, [15.0, 14.0])
     commands = [shlex.split(block.text) for block in shown(store, run.id).all("pre")]
     assert [command[:3] for command in commands] == [["python3", "-m", "engine"]] * 2
     run_arguments, attack_arguments = [parser().parse_args(command[3:]) for command in commands]
@@ -109,22 +109,22 @@ def test_the_commands_request_the_same_run_and_attack(store: Store, run: RunSpec
 
 
 def test_a_run_without_attacks_shows_the_command_for_one(store: Store, run: RunSpec) -> None:
-    asked_run(store, run)
+    stored_run(store, run)
     node = shown(store, run.id)
     assert f"engine attack {run.id}" in node.text and export_texts.PLAIN.rpartition("}")[2] in node.text
     assert not node.all("script") and not node.all("input")
 
 
 def test_the_page_of_an_attack_shows_no_other_attack(store: Store, run: RunSpec, attack: AttackSpec) -> None:
-    asked_run(store, run)
-    asked_attack(store, attack, [15.0])
-    other = asked_attack(store, attack.with_(seed=9), [29.0])
+    stored_run(store, run)
+    stored_attack(store, attack, [15.0])
+    other = stored_attack(store, attack.with_(seed=9), [29.0])
     text = shown(store, other).text
     assert "29.0 dB" in text and "15.0 dB" not in text and "40.0 %" in text
 
 
 def test_an_attack_on_a_run_that_was_never_requested_has_its_forecast(store: Store, attack: AttackSpec) -> None:
-    asked_attack(store, attack, [15.0])
+    stored_attack(store, attack, [15.0])
     text = shown(store, attack.id).text
     assert export_texts.NOT_RUN in text and "odds" in text
     assert "Accuracy by round" not in text
@@ -134,8 +134,8 @@ def test_an_attack_on_a_run_that_was_never_requested_has_its_forecast(store: Sto
 def test_an_attack_that_did_not_converge_is_never_called_protection(
     store: Store, run: RunSpec, attack: AttackSpec, state: str
 ) -> None:
-    asked_run(store, run, {"status": "none", "reason": "nothing", "absent": {}})
-    asked_attack(store, attack, [12.0], state)
+    stored_run(store, run, {"status": "none", "reason": "nothing", "absent": {}})
+    stored_attack(store, attack, [12.0], state)
     text = shown(store, run.id).text
     assert attack_texts.STATES[state] in text and export_texts.NO_BASELINE in text
     assert "Protected" not in text and privacy.STATUSES["none"][0] in text
@@ -143,11 +143,11 @@ def test_an_attack_that_did_not_converge_is_never_called_protection(
 
 
 def test_several_pictures_several_attacks(store: Store, run: RunSpec, attack: AttackSpec) -> None:
-    asked_run(store, run)
+    stored_run(store, run)
     two = attack.with_(pictures=("test-0", "test-1"))
-    asked_attack(store, attack, [15.0])
-    asked_attack(store, attack.with_(attack={"name": "inverting-gradients"}), [22.5])
-    asked_attack(store, two, [19.0, 20.0], restarts=({}, {}))
+    stored_attack(store, attack, [15.0])
+    stored_attack(store, attack.with_(attack={"name": "inverting-gradients"}), [22.5])
+    stored_attack(store, two, [19.0, 20.0], restarts=({}, {}))
     node = shown(store, run.id)
     assert [heading.text.partition(",")[0] for heading in node.all("h3")][:2] == ["Test picture 0"] * 2
     assert export_texts.BEST.partition(":")[0] in node.text and "22.5 dB (worst case" in node.text
@@ -157,14 +157,14 @@ def test_several_pictures_several_attacks(store: Store, run: RunSpec, attack: At
 
 
 def test_a_page_with_own_pictures_warns_of_them(store: Store, run: RunSpec, attack: AttackSpec) -> None:
-    asked_run(store, run)
+    stored_run(store, run)
     own = attack.with_(pictures=(f"own-{'a' * 16}-3",))
-    asked_attack(store, own, [15.0])
+    stored_attack(store, own, [15.0])
     assert export_texts.OWN in shown(store, run.id).text
 
 
 def test_a_run_without_results_is_refused(store: Store, run: RunSpec, attack: AttackSpec) -> None:
-    request = Asker(store)
+    request = RunMaker(store)
     for spec in (run, attack):
         store.submit(spec.id, spec.canonical(), {})
         with pytest.raises(BadInput, match="is queued"):
@@ -179,9 +179,9 @@ def test_only_the_latest_attacks_are_shown(
     store: Store, run: RunSpec, attack: AttackSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gather, "MOST", 2)
-    asked_run(store, run)
+    stored_run(store, run)
     for seed in range(3):
-        asked_attack(store, attack.with_(seed=seed), [15.0 + seed])
+        stored_attack(store, attack.with_(seed=seed), [15.0 + seed])
     text = shown(store, run.id).text
     assert export_texts.LEFT_OUT.format(count=1) in text
     assert "15.0 dB" not in text and "17.0 dB" in text
@@ -190,7 +190,7 @@ def test_only_the_latest_attacks_are_shown(
 def test_the_page_names_the_version_if_it_is_known(
     store: Store, run: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked_run(store, run)
+    stored_run(store, run)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for root, words in ((ROOT, f"LeakLens {project['version']}. Run"), (tmp_path, "LeakLens. Run")):
         monkeypatch.setattr(document, "ROOT", root)
@@ -203,8 +203,8 @@ def test_the_page_names_the_version_if_it_is_known(
 
 
 def test_the_page_is_valid_and_complete(store: Store, run: RunSpec, attack: AttackSpec) -> None:
-    asked_run(store, run)
-    asked_attack(store, attack, [15.0])
+    stored_run(store, run)
+    stored_attack(store, attack, [15.0])
     text = page(store, run.id, DAY)
     node = parsed(text)
     assert text.startswith("<!doctype html>\n") and node.all("html")[0].attributes["lang"] == "en"
@@ -222,8 +222,8 @@ def test_the_page_is_valid_and_complete(store: Store, run: RunSpec, attack: Atta
 
 
 def test_the_policy_allows_only_its_own_script_and_style(store: Store, run: RunSpec, attack: AttackSpec) -> None:
-    asked_run(store, run)
-    asked_attack(store, attack, [15.0])
+    stored_run(store, run)
+    stored_attack(store, attack, [15.0])
     node = shown(store, run.id)
     metas = [meta.attributes for meta in node.all("meta")]
     (policy,) = [str(meta["content"]) for meta in metas if meta.get("http-equiv") == "Content-Security-Policy"]
@@ -235,8 +235,8 @@ def test_the_policy_allows_only_its_own_script_and_style(store: Store, run: RunS
 
 
 def test_markup_in_a_text_is_shown_as_text(store: Store, run: RunSpec, attack: AttackSpec) -> None:
-    asked_run(store, run, {"status": "empirical", "reason": EVIL, "absent": {"client": EVIL}})
-    asked_attack(store, attack, [15.0], "not converged", reason=EVIL)
+    stored_run(store, run, {"status": "empirical", "reason": EVIL, "absent": {"client": EVIL}})
+    stored_attack(store, attack, [15.0], "not converged", reason=EVIL)
     text = page(store, run.id, DAY)
     node = parsed(text)
     assert EVIL in node.text
@@ -245,8 +245,8 @@ def test_markup_in_a_text_is_shown_as_text(store: Store, run: RunSpec, attack: A
 
 
 def test_two_pages_of_one_run_differ_only_in_their_date(store: Store, run: RunSpec, attack: AttackSpec) -> None:
-    asked_run(store, run)
-    asked_attack(store, attack, [15.0])
+    stored_run(store, run)
+    stored_attack(store, attack, [15.0])
     first = page(store, run.id, DAY)
     second = page(store, run.id, date(2027, 12, 31))
     assert first != second and first == page(store, run.id, DAY)
@@ -254,11 +254,11 @@ def test_two_pages_of_one_run_differ_only_in_their_date(store: Store, run: RunSp
 
 
 def test_many_frames_are_thinned(store: Store, run: RunSpec, attack: AttackSpec) -> None:
-    asked_run(store, run)
+    stored_run(store, run)
     count = 8
     pictures = tuple(f"test-{place}" for place in range(count))
     for seed in range(10):
-        asked_attack(store, attack.with_(pictures=pictures, seed=seed), [15.0] * count)
+        stored_attack(store, attack.with_(pictures=pictures, seed=seed), [15.0] * count)
     cells = frames(shown(store, run.id))["cells"]
     assert len(cells) == 10 * count
     assert all(len(cell["frames"]) <= max(FEWEST, FRAMES // len(cells)) for cell in cells)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.session import limits as class_limits
 from app.session.limits import CLASS, FILE, VisitorLimits, caps, read, refused
-from app.session.limits import told as limits_text
+from app.session.limits import limits_text as limits_text
 from engine.errors import BadInput
 from engine.specs.run import RunSpec
 

@@ -18,9 +18,9 @@ from engine.jobs.store import Store
 from engine.jobs.uploads import UploadedPictures
 from engine.specs.attack_grid import NONE
 from tests.app.conftest import MAIN, PATIENCE_S
-from tests.app.makers import Asker
-from tests.app.reading import lines, offered, open_screen, text
-from tests.app.screens.leak.makers import tell, whole
+from tests.app.makers import RunMaker
+from tests.app.reading import actions_of, lines, open_screen, text
+from tests.app.screens.leak.makers import append_events, finished_attack
 from tests.engine.jobs.makers import photo, saved
 
 
@@ -37,18 +37,18 @@ def test_a_browser_keeps_its_id_and_shares_it_with_no_other() -> None:
 class Classroom:
     """Ann and Bob uploaded the same photo, Eve did not. Ann requested an attack on it, and a run."""
 
-    def __init__(self, store: Store, ask: Asker, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, store: Store, ask: RunMaker, patch: pytest.MonkeyPatch) -> None:
         self.store, self.patch = store, patch
         self.photo = UploadedPictures(Home.find()).add(saved(photo(40, 40), "PNG"))
         assert UploadedPictures(Home.find()).add(saved(photo(40, 40), "PNG")) == self.photo
         self.run = ask("finished", visitor="ann")
         whose = f"own-{self.photo}-3"
-        self.leak = replace(leak_settings.usual(), whose=whose, against=(NONE,), attacks=("map",), iterations=3)
+        self.leak = replace(leak_settings.default(), whose=whose, against=(NONE,), attacks=("map",), iterations=3)
         (cell,) = leak_settings.cells(self.leak)
         assert cell.spec
         self.attack = cell.id
         store.submit(self.attack, cell.spec.canonical(), {"device": "cpu", "visitor": "ann"})
-        tell(self.attack, whole(self.attack, [30.0]))
+        append_events(self.attack, finished_attack(self.attack, [30.0]))
 
     def visit(self, visitor: str, uploaded: bool, screen: str, **link: str) -> AppTest:
         """The screen that one visitor sees in a new session."""
@@ -66,7 +66,7 @@ class Classroom:
 
 
 @pytest.fixture
-def classroom(store: Store, ask: Asker, resting: None, monkeypatch: pytest.MonkeyPatch) -> Classroom:
+def classroom(store: Store, ask: RunMaker, resting: None, monkeypatch: pytest.MonkeyPatch) -> Classroom:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     return Classroom(store, ask, monkeypatch)
 
@@ -83,7 +83,7 @@ def test_an_attack_on_a_photo_is_shown_to_its_owners_only(
     page = classroom.visit(visitor, uploaded, "runs")
     assert list(lines(page)) == ([attack, run] if sees else [run])  # a run without a photo is shared
     deletable = {"delete"} if visitor == "ann" else set()
-    assert offered(page, attack) == ({"open", *deletable} if sees else set())
+    assert actions_of(page, attack) == ({"open", *deletable} if sees else set())
 
     page = classroom.visit(visitor, uploaded, "leak", **leak_settings.link(classroom.leak))
     shown = page.session_state["leak"].whose

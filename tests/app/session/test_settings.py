@@ -12,12 +12,12 @@ from app.session import run_settings
 from app.session.run_settings import (
     baseline_of,
     command,
+    completed,
     flat,
     link,
     nested,
     read_link,
     script,
-    settled,
     spec_of,
     with_seeds,
 )
@@ -36,18 +36,18 @@ SPECS = (
         partition={"name": "dirichlet", "alpha": 0.3}, model={"name": "mlp", "bias": True}, sampling="all", clients=10
     ),
 )
-DEFAULT = settled(flat(SPECS[1].canonical()))
+DEFAULT = completed(flat(SPECS[1].canonical()))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.id)
 def test_a_form_describes_the_same_run(spec: RunSpec) -> None:
     assert spec_of(flat(spec.canonical())).id == spec.id
-    assert spec_of(settled(flat(spec.canonical()))).id == spec.id
+    assert spec_of(completed(flat(spec.canonical()))).id == spec.id
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.id)
 def test_a_link_means_the_same_on_another_machine(spec: RunSpec) -> None:
-    params = link(settled(flat(spec.canonical())))
+    params = link(completed(flat(spec.canonical())))
     settings, notes = read_link(params, DEFAULT)
     assert notes == []
     assert spec_of(settings).id == spec.id
@@ -108,10 +108,10 @@ def test_a_value_out_of_range_is_refused_by_its_field() -> None:
 
 
 def test_another_method_has_its_own_fields_and_keeps_the_shared_ones() -> None:
-    settings = settled({**DEFAULT, "method": "dp-fedavg"})
+    settings = completed({**DEFAULT, "method": "dp-fedavg"})
     assert settings["method.noise"] == DEFAULT["method.noise"]
     assert "method.noise-split" not in settings
-    assert "method.noise" not in settled({**DEFAULT, "method": "fedavg"})
+    assert "method.noise" not in completed({**DEFAULT, "method": "fedavg"})
 
 
 def test_the_baseline_is_the_same_run_without_protection() -> None:

@@ -59,10 +59,10 @@ def test_sizes_are_small_numbers(count: float, shown: str) -> None:
     ],
 )
 def test_the_settings_of_a_run_are_one_sentence(spec: dict[str, Any], shown: str) -> None:
-    assert run_texts.question(spec, lambda part, name: name) == shown
+    assert run_texts.sentence(spec, lambda part, name: name) == shown
 
 
 def test_a_nearly_full_home_has_a_remedy() -> None:
-    assert "raise LEAKLENS_QUOTA_GB" in run_texts.tally({"finished": 2}, 0.95e9, 1e9)
-    assert "raise" not in run_texts.tally({"finished": 2}, 0.5e9, 1e9)
-    assert run_texts.tally({}, 0, 1e9) == "The home holds 0 bytes of the 1 GB allowed."
+    assert "raise LEAKLENS_QUOTA_GB" in run_texts.store_summary({"finished": 2}, 0.95e9, 1e9)
+    assert "raise" not in run_texts.store_summary({"finished": 2}, 0.5e9, 1e9)
+    assert run_texts.store_summary({}, 0, 1e9) == "The home holds 0 bytes of the 1 GB allowed."

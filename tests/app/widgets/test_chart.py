@@ -13,7 +13,7 @@ from engine.events import Event, Finished
 from engine.examples.files import examples
 from engine.jobs.leases import Lease
 from engine.jobs.process_id import ProcessId
-from tests.app.charts.makers import ACCURACY, smoothed, told
+from tests.app.charts.makers import ACCURACY, run_events, smoothed
 from tests.app.conftest import Screen
 from tests.app.reading import text
 
@@ -66,7 +66,7 @@ def lab(screen: Screen) -> LabStub:
 
 
 def test_a_choice_with_one_option_has_no_widget(lab: LabStub) -> None:
-    lab.append(*told(smoothed(10)))
+    lab.append(*run_events(smoothed(10)))
     assert "The smoothing after round 10 brought the last layers of the 3 clients 50 % nearer together" in text(
         lab.page
     )
@@ -76,20 +76,20 @@ def test_a_choice_with_one_option_has_no_widget(lab: LabStub) -> None:
 
 
 def test_without_a_choice_the_panel_follows_the_run(lab: LabStub) -> None:
-    lab.append(*told(smoothed(10), smoothed(20)))
+    lab.append(*run_events(smoothed(10), smoothed(20)))
     assert lab.round("smoothness") == lab.round("spectrum") == "20"
     reversed_accuracy = smoothed(30, accuracy=(ACCURACY[0], (ACCURACY[1][1], ACCURACY[0][1])))
-    lab.append(*told(reversed_accuracy)[1:])
+    lab.append(*run_events(reversed_accuracy)[1:])
     assert lab.round("smoothness") == "30" and lab.rounds("smoothness") == ["10", "20", "30"]
     assert "The smoothing after round 30 brought" in text(lab.page)
 
 
 def test_a_choice_stays_while_the_run_grows(lab: LabStub) -> None:
-    lab.append(*told(smoothed(10), smoothed(20)))
+    lab.append(*run_events(smoothed(10), smoothed(20)))
     lab.choose_round("smoothness", "10")
     lab.choose_label("shirt")
     assert "The smoothing after round 10 brought" in text(lab.page)
-    lab.append(*told(smoothed(30))[1:])
+    lab.append(*run_events(smoothed(30))[1:])
     lab.append(Finished(30, 1.0))
     assert lab.round("smoothness") == "10" and lab.label == "shirt"
     assert lab.round("spectrum") == "30"  # each chart has its own choice
@@ -97,14 +97,14 @@ def test_a_choice_stays_while_the_run_grows(lab: LabStub) -> None:
 
 
 def test_at_the_end_of_the_slider_the_panel_follows_again(lab: LabStub) -> None:
-    lab.append(*told(smoothed(10), smoothed(20)))
+    lab.append(*run_events(smoothed(10), smoothed(20)))
     lab.choose_round("spectrum", "10")
     lab.choose_round("spectrum", "20")
-    lab.append(*told(smoothed(30))[1:])
+    lab.append(*run_events(smoothed(30))[1:])
     assert lab.round("spectrum") == "30"
 
 
 def test_a_chosen_class_that_no_longer_exists_is_replaced(lab: LabStub) -> None:
     lab.page.session_state["chosen:smoothness:label"] = ("giraffe", "bag")
-    lab.append(*told(smoothed(10)))
+    lab.append(*run_events(smoothed(10)))
     assert lab.label == "bag"

@@ -15,8 +15,8 @@ from engine.specs.attack import AttackSpec
 
 
 def test_every_requested_attack_ships() -> None:
-    shipped = attacks.leaks()
-    assert [example.id for example in shipped] == [spec.id for spec in attacks.questions()]
+    shipped = attacks.attack_examples()
+    assert [example.id for example in shipped] == [spec.id for spec in attacks.requested_specs()]
     for example in shipped:
         assert AttackSpec(**example.spec).id == example.id
         assert sum(isinstance(event, Seen) for event in example.events) == 1
@@ -27,7 +27,7 @@ def test_every_requested_attack_ships() -> None:
 @pytest.mark.slow
 def test_an_attack_today_gives_the_result_that_ships() -> None:
     for place in (0, 3, 6):  # the exact attack: on the baseline, and under two noises
-        example = attacks.leaks()[place]
+        example = attacks.attack_examples()[place]
         actual = next(event for event in attack(AttackSpec(**example.spec)) if isinstance(event, Judged))
         shipped = next(event for event in example.events if isinstance(event, Judged))
         assert actual.state == shipped.state and actual.labels == shipped.labels
@@ -37,7 +37,7 @@ def test_an_attack_today_gives_the_result_that_ships() -> None:
 def test_an_unreadable_file_gives_no_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "told.json"
     monkeypatch.setattr(attacks, "RESULT_FILE", file)
-    assert attacks.leaks() == ()
+    assert attacks.attack_examples() == ()
     for text in ("{", "[]", json.dumps({"format": 1, "made": "2026-01-01", "cells": [{"events": []}]})):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(Damaged, match="Make it again: python3 -m engine gallery leaks"):

@@ -16,9 +16,9 @@ from tests.engine.makers import run_command
 
 
 def test_every_requested_point_ships() -> None:
-    example = sweep.frontier()
+    example = sweep.sweep_example()
     assert example is not None
-    assert [result.point.id for result in example.results] == [point.id for point in sweep.questions()]
+    assert [result.point.id for result in example.results] == [point.id for point in sweep.requested_points()]
     assert set(example.titles) == {result.point.method for result in example.results}
     of_sweep = summaries(example.results)
     assert {summary.seeds for summary in of_sweep} == {3} and len({summary.method for summary in of_sweep}) == 5
@@ -29,10 +29,10 @@ def test_every_requested_point_ships() -> None:
 
 @pytest.mark.slow
 def test_a_point_today_gives_the_result_that_ships() -> None:
-    example = sweep.frontier()
+    example = sweep.sweep_example()
     assert example is not None
     shipped = {result.point.id: result for result in example.results}
-    selected = [point for point in sweep.questions() if point.seed == 0 and point.noise in (2.0, None)]
+    selected = [point for point in sweep.requested_points() if point.seed == 0 and point.noise in (2.0, None)]
     for point in {point.method: point for point in selected}.values():
         actual = point_result(point, report(run(point.spec, threads=2)))
         expected = shipped[point.id]
@@ -53,7 +53,7 @@ def test_the_command_computes_the_sweep_and_writes_it(tmp_path: Path, monkeypatc
     answer = run_command("gallery frontier --json")
     assert answer.code == 0
     rows = {row["method"]: row for row in answer.json}
-    example = sweep.frontier()
+    example = sweep.sweep_example()
     assert example is not None and example.seconds > 0 and example.titles["ppsgd"] == "PPSGD"
     for result in example.results:
         assert result.accuracy == pytest.approx(rows[result.point.method]["accuracy"], abs=1e-5)
@@ -71,7 +71,7 @@ def test_the_command_computes_the_sweep_and_writes_it(tmp_path: Path, monkeypatc
 def test_an_unreadable_file_gives_no_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "told.json"
     monkeypatch.setattr(sweep, "RESULT_FILE", file)
-    assert sweep.frontier() is None
+    assert sweep.sweep_example() is None
     for text in ("{", "[]", json.dumps({"format": 1, "made": "2026-01-01", "titles": {}, "terms": [], "points": [{}]})):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(Damaged, match="Make it again: python3 -m engine gallery frontier"):

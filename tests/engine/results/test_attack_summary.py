@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from app.screens.leak.grid import ColumnHead, GridSheet, told
+from app.screens.leak.grid import ColumnHead, GridSheet, grid_json
 from app.texts import attacks as attack_texts
 from engine.events import Event, Failed, Pictured, Step
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
 from engine.specs.attack_grid import RequestedAttack
-from tests.app.screens.leak.makers import GREY, guess, judged, seen, whole
+from tests.app.screens.leak.makers import GREY, finished_attack, guess, judged, seen
 
 TITLES = {"none": "no protection", "a": "UDP-FedAvg, noise 0.1", "b": "UDP-FedAvg, noise 1"}
 
@@ -24,7 +24,7 @@ def cell(events: Sequence[Event], column: str = "none", attack: str = "map", sta
 
 
 def ended(psnr: float, column: str = "none", attack: str = "map", state: str = "converged") -> AttackCell:
-    return cell(whole("x", [psnr], state), column, attack)
+    return cell(finished_attack("x", [psnr], state), column, attack)
 
 
 # --- one attack --------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def test_guesses_are_in_the_order_of_the_originals() -> None:
     end = replace(judged([21.0, 31.0]), places=(1, 0), trivial={"psnr": (11.0, 12.0)})
     forming = cell([seen(2), last_guess], status="running")
     finished = cell([seen(2), last_guess, end])
-    assert [attack_summary.moment(last_guess, at) for at in range(3)] == [("first", 30.0), ("second", 20.0), None]
+    assert [attack_summary.guess_of(last_guess, at) for at in range(3)] == [("first", 30.0), ("second", 20.0), None]
     assert [forming.psnr(at) for at in range(3)] == [30.0, 20.0, None]
     assert [finished.psnr(at) for at in range(3)] == [31.0, 21.0, None]
     assert finished.trivial(0) == 12.0 and finished.best == (19.0, 31.0)
@@ -79,7 +79,7 @@ def test_not_converged_is_never_called_protected() -> None:
 def test_a_number_that_is_not_finite_is_not_shown() -> None:
     assert attack_summary.finite(math.inf) is None and attack_summary.finite(None) is None
     running = cell([seen(), guess(5, [math.nan])], status="running")
-    assert running.psnr(0) is None and attack_summary.best([running], 0) is None
+    assert running.psnr(0) is None and attack_summary.best_cell([running], 0) is None
 
 
 # --- the whole grid ----------------------------------------------------------------------------------------
@@ -87,13 +87,13 @@ def test_a_number_that_is_not_finite_is_not_shown() -> None:
 
 def test_the_best_attack_is_chosen_by_the_truth() -> None:
     cells = [ended(20.0), ended(25.0, attack="other", state="not converged")]
-    best = attack_summary.best(cells, 0)
+    best = attack_summary.best_cell(cells, 0)
     assert best is not None and best.attack == "other"
 
 
 def test_only_attacks_that_work_on_the_baseline_count() -> None:
     cells = [ended(31.0), ended(15.0, attack="weak"), ended(30.0, attack="lost", state="not converged")]
-    assert attack_summary.working(cells, "none") == ("map",)
+    assert attack_summary.working_attacks(cells, "none") == ("map",)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_there_is_no_verdict_before_all_attacks_have_finished() -> None:
     assert attack_texts.verdict_of_cells([forming], TITLES, "none") == ""
     half = [ended(31.0), ended(14.0, "a"), cell([seen(), guess(5, [30.0])], "a", "other", "running")]
     assert "UDP-FedAvg" not in attack_texts.verdict_of_cells(half, TITLES, "none")
-    assert attack_summary.fractions([ended(31.0), cell([], status="queued")]) == 0.5
+    assert attack_summary.done_fraction([ended(31.0), cell([], status="queued")]) == 0.5
 
 
 # --- what the browser receives -----------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def sheet(frames: bool = True, picture: int = 0) -> GridSheet:
 
 
 def test_rows_are_the_attacks_and_the_best_of_them() -> None:
-    grid = told(sheet())
+    grid = grid_json(sheet())
     assert [row["title"] for row in grid["rows"]] == ["Most probable", "Other", attack_texts.BEST]
     assert [[entry["value"] for entry in row["cells"]] for row in grid["rows"]] == [
         ["31.0 dB", "14.0 dB"],
@@ -164,7 +164,7 @@ def test_rows_are_the_attacks_and_the_best_of_them() -> None:
 
 
 def test_a_leak_is_shown_in_words_too() -> None:
-    (first, second), (third, fourth), _ = (row["cells"] for row in told(sheet())["rows"])
+    (first, second), (third, fourth), _ = (row["cells"] for row in grid_json(sheet())["rows"])
     assert first["tone"] == "leaking" and first["state"] == "converged · leaks"
     assert second["tone"] == "" and second["state"] == "converged"
     assert third["state"] == "did not converge · leaks"
@@ -172,17 +172,17 @@ def test_a_leak_is_shown_in_words_too() -> None:
 
 
 def test_one_scrubber_goes_through_all_moments() -> None:
-    grid = told(sheet())
+    grid = grid_json(sheet())
     assert grid["moments"] == 3 and len(grid["labels"]) == 3
     assert grid["rows"][0]["cells"][0]["psnr"] == [GREY, GREY + 1, 31.0]
     assert grid["labels"] == ["iteration 0 of 20", "iteration 10 of 20", "iteration 20 of 20"]
-    assert told(sheet(frames=False))["moments"] == 0 and told(sheet(frames=False))["labels"] == []
+    assert grid_json(sheet(frames=False))["moments"] == 0 and grid_json(sheet(frames=False))["labels"] == []
 
 
 def test_attacks_of_different_length_share_the_scrubber() -> None:
     long = [seen(), *(Pictured("map", at, 90, 0, 1.0, ("x",), (0,), (20.0,)) for at in (0, 30, 60, 90)), judged([20.0])]
     cells = [ended(31.0), cell(long, attack="other")]
-    grid = told(GridSheet([ColumnHead("none", "no protection")], {"map": "A", "other": "B"}, cells, frames=True))
+    grid = grid_json(GridSheet([ColumnHead("none", "no protection")], {"map": "A", "other": "B"}, cells, frames=True))
     assert grid["labels"] == [
         "0 % of each attack",
         "33 % of each attack",
@@ -192,5 +192,5 @@ def test_attacks_of_different_length_share_the_scrubber() -> None:
 
 
 def test_a_picture_that_is_not_in_the_upload_is_empty() -> None:
-    grid = told(sheet(picture=5))
+    grid = grid_json(sheet(picture=5))
     assert grid["original"]["src"] == "" and all(entry["src"] == "" for row in grid["rows"] for entry in row["cells"])

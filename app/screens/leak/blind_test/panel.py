@@ -266,7 +266,7 @@ def _choose(answer: BlindAnswer) -> None:
     answered = {known.question.name for known in state.answers}
     if answer.question.name not in answered:
         session.remember("test-sitting", replace(state, answers=(*state.answers, answer)))
-    session.again()
+    session.rerun()
 
 
 def _last_answer(answer: BlindAnswer, dataset: Any) -> None:
@@ -311,4 +311,4 @@ def _next_buttons(state: BlindTestState, set_is_over: bool) -> None:
 
 def _set_state(state: BlindTestState) -> None:
     session.remember("test-sitting", state)
-    session.again()
+    session.rerun()

@@ -48,7 +48,7 @@ def _selectbox(name: str, label: str, titles: Mapping[str, str], now: str, table
     """Draw a select box. `table_of` returns the table that a choice opens."""
     st.selectbox(
         label, list(titles), format_func=lambda key: titles.get(key, key),
-        **session.tie(f"tradeoff-paper-{name}", now, lambda chosen: choose(table_of(chosen))),
+        **session.bind(f"tradeoff-paper-{name}", now, lambda chosen: choose(table_of(chosen))),
     )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def details(
     _paper(settings, cells)
     with st.container(horizontal=True), st.popover(sweep_texts.SHARE):
         st.markdown(sweep_texts.SHARE_TEXT)
-        st.code(url.here(), language=None, wrap_lines=True)
+        st.code(url.current_address(), language=None, wrap_lines=True)
     with st.expander(sweep_texts.PROMISES):
         _guarantees(view)
     card.not_covered()
@@ -63,13 +63,13 @@ def details(
             key="csv",
             on_click="ignore",
         )
-        chart_widget.to_take_away(panels)
+        chart_widget.save_buttons(panels)
 
 
 def _paper(settings: TradeoffSettings, cells: Sequence[TradeoffCell]) -> None:
     """Show the data behind the paper's numbers, and our ranking of methods next to the paper's."""
     if settings.table:
-        messages.say("note", f"{sweep_texts.BESIDE_PAPER} {paper_panel.row_setting(settings)}")
+        messages.show("note", f"{sweep_texts.BESIDE_PAPER} {paper_panel.row_setting(settings)}")
     rankings = paper_panel.rankings(settings, cells)
     if not rankings:
         return
@@ -160,11 +160,11 @@ def _chosen_point(
         opened = st.button(sweep_texts.OPEN_LIVE if shipped else sweep_texts.OPEN, key="tradeoff-open")
     if not opened:
         return
-    problem = services.attempt(lambda: tradeoff_requests.submit_together(runs)) if shipped else ""
+    problem = services.error_of(lambda: tradeoff_requests.submit_together(runs)) if shipped else ""
     if problem:
-        messages.say("problem", problem)
+        messages.show("problem", problem)
         return
-    url.leave("lab", tradeoff_settings.point_link(runs[0].spec.canonical(), ids))
+    url.open_screen("lab", tradeoff_settings.point_link(runs[0].spec.canonical(), ids))
 
 
 def _find_chosen(frontiers: Sequence[Frontier]) -> tuple[TradeoffLine, PointSummary] | None:
@@ -183,7 +183,7 @@ def _describe(line: TradeoffLine, point: PointSummary, settings: TradeoffSetting
     view = settings.eyes
     largest = point.dearest(view)
     odds = privacy.odds(view, point.unit or "user", largest.epsilon[view]) if largest else ""
-    return f"{sweep_texts.point(line.title, point, settings.own)}. {sweep_texts.dearest(point, view)}. {odds}"
+    return f"{sweep_texts.point(line.title, point, settings.own)}. {sweep_texts.largest_epsilon(point, view)}. {odds}"
 
 
 def _guarantees(view: TradeoffView) -> None:
@@ -195,7 +195,7 @@ def _guarantees(view: TradeoffView) -> None:
         if without_noise:
             title = sweep_texts.at(title, point.noise)
         st.html(f'<h2 class="ll-title">{html.escape(title)}</h2>')
-        card.promise({"status": guarantee.status, "reason": guarantee.reason} if guarantee else None)
+        card.guarantee_block({"status": guarantee.status, "reason": guarantee.reason} if guarantee else None)
 
 
 def table_csv(cells: Sequence[TradeoffCell]) -> str:

@@ -34,7 +34,7 @@ def judged(psnr: Sequence[float], state: str = "converged", restart: int = 0) ->
     return Judged("map", state, reason, restart, tuple(range(many)), (3,) * many, numbers, trivial, {}, (), 0.0)
 
 
-def whole(run: str, psnr: Sequence[float], state: str = "converged") -> list[Event]:
+def finished_attack(run: str, psnr: Sequence[float], state: str = "converged") -> list[Event]:
     """Return all events of an attack that finished."""
     many = len(psnr)
     return [
@@ -54,7 +54,7 @@ def visit(leak: LeakSettings, panel: str = "cliff") -> AppTest:
     return page
 
 
-def tell(run: str, events: Sequence[Event]) -> None:
+def append_events(run: str, events: Sequence[Event]) -> None:
     """Append events to the store as the worker that holds the lease."""
     lease = services.store().take(ProcessId.me(), 99, only={run})
     assert lease and lease.run == run

@@ -31,7 +31,7 @@ from engine.specs.attack_grid import NONE, RequestedAttack
 from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import lines, press, text
-from tests.app.screens.leak.makers import judged, seen, whole
+from tests.app.screens.leak.makers import finished_attack, judged, seen
 from tests.engine.jobs.makers import photo, saved
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 @pytest.fixture
 def small() -> LeakSettings:
     """Two short attacks against the baseline and one protection."""
-    default = leak_settings.usual()
+    default = leak_settings.default()
     return replace(default, against=(NONE, "udp-fedavg:0.1"), attacks=("map", "inverting-gradients"), iterations=3)
 
 
@@ -103,7 +103,7 @@ def test_the_first_page_shows_a_picture() -> None:
 
 
 def test_the_stored_examples_are_the_grid_of_a_first_visit_and_leak() -> None:
-    stored = {example.id for example in attacks.leaks()}
+    stored = {example.id for example in attacks.attack_examples()}
     assert stored == {spec.id for spec in leak_settings.default_cells()}
     page = visit()
     assert "With no protection the picture comes back" in text(page)
@@ -121,9 +121,9 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, AttackSpec]:
     specs = {spec.id: spec for spec in leak_settings.default_cells()}
     examples = []
     for run, spec in specs.items():
-        events = tuple(whole(run, [final_psnr(spec)]))
+        events = tuple(finished_attack(run, [final_psnr(spec)]))
         examples.append(AttackExample(run, "2026-01-02", spec.canonical(), 1.5, events))
-    monkeypatch.setattr(attacks, "leaks", lambda: examples)
+    monkeypatch.setattr(attacks, "attack_examples", lambda: examples)
     return specs
 
 
@@ -167,7 +167,7 @@ def test_a_wider_grid_submits_only_what_is_missing(small: LeakSettings) -> None:
     for request in requests_of(small)[:3]:
         assert request.spec
         services.store().submit(request.id, request.spec.canonical(), {})
-        tell(request.id, whole(request.id, [20.0]))
+        tell(request.id, finished_attack(request.id, [20.0]))
     page = visit(small)
     assert page.button(key="leak-attack").label == "Attack: 1 more"
     clicked(page, "leak-attack")
@@ -177,7 +177,7 @@ def test_a_wider_grid_submits_only_what_is_missing(small: LeakSettings) -> None:
 def test_guesses_are_shown_while_an_attack_runs(small: LeakSettings) -> None:
     page = clicked(visit(small), "leak-attack")
     first = requests_of(small)[0]
-    first_half = whole(first.id, [29.0])[:4]
+    first_half = finished_attack(first.id, [29.0])[:4]
     tell(first.id, first_half)
     page.run()
     assert values(page)["Most probable picture"][0] == "15.0 dB" and grid(page)["moments"] == 0
@@ -190,7 +190,11 @@ def test_a_finished_grid_has_a_verdict(small: LeakSettings) -> None:
     page = clicked(visit(small), "leak-attack")
     for request in requests_of(small):
         leaks = request.column == NONE
-        events = whole(request.id, [30.0], "converged") if leaks else whole(request.id, [14.5], "not converged")
+        events = (
+            finished_attack(request.id, [30.0], "converged")
+            if leaks
+            else finished_attack(request.id, [14.5], "not converged")
+        )
         tell(request.id, events)
     page.run()
     assert "none of the 2 attacks that worked beat a grey square by more than 3 dB" in text(page)
@@ -220,7 +224,7 @@ def test_a_failed_attack_has_its_reason_and_can_run_again(small: LeakSettings) -
     page = clicked(visit(small), "leak-attack")
     tell(requests_of(small)[0].id, [Failed("the worker <b>stopped</b>", "Ask again")])
     for request in requests_of(small)[1:]:
-        tell(request.id, whole(request.id, [14.0]))
+        tell(request.id, finished_attack(request.id, [14.0]))
     page.run()
     assert "the worker &lt;b&gt;stopped&lt;/b&gt;. Ask again." in text(page)
     assert cell_states(page)[0][0] == "failed"
@@ -240,7 +244,7 @@ def test_each_of_several_pictures_can_be_shown(small: LeakSettings) -> None:
     two = replace(small, many=2, attacks=("map",))
     page = clicked(visit(two), "leak-attack")
     for request in requests_of(two):
-        tell(request.id, whole(request.id, [20.0, 25.0]))
+        tell(request.id, finished_attack(request.id, [20.0, 25.0]))
     page.run()
     assert values(page)["Most probable picture"] == ["20.0 dB", "20.0 dB"]
     page.segmented_control(key="leak-show").set_value(2).run()
@@ -252,7 +256,7 @@ def test_each_of_several_pictures_can_be_shown(small: LeakSettings) -> None:
 
 def test_an_attack_that_does_not_fit_is_reported_before_the_click() -> None:
     assert "Read off the first layer" in values(visit())
-    other = replace(leak_settings.usual(), run={**leak_settings.usual().run, "model": "lenet-sigmoid"})
+    other = replace(leak_settings.default(), run={**leak_settings.default().run, "model": "lenet-sigmoid"})
     page = visit(leak_settings.settled(other))
     assert "Read off the first layer is left out: it needs a model whose first layer is linear" in text(page)
     assert "Read off the first layer" not in values(page)

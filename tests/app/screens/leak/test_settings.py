@@ -19,7 +19,7 @@ from engine.specs.run import RunSpec
 
 @pytest.fixture
 def default() -> LeakSettings:
-    return leak_settings.usual()
+    return leak_settings.default()
 
 
 def test_a_link_holds_everything(default: LeakSettings) -> None:
@@ -143,8 +143,8 @@ def test_a_listed_attack_opens_as_itself(method: str | dict[str, object]) -> Non
 
 
 def test_old_links_are_distinguished_from_new_ones(default: LeakSettings) -> None:
-    assert leak_settings.elsewhere({"method": "udp-fedavg"}) and leak_settings.elsewhere({"run": "0123456789ab"})
-    assert not leak_settings.elsewhere({}) and not leak_settings.elsewhere(leak_settings.link(default))
+    assert leak_settings.is_lab_link({"method": "udp-fedavg"}) and leak_settings.is_lab_link({"run": "0123456789ab"})
+    assert not leak_settings.is_lab_link({}) and not leak_settings.is_lab_link(leak_settings.link(default))
 
 
 def test_titles_before_the_shelves_are_loaded_are_those_of_the_parts() -> None:

@@ -17,7 +17,7 @@ from engine.events import Finished, Measured, Round, Spent
 from engine.jobs.store import Store
 from engine.results.report import report
 from tests.app.conftest import Screen
-from tests.app.makers import ROUNDS, Asker
+from tests.app.makers import ROUNDS, RunMaker
 from tests.app.reading import lines, press, text
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 
 @pytest.mark.parametrize("status", run_listing.STATUSES)
-def test_a_run_is_shown_as_the_store_has_it(store: Store, ask: Asker, screen: Screen, status: str) -> None:
+def test_a_run_is_shown_as_the_store_has_it(store: Store, ask: RunMaker, screen: Screen, status: str) -> None:
     run = ask(status, seed=3)
     page = screen("runs")
     assert not page.exception
@@ -46,7 +46,7 @@ def test_a_run_is_shown_as_the_store_has_it(store: Store, ask: Asker, screen: Sc
     assert "asked just now" in line and f"disk {run_texts.size(store.run(run).bytes)}" in line
 
 
-def test_the_newest_run_comes_first(store: Store, ask: Asker, screen: Screen) -> None:
+def test_the_newest_run_comes_first(store: Store, ask: RunMaker, screen: Screen) -> None:
     finished = [ask("finished", seed) for seed in range(3)]
     waiting = [ask("queued", seed) for seed in range(3, 6)]
     shown = lines(screen("runs"))
@@ -55,7 +55,7 @@ def test_the_newest_run_comes_first(store: Store, ask: Asker, screen: Screen) ->
         assert f"place {place} in the queue" in shown[run]
 
 
-def test_the_store_is_summed_up(store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_is_summed_up(store: Store, ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAKLENS_QUOTA_GB", "3")
     for seed, status in enumerate(("finished", "finished", "failed", "queued")):
         ask(status, seed)
@@ -64,19 +64,19 @@ def test_the_store_is_summed_up(store: Store, ask: Asker, screen: Screen, monkey
     assert f"The home holds {run_texts.size(store.used())} of the 3 GB allowed." in text(page)
 
 
-def test_a_run_that_failed_is_listed_with_its_reason_and_without_markup(ask: Asker, screen: Screen) -> None:
+def test_a_run_that_failed_is_listed_with_its_reason_and_without_markup(ask: RunMaker, screen: Screen) -> None:
     ask("failed")
     shown = text(screen("runs"))
     assert "the worker &lt;b&gt;stopped&lt;/b&gt;. Choose a smaller model." in shown and "<b>stopped" not in shown
 
 
-def test_settings_that_are_not_at_their_default_are_listed(ask: Asker, screen: Screen) -> None:
+def test_settings_that_are_not_at_their_default_are_listed(ask: RunMaker, screen: Screen) -> None:
     run = ask(lr=0.25, model={"name": "mlp", "hidden": 32})
     line = lines(screen("runs"))[run]
     assert "lr 0.25" in line and "hidden 32" in line and "batch" not in line
 
 
-def test_a_run_without_a_guarantee_has_no_finite_epsilon(store: Store, ask: Asker, screen: Screen) -> None:
+def test_a_run_without_a_guarantee_has_no_finite_epsilon(store: Store, ask: RunMaker, screen: Screen) -> None:
     run = ask("running")
     ask.tell(run, Spent(3, "outsider", None, "user", "zero-out", 1e-5, "", "", reason="no noise"))
     assert "ε, outsider ∞ nothing promised" in lines(screen("runs"))[run]
@@ -90,7 +90,7 @@ def test_without_runs_the_stored_examples_are_shown(screen: Screen) -> None:
 # --- filter and pages --------------------------------------------------------------------------------------
 
 
-def test_a_filter_by_state_and_by_words(ask: Asker, screen: Screen) -> None:
+def test_a_filter_by_state_and_by_words(ask: RunMaker, screen: Screen) -> None:
     failed = ask("failed", 1)
     waiting = ask("queued", 2)
     finished = ask("finished", 3)
@@ -106,7 +106,9 @@ def test_a_filter_by_state_and_by_words(ask: Asker, screen: Screen) -> None:
     assert not lines(page) and run_texts.NO_MATCH in text(page)
 
 
-def test_many_runs_come_in_pages_and_are_read_once(ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_runs_come_in_pages_and_are_read_once(
+    ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
     newest_first = [ask("finished", seed) for seed in range(60)][::-1]
     page = screen("runs")
     assert list(lines(page)) == newest_first[:25]
@@ -125,7 +127,7 @@ def test_many_runs_come_in_pages_and_are_read_once(ask: Asker, screen: Screen, m
 
 
 def test_the_list_is_shown_if_one_run_cannot_be_read(
-    ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
+    ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad = ask("finished", 1)
     good = ask("finished", 2)
@@ -144,7 +146,7 @@ def test_the_list_is_shown_if_one_run_cannot_be_read(
 # --- live --------------------------------------------------------------------------------------------------
 
 
-def test_new_events_of_a_run_are_shown(ask: Asker, screen: Screen) -> None:
+def test_new_events_of_a_run_are_shown(ask: RunMaker, screen: Screen) -> None:
     run = ask("running")
     other = ask("finished", 1)
     page = screen("runs")
@@ -156,7 +158,7 @@ def test_new_events_of_a_run_are_shown(ask: Asker, screen: Screen) -> None:
     assert list(lines(page)) == [other, run]
 
 
-def test_only_unfinished_runs_are_polled(ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_unfinished_runs_are_polled(ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     ask("finished")
     intervals: list[float | None] = []
     fragment = streamlit.fragment
@@ -205,7 +207,7 @@ def test_a_store_that_cannot_be_opened_is_one_sentence(
     "error", [HomeFull("home: no space is left", "Delete runs"), Damaged("home: cannot be read", "Move it")]
 )
 def test_a_store_that_breaks_later_is_one_sentence(
-    ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch, error: Exception
+    ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def broken(*_: object) -> None:
         raise error

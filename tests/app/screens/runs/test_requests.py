@@ -11,8 +11,8 @@ from app.texts import runs as run_texts
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 from tests.app.conftest import Screen
-from tests.app.makers import ROUNDS, Asker
-from tests.app.reading import lines, offered, press, text
+from tests.app.makers import ROUNDS, RunMaker
+from tests.app.reading import actions_of, lines, press, text
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
@@ -21,30 +21,30 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 
 @pytest.mark.parametrize("status", ["queued", "running"])
-def test_an_unfinished_run_is_cancelled(store: Store, ask: Asker, screen: Screen, status: str) -> None:
+def test_an_unfinished_run_is_cancelled(store: Store, ask: RunMaker, screen: Screen, status: str) -> None:
     run = ask(status)
     page = screen("runs")
-    assert offered(page, run) == {"open", "cancel", "pin"}
+    assert actions_of(page, run) == {"open", "cancel", "pin"}
     press(page, "cancel", run)
     assert store.status(run) == "cancelled" and "state cancelled" in lines(page)[run]
 
 
 @pytest.mark.parametrize("status", run_listing.STOPPED)
-def test_a_stopped_run_is_resumed(store: Store, ask: Asker, screen: Screen, status: str) -> None:
+def test_a_stopped_run_is_resumed(store: Store, ask: RunMaker, screen: Screen, status: str) -> None:
     run = ask(status)
     page = screen("runs")
-    assert offered(page, run) == {"open", "go-on", "pin", "delete"}
+    assert actions_of(page, run) == {"open", "go-on", "pin", "delete"}
     press(page, "go-on", run)
     assert store.status(run) == "queued" and store.run(run).attempt == 2
     assert "state waiting" in lines(page)[run] and "asked 2 times" in lines(page)[run]
 
 
-def test_a_finished_run_is_opened_pinned_or_deleted(ask: Asker, screen: Screen) -> None:
+def test_a_finished_run_is_opened_pinned_or_deleted(ask: RunMaker, screen: Screen) -> None:
     run = ask("finished")
-    assert offered(screen("runs"), run) == {"open", "pin", "delete"}
+    assert actions_of(screen("runs"), run) == {"open", "pin", "delete"}
 
 
-def test_open_shows_the_run_in_the_lab_with_its_settings(store: Store, ask: Asker, screen: Screen) -> None:
+def test_open_shows_the_run_in_the_lab_with_its_settings(store: Store, ask: RunMaker, screen: Screen) -> None:
     run = ask("finished", lr=0.25, method={"name": "udp-fedavg", "noise": 0.7, "server-step": 1.0})
     baseline = run_settings.baseline_of(RunSpec(**store.run(run).spec))
     assert baseline
@@ -59,7 +59,7 @@ def test_open_shows_the_run_in_the_lab_with_its_settings(store: Store, ask: Aske
     assert not page.exception and page.number_input(key="w:rounds").value == ROUNDS
 
 
-def test_pin_and_unpin(ask: Asker, screen: Screen) -> None:
+def test_pin_and_unpin(ask: RunMaker, screen: Screen) -> None:
     runs = [ask("finished", seed) for seed in range(url.PINS + 1)]
     page = screen("runs")
     for run in runs[:-1]:
@@ -71,7 +71,7 @@ def test_pin_and_unpin(ask: Asker, screen: Screen) -> None:
     assert not page.button(key=f"pin:{runs[-1]}").disabled
 
 
-def test_every_button_names_its_run(ask: Asker, screen: Screen) -> None:
+def test_every_button_names_its_run(ask: RunMaker, screen: Screen) -> None:
     for seed, status in enumerate(run_listing.STATUSES):
         ask(status, seed)
     labels = [button.label for button in screen("runs").button]
@@ -82,13 +82,13 @@ def test_a_run_without_a_spec_can_only_be_deleted(store: Store, screen: Screen) 
     store.submit("lost", {})
     store.cancel("lost")
     page = screen("runs")
-    assert offered(page, "lost") == {"delete"} and run_texts.UNREADABLE in text(page)
+    assert actions_of(page, "lost") == {"delete"} and run_texts.UNREADABLE in text(page)
 
 
 # --- deleting ----------------------------------------------------------------------------------------------
 
 
-def test_delete_asks_once_and_reports_the_freed_space(store: Store, ask: Asker, screen: Screen) -> None:
+def test_delete_asks_once_and_reports_the_freed_space(store: Store, ask: RunMaker, screen: Screen) -> None:
     run = ask("finished")
     other = ask("finished", 1)
     folder = store.home.folder(run)
@@ -104,14 +104,14 @@ def test_delete_asks_once_and_reports_the_freed_space(store: Store, ask: Asker, 
     assert run_texts.DELETED.format(many="1 run", size=freed) in text(page)
 
 
-def test_keep_deletes_nothing(store: Store, ask: Asker, screen: Screen) -> None:
+def test_keep_deletes_nothing(store: Store, ask: RunMaker, screen: Screen) -> None:
     run = ask("finished")
     page = press(press(screen("runs"), "delete", run), "keep")
     assert store.status(run) == "finished"
     assert not [button for button in page.button if button.key == "delete-for-good"]
 
 
-def test_all_deletable_matches_of_the_filter_are_deleted_together(store: Store, ask: Asker, screen: Screen) -> None:
+def test_all_deletable_matches_of_the_filter_are_deleted_together(store: Store, ask: RunMaker, screen: Screen) -> None:
     deletable = [ask("failed", 1), ask("cancelled", 2)]
     kept = [ask("finished", 3), ask("running", 4), ask("queued", 5)]
     page = screen("runs")
@@ -123,7 +123,7 @@ def test_all_deletable_matches_of_the_filter_are_deleted_together(store: Store, 
     assert {row.id for row in store.runs()} == set(kept)
 
 
-def test_a_run_that_was_submitted_again_is_not_deleted(store: Store, ask: Asker, screen: Screen) -> None:
+def test_a_run_that_was_submitted_again_is_not_deleted(store: Store, ask: RunMaker, screen: Screen) -> None:
     run = ask("failed")
     page = press(screen("runs"), "delete", run)
     store.submit(run, store.run(run).spec)
@@ -140,7 +140,7 @@ def class_mode(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_in_a_class_a_visitor_changes_only_own_runs(
-    store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
+    store: Store, ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class_mode(monkeypatch)
     own = ask("failed", 1, "me")
@@ -148,15 +148,15 @@ def test_in_a_class_a_visitor_changes_only_own_runs(
     running = ask("running", 3, "you")
     page = screen("runs")
     assert list(lines(page)) == [running, other, own]
-    assert offered(page, own) == {"open", "go-on", "pin", "delete"}
-    assert offered(page, other) == offered(page, running) == {"open", "pin"}
+    assert actions_of(page, own) == {"open", "go-on", "pin", "delete"}
+    assert actions_of(page, other) == actions_of(page, running) == {"open", "pin"}
     page.pills(key="runs-states").set_value(["failed"]).run()
     press(press(page, "delete-all"), "delete-for-good")
     assert {row.id for row in store.runs()} == {other, running}
 
 
 def test_in_a_class_resuming_keeps_to_the_limits(
-    store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
+    store: Store, ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class_mode(monkeypatch)
     monkeypatch.setattr(class_limits, "caps", lambda: class_limits.VisitorLimits(runs=1))
@@ -167,7 +167,7 @@ def test_in_a_class_resuming_keeps_to_the_limits(
 
 
 def test_in_a_class_a_run_that_another_visitor_watches_is_not_cancelled(
-    store: Store, ask: Asker, screen: Screen, monkeypatch: pytest.MonkeyPatch
+    store: Store, ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class_mode(monkeypatch)
     run = ask("running", visitor="me")

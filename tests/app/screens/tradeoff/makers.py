@@ -37,8 +37,8 @@ def keys(page: AppTest) -> set[str]:
 
 def statuses(settings: TradeoffSettings) -> list[str]:
     """Return the status of each point."""
-    ids = [point.id for point in tradeoff_settings.laid_out(settings)]
-    return list(services.standings(ids).values())
+    ids = [point.id for point in tradeoff_settings.sweep_points(settings)]
+    return list(services.statuses(ids).values())
 
 
 def link(page: AppTest) -> dict[str, str]:

@@ -44,14 +44,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 def test_a_first_visit_shows_a_finished_frontier() -> None:
     page = visit()
-    example = sweep.frontier()
+    example = sweep.sweep_example()
     assert example is not None and services.store().runs() == []
     assert states.STORED.format(made=example.made) in captions(page) and "tradeoff-live" in keys(page)
     by_noise, by_epsilon = charts(page)
     assert "UDP-FedAvg: noise 0.25" in by_noise
     assert "ε" in by_epsilon and "seen by an outsider" in by_epsilon
     assert "At noise 1, " in text(page) and page.button(key="tradeoff-run").disabled
-    assert tradeoff_settings.read_link(link(page), tradeoff_settings.usual()) == (tradeoff_settings.usual(), [])
+    assert tradeoff_settings.read_link(link(page), tradeoff_settings.default()) == (tradeoff_settings.default(), [])
 
 
 def test_the_stored_frontier_is_shown_before_the_shelves_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,13 +66,13 @@ def test_the_stored_frontier_is_shown_before_the_shelves_are_loaded(monkeypatch:
 
 def test_run_live_submits_every_stored_point() -> None:
     page = clicked(visit(), "tradeoff-live")
-    assert len(services.store().runs()) == len(tradeoff_settings.laid_out(tradeoff_settings.usual()))
+    assert len(services.store().runs()) == len(tradeoff_settings.sweep_points(tradeoff_settings.default()))
     assert "0 of 153 runs" in page.get("progress")[0].proto.text
 
 
 def test_points_that_are_not_stored_are_submitted_alone() -> None:
-    page = visit(replace(tradeoff_settings.usual(), noises="0.25, 0.5, 1, 2, 4"))
-    missing = len(tradeoff_settings.laid_out(tradeoff_of(page))) - 153
+    page = visit(replace(tradeoff_settings.default(), noises="0.25, 0.5, 1, 2, 4"))
+    missing = len(tradeoff_settings.sweep_points(tradeoff_of(page))) - 153
     assert "153 of them known already" in captions(page)
     assert page.button(key="tradeoff-run").label == f"Start the other {missing} runs"
     clicked(page, "tradeoff-run")
@@ -86,7 +86,7 @@ def test_the_expected_time_and_epsilon_are_shown_before_the_click(small: Tradeof
     page = visit(small)
     assert "10 runs. Expected time here: " in captions(page)
     assert sweep_texts.WAITING in text(page) and "known before anything runs" in text(page)
-    spec = next(point.spec for point in tradeoff_settings.laid_out(small) if point.noise == 2.0)
+    spec = next(point.spec for point in tradeoff_settings.sweep_points(small) if point.noise == 2.0)
     answers = services.forecast_of(spec.canonical()).answers
     answer = next(answer for answer in answers if answer.view == "outsider")
     assert f"ε {numbers.epsilon(answer.epsilon)}" in text(page)
@@ -95,14 +95,14 @@ def test_the_expected_time_and_epsilon_are_shown_before_the_click(small: Tradeof
 def test_a_click_submits_every_point_the_first_seed_first(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     rows = services.store().runs()[::-1]
-    assert [row.id for row in rows] == [point.id for point in tradeoff_settings.laid_out(small)]
+    assert [row.id for row in rows] == [point.id for point in tradeoff_settings.sweep_points(small)]
     assert len({row.options["visitor"] for row in rows}) == 1  # this page is the only visitor
     assert page.button(key="tradeoff-run").disabled and "tradeoff-cancel" in keys(page)
 
 
 def test_points_appear_as_runs_finish_and_stay_after_a_cancel(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
-    points = tradeoff_settings.laid_out(small)
+    points = tradeoff_settings.sweep_points(small)
     finish(points[0], 0.61)
     page.run()
     assert "1 of 10 runs" in page.get("progress")[0].proto.text
@@ -116,7 +116,7 @@ def test_points_appear_as_runs_finish_and_stay_after_a_cancel(small: TradeoffSet
 
 
 def test_a_link_restores_everything(small: TradeoffSettings) -> None:
-    for point in tradeoff_settings.laid_out(small)[:5]:
+    for point in tradeoff_settings.sweep_points(small)[:5]:
         services.store().submit(point.id, point.spec.canonical())
         finish(point, 0.5 if point.noise else 0.9)
     page = visit(small)
@@ -127,7 +127,7 @@ def test_a_link_restores_everything(small: TradeoffSettings) -> None:
 
 def test_runs_that_others_watch_continue(small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     page = clicked(visit(small), "tradeoff-run")
-    first = tradeoff_settings.laid_out(small)[0].id
+    first = tradeoff_settings.sweep_points(small)[0].id
     monkeypatch.setattr(services, "others_watching", lambda run: int(run == first))
     clicked(page, "tradeoff-cancel")
     assert statuses(small) == ["queued", *["cancelled"] * 9]
@@ -136,7 +136,7 @@ def test_runs_that_others_watch_continue(small: TradeoffSettings, monkeypatch: p
 
 def test_a_failed_run_has_its_reason_and_can_be_retried(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
-    points = tradeoff_settings.laid_out(small)
+    points = tradeoff_settings.sweep_points(small)
     for point in points[1:]:
         finish(point, 0.5)
     fail(points[0], "the worker <b>stopped</b>", "Choose a smaller model")
@@ -148,7 +148,7 @@ def test_a_failed_run_has_its_reason_and_can_be_retried(small: TradeoffSettings)
 
 
 def test_results_are_read_once(small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    for point in tradeoff_settings.laid_out(small):
+    for point in tradeoff_settings.sweep_points(small):
         services.store().submit(point.id, point.spec.canonical())
         finish(point, 0.5)
     page = visit(small)
@@ -166,13 +166,13 @@ def test_results_are_read_once(small: TradeoffSettings, monkeypatch: pytest.Monk
 def test_one_pass_reads_all_statuses_once(small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     page = visit(small)
     counts = list[int]()
-    read_statuses = services.standings
+    read_statuses = services.statuses
 
     def counted(runs: list[str]) -> dict[str, str]:
         counts.append(len(runs))
         return read_statuses(runs)
 
-    monkeypatch.setattr(services, "standings", counted)
+    monkeypatch.setattr(services, "statuses", counted)
     page.run()
     assert counts == [10]
 
@@ -208,7 +208,7 @@ def test_a_problem_that_prevents_a_run_is_shown_before_the_click(small: Tradeoff
 
 @pytest.fixture
 def finished(small: TradeoffSettings) -> TradeoffSettings:
-    for place, point in enumerate(tradeoff_settings.laid_out(small)):
+    for place, point in enumerate(tradeoff_settings.sweep_points(small)):
         services.store().submit(point.id, point.spec.canonical())
         finish(point, 0.5 + place / 100, 0.8 if point.method == "ppsgd" else None)
     return small
@@ -240,7 +240,7 @@ def test_next_to_personal_models_the_page_explains_that_no_epsilon_covers_them(f
 
 def test_methods_without_a_shared_last_layer_are_named(small: TradeoffSettings) -> None:
     settings = replace(small, methods=("udp-fedavg", "centaur"))
-    for point in tradeoff_settings.laid_out(settings):
+    for point in tradeoff_settings.sweep_points(settings):
         services.store().submit(point.id, point.spec.canonical())
         finish(point, 0.5, 0.8 if point.method == "centaur" else None)
     page = visit(settings)
@@ -257,7 +257,7 @@ def test_a_chosen_point_opens_its_runs_in_the_lab(finished: TradeoffSettings) ->
     page.run()
     assert "PPSGD, noise 2, server step 0.1: " in text(page) and "An observer&#x27;s odds" in text(page)
     clicked(page, "tradeoff-open")
-    points = tradeoff_settings.laid_out(finished)
+    points = tradeoff_settings.sweep_points(finished)
     ids = [point.id for point in points if (point.method, point.noise) == ("ppsgd", 2.0)]
     assert page.session_state["ids"]["run"] == tuple(ids)
     assert product.PROMISE in text(page) and page.session_state["settings"]["method"] == "ppsgd"
@@ -267,7 +267,7 @@ def test_the_table_and_the_file_have_every_number(finished: TradeoffSettings) ->
     page = visit(finished)
     (table,) = page.dataframe
     assert len(table.value) == 5 and set(table.value["seeds"]) == {2}
-    points = tradeoff_settings.laid_out(finished)
+    points = tradeoff_settings.sweep_points(finished)
     cells = tradeoff_cells.read(points)
     rows = points_panel.table_csv(cells).splitlines()
     assert len(rows) == 11 and rows[0].startswith("run,method,noise,server-step,seed,accuracy,accuracy-personal,unit")
@@ -278,7 +278,7 @@ def test_single_fields_of_methods_can_be_set(small: TradeoffSettings) -> None:
     page = visit(small)
     page.number_input(key="tradeoff-of-ppsgd-head-epochs").set_value(3).run()
     assert not page.exception and link(page)["of"] == "ppsgd.head-epochs=3"
-    points = tradeoff_settings.laid_out(tradeoff_of(page))
+    points = tradeoff_settings.sweep_points(tradeoff_of(page))
     methods = {point.spec.method.name: point.spec.method for point in points}
     assert methods["ppsgd"].head_epochs == 3  # type: ignore[attr-defined]
     page.number_input(key="tradeoff-of-ppsgd-head-epochs").set_value(5000).run()
@@ -294,7 +294,7 @@ def test_the_lab_links_to_the_trade_off(screen: Screen) -> None:
     first = services.first_example()
     assert first is not None
     base = RunSpec(**first.spec)
-    specs = [point.spec for point in tradeoff_settings.laid_out(tradeoff_of(page))]
+    specs = [point.spec for point in tradeoff_settings.sweep_points(tradeoff_of(page))]
     assert {(spec.dataset, spec.rounds, spec.clients) for spec in specs} == {(base.dataset, base.rounds, base.clients)}
 
 
@@ -321,7 +321,7 @@ def test_in_class_mode_a_visitor_submits_a_few_runs_at_a_time(
 ) -> None:
     assert shared.runs is not None
     page = clicked(visit(small), "tradeoff-run")
-    points = tradeoff_settings.laid_out(small)
+    points = tradeoff_settings.sweep_points(small)
     assert [row.id for row in services.store().runs()[::-1]] == [point.id for point in points[: shared.runs]]
     assert sweep_texts.BY_TURNS.format(most=shared.runs) in text(page)
     finish(points[0], 0.5)

@@ -14,7 +14,7 @@ from app.session import links, services, session
 from app.texts import sweep as sweep_texts
 from engine.specs.run import RunSpec
 from tests.app.conftest import Screen
-from tests.app.makers import Asker
+from tests.app.makers import RunMaker
 from tests.app.reading import open_screen, text
 from tests.app.screens.tradeoff.makers import clicked, finish, link, tradeoff_of, visit
 
@@ -107,7 +107,7 @@ def test_a_stored_point_runs_when_the_lab_opens_it() -> None:
     assert "not on this machine" not in text(page)
 
 
-def test_a_stored_point_beyond_the_limits_is_refused(monkeypatch: pytest.MonkeyPatch, ask: Asker) -> None:
+def test_a_stored_point_beyond_the_limits_is_refused(monkeypatch: pytest.MonkeyPatch, ask: RunMaker) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
     most = class_limits.caps().runs or 0
@@ -120,7 +120,7 @@ def test_a_stored_point_beyond_the_limits_is_refused(monkeypatch: pytest.MonkeyP
 
 def test_a_stored_point_whose_run_was_cancelled_runs_as_well() -> None:
     page = visit()
-    for point in tradeoff_settings.laid_out(tradeoff_of(page)):
+    for point in tradeoff_settings.sweep_points(tradeoff_of(page)):
         if (point.method, point.noise) == ("fedceo", 1.0):
             services.store().submit(point.id, point.spec.canonical())
             services.store().cancel(point.id)
@@ -129,7 +129,7 @@ def test_a_stored_point_whose_run_was_cancelled_runs_as_well() -> None:
 
 
 def test_a_finished_run_opens_without_a_new_run(small: TradeoffSettings) -> None:
-    points = tradeoff_settings.laid_out(small)
+    points = tradeoff_settings.sweep_points(small)
     services.store().submit_all({point.id: point.spec.canonical() for point in points})
     for point in points:
         finish(point, 0.5)

@@ -20,7 +20,7 @@ from engine.errors import HomeUnwritable, LeakLensError
 from engine.jobs.store import Store
 from engine.specs.sweep import SweepPoint
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
-from tests.app.makers import Asker
+from tests.app.makers import RunMaker
 from tests.app.reading import open_screen, text
 from tests.app.screens.tradeoff.makers import charts, clicked, fail, finish, keys, link, statuses, tradeoff_of, visit
 
@@ -34,7 +34,7 @@ def submit(points: tuple[SweepPoint, ...]) -> None:
 
 def finish_all(settings: TradeoffSettings, **result: float) -> tuple[SweepPoint, ...]:
     """Finish every point, and return the points."""
-    points = tradeoff_settings.laid_out(settings)
+    points = tradeoff_settings.sweep_points(settings)
     submit(points)
     for place, point in enumerate(points):
         finish(point, 0.5 + place / 1000, **result)
@@ -60,7 +60,7 @@ def test_a_stored_frontier_that_was_run_and_cancelled_is_still_shown_to_all() ->
     before = charts(page)
     clicked(page, "tradeoff-live")
     assert charts(page) == before and "0 of 153 runs" in page.get("progress")[0].proto.text
-    for point in tradeoff_settings.laid_out(tradeoff_settings.usual())[:3]:
+    for point in tradeoff_settings.sweep_points(tradeoff_settings.default())[:3]:
         finish(point, 0.5)
     clicked(page, "tradeoff-cancel")
     assert len(charts(page)) == len(charts(visit())) == len(before)
@@ -81,16 +81,16 @@ def test_another_tab_of_the_same_visitor_is_no_other_visitor(
 
 @pytest.mark.parametrize("name", ["tradeoff", "lab"])
 def test_in_class_mode_a_visitor_cannot_cancel_the_run_of_another(
-    small: TradeoffSettings, name: str, screen: Screen, ask: Asker, monkeypatch: pytest.MonkeyPatch
+    small: TradeoffSettings, name: str, screen: Screen, ask: RunMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
     if name == "lab":
         run = ask("queued", visitor="another")
         button = "cancel"
-        page = screen("lab", ids={"run": (run,)}, seen={}, settings=run_settings.settled({}))
+        page = screen("lab", ids={"run": (run,)}, seen={}, settings=run_settings.completed({}))
     else:
-        point = tradeoff_settings.laid_out(small)[0]
+        point = tradeoff_settings.sweep_points(small)[0]
         run = point.id
         button = "tradeoff-cancel"
         services.store().submit(run, point.spec.canonical(), {"visitor": "another"})
@@ -145,8 +145,8 @@ def test_a_damaged_record_affects_only_its_own_point(small: TradeoffSettings, ho
     assert page.button(key="tradeoff-run").label == "Start the other 1 run"
     clicked(page, "tradeoff-retry")
     assert statuses(small) == ["queued", *["finished"] * 9]
-    finish(tradeoff_settings.laid_out(small)[0], 0.5)
-    assert page.run().button(key="tradeoff-run").label == sweep_texts.ALL_KNOWN
+    finish(tradeoff_settings.sweep_points(small)[0], 0.5)
+    assert page.run().button(key="tradeoff-run").label == sweep_texts.ALL_FINISHED
 
 
 def test_only_its_visitor_may_delete_a_damaged_record(
@@ -162,7 +162,7 @@ def test_only_its_visitor_may_delete_a_damaged_record(
 
 
 def test_a_failure_without_a_remedy_is_shown_as_it_is(small: TradeoffSettings) -> None:
-    points = tradeoff_settings.laid_out(small)
+    points = tradeoff_settings.sweep_points(small)
     submit(points[:1])
     fail(points[0], "it said . and stopped", "")
     assert "UDP-FedAvg, noise 0.5: it said . and stopped</p>" in text(visit(small))
@@ -208,7 +208,7 @@ def test_a_run_that_was_deleted_after_its_status_was_read_can_run_again(
     small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = finish_all(small)[0]
-    read_statuses = services.standings
+    read_statuses = services.statuses
 
     def read_and_delete(runs: list[str]) -> dict[str, str]:
         run_statuses = read_statuses(runs)
@@ -216,7 +216,7 @@ def test_a_run_that_was_deleted_after_its_status_was_read_can_run_again(
             services.store().delete(first.id)
         return run_statuses
 
-    monkeypatch.setattr(services, "standings", read_and_delete)
+    monkeypatch.setattr(services, "statuses", read_and_delete)
     page = visit(small)
     assert len(charts(page)) == 2 and "Start the other 1 run" in [button.label for button in page.button]
 
@@ -282,7 +282,7 @@ def test_next_to_personal_models_the_paper_has_no_number(small: TradeoffSettings
 
 def test_epsilon_at_one_noise_is_compared_on_common_seeds(small: TradeoffSettings) -> None:
     settings = replace(small, seeds=2, noises="1", plain=False)
-    points = tradeoff_settings.laid_out(settings)
+    points = tradeoff_settings.sweep_points(settings)
     submit(points)
     late = next(point for point in points if (point.method, point.seed) == ("ppsgd", 1))
     for point in points:
@@ -305,7 +305,7 @@ def test_methods_with_epsilon_0_are_not_compared(small: TradeoffSettings) -> Non
 
 def test_noise_0_has_its_own_guarantee(small: TradeoffSettings) -> None:
     page = visit(replace(small, noises="0, 1", methods=("udp-fedavg",)))
-    for point in tradeoff_settings.laid_out(tradeoff_of(page)):
+    for point in tradeoff_settings.sweep_points(tradeoff_of(page)):
         submit((point,))
         finish(point, 0.5)
     page.run()

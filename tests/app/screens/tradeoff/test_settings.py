@@ -23,12 +23,12 @@ from engine.specs.sweep import points as sweep_points
 
 
 def changed(**changes: Any) -> TradeoffSettings:
-    return tradeoff_settings.settled(replace(tradeoff_settings.usual(), **changes))
+    return tradeoff_settings.settled(replace(tradeoff_settings.default(), **changes))
 
 
 def refusal(settings: TradeoffSettings) -> str:
     with pytest.raises(BadInput) as error:
-        tradeoff_settings.laid_out(settings)
+        tradeoff_settings.sweep_points(settings)
     return str(error.value)
 
 
@@ -36,23 +36,23 @@ def refusal(settings: TradeoffSettings) -> str:
 
 
 def test_a_first_visit_has_the_points_of_the_stored_frontier() -> None:
-    ids = {point.id for point in tradeoff_settings.laid_out(tradeoff_settings.usual())}
-    assert ids == {point.id for point in sweep.questions()}
+    ids = {point.id for point in tradeoff_settings.sweep_points(tradeoff_settings.default())}
+    assert ids == {point.id for point in sweep.requested_points()}
 
 
 def test_the_baseline_has_no_noise_and_can_be_left_out() -> None:
     settings = changed(methods=("udp-fedavg",), noises="1", steps="", seeds=2)
-    points = tradeoff_settings.laid_out(settings)
+    points = tradeoff_settings.sweep_points(settings)
     assert [(point.method, point.noise, point.seed) for point in points] == [
         ("udp-fedavg", 1.0, 0), ("fedavg", None, 0), ("udp-fedavg", 1.0, 1), ("fedavg", None, 1),
     ]  # fmt: skip
-    assert len(tradeoff_settings.laid_out(replace(settings, plain=False))) == 2
+    assert len(tradeoff_settings.sweep_points(replace(settings, plain=False))) == 2
 
 
 def test_fields_of_one_method_apply_to_that_method_only() -> None:
     of = {"fedceo": {"every": 3}}
     settings = changed(methods=("udp-fedavg", "fedceo"), noises="1", steps="", seeds=1, of=of)
-    methods = {point.method: point.spec.method for point in tradeoff_settings.laid_out(settings)}
+    methods = {point.method: point.spec.method for point in tradeoff_settings.sweep_points(settings)}
     assert getattr(methods["fedceo"], "every", None) == 3
     assert tradeoff_settings.method_fields(changed(of=of), "fedceo")["every"] == 3
     assert not {"noise", "server-step", "name"} & set(tradeoff_settings.method_fields(changed(), "fedceo"))
@@ -91,7 +91,7 @@ def test_a_method_without_noise_does_not_decide_the_sampling() -> None:
     assert run_settings.flat(canonical)["sampling"] == "fixed"
     settings, notes = tradeoff_settings.read_link(links.tradeoff_link_of_run(canonical), changed())
     assert not notes
-    specs = [point.spec for point in tradeoff_settings.laid_out(settings)]
+    specs = [point.spec for point in tradeoff_settings.sweep_points(settings)]
     assert {(spec.sampling, spec.rounds) for spec in specs} == {("poisson", 3)}
 
 
@@ -104,20 +104,20 @@ def test_a_link_holds_everything() -> None:
         whose="personal", of={"fedceo": {"every": 3, "unsampled-clients": "mean"}},
         run={**tradeoff_settings.RUN, "rounds": 9, "dataset": "mnist"},
     )  # fmt: skip
-    default = tradeoff_settings.usual()
+    default = tradeoff_settings.default()
     assert tradeoff_settings.read_link(tradeoff_settings.link(settings), default) == (settings, [])
     assert tradeoff_settings.read_link(tradeoff_settings.link(default), settings) == (default, [])
 
 
 def test_a_link_can_hold_the_table_of_a_paper() -> None:
     settings = changed(table="1/cifar10/quick/released", seeds=2, eyes="server")
-    assert tradeoff_settings.read_link(tradeoff_settings.link(settings), tradeoff_settings.usual()) == (settings, [])
+    assert tradeoff_settings.read_link(tradeoff_settings.link(settings), tradeoff_settings.default()) == (settings, [])
     assert tradeoff_settings.command(settings) == (
         "python3 -m engine table 1 --rows cifar10 --scale quick --reading released --seeds 2 --view server"
     )
     arguments = parser().parse_args(shlex.split(tradeoff_settings.command(settings))[3:])
     expected = [cell.point(seed).id for seed in (0, 1) for cell in chosen(arguments)]
-    assert [point.id for point in tradeoff_settings.laid_out(settings)] == expected
+    assert [point.id for point in tradeoff_settings.sweep_points(settings)] == expected
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_link_can_hold_the_table_of_a_paper() -> None:
     ["1", "1/cifar10/huge/written", "9/cifar10/quick/written", "1/none/quick/written", "1/cifar10/quick/x"],
 )
 def test_an_unknown_table_in_a_link_is_left_out_with_a_note(table: str) -> None:
-    settings, notes = tradeoff_settings.read_link({"noises": "1", "table": table}, tradeoff_settings.usual())
+    settings, notes = tradeoff_settings.read_link({"noises": "1", "table": table}, tradeoff_settings.default())
     assert settings.table == "" and len(notes) == 1
 
 
@@ -134,7 +134,7 @@ def test_invalid_values_in_a_link_are_left_out_with_a_note() -> None:
         "methods": "fedceo,none,fedavg", "noises": "1", "seeds": "99", "plain": "maybe", "eyes": "god",
         "whose": "mine", "of": "fedceo.every=5;fedceo.noise=3;none.x=1;fedceo.every=lots", "rounds": "many",
     }  # fmt: skip
-    settings, notes = tradeoff_settings.read_link(params, tradeoff_settings.usual())
+    settings, notes = tradeoff_settings.read_link(params, tradeoff_settings.default())
     assert settings == changed(methods=("fedceo",), noises="1", of={"fedceo": {"every": 5}})
     for word in ("none", "fedavg", "99", "maybe", "god", "mine", "fedceo.noise=3", "none.x=1", "every=lots", "many"):
         assert any(word in note for note in notes), word
@@ -153,12 +153,12 @@ def test_a_method_outside_the_family_replaces_the_others() -> None:
     spec = RunSpec(method="dp-fedavg", target_epsilon=8.0, view="server")
     settings, _ = tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), changed())
     assert settings.methods == ("dp-fedavg",)
-    noises = {point.noise for point in tradeoff_settings.laid_out(settings)}
+    noises = {point.noise for point in tradeoff_settings.sweep_points(settings)}
     assert noises == {0.25, 0.5, 1.0, 2.0, None}  # the target ε of the run is not used
 
 
 def test_a_point_links_to_its_runs_in_the_lab() -> None:
-    points = tradeoff_settings.laid_out(changed(methods=("fedceo",), noises="1", steps="", plain=False))
+    points = tradeoff_settings.sweep_points(changed(methods=("fedceo",), noises="1", steps="", plain=False))
     canonical = points[0].spec.canonical()
     ids = [point.id for point in points]
     link = tradeoff_settings.point_link(canonical, ids)
@@ -179,7 +179,7 @@ def test_the_command_runs_the_same_points() -> None:
     arguments.method = arguments.method or arguments.methods.split(",")[0]
     spec = read_spec(arguments)
     command_points = sweep_points(spec, read_grid(arguments, spec))
-    assert [point.id for point in command_points] == [point.id for point in tradeoff_settings.laid_out(settings)]
+    assert [point.id for point in command_points] == [point.id for point in tradeoff_settings.sweep_points(settings)]
 
 
 # --- the run -----------------------------------------------------------------------------------------------
@@ -187,24 +187,24 @@ def test_the_command_runs_the_same_points() -> None:
 
 def test_varied_values_do_not_refuse_the_run() -> None:
     params = {"noises": "1", "steps": "0.1", "method": "udp-fedavg", "method.noise": "-1", "method.server-step": "-1"}
-    settings, _ = tradeoff_settings.read_link(params, tradeoff_settings.usual())
-    assert tradeoff_settings.laid_out(settings) and not tradeoff_settings.run_is_refused(settings)
-    assert tradeoff_settings.run_is_refused(changed(run={**tradeoff_settings.usual().run, "method.clip": -1.0}))
+    settings, _ = tradeoff_settings.read_link(params, tradeoff_settings.default())
+    assert tradeoff_settings.sweep_points(settings) and not tradeoff_settings.run_is_refused(settings)
+    assert tradeoff_settings.run_is_refused(changed(run={**tradeoff_settings.default().run, "method.clip": -1.0}))
     assert not tradeoff_settings.run_is_refused(changed(of={"fedceo": {"clip": -1.0}}))
 
 
 def test_the_server_step_of_the_run_is_used_if_none_is_given() -> None:
-    run = {**tradeoff_settings.usual().run, "method.server-step": 0.7}
-    points = tradeoff_settings.laid_out(changed(run=run, steps="", plain=False))
+    run = {**tradeoff_settings.default().run, "method.server-step": 0.7}
+    points = tradeoff_settings.sweep_points(changed(run=run, steps="", plain=False))
     assert {point.step for point in points} == {0.7}
 
 
 def test_the_summary_of_the_run_has_every_changed_field() -> None:
-    assert tradeoff_settings.changed_fields(tradeoff_settings.usual().run) == {}
+    assert tradeoff_settings.changed_fields(tradeoff_settings.default().run) == {}
     fields = {
         "honest-share": 0.5, "momentum": 0.9, "weight-decay": 0.01, "partition": "dirichlet", "partition.alpha": 0.07,
     }  # fmt: skip
-    run = changed(run={**tradeoff_settings.usual().run, **fields}).run
+    run = changed(run={**tradeoff_settings.default().run, **fields}).run
     summary = sweep_texts.rest(run, "by Dirichlet", tradeoff_settings.changed_fields(run))
     for words in ("honest share 0.5", "momentum 0.9", "weight decay 0.01", "partition alpha 0.07"):
         assert words in summary

@@ -16,7 +16,7 @@ from app.screens.leak.blind_test.panel import BlindAnswer, BlindQuestion, BlindS
 from app.screens.leak.settings import OFFERED, LeakSettings
 from engine.specs.attack_grid import NONE, RequestedAttack
 from tests.app.reading import press, text
-from tests.app.screens.leak.makers import tell, visit, whole
+from tests.app.screens.leak.makers import append_events, finished_attack, visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 LABELS = [place % 10 for place in range(200)]
@@ -24,7 +24,7 @@ LABELS = [place % 10 for place in range(200)]
 
 @pytest.fixture
 def small() -> LeakSettings:
-    return replace(leak_settings.usual(), against=(NONE, "udp-fedavg:0.1", "udp-fedavg:1"), iterations=3)
+    return replace(leak_settings.default(), against=(NONE, "udp-fedavg:0.1", "udp-fedavg:1"), iterations=3)
 
 
 def answer(right: bool, protected: bool, psnr: float) -> BlindAnswer:
@@ -122,7 +122,7 @@ def ready(leak: LeakSettings) -> tuple[AppTest, list[BlindQuestion]]:
     questions = blind_test.questions(leak, 0)
     for question in questions:
         run = question.request.id
-        tell(run, whole(run, [14.0 if question.protected else 30.0]))
+        append_events(run, finished_attack(run, [14.0 if question.protected else 30.0]))
     page.run()
     assert not page.exception
     return page, questions
@@ -172,7 +172,7 @@ def test_a_question_appears_as_soon_as_its_picture_is_rebuilt(small: LeakSetting
     page = press(visit(small, "test"), "test-ask")
     assert blind_test_texts.WAIT in text(page)
     last = blind_test.questions(small, 0)[-1]
-    tell(last.request.id, whole(last.request.id, [20.0]))
+    append_events(last.request.id, finished_attack(last.request.id, [20.0]))
     page.run()
     press(page, f"test-choose-0-{last.truth}")
     assert "Right" in text(page) and blind_test_texts.WAIT in text(page)

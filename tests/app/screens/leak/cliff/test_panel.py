@@ -23,9 +23,9 @@ from engine.events import Event, Seen
 from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
 from engine.results.cliff import LEAST, MOST, Cliff, collect_cliff, levels
 from engine.specs.attack_grid import NONE, RequestedAttack
-from engine.training.forecast import REGION
+from engine.training.forecast import CLIFF_REGION
 from tests.app.reading import press, text
-from tests.app.screens.leak.makers import GREY, judged, seen, tell, visit, whole
+from tests.app.screens.leak.makers import GREY, append_events, finished_attack, judged, seen, visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 NOISES: Mapping[str, float | None] = {NONE: None, "quiet": 0.1, "middle": 1.0, "loud": 10.0}
@@ -34,7 +34,7 @@ TITLES = {"map": "Most probable", "other": "Other"}
 
 def events(psnr: float, ratio: float, state: str = "converged", **facts: float | str) -> list[Event]:
     changed: list[Event] = []
-    for event in whole("x", [psnr], state):
+    for event in finished_attack("x", [psnr], state):
         if isinstance(event, Seen):
             event = replace(event, facts={**event.facts, "noise-to-signal": ratio, **facts})
         changed.append(event)
@@ -65,7 +65,7 @@ def test_the_noises_surround_the_region() -> None:
     assert len(noises) == 9 and shares[0] == pytest.approx(LEAST) and shares[-1] == pytest.approx(MOST)
     steps = [math.log10(after / before) for before, after in pairwise(shares)]
     assert steps == pytest.approx([0.5] * 8, abs=0.005)
-    assert sum(REGION[0] * 0.99 <= share <= REGION[1] * 1.01 for share in shares) == 3
+    assert sum(CLIFF_REGION[0] * 0.99 <= share <= CLIFF_REGION[1] * 1.01 for share in shares) == 3
 
 
 def test_the_expectation_is_given_in_noise() -> None:
@@ -94,7 +94,7 @@ def test_a_point_appears_as_soon_as_one_attack_has_ended() -> None:
     result = collect_cliff(NOISES, [cell("quiet", events(20.0, 0.2)), running], TITLES)
     assert (result.points[0].done, result.points[0].of, result.complete) == (1, 2, False)
     assert "so far 1 of 2 attacks" in series_texts.point(result.points[0], "")
-    assert series_texts.verdict(result, REGION) == ""
+    assert series_texts.verdict(result, CLIFF_REGION) == ""
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_where_the_picture_is_hidden(
     heights: tuple[float, ...], ratios: tuple[float, ...], when: str, sentence: str
 ) -> None:
     result = measured(*heights, ratios=ratios)
-    assert result.when(REGION) == when
-    verdict = series_texts.verdict(result, REGION)
+    assert result.when(CLIFF_REGION) == when
+    verdict = series_texts.verdict(result, CLIFF_REGION)
     assert sentence in verdict and (not when or verdict.endswith(f"{series_texts.WHEN[when]}."))
 
 
 @pytest.mark.parametrize("result", [measured(15, 14, 14, 14), measured(31, 14, 14, 14, baseline="not converged")])
 def test_without_a_successful_attack_on_the_baseline_there_is_no_verdict(result: Cliff) -> None:
-    assert series_texts.verdict(result, REGION) == series_texts.SAYS_NOTHING
+    assert series_texts.verdict(result, CLIFF_REGION) == series_texts.SAYS_NOTHING
 
 
 def test_a_clip_that_does_not_bind_is_reported() -> None:
@@ -135,14 +135,14 @@ def test_a_clip_that_does_not_bind_is_reported() -> None:
 
 def drawn(result: Cliff, dark: bool = False) -> dict:
     above = TopAxis("ε of the server", ((0.03, "8·10⁶"), (3.0, "900")), lambda noise: f"ε at {noise}")
-    body: dict = cliff.draw(result, above, REGION, dark).to_plotly_json()
+    body: dict = cliff.draw(result, above, CLIFF_REGION, dark).to_plotly_json()
     return body
 
 
 def test_the_region_is_drawn_before_anything_is_measured() -> None:
     chart = drawn(collect_cliff(NOISES, [], TITLES))
     (shape,) = chart["layout"]["shapes"]
-    assert (shape["x0"], shape["x1"]) == REGION
+    assert (shape["x0"], shape["x1"]) == CLIFF_REGION
     texts = [annotation["text"] for annotation in chart["layout"]["annotations"]]
     assert texts == [series_texts.REGION_LEFT, series_texts.REGION, series_texts.REGION_RIGHT]
     assert list(chart["layout"]["xaxis2"]["ticktext"]) == ["8·10⁶", "900"]
@@ -183,8 +183,8 @@ def test_the_chart_in_words() -> None:
 
 @pytest.fixture
 def small() -> LeakSettings:
-    default = leak_settings.usual()
-    run = run_settings.settled({**default.run, "model": "lenet-sigmoid"})
+    default = leak_settings.default()
+    run = run_settings.completed({**default.run, "model": "lenet-sigmoid"})
     return replace(default, run=run, attacks=("analytic", "map"), iterations=3)
 
 
@@ -204,7 +204,7 @@ def test_a_click_runs_the_series_and_points_appear(small: LeakSettings) -> None:
     method = rows[1].spec["run"]["method"]
     assert (method["name"], method["noise-split"]) == ("udp-fedavg", "full-local")
     assert "0 of 10 attacks done" in page.get("progress")[0].text
-    tell(rows[0].id, whole(rows[0].id, [31.0]))
+    append_events(rows[0].id, finished_attack(rows[0].id, [31.0]))
     page.run()
     assert series_texts.SHAPES["converged"] in figure(page) and attack_texts.GREY in figure(page)
     press(page, "cliff-cancel")
@@ -220,7 +220,7 @@ def test_a_measured_series_has_a_verdict(small: LeakSettings) -> None:
         noise = plan.noises[request.column]
         ratio = 0.0 if noise is None else noise * plan.baseline.cliff.parameters**0.5
         leaks = ratio < 0.2
-        tell(request.id, events(31.0, ratio, "converged") if leaks else events(14.0, ratio, "not converged"))
+        append_events(request.id, events(31.0, ratio, "converged") if leaks else events(14.0, ratio, "not converged"))
     page.run()
     assert series_texts.WHEN["inside"] in text(page) and attack_texts.NO_PROOF in text(page)
     assert not [button for button in page.button if str(button.key).startswith("cliff-")]

@@ -17,14 +17,14 @@ from app.texts import attacks as attack_texts
 from engine.results.attack_summary import AttackEvents, collect_cell
 from engine.specs.attack_grid import NONE, RequestedAttack
 from tests.app.reading import press, text
-from tests.app.screens.leak.makers import tell, visit, whole
+from tests.app.screens.leak.makers import append_events, finished_attack, visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 
 @pytest.fixture
 def small() -> LeakSettings:
-    default = leak_settings.usual()
+    default = leak_settings.default()
     return replace(default, against=(NONE, "udp-fedavg:1", "udp-fedavg:0.1"), iterations=3)
 
 
@@ -56,8 +56,12 @@ def test_all_views_are_attacked_and_shown(small: LeakSettings) -> None:
     assert [row.id for row in reversed(services.store().runs())] == [request.id for request in requests]
     for request in requests:
         leaks = request.column == NONE and request.spec is not None and request.spec.view == "server"
-        events = whole(request.id, [30.0], "converged") if leaks else whole(request.id, [14.5], "not converged")
-        tell(request.id, events)
+        events = (
+            finished_attack(request.id, [30.0], "converged")
+            if leaks
+            else finished_attack(request.id, [14.5], "not converged")
+        )
+        append_events(request.id, events)
     page.run()
     assert text(page).count("ll-number ll-leaking") == 1 and f"converged · {attack_texts.LEAKS}" in text(page)
     assert text(page).count("did not converge</span>") == 7
@@ -93,7 +97,7 @@ def test_a_missing_view_has_its_reason(small: LeakSettings) -> None:
     forecast = replace(row.forecast, guarantee=SimpleNamespace(absent={"server": reason}))  # type: ignore[arg-type]
     cells = [collect_cell(replace(row.requests[0], spec=None, problem="x"), None)]
     for request in row.requests[1:]:
-        events = AttackEvents("finished", tuple(whole(request.id, [20.0])))
+        events = AttackEvents("finished", tuple(finished_attack(request.id, [20.0])))
         cells.append(collect_cell(request, events))
     ladder = ladder_panel.ladder_cells(replace(row, forecast=forecast), cells)
     assert [cell.absent for cell in ladder] == [reason, "", "", ""]

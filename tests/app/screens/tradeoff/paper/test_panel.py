@@ -27,7 +27,7 @@ def test_the_table_of_a_paper_runs_as_published(small: TradeoffSettings) -> None
     clicked(page, "tradeoff-run")
     submitted = [row.id for row in services.store().runs()[::-1]]
     assert submitted == [cell.point(seed).id for seed in (0, 1) for cell in cells]
-    for place, point in enumerate(tradeoff_settings.laid_out(replace(small, table=TABLE))):
+    for place, point in enumerate(tradeoff_settings.sweep_points(replace(small, table=TABLE))):
         finish(point, 0.3 + place / 1000)
     page.run()
     assert "FedCEO ϑ=1: noise 1" in charts(page)[0] and "FedCEO ϑ&gt;1 is " in text(page)
