@@ -94,6 +94,7 @@ def test_a_cancelled_sweep_resumes_after_a_reload(server: Server, page: Page) ->
         assert attempts and {row.id: row.attempt for row in store.runs() if row.id in attempts} == attempts
 
 
+@pytest.mark.long  # the Lab tests the same kill in the suite
 def test_a_killed_server_loses_no_result(server: Server, page: Page) -> None:
     visit(page, server, **LONG, seed=next(SEEDS))
     button(page, "run").click()

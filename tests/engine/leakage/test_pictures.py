@@ -121,7 +121,7 @@ def test_a_smooth_network_reveals_its_pictures() -> None:
     assert sum(verdict.numbers["psnr"][0] >= 25 for verdict in verdicts) >= 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_network_with_relus_reveals_its_pictures() -> None:
     attack = {"name": "inverting-gradients", "iterations": 300}
     revealed = 0
@@ -138,7 +138,11 @@ def test_a_network_with_relus_reveals_its_pictures() -> None:
 @pytest.mark.parametrize(
     ("model", "attacks"),
     [
-        ("lenet-sigmoid", ({"name": "map", "iterations": 600}, {"name": "inverting-gradients", "iterations": 200})),
+        pytest.param(
+            "lenet-sigmoid",
+            ({"name": "map", "iterations": 600}, {"name": "inverting-gradients", "iterations": 200}),
+            marks=pytest.mark.long,
+        ),
         ({"name": "mlp", "bias": True}, ("analytic", {"name": "map", "iterations": 400})),
     ],
 )
@@ -157,7 +161,7 @@ def test_realistic_noise_hides_the_pictures(model: Any, attacks: Sequence[Any]) 
     assert counted == 5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_converged_guess_is_the_victims_picture_and_no_other() -> None:
     data = RunSpec(**CIFAR).dataset.load().test_x
     counted = 0
