@@ -384,7 +384,7 @@ def test_a_command_does_not_claim_the_runs_of_others(store: Store, submit_run: S
 
 def test_payload_files_exist_before_their_event(store: Store, submit_run: SubmitRun, supervise: Supervise) -> None:
     supervise()
-    submit_run(rounds=30, pause=0.002)
+    submit_run(rounds=200, pause=0.002)
     count = 0
     while store.status("one") in ("queued", "running"):
         for event in events_of(store)[count:]:
