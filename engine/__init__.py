@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # true for type checkers; importing typing would take ten times as long as this module
 if TYPE_CHECKING:
     from engine.leakage.pictures import attack
     from engine.specs.attack import AttackSpec
