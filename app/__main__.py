@@ -39,7 +39,7 @@ PORT, MORE_PORTS = 8501, 20
 IDENTITY_TIMEOUT_S = 3.0  # for the program on a port to answer which home it serves
 IDENTITY = "/_leaklens"  # the path at which a LeakLens identifies itself
 WARNING = """Class mode: everyone who can reach this machine can use LeakLens.
-  There is no password, and everyone sees every run.
+  There is no password. Everyone sees every run, apart from attacks on the uploaded pictures of others.
   Limits of each visitor (assets/class.toml): {limits}.
   Pictures that visitors upload stay on this machine, in {home}.
 """

@@ -6,7 +6,7 @@ import sys
 
 from engine.environment import ROOT, enter
 
-USAGE = """usage: python3 -m tests [--quick] [--index URL] [pytest arguments]
+USAGE = """usage: python3 -m tests [--quick | --long] [--index URL] [pytest arguments]
 
 Makes .venv, installs tests/requirements.txt into it and runs the tests.
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 COOKIE = "_streamlit_xsrf"  # holds a random token for each browser: 2|mask|masked token|time
+TOKEN_BYTES = 16  # a shorter one was not made by the server, and could be another visitor's by chance
 OWN_PICTURE = re.compile(r"own-([0-9a-f]{16})")
 
 
@@ -34,7 +35,7 @@ def _token(cookie: str) -> str:
         masked = bytes.fromhex(masked_hex)
     except ValueError:
         return ""
-    if not mask:
+    if not mask or len(masked) < TOKEN_BYTES:
         return ""
     return bytes(byte ^ mask[place % len(mask)] for place, byte in enumerate(masked)).hex()
 

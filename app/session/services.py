@@ -172,7 +172,10 @@ def may_see_picture(name: str) -> bool:
     if not class_limits.class_mode() or name in session.recall("leak-own", []):
         return True
     runs = [run for run in store().runs() if name in owners.own_pictures(run.spec)]
-    return any(owners.requested_by(run.options, session.visitor()) for run in runs)
+    if not any(owners.requested_by(run.options, session.visitor()) for run in runs):
+        return False
+    session.remember("leak-own", [*session.recall("leak-own", []), name])  # so that the store is searched once
+    return True
 
 
 def _watch(run: str) -> None:

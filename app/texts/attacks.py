@@ -43,6 +43,7 @@ NOT_REQUESTED, WAITING, FORMING, STOPPED = "not asked yet", "waiting", "forming"
 NO_PROOF = "A failed attack is no proof of protection: a better one may come. Only ε is a promise."
 GONE_PICTURE = "There is no such picture here. Bring it again, or choose another."
 DELETED = "The picture and {many} on it are gone."
+GIVEN_UP = "The picture and {many} of yours are gone from your pages. Another visitor uploaded it, too, and keeps it."
 STUCK = "{many} on it must stop first: delete the picture again in a moment."
 BUSY = ("another grid of yours is still under way", "Wait for it, or cancel it")
 KEYS = {

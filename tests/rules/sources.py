@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from engine import PUBLIC
+
 ROOT = Path(__file__).resolve().parents[2]
 EXCEPTIONS: dict[str, list[str]] = tomllib.loads(
     Path(__file__).with_name("exceptions.toml").read_text(encoding="utf-8")
@@ -80,7 +82,10 @@ class Source:
         module = ".".join([*base, *([node.module] if node.module else [])])
         for alias in node.names:
             submodule = f"{module}.{alias.name}"
-            yield submodule if submodule in MODULES else module
+            if submodule in MODULES:
+                yield submodule
+            else:
+                yield PUBLIC_NAMES.get(submodule, module)  # a public name of engine loads its module
 
     def _base(self, level: int) -> list[str]:
         if not level:
@@ -114,6 +119,7 @@ def _read(tops: Iterable[str]) -> dict[str, Source]:
 
 SOURCES = _read(("engine", "app"))
 TESTS = _read(("tests",))
+PUBLIC_NAMES = {f"engine.{name}": module for name, (module, _) in PUBLIC.items()}
 MODULES = {source.name for source in (*SOURCES.values(), *TESTS.values())}
 
 

@@ -16,7 +16,9 @@ from tests.rules.sources import ROOT, SOURCES, TESTS, Source, unexpected
 
 BANNED: dict[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))["banned"]
 EMPTY_NAMES = {"told", "said", "found", "one", "asked", "thing"}
-PATTERN = re.compile(rf"\b({'|'.join(map(re.escape, BANNED))})\b", re.IGNORECASE)
+# A line break may split a phrase.
+PHRASES = "|".join(re.escape(phrase).replace(r"\ ", r"\s+") for phrase in BANNED)
+PATTERN = re.compile(rf"\b({PHRASES})\b", re.IGNORECASE)
 CODE = re.compile(r"`[^`]*`")  # names quoted in prose
 DOCUMENTS = ("README.md", "CHANGELOG.md", "*/README.md", "assets/docs/*.md", ".github/*.md")
 
@@ -34,7 +36,7 @@ def prose(source: Source) -> Iterator[tuple[int, str]]:
 def word_breaches(source: Source) -> Iterator[str]:
     for line, text in prose(source):
         for match in PATTERN.finditer(CODE.sub("", text)):
-            word = match.group().lower()
+            word = " ".join(match.group().lower().split())
             yield f"{line}: {word} (write: {BANNED[word]})"
 
 
@@ -46,6 +48,8 @@ def variable_breaches(source: Source) -> Iterator[str]:
                 yield f"{node.lineno}: {node.id} in {function.name}"
             if isinstance(node, ast.arg) and node.arg in EMPTY_NAMES:
                 yield f"{node.lineno}: {node.arg} in {function.name}"
+            if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name in EMPTY_NAMES:
+                yield f"{node.lineno}: {node.name} in {function.name}"
 
 
 def test_code_uses_plain_words() -> None:
@@ -85,6 +89,7 @@ def test_breaches_are_found() -> None:
 
     assert len(breaches("# Nobody knows.")) == 1
     assert len(breaches("raise Error('the run is told anew')")) == 2
+    assert len(breaches('text = """The run is\\n    told."""')) == 1
     assert breaches("params = {'twin': twin}") == []
     assert list(variable_breaches(Source("engine/a.py", "def f(asked):\n    for one in asked: ..."))) == [
         "1: asked in f",

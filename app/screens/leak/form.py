@@ -13,6 +13,7 @@ from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.requests import choose, choose_run
 from app.screens.leak.settings import LeakSettings
+from app.screens.leak.uploads import requests
 from app.session import owners, run_settings, services, session
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
@@ -31,11 +32,10 @@ CSS = """
 """
 
 
-def missing(leak: LeakSettings) -> list[str]:
-    """Return a note when the picture of a link is missing or belongs to another visitor.
+def with_available_picture(leak: LeakSettings) -> tuple[LeakSettings, list[str]]:
+    """Return the settings with the default picture if theirs is missing or another visitor's, and a note about it.
 
-    The default picture replaces it. Privacy: without the check of the owner, a link would show an uploaded picture
-    to visitors who did not upload it.
+    Privacy: without the check of the owner, a link would show an uploaded picture to visitors who did not upload it.
     """
     try:
         names = owners.own_pictures({"whose": leak.whose})
@@ -44,9 +44,8 @@ def missing(leak: LeakSettings) -> list[str]:
     except LeakLensError:
         available = False
     if available:
-        return []
-    session.remember("leak", replace(leak, whose=leak_settings.LeakSettings().whose))
-    return [attack_texts.GONE_PICTURE]
+        return leak, []
+    return replace(leak, whose=leak_settings.LeakSettings().whose), [attack_texts.GONE_PICTURE]
 
 
 def form() -> None:
@@ -78,7 +77,7 @@ def _pictures(leak: LeakSettings) -> None:
         with st.popover(attack_texts.OWN):
             _upload()
         if kind == "own":
-            st.button(attack_texts.DELETE, key="leak-delete", on_click=leak_requests.delete, help=attack_texts.OWN_HELP)
+            st.button(attack_texts.DELETE, key="leak-delete", on_click=requests.delete, help=attack_texts.OWN_HELP)
 
 
 def _offered_pictures(leak: LeakSettings) -> list[str]:
@@ -87,7 +86,7 @@ def _offered_pictures(leak: LeakSettings) -> list[str]:
     first = 0
     if kind == "test" and int(place) >= leak_settings.OFFERED:
         first = int(place) - leak_settings.OFFERED // 2
-    names = [f"own-{name}-{leak_requests.label(name)}" for name in leak_requests.own()]
+    names = [f"own-{name}-{requests.label(name)}" for name in requests.own()]
     if kind == "train":
         names.append(leak.whose)
     names += [f"test-{first + offset}" for offset in range(leak_settings.OFFERED)]
@@ -120,13 +119,13 @@ def _upload() -> None:
         attack_texts.UPLOAD,
         ["png", "jpg", "jpeg"],
         key="leak-upload",
-        on_change=lambda: leak_requests.add_picture(session.recall("leak-upload")),
+        on_change=lambda: requests.add_picture(session.recall("leak-upload")),
     )
     if st.toggle(attack_texts.CAMERA_ON, key="leak-camera-on"):
         st.camera_input(
             attack_texts.CAMERA,
             key="leak-camera",
-            on_change=lambda: leak_requests.add_picture(session.recall("leak-camera")),
+            on_change=lambda: requests.add_picture(session.recall("leak-camera")),
         )
 
 
@@ -137,7 +136,7 @@ def _label(leak: LeakSettings) -> None:
     label = min(label, len(names) - 1)
     st.selectbox(
         attack_texts.LABEL, range(len(names)), format_func=names.__getitem__, help=attack_texts.LABEL_HELP, width=190,
-        **session.bind("leak-label", label, leak_requests.relabel),
+        **session.bind("leak-label", label, requests.relabel),
     )  # fmt: skip
 
 

@@ -53,10 +53,10 @@ def _open_link() -> None:
     if params is None:
         return
     leak, notes = leak_settings.read_link(params)
+    # Privacy: a rerun may end this pass at any access to the session: check before the settings are stored.
+    leak, refusals = leak_form.with_available_picture(leak)
     session.remember("leak", leak)
-    # `missing` replaces a picture that this visitor may not see, so it runs after the settings are stored.
-    missing = leak_form.missing(leak)
-    session.remember("leak-told", [*notes, *missing])
+    session.remember("leak-told", [*notes, *refusals])
 
 
 messages.guarded(page)()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
 
-from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
+from app.screens.leak.uploads import requests
 from app.screens.runs import requests as run_requests
 from app.session import owners, services, session
 from app.texts import attacks as attack_texts
@@ -19,7 +20,7 @@ from engine.jobs.uploads import UploadedPictures
 from engine.specs.attack_grid import NONE
 from tests.app.conftest import MAIN, PATIENCE_S
 from tests.app.makers import RunMaker
-from tests.app.reading import actions_of, lines, open_screen, text
+from tests.app.reading import actions_of, lines, open_screen, press, text
 from tests.app.screens.leak.makers import append_events, finished_attack
 from tests.engine.jobs.makers import photo, saved
 
@@ -50,12 +51,14 @@ class Classroom:
         store.submit(self.attack, cell.spec.canonical(), {"device": "cpu", "visitor": "ann"})
         append_events(self.attack, finished_attack(self.attack, [30.0]))
 
-    def visit(self, visitor: str, uploaded: bool, screen: str, **link: str) -> AppTest:
-        """The screen that one visitor sees in a new session."""
+    def visit(self, visitor: str, uploaded: bool, screen: str, held: Any = None, **link: str) -> AppTest:
+        """The screen that one visitor sees in a new session, whose settings may be there already."""
         self.patch.setattr(session, "visitor", lambda: visitor)
         assert services.shared().ready(PATIENCE_S)
         page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
         page.session_state["leak-own"] = [self.photo] if uploaded else []
+        if held is not None:
+            page.session_state["leak"] = held
         if screen != "leak":
             open_screen(page, screen)
         for name, value in link.items():
@@ -101,7 +104,7 @@ def test_another_visitor_neither_reads_nor_deletes_it(classroom: Classroom) -> N
     assert services.read(classroom.attack) is None and services.read(classroom.run) is not None
     run_requests.delete([classroom.attack, classroom.run])
     assert {run.id for run in classroom.store.runs()} == {classroom.attack, classroom.run}
-    assert classroom.photo not in leak_requests.own()
+    assert classroom.photo not in requests.own()
     assert UploadedPictures(Home.find()).names() == (classroom.photo,)
 
 
@@ -111,3 +114,50 @@ def test_at_home_everything_is_shown(classroom: Classroom, monkeypatch: pytest.M
     assert list(lines(classroom.visit("eve", False, "runs"))) == [classroom.attack, classroom.run]
     page = classroom.visit("eve", False, "leak", **leak_settings.link(classroom.leak))
     assert page.session_state["leak"].whose == classroom.leak.whose
+
+
+@pytest.mark.slow
+def test_settings_that_hold_another_visitors_picture_show_the_default(classroom: Classroom) -> None:
+    """A rerun may end a pass after the settings are stored: the owner is checked at each use, too."""
+    page = classroom.visit("eve", False, "leak", held=classroom.leak)
+    assert classroom.photo not in text(page) and classroom.photo not in str(page.query_params)
+    assert "leak-delete" not in {str(button.key) for button in page.button}
+    assert classroom.store.status(classroom.attack) == "finished"
+    assert UploadedPictures(Home.find()).names() == (classroom.photo,)
+
+
+@pytest.mark.slow
+def test_deleting_a_shared_photo_leaves_it_to_the_other_visitor(classroom: Classroom) -> None:
+    page = classroom.visit("bob", True, "leak", **leak_settings.link(classroom.leak))
+    press(page, "leak-delete")
+    assert attack_texts.GIVEN_UP.format(many="0 attacks") in text(page)
+    assert page.session_state["leak"].whose == "test-0" and page.session_state["leak-own"] == []
+    assert classroom.store.status(classroom.attack) == "finished"
+    assert UploadedPictures(Home.find()).names() == (classroom.photo,)
+
+    page = classroom.visit("ann", True, "leak", **leak_settings.link(classroom.leak))
+    press(page, "leak-delete")
+    assert classroom.attack not in {run.id for run in classroom.store.runs()}
+    assert UploadedPictures(Home.find()).names() == ()
+
+
+def test_a_run_is_shown_to_those_who_own_all_its_pictures() -> None:
+    spec = {"pictures": [f"own-{'a' * 16}-1", f"own-{'b' * 16}-2"]}
+    assert owners.may_see(spec, {"visitor": "ann"}, "ann", [])
+    assert owners.may_see(spec, {"visitor": "ann"}, "bob", ["a" * 16, "b" * 16])
+    assert not owners.may_see(spec, {"visitor": "ann"}, "bob", ["a" * 16])
+    assert not owners.may_see(spec, {}, "bob", [])
+
+
+def test_a_visitor_id_needs_a_cookie_and_holds_the_address() -> None:
+    cookie = generate_xsrf_token_string(bytes(range(16)), 1_700_000_000)
+    assert owners.visitor_id("10.0.0.1", cookie) != owners.visitor_id("10.0.0.2", cookie)
+    assert owners.visitor_id("10.0.0.1", "2|00|00|1") == ""  # too short to be a token of the server
+
+
+@pytest.mark.slow
+def test_two_tabs_without_a_cookie_are_two_visitors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owners, "visitor_id", lambda address, cookie: "")
+    code = "import streamlit as st\nfrom app.session import session\nst.text(session.visitor())"
+    ids = [AppTest.from_string(code).run().text[0].value for _ in range(2)]
+    assert ids[0] != ids[1] and all(ids)

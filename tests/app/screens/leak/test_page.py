@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.leak import requests as leak_requests
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import LeakSettings
+from app.screens.leak.uploads import requests
 from app.session import links, services, session
 from app.texts import attacks as attack_texts
 from app.texts import privacy, product, states
@@ -329,9 +329,9 @@ def test_a_file_that_is_no_picture_is_refused_with_a_message(monkeypatch: pytest
     monkeypatch.setattr(session, "remember", state.__setitem__)
     monkeypatch.setattr(session, "recall", lambda name, usual=None: state.get(name, usual))
     services.shared()
-    leak_requests.add_picture(SimpleNamespace(getvalue=lambda: b"MZ this is a program"))
+    requests.add_picture(SimpleNamespace(getvalue=lambda: b"MZ this is a program"))
     assert "got a program" in state["leak-trouble"] and UploadedPictures(Home.find()).names() == ()
-    leak_requests.add_picture(SimpleNamespace(getvalue=lambda: saved(photo(40, 40), "JPEG")))
+    requests.add_picture(SimpleNamespace(getvalue=lambda: saved(photo(40, 40), "JPEG")))
     (name,) = UploadedPictures(Home.find()).names()
     assert state["leak"].whose == f"own-{name}-0" and state["leak-trouble"] == ""
 

@@ -1,0 +1,1 @@
+"""The pictures that visitors upload."""
