@@ -43,6 +43,7 @@ def test_the_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Judged" in printed
 
 
+@pytest.mark.slow
 def test_the_answers_in_the_terminal_are_the_real_ones() -> None:
     blocks = re.findall(r"^    \$ python3 -m engine (.+)\n((?:    .+\n)+)", README, re.MULTILINE)
     assert [command.split()[0] for command, _ in blocks] == ["run", "attack"]

@@ -1,16 +1,18 @@
-"""The actions of the Lab's buttons: run, cancel, resume, pin, and the suggested next steps."""
+"""What a click does to runs: submit, cancel, resume, pin, and the suggested next steps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app.session import limits as class_limits
 from app.session import run_settings, services, session, url
 from app.texts import states
 from engine.errors import LeakLensError
 from engine.examples.files import RunExample
-from engine.specs.run import RunSpec
+
+if TYPE_CHECKING:
+    from engine.specs.run import RunSpec
 
 
 def run() -> None:

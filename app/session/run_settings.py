@@ -253,9 +253,8 @@ def script(canonical: Mapping[str, Any]) -> str:
     body = json.dumps({name: value for name, value in canonical.items() if name != "format"}, indent=4)
     python = body.replace(": true", ": True").replace(": false", ": False").replace(": null", ": None")
     lines = (
-        "from engine.training.loop import run",
+        "from engine import RunSpec, run",
         "from engine.results.report import lines, report",
-        "from engine.specs.run import RunSpec",
         "",
         f"spec = RunSpec(**{python})",
         "body = report(run(spec, threads=2))",

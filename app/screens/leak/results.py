@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -27,7 +27,10 @@ from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, AttackEvents
 from engine.specs import attack_grid
 from engine.specs.attack_grid import RequestedAttack
-from engine.training.forecast import Forecast
+
+if TYPE_CHECKING:
+    from engine.training.forecast import Forecast
+
 
 POLL_S = 0.5
 DECIMALS = {"psnr": "{:.1f}", "ssim": "{:.2f}", "lpips": "{:.2f}"}

@@ -68,7 +68,9 @@ def test_the_script_describes_the_same_run(spec: RunSpec) -> None:
         specs.append(spec)
         return []
 
-    exec(script(spec.canonical()).replace("from engine.training.loop import run\n", ""), {"run": record})
+    lines = script(spec.canonical())
+    assert "from engine import RunSpec, run\n" in lines
+    exec(lines.replace("import RunSpec, run\n", "import RunSpec\n"), {"run": record})
     assert specs[0].id == spec.id
 
 
