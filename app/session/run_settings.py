@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from engine.errors import LeakLensError, shown
@@ -203,6 +203,25 @@ def parsed(text: str, info: FieldInfo) -> Any:
     if kind is float:
         return float(value) if isinstance(value, int | float) and abs(value) < 1e300 else None
     return value if isinstance(value, list) else None
+
+
+def read_fields(
+    params: Mapping[str, str],
+    names: Sequence[str],
+    read_value: Callable[[str, str, list[str]], Any],
+    notes: list[str],
+) -> dict[str, Any]:
+    """The values that a link gives to a screen's own settings; a value that is not valid becomes a note."""
+    fields: dict[str, Any] = {}
+    for name in names:
+        if name not in params:
+            continue
+        value = read_value(name, params[name], notes)
+        if value is None:
+            notes.append(f"{name} = {shown(params[name])} cannot be meant: the usual value is used.")
+        else:
+            fields[name] = value
+    return fields
 
 
 def kind_of(info: FieldInfo) -> type:

@@ -247,15 +247,8 @@ def read_link(params: Mapping[str, str]) -> tuple[LeakSettings, list[str]]:
     run_params = {name: text for name, text in params.items() if name not in LINK_FIELDS}
     run, notes = run_settings.read_link(run_params, start.run)
     leak = replace(start, run=_about_pictures(run, start.run, notes))
-    for name in LINK_FIELDS:
-        if name not in params:
-            continue
-        value = _read_value(name, params[name], notes)
-        if value is None:
-            notes.append(f"{name} = {shown(params[name])} cannot be meant: the usual value is used.")
-        else:
-            leak = replace(leak, **{name: value})
-    return settled(leak), notes
+    fields = run_settings.read_fields(params, LINK_FIELDS, _read_value, notes)
+    return settled(replace(leak, **fields)), notes
 
 
 def _about_pictures(run: run_settings.Settings, default: Mapping[str, Any], notes: list[str]) -> run_settings.Settings:

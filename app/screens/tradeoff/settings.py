@@ -301,15 +301,8 @@ def read_link(params: Mapping[str, str], now: TradeoffSettings) -> tuple[Tradeof
     if not complete and "method" in params:
         methods = _with_method(run["method"], methods)
     settings = replace(start, run={**run, **dict.fromkeys(SOLVED_FIELDS)}, methods=methods, of=of, table="")
-    for name in LINK_FIELDS:
-        if name not in params:
-            continue
-        value = _read_value(name, params[name], notes)
-        if value is None:
-            notes.append(f"{name} = {shown(params[name])} cannot be meant: the usual value is used.")
-        else:
-            settings = replace(settings, **{name: value})
-    return settled(settings), _shortened(notes)
+    fields = run_settings.read_fields(params, LINK_FIELDS, _read_value, notes)
+    return settled(replace(settings, **fields)), _shortened(notes)
 
 
 def _shortened(notes: list[str]) -> list[str]:
