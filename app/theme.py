@@ -48,7 +48,7 @@ button[kind="primary"]:not(:disabled) *, [data-testid="stMultiSelect"] [data-tag
 .ll-problem { border-left: 3px solid var(--leaking); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
 .ll-note { border-left: 3px solid var(--private); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
 .ll-why { font-size: .92rem; margin: 0; }
-.ll-said { font-size: 1.05rem; margin: .3rem 0; }
+.ll-lead { font-size: 1.05rem; margin: .3rem 0; }
 .ll-save { list-style: none; margin: .3rem 0; } .ll-save li { margin: .2rem 0; }
 .ll-save button { border: 1px solid var(--faint); border-radius: 4px; background: none; color: inherit;
   padding: .1rem .6rem; cursor: pointer; }

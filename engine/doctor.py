@@ -21,7 +21,7 @@ from typing import Any
 
 from engine.environment import OLDEST, ROOT, Requirements
 from engine.errors import Damaged, LeakLensError, NewerVersion, printable
-from engine.jobs.database import MIGRATIONS, damaged, explain
+from engine.jobs.database import MIGRATIONS, damaged, raise_explained
 from engine.jobs.home import FREE_SPACE_REMEDY, PRIORS, Home, quota, readable_size
 from engine.jobs.process_id import cores
 from engine.jobs.status import stored_runs
@@ -202,7 +202,7 @@ def _read_only(home: Home) -> Iterator[sqlite3.Connection]:
                 )
             yield connection
     except sqlite3.DatabaseError as error:
-        explain(home, error)
+        raise_explained(home, error)
 
 
 def _check_integrity(home: Home, connection: sqlite3.Connection) -> str:

@@ -76,9 +76,9 @@ class LeaseLost(LeakLensError):
     """Another supervisor holds this run now."""
 
 
-def refusal(who: str, law: str, got: object, remedy: str = "") -> BadInput:
+def refusal(who: str, rule: str, got: object, remedy: str = "") -> BadInput:
     """An error with the place, the rule and the value: `fedceo: every: must be between 1 and 50, got 0`."""
-    return BadInput(f"{who}: {law}, got {shown(got)}", remedy)
+    return BadInput(f"{who}: {rule}, got {shown(got)}", remedy)
 
 
 def shown(value: object) -> str:

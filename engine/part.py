@@ -55,14 +55,14 @@ class Declared(BaseModel):
         try:
             super().__init__(**self._named(values))
         except ValidationError as error:
-            explain(type(self), error)
+            raise_first_error(type(self), error)
 
     @classmethod
     def _named(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values by their hyphened names. Two spellings of one name are refused: one value would be lost."""
         for name, occurrences in Counter(map(hyphened, values)).items():
             if occurrences > 1:
-                raise BadInput(f"{cls.called()}: {shown(name)}: is given twice", "Leave one of them out")
+                raise BadInput(f"{cls.label()}: {shown(name)}: is given twice", "Leave one of them out")
         return {hyphened(key): value for key, value in values.items()}
 
     @field_validator("*", mode="before")
@@ -95,12 +95,12 @@ class Declared(BaseModel):
 
     @classmethod
     def _place(cls, info: ValidationInfo) -> str:
-        return f"{cls.called()}: {hyphened(str(info.field_name))}"
+        return f"{cls.label()}: {hyphened(str(info.field_name))}"
 
     later: ClassVar[tuple[str, ...]] = ()  # fields added after the first release, and optional fields
 
     @classmethod
-    def called(cls) -> str:
+    def label(cls) -> str:
         """The name at the start of an error message."""
         return cls.__name__.lower()
 
@@ -108,7 +108,7 @@ class Declared(BaseModel):
         """Every field as JSON, by its hyphened name."""
         return self.model_dump(mode="json", by_alias=True)
 
-    def question(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """The values that the id of a run hashes. Later fields at their default are left out, so old ids stay valid."""
         fields = type(self).model_fields
         defaults = {hyphened(name) for name in self.later if getattr(self, name) == fields[name].default}
@@ -128,7 +128,7 @@ class Part(Declared):
     source: ClassVar[str] = ""
 
     @classmethod
-    def called(cls) -> str:
+    def label(cls) -> str:
         return cls.name or cls.__name__.lower()
 
     @classmethod
@@ -144,7 +144,7 @@ class Part(Declared):
         return ()
 
 
-def law(field: FieldInfo) -> str:
+def rule_of(field: FieldInfo) -> str:
     """The rule of a field in words: `must be a whole number between 1 and 50`."""
     kinds = _kinds(field.annotation)
     if all(isinstance(kind, str) for kind in kinds):
@@ -182,7 +182,7 @@ def _kinds(annotation: Any) -> list[Any]:
     return [] if annotation is NoneType else [annotation]
 
 
-def explain(declared: type[Declared], error: ValidationError) -> NoReturn:
+def raise_first_error(declared: type[Declared], error: ValidationError) -> NoReturn:
     """Raise pydantic's first error as a sentence of ours: the place, the rule, the value and the remedy."""
     first = error.errors(include_url=False)[0]
     inner = first.get("ctx", {}).get("error")
@@ -194,16 +194,16 @@ def explain(declared: type[Declared], error: ValidationError) -> NoReturn:
     if first["type"] == "extra_forbidden" or name_not_text:
         name = shown(first["input"] if name_not_text else place)
         known = ", ".join(fields) or "none"
-        raise BadInput(f"{declared.called()}: {name}: no such parameter", f"Known here: {known}") from None
+        raise BadInput(f"{declared.label()}: {name}: no such parameter", f"Known here: {known}") from None
     message = first["msg"].removeprefix("Value error, ")
     if place not in fields:
-        raise BadInput(f"{declared.called()}: {message}") from None
+        raise BadInput(f"{declared.label()}: {message}") from None
     if first["type"] == "missing":
-        raise BadInput(f"{declared.called()}: {place}: is missing and has no default") from None
+        raise BadInput(f"{declared.label()}: {place}: is missing and has no default") from None
     if first["type"] == "value_error":
-        raise BadInput(f"{declared.called()}: {place}: {message}") from None
+        raise BadInput(f"{declared.label()}: {place}: {message}") from None
     value = as_written(first["input"]) if first["type"].endswith("_type") else first["input"]
-    raise refusal(f"{declared.called()}: {place}", law(fields[place]), value) from None
+    raise refusal(f"{declared.label()}: {place}", rule_of(fields[place]), value) from None
 
 
 def as_written(value: object) -> object:

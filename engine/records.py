@@ -219,7 +219,7 @@ class EpsilonDeltaPair:
 class NoNoise:
     """A release without noise: its ε is infinite."""
 
-    why: str = "it leaves without noise"
+    reason: str = "it leaves without noise"
 
 
 Mechanism = Gaussian | Laplace | Renyi | EpsilonDeltaPair | NoNoise
@@ -230,7 +230,7 @@ class Release:
     """What one view receives about some clients in one round."""
 
     view: View
-    law: Mechanism
+    mechanism: Mechanism
     clients: tuple[int, ...] | None = None  # the clients that are charged; None: all
     observers: tuple[int, ...] | None = None  # in the `client` view: the clients that receive it; None: all
     unit: Literal["user", "record"] = "user"

@@ -72,7 +72,7 @@ class Shelf(Generic[P]):
     @staticmethod
     def dump(part: Part) -> dict[str, Any]:
         """A part as JSON. Pydantic alone writes `{}` for a field typed with the base class, the same for every run."""
-        return {"name": part.name, **part.question()}
+        return {"name": part.name, **part.identity()}
 
     def field(self) -> tuple[PlainValidator, PlainSerializer]:
         """The validator and the serializer of a pydantic field that holds a part of this shelf."""

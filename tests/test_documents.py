@@ -59,11 +59,11 @@ def test_the_answers_in_the_terminal_are_the_real_ones() -> None:
 
 def commands() -> dict[str, set[str]]:
     """The options of every command."""
-    found = next(action.choices for action in parser()._actions if action.choices and action.dest == "command")
-    assert isinstance(found, dict)
+    subcommands = next(action.choices for action in parser()._actions if action.choices and action.dest == "command")
+    assert isinstance(subcommands, dict)
     return {
         name: {option for action in command._actions for option in action.option_strings if option.startswith("--")}
-        for name, command in found.items()
+        for name, command in subcommands.items()
     }
 
 

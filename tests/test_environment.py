@@ -74,8 +74,8 @@ class Project:
 
     def run(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
         running = self.start(*words, **more)
-        said, told = running.communicate(timeout=120)
-        return subprocess.CompletedProcess(running.args, running.returncode, said, told)
+        stdout, stderr = running.communicate(timeout=120)
+        return subprocess.CompletedProcess(running.args, running.returncode, stdout, stderr)
 
     def answer(self, *words: str) -> tuple[dict[str, object], str]:
         done = self.run(*words)
@@ -105,10 +105,10 @@ def project(first: Start) -> Project:
 
 @pytest.mark.slow
 def test_the_first_start_makes_the_environment_and_hands_over(first: Start) -> None:
-    project, answer, told = first
+    project, answer, stderr = first
     assert answer == {"prefix": str(project.root / ".venv"), "rest": ["--rounds", "3", "--json"], "tiny": "1.0+cpu"}
-    assert "making .venv" in told
-    assert "ready after" in told
+    assert "making .venv" in stderr
+    assert "ready after" in stderr
     assert json.loads((project.root / ".venv" / "leaklens.json").read_text())["requirements"]
 
 
@@ -116,18 +116,18 @@ def test_the_first_start_makes_the_environment_and_hands_over(first: Start) -> N
 def test_the_second_start_runs_no_pip_and_says_nothing(project: Project) -> None:
     shutil.move(Venv(project.root).site / "pip", project.root / "pip-away")
     try:
-        answer, told = project.answer("a", "b")
+        answer, stderr = project.answer("a", "b")
     finally:
         shutil.move(project.root / "pip-away", Venv(project.root).site / "pip")
     assert answer["rest"] == ["a", "b"]
-    assert told == ""
+    assert stderr == ""
 
 
 @pytest.mark.slow
 def test_an_index_asked_for_too_late_is_explained(project: Project) -> None:
-    answer, told = project.answer("--index=https://example.org/simple")
+    answer, stderr = project.answer("--index=https://example.org/simple")
     assert answer["rest"] == []
-    assert "--index was not needed" in told
+    assert "--index was not needed" in stderr
 
 
 @pytest.mark.slow
@@ -139,9 +139,9 @@ def test_changed_requirements_are_installed_into_the_same_environment(
     wheel(project.wheels, "1.1")
     project.require("-r more.txt")
     (project.root / "more.txt").write_text("tiny==1.1  # newer\n")
-    answer, told = project.answer()
+    answer, stderr = project.answer()
     assert answer["tiny"] == "1.1"
-    assert "making" not in told
+    assert "making" not in stderr
     assert kept.exists()
 
 
@@ -154,10 +154,10 @@ def test_what_a_kill_left_half_made_is_made_again_by_one_of_two_starts(project: 
     with environment._alone(project.root):  # both come to the door while it is locked
         both = [project.start(word) for word in ("one", "two")]
         waiting = [running.stderr.readline() for running in both if running.stderr]
-    said, told = zip(*(running.communicate(timeout=120) for running in both), strict=True)
+    stdout, stderr = zip(*(running.communicate(timeout=120) for running in both), strict=True)
     assert waiting == ["leaklens: another start is preparing .venv: waiting for it\n"] * 2
-    assert [json.loads(text)["rest"] for text in said] == [["one"], ["two"]]
-    assert sorted("making it again" in text for text in told) == [False, True]
+    assert [json.loads(text)["rest"] for text in stdout] == [["one"], ["two"]]
+    assert sorted("making it again" in text for text in stderr) == [False, True]
     assert not debris.exists()
     assert not venv.mark.exists()
 
@@ -234,9 +234,9 @@ def test_a_copy_without_the_data_is_refused(tmp_path: Path, capsys: pytest.Captu
     with pytest.raises(SystemExit) as stopped:
         enter("engine", tmp_path / "requirements.txt", [], tmp_path)
     assert stopped.value.code == 2
-    told = capsys.readouterr().err
-    assert "has no folder `assets`" in told
-    assert "`pip install -e .`" in told
+    stderr = capsys.readouterr().err
+    assert "has no folder `assets`" in stderr
+    assert "`pip install -e .`" in stderr
 
 
 def test_an_environment_that_lacks_what_it_was_given_is_not_entered_twice(
@@ -261,9 +261,9 @@ def test_a_python_without_venv_says_how_to_get_it(
     with pytest.raises(SystemExit) as stopped:
         enter("app", root / "requirements.txt", [], root)
     assert stopped.value.code == 2
-    told = capsys.readouterr().err
-    assert f"without `{absent}`" in told
-    assert "apt-get install python3-venv" in told
+    stderr = capsys.readouterr().err
+    assert f"without `{absent}`" in stderr
+    assert "apt-get install python3-venv" in stderr
 
 
 def test_an_old_python_gets_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -315,7 +315,7 @@ def test_an_index_without_an_address_is_refused(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "cause"),
+    ("stdout", "cause"),
     [
         ("ERROR: [Errno 28] No space left on device", "the disk is full"),
         ("WARNING: NewConnectionError('...')\nERROR: No matching distribution found", "index was not reached"),
@@ -324,8 +324,8 @@ def test_an_index_without_an_address_is_refused(words: list[str]) -> None:
         ("", "it gave no reason"),
     ],
 )
-def test_a_failure_is_told_with_its_cause(said: str, cause: str) -> None:
-    assert cause in environment._diagnosis("pip did not finish", said)
+def test_a_failure_is_reported_with_its_cause(stdout: str, cause: str) -> None:
+    assert cause in environment._diagnosis("pip did not finish", stdout)
 
 
 def test_an_environment_of_another_python_is_not_trusted(tmp_path: Path) -> None:

@@ -44,11 +44,11 @@ def test_requirements_are_pins_and_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("a>=1", "line 1: must be name==version"), ("-r gone.txt", "gone.txt: cannot")]
+    ("text", "message"), [("a>=1", "line 1: must be name==version"), ("-r gone.txt", "gone.txt: cannot")]
 )
-def test_a_requirement_it_cannot_check_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_requirement_it_cannot_check_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "r.txt").write_text(text)
-    with pytest.raises(StartError, match=said):
+    with pytest.raises(StartError, match=message):
         Requirements(tmp_path / "r.txt")
 
 

@@ -32,11 +32,11 @@ def _texts() -> dict[str, str]:
     except (OSError, subprocess.CalledProcessError):
         listed = []
     paths = [ROOT / name for name in listed if name] or [*_walk(ROOT)]
-    found = {}
+    texts = {}
     for path in paths:
         if path.is_file() and path.stat().st_size < 1_000_000 and b"\0" not in (raw := path.read_bytes()):
-            found[path.relative_to(ROOT).as_posix()] = raw.decode("utf-8", errors="replace")
-    return found
+            texts[path.relative_to(ROOT).as_posix()] = raw.decode("utf-8", errors="replace")
+    return texts
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -55,8 +55,8 @@ def _spoken(text: str, pattern: str) -> list[tuple[int, str]]:
 def test_no_text_holds(what: str) -> None:
     texts = _texts()
     assert {"pyproject.toml", "tests/rules/sources.py", "engine/environment.py"} <= texts.keys()
-    said = [f"{path}:{line}: {word}" for path in texts for line, word in _spoken(texts[path], FORBIDDEN[what])]
-    assert not said, f"{what}:\n" + "\n".join(said)
+    breaches = [f"{path}:{line}: {word}" for path in texts for line, word in _spoken(texts[path], FORBIDDEN[what])]
+    assert not breaches, f"{what}:\n" + "\n".join(breaches)
 
 
 @pytest.mark.parametrize(

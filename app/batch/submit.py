@@ -87,7 +87,7 @@ def cancel() -> None:
     """Cancel the runs on this page. Runs of other visitors continue, and the page shows how many."""
     try:
         kept = stop((*url.linked("run"), *url.linked("twin")))
-        session.remember("told", [states.shared(kept, "runs")] if kept else [])
+        session.remember("notes", [states.shared(kept, "runs")] if kept else [])
     except LeakLensError as error:
         session.remember("trouble", str(error))
     session.rerun()
@@ -124,7 +124,7 @@ def resume() -> None:
 def open_example(example: RunExample) -> None:
     """Show a stored example, and its settings in the form."""
     session.choose(run_settings.completed(run_settings.flat(example.spec)))
-    url.show(run=[example.id], twin=[example.twin] if example.twin else [])
+    url.show(run=[example.id], twin=[example.baseline] if example.baseline else [])
     session.rerun()
 
 

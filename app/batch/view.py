@@ -51,12 +51,12 @@ def find(run: str) -> ShownRun | None:
     return None
 
 
-def tracks_of(runs: Sequence[ShownRun], twins: Sequence[ShownRun]) -> list[Track]:
+def tracks_of(runs: Sequence[ShownRun], baselines: Sequence[ShownRun]) -> list[Track]:
     """The runs as tracks of a chart: the run itself, its other seeds, and the baselines."""
     tracks = [Track("this run", "main", runs[0].method, runs[0].events, runs[0].id)]
     for run in runs[1:]:
         seed = run.spec.get("seed", 0)
         tracks.append(Track(f"seed {seed}", "seed", run.method, run.events, run.id))
-    for baseline in twins:
-        tracks.append(Track(product.NO_PROTECTION, "twin", baseline.method, baseline.events, baseline.id))
+    for baseline in baselines:
+        tracks.append(Track(product.NO_PROTECTION, "baseline", baseline.method, baseline.events, baseline.id))
     return tracks

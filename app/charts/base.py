@@ -16,7 +16,7 @@ from engine.events import Event
 
 DASHES = ("solid", "dot", "dashdot", "longdash", "longdashdot")  # the main run, then the pinned runs in order
 Info = TypeVar("Info")
-Role = Literal["main", "seed", "twin", "pin"]
+Role = Literal["main", "seed", "baseline", "pin"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def without_seeds(infos: Sequence[PanelInfo[Info]]) -> list[PanelInfo[Info]]:
 def line(track: Track, dark: bool) -> dict[str, Any]:
     """The line style of a run: its method's colour, vermilion and dashed for the baseline, thin for pinned runs."""
     side = "dark" if dark else "light"
-    if track.role == "twin":
+    if track.role == "baseline":
         return {"color": theme.LEAKING[side], "width": 2, "dash": "dash"}
     width = {"main": 3, "seed": 1}.get(track.role, 1.5)
     return {"color": theme.colour(track.method, dark), "width": width, "dash": DASHES[track.place % len(DASHES)]}

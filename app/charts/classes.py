@@ -41,7 +41,7 @@ def draw(infos: Sequence[PanelInfo[ClassAccuracy]], dark: bool) -> go.Figure:
     chart = figure(260, dark, barmode="group", bargap=0.25)
     for entry in without_seeds(infos):
         track = entry.track
-        pattern = "/" if track.role == "twin" else PATTERNS[track.place % len(PATTERNS)]
+        pattern = "/" if track.role == "baseline" else PATTERNS[track.place % len(PATTERNS)]
         chart.add_bar(
             x=list(entry.info.labels),
             y=[None if value is None else 100 * value for value in entry.info.values],

@@ -40,8 +40,8 @@ def draw(cliff: Cliff, above: TopAxis, region: tuple[float, float], dark: bool) 
     _add_expectation(chart, span, region, dark)
     _add_grey_square(chart, cliff.trivial, dark)
     points = list(cliff.points)
-    if cliff.control:
-        points.insert(0, replace(cliff.control, ratio=left))
+    if cliff.baseline:
+        points.insert(0, replace(cliff.baseline, ratio=left))
     if len(points) > 1:
         stroke = {"color": theme.FAINT["dark" if dark else "light"], "width": 1.5}
         chart.add_scatter(
@@ -134,7 +134,7 @@ def _set_axes(
             "tickvals": [ratio for ratio, _ in above.ticks], "ticktext": [text for _, text in above.ticks],
         },
     )  # fmt: skip
-    heights = [height(point) for point in (cliff.control, *cliff.points) if point]
+    heights = [height(point) for point in (cliff.baseline, *cliff.points) if point]
     top = max([*heights, 30.0])
     low = min([*heights, 5.0])
     chart.update_yaxes(

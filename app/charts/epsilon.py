@@ -52,7 +52,7 @@ def draw(infos: Sequence[PanelInfo[EpsilonCurves]], dark: bool) -> go.Figure:
     views = [view for view in privacy.VIEWS if any(view in entry.info.views for entry in infos)]
     traces: list[dict[str, Any]] = []
     for entry in infos:
-        if entry.track.role in ("seed", "twin"):
+        if entry.track.role in ("seed", "baseline"):
             continue
         first = 1 + len(views) * units.index(entry.info.unit)
         for column, view in enumerate(views):

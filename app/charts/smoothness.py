@@ -25,12 +25,12 @@ SIGN = "▼"
 def choices(info: Smoothness) -> tuple[PanelChoice, ...]:
     """The smoothing to show, and the class of the bars."""
     label = PanelChoice(LABEL, smoothing_texts.CLASS, info.names, info.names[info.label])
-    return when(info.told, info.at), label
+    return when(info.smoothings, info.place), label
 
 
 def choose(info: Smoothness, answers: Mapping[str, str]) -> Smoothness:
     """The info with the visitor's choices applied."""
-    return replace(info, at=place(info.told, answers[ROUND]), label=info.names.index(answers[LABEL]))
+    return replace(info, place=place(info.smoothings, answers[ROUND]), label=info.names.index(answers[LABEL]))
 
 
 # --- the chart: two heat maps above the accuracy on one class ----------------------------------------------
@@ -61,10 +61,10 @@ def draw(infos: Sequence[PanelInfo[Smoothness]], dark: bool) -> go.Figure:
 def _maps(info: Smoothness) -> Iterator[dict[str, Any]]:
     least = min((value for value in _all_distances(info) if value > 0), default=1.0)
     logarithmic = _logarithmic(info)
-    for column, (rows, moment) in enumerate(zip(info.now.rough, ("before", "after"), strict=True), start=1):
+    for column, (rows, moment) in enumerate(zip(info.selected.rough, ("before", "after"), strict=True), start=1):
         yield {
             "type": "heatmap", "xaxis": f"x{column}", "yaxis": f"y{column}", "coloraxis": "coloraxis",
-            "x": [str(client) for client in info.now.clients], "y": list(info.names), "xgap": 1, "ygap": 1,
+            "x": [str(client) for client in info.selected.clients], "y": list(info.names), "xgap": 1, "ygap": 1,
             "z": [[_shade_value(value, least, logarithmic) for value in row] for row in rows],
             "customdata": rows, "hoverongaps": False,
             "hovertemplate": f"client %{{x}}, %{{y}}: %{{customdata:.3g}} {moment} smoothing<extra></extra>",
@@ -79,7 +79,7 @@ def _shade_value(value: float | None, least: float, logarithmic: bool) -> float 
 
 
 def _all_distances(info: Smoothness) -> list[float]:
-    before, after = info.now.rough
+    before, after = info.selected.rough
     return [*known_values(before), *known_values(after)]
 
 
@@ -116,7 +116,7 @@ def _colours(info: Smoothness, y: float, dark: bool) -> dict[str, Any]:
 def _frame(info: Smoothness, column: int, dark: bool) -> Iterator[dict[str, Any]]:
     """A frame around the row of the chosen class: ink with paper on both sides, visible on every shade."""
     side = "dark" if dark else "light"
-    bounds = {"x0": -0.5, "x1": len(info.now.clients) - 0.5, "y0": info.label - 0.5, "y1": info.label + 0.5}
+    bounds = {"x0": -0.5, "x1": len(info.selected.clients) - 0.5, "y0": info.label - 0.5, "y1": info.label + 0.5}
     for width, colour in ((6, theme.PAPER[side]), (2, theme.INK[side])):
         stroke = {"color": colour, "width": width}
         yield {"type": "rect", "xref": f"x{column}", "yref": f"y{column}", **bounds, "line": stroke}
@@ -129,7 +129,7 @@ def _bars(info: Smoothness, colour: str, dark: bool) -> Iterator[dict[str, Any]]
     for scores, low, name, fill in parts:
         yield {
             "type": "bar", "xaxis": "x3", "yaxis": "y3", "name": name,
-            "x": [str(client) for client in info.now.clients],
+            "x": [str(client) for client in info.selected.clients],
             "marker": {"color": fill, "line": {"color": colour, "width": 1.5}},
             "y": [None if value is None else 100 * value for value in scores],
             "text": [SIGN if index in low else "" for index in range(len(scores))], "textposition": "outside",
@@ -170,7 +170,7 @@ def _axes(info: Smoothness, inner: int, map_px: int, dark: bool) -> dict[str, An
     for column, domain in ((1, [0, 0.47]), (2, [0.53, 1])):
         across = {"domain": domain, "anchor": f"y{column}", **categories, **_client_ticks(info, 7)}
         up = {"domain": [1 - map_px / inner, 1], "anchor": f"x{column}", **categories, **rows}
-        layout[f"xaxis{column}"] = {**axis(dark), **across, "range": [-0.5, len(info.now.clients) - 0.5]}
+        layout[f"xaxis{column}"] = {**axis(dark), **across, "range": [-0.5, len(info.selected.clients) - 0.5]}
         layout[f"yaxis{column}"] = {**axis(dark), **up, "range": [len(info.names) - 0.5, -0.5]}
     layout["yaxis2"]["showticklabels"] = False
     bars = {"domain": [0, 1], "anchor": "y3", **categories, **_client_ticks(info, 20)}
@@ -181,7 +181,7 @@ def _axes(info: Smoothness, inner: int, map_px: int, dark: bool) -> dict[str, An
 
 def _client_ticks(info: Smoothness, most: int) -> dict[str, Any]:
     """Ticks for at most `most` clients, so that no label covers the next one on a narrow screen."""
-    clients = info.now.clients
+    clients = info.selected.clients
     most = most if max(clients) < 100 else most // 2
     shown = [str(client) for client in clients[:: math.ceil(len(clients) / most)]]
     return {"tickvals": shown, "ticktext": shown, "tickangle": 0, "tickfont": {"size": 11}, "ticks": ""}

@@ -35,13 +35,13 @@ def place(smoothings: Sequence[Smoothed], answer: str) -> int:
 
 def choices(info: Spectrum) -> tuple[PanelChoice, ...]:
     """The smoothing and the weights to show."""
-    weight = PanelChoice(WEIGHT, smoothing_texts.WEIGHT, tuple(info.now.spectra), info.weight)
-    return when(info.told, info.at), weight
+    weight = PanelChoice(WEIGHT, smoothing_texts.WEIGHT, tuple(info.selected.spectra), info.weight)
+    return when(info.smoothings, info.place), weight
 
 
 def choose(info: Spectrum, answers: Mapping[str, str]) -> Spectrum:
     """The info with the visitor's choices applied."""
-    return replace(info, at=place(info.told, answers[ROUND]), weight=answers[WEIGHT])
+    return replace(info, place=place(info.smoothings, answers[ROUND]), weight=answers[WEIGHT])
 
 
 # --- the chart ---------------------------------------------------------------------------------------------
@@ -70,12 +70,12 @@ def _lines(info: Spectrum, dark: bool) -> Iterator[dict[str, Any]]:
     low = info.span[0]
     count = len(info.values)
     legend = {round(step * (count - 1) / (NAMED - 1)) for step in range(NAMED)}
-    rank = ", rank %{x}" if info.many > 1 else ""
+    rank = ", rank %{x}" if info.rank_count > 1 else ""
     for frequency, values in enumerate(info.values):
         colour = theme.shade(1 - 0.55 * frequency / max(1, count - 1), dark)
         first = frequency == 0
         yield {
-            "type": "scatter", "x": info.ranks if info.many > 1 else [frequency],
+            "type": "scatter", "x": info.ranks if info.rank_count > 1 else [frequency],
             "y": [max(value, low) for value in values], "customdata": values,
             "name": f"ω{frequency}", "showlegend": frequency in legend and count > 1,
             "mode": "lines+markers" if len(info.ranks) < 20 else "lines",
@@ -99,20 +99,20 @@ def _up(info: Spectrum) -> dict[str, Any]:
 
 def _across(info: Spectrum) -> dict[str, Any]:
     count = len(info.values)
-    every: dict[str, Any] = {"dtick": 1} if max(info.many, count) <= 12 else {}
+    every: dict[str, Any] = {"dtick": 1} if max(info.rank_count, count) <= 12 else {}
     ends: dict[str, Any]
-    if info.many == 1:
+    if info.rank_count == 1:
         title = smoothing_texts.FREQUENCIES
         ends = {"range": [-0.5, count - 0.5], "tickprefix": "ω"}
     else:
         title = smoothing_texts.RANK
-        ends = {"range": [0.5, info.many + 0.5]}
+        ends = {"range": [0.5, info.rank_count + 0.5]}
     return {"title": {"text": title, "font": {"size": 13}}, "tickformat": "d", **ends, **every}
 
 
 def _shapes(info: Spectrum, side: str) -> Iterator[dict[str, Any]]:
     """The threshold, and a shade over the values that it removes."""
-    threshold = info.now.threshold
+    threshold = info.selected.threshold
     low, high = info.span
     whole = {"xref": "x domain", "x0": 0, "x1": 1}
     if threshold > low:
@@ -125,7 +125,7 @@ def _shapes(info: Spectrum, side: str) -> Iterator[dict[str, Any]]:
 
 def _note(info: Spectrum, side: str) -> dict[str, Any]:
     """The threshold and the count that it removes, in a place without curves."""
-    threshold = info.now.threshold
+    threshold = info.selected.threshold
     low, high = info.span
     on_chart = low < threshold < high
     above = threshold <= low or (on_chart and _free_above(info))
@@ -144,9 +144,11 @@ def _free_above(info: Spectrum) -> bool:
     low, high = info.span
     first, *others = info.removed
     if first:
-        return first > 0.4 * info.many
+        return first > 0.4 * info.rank_count
     last_value = info.values[0][-1]
-    return bool(others) and min(others) == info.many and last_value > info.now.threshold * (high / low) ** 0.2
+    return (
+        bool(others) and min(others) == info.rank_count and last_value > info.selected.threshold * (high / low) ** 0.2
+    )
 
 
 def describe(infos: Sequence[PanelInfo[Spectrum]]) -> str:

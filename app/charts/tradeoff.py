@@ -31,7 +31,7 @@ class TradeoffLine:
 
     title: str
     method: str
-    spots: tuple[PointSummary, ...]
+    points: tuple[PointSummary, ...]
     version: int = 0  # index among the lines of the same method, which share a colour
 
     def look(self, dark: bool) -> dict[str, Any]:
@@ -52,32 +52,32 @@ class Frontier:
 
     unit: str
     lines: tuple[TradeoffLine, ...]
-    plain: tuple[TradeoffLine, ...]  # baselines; each has one point, because it has no noise
+    baselines: tuple[TradeoffLine, ...]  # baselines; each has one point, because it has no noise
     view: str
     own: bool = False  # whether the clients' own models count, for the methods that have them
 
     @property
-    def spots(self) -> tuple[PointSummary, ...]:
+    def points(self) -> tuple[PointSummary, ...]:
         """The points of all methods, without the baselines."""
-        return tuple(spot for line in self.lines for spot in line.spots)
+        return tuple(summary for line in self.lines for summary in line.points)
 
     @property
     def finite(self) -> bool:
         """Whether any point has an ε that the chart can show."""
-        return any(shown_epsilon(spot, self.view) for spot in self.spots)
+        return any(shown_epsilon(summary, self.view) for summary in self.points)
 
     def values(self) -> list[float]:
         """Every accuracy, in %."""
         values = []
-        for line in (*self.lines, *self.plain):
-            for spot in line.spots:
-                values += [100 * value for value in spot.scores(self.own)]
+        for line in (*self.lines, *self.baselines):
+            for summary in line.points:
+                values += [100 * value for value in summary.scores(self.own)]
         return values
 
 
-def shown_epsilon(spot: PointSummary, view: str) -> float | None:
+def shown_epsilon(summary: PointSummary, view: str) -> float | None:
     """The ε of a point, if a log axis can show it: finite and not 0."""
-    epsilon = spot.epsilon.get(view)
+    epsilon = summary.epsilon.get(view)
     return epsilon if epsilon else None
 
 
@@ -94,9 +94,9 @@ def accuracy_range(frontiers: Sequence[Frontier]) -> tuple[float, float]:
 
 def by_noise(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
     """Accuracy by noise, with more noise on the left: every chart has its private end on the left."""
-    levels = sorted({spot.noise for spot in frontier.spots if spot.noise is not None})
+    levels = sorted({summary.noise for summary in frontier.points if summary.noise is not None})
     log = bool(levels) and levels[0] > 0 and levels[-1] > WIDE * levels[0]
-    chart = go.Figure(_traces(frontier, lambda spot: spot.noise, dark), _layout(up, dark))
+    chart = go.Figure(_traces(frontier, lambda summary: summary.noise, dark), _layout(up, dark))
     if levels:
         ends = (levels[-1] * ROOM, levels[0] / ROOM) if log else _padded(levels)
         chart.update_xaxes(
@@ -110,8 +110,8 @@ def by_noise(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Figu
 
 def by_epsilon(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
     """Accuracy by ε in the view of the frontier. Points without a finite ε are left out."""
-    chart = go.Figure(_traces(frontier, lambda spot: shown_epsilon(spot, frontier.view), dark), _layout(up, dark))
-    prices = [shown_epsilon(spot, frontier.view) for spot in frontier.spots]
+    chart = go.Figure(_traces(frontier, lambda summary: shown_epsilon(summary, frontier.view), dark), _layout(up, dark))
+    prices = [shown_epsilon(summary, frontier.view) for summary in frontier.points]
     shown = sorted(value for value in prices if value)
     if shown:
         span = shown[0] / ROOM**2, shown[-1] * ROOM**2
@@ -142,41 +142,41 @@ def _traces(frontier: Frontier, across: Callable[[PointSummary], float | None], 
 def _placed(line: TradeoffLine, across: Callable[[PointSummary], float | None]) -> list[PlacedPoint]:
     """The points of a line that have a place on the horizontal axis, from left to right."""
     placed = []
-    for spot in line.spots:
-        x = across(spot)
+    for summary in line.points:
+        x = across(summary)
         if x is not None:
-            placed.append((x, spot))
+            placed.append((x, summary))
     return sorted(placed, key=_first)
 
 
 def _line(line: TradeoffLine, placed: Sequence[PlacedPoint], frontier: Frontier, dark: bool) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "lines+markers", "name": line.title,
-        "x": [x for x, _ in placed], "y": [100 * spot.score(frontier.own) for _, spot in placed],
+        "x": [x for x, _ in placed], "y": [100 * summary.score(frontier.own) for _, summary in placed],
         **line.look(dark),
-        "text": [hover(line, spot, frontier) for _, spot in placed],
+        "text": [hover(line, summary, frontier) for _, summary in placed],
         "hovertemplate": "%{text}<extra></extra>",
-        "customdata": [[spot.method, spot.noise] for _, spot in placed],
+        "customdata": [[summary.method, summary.noise] for _, summary in placed],
     }  # fmt: skip
 
 
-def hover(line: TradeoffLine, spot: PointSummary, frontier: Frontier) -> str:
+def hover(line: TradeoffLine, summary: PointSummary, frontier: Frontier) -> str:
     """The label of a point: its accuracy and its ε with all terms, in lines that fit on the chart."""
-    epsilon = sweep_texts.largest_epsilon(spot, frontier.view).replace(" (", "<br>", 1).removesuffix(")")
+    epsilon = sweep_texts.largest_epsilon(summary, frontier.view).replace(" (", "<br>", 1).removesuffix(")")
     parts = epsilon.split(", ")
     rows = [", ".join(parts[start : start + 3]) for start in range(0, len(parts), 3)]
-    head = sweep_texts.point(line.title, spot, frontier.own).replace(": ", "<br>", 1)
+    head = sweep_texts.point(line.title, summary, frontier.own).replace(": ", "<br>", 1)
     bold = head.replace("<br>", "</b><br>", 1)
     return f"<b>{bold}<br>" + ",<br>".join(rows)
 
 
 def _band(line: TradeoffLine, placed: Sequence[PlacedPoint], own: bool, dark: bool) -> list[dict[str, Any]]:
     """The area from the worst to the best seed. A single point gets a bar."""
-    several = [(x, spot) for x, spot in placed if spot.seeds > 1]
+    several = [(x, summary) for x, summary in placed if summary.seeds > 1]
     if not several:
         return []
-    low = [100 * min(spot.scores(own)) for _, spot in several]
-    high = [100 * max(spot.scores(own)) for _, spot in several]
+    low = [100 * min(summary.scores(own)) for _, summary in several]
+    high = [100 * max(summary.scores(own)) for _, summary in several]
     across = [x for x, _ in several]
     colour = theme.colour(line.method, dark)
     common = {"hoverinfo": "skip", "showlegend": False, "type": "scatter", "mode": "lines"}
@@ -189,10 +189,10 @@ def _band(line: TradeoffLine, placed: Sequence[PlacedPoint], own: bool, dark: bo
 def _add_baseline(chart: go.Figure, frontier: Frontier, dark: bool) -> None:
     """A horizontal line at the accuracy of each baseline, which has neither noise nor ε."""
     shade = theme.LEAKING["dark" if dark else "light"]
-    for line in frontier.plain:
-        for spot in line.spots:
-            values = [100 * value for value in spot.scores(frontier.own)]
-            mean = 100 * spot.score(frontier.own)
+    for line in frontier.baselines:
+        for summary in line.points:
+            values = [100 * value for value in summary.scores(frontier.own)]
+            mean = 100 * summary.score(frontier.own)
             if len(values) > 1:
                 chart.add_hrect(min(values), max(values), fillcolor=shade, opacity=0.14, line_width=0)
             chart.add_hline(
@@ -274,8 +274,8 @@ def _transparent(colour: str, opacity: float) -> str:
 def describe_by_noise(frontier: Frontier) -> str:
     """The chart by noise in words, for visitors who cannot see it."""
     sentences = []
-    for line in (*frontier.lines, *frontier.plain):
-        points = [f"{sweep_texts.noise(spot.noise)} {_percent(spot, frontier.own)}" for spot in line.spots]
+    for line in (*frontier.lines, *frontier.baselines):
+        points = [f"{sweep_texts.noise(summary.noise)} {_percent(summary, frontier.own)}" for summary in line.points]
         sentences.append(f"{line.title}: {', '.join(points)}")
     head = f"{sweep_texts.BY_NOISE}, {privacy.PER[frontier.unit]}, more noise is more private"
     return f"{head}. {'; '.join(sentences)}"
@@ -286,8 +286,8 @@ def describe_by_epsilon(frontier: Frontier) -> str:
     sentences = []
     for line in frontier.lines:
         points = []
-        for value, spot in _placed(line, lambda spot: shown_epsilon(spot, frontier.view)):
-            points.append(f"ε {numbers.epsilon(value)} {_percent(spot, frontier.own)}")
+        for value, summary in _placed(line, lambda summary: shown_epsilon(summary, frontier.view)):
+            points.append(f"ε {numbers.epsilon(value)} {_percent(summary, frontier.own)}")
         if points:
             sentences.append(f"{line.title}: {', '.join(points)}")
     terms = f"{privacy.PER[frontier.unit]}, {privacy.SEEN_BY[frontier.view]}"
@@ -299,5 +299,5 @@ def _first(point: PlacedPoint) -> float:
     return point[0]
 
 
-def _percent(spot: PointSummary, own: bool) -> str:
-    return numbers.percent(spot.score(own))
+def _percent(summary: PointSummary, own: bool) -> str:
+    return numbers.percent(summary.score(own))

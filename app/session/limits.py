@@ -80,10 +80,10 @@ def read(file: Path) -> VisitorLimits:
     counts = {name: _count(*entry) for name, entry in entries.items()}
     limits = VisitorLimits(**counts, gigabytes=gigabytes, names=host_names)
     if limits.runs and (not limits.seeds or limits.seeds >= limits.runs):
-        law = (
+        rule = (
             f"must be more than the {limits.seeds or 'unlimited'} seeds of a request, because its baseline is a run too"
         )
-        raise refusal(f"{file.name}: visitor: runs", law, limits.runs, "Raise runs, or lower seeds")
+        raise refusal(f"{file.name}: visitor: runs", rule, limits.runs, "Raise runs, or lower seeds")
     return limits
 
 
@@ -99,15 +99,15 @@ def refused(
     for name, got in {**sizes, "seeds": seeds}.items():
         most = getattr(caps, name)
         if most is not None and isinstance(got, int) and got > most:
-            law = f"{NOUNS[name]} must be at most {most}"
-            return refusal("class mode", law, got, f"Choose {most} or fewer, {AT_HOME}")
+            rule = f"{NOUNS[name]} must be at most {most}"
+            return refusal("class mode", rule, got, f"Choose {most} or fewer, {AT_HOME}")
     if caps.runs is not None and more and own + more > caps.runs:
-        law = f"a visitor may have at most {caps.runs} runs waiting or running"
+        rule = f"a visitor may have at most {caps.runs} runs waiting or running"
         more_runs = f"{more} more next to {own}" if own else f"{more} more"
-        return refusal("class mode", law, more_runs, "Wait until one of your runs ends, or cancel one")
+        return refusal("class mode", rule, more_runs, "Wait until one of your runs ends, or cancel one")
     if caps.waiting is not None and more and waiting + more > caps.waiting:
-        law = f"the queue holds at most {caps.waiting} runs of all visitors"
-        return refusal("class mode", law, f"{more} more next to {waiting}", "Try again when some of them have started")
+        rule = f"the queue holds at most {caps.waiting} runs of all visitors"
+        return refusal("class mode", rule, f"{more} more next to {waiting}", "Try again when some of them have started")
     return None
 
 
@@ -150,6 +150,6 @@ def _host_names(where: str, value: Any) -> tuple[str, ...]:
     names = value if isinstance(value, list) else [value]
     for name in names:
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            law = "must be host names, without http:// and port"
-            raise refusal(where, law, name, 'Write for example names = ["lab.example.org"]')
+            rule = "must be host names, without http:// and port"
+            raise refusal(where, rule, name, 'Write for example names = ["lab.example.org"]')
     return tuple(names)

@@ -20,7 +20,7 @@ def show_loading() -> None:
     def waiting() -> None:
         if services.shared().ready():
             st.rerun()
-        st.html(f'<p class="ll-said ll-faint" role="status">{product.GETTING_READY}</p>')
+        st.html(f'<p class="ll-lead ll-faint" role="status">{product.GETTING_READY}</p>')
 
     waiting()
 

@@ -47,7 +47,7 @@ def choose(changes: Mapping[str, Any]) -> None:
     """Change settings. Another part has its own fields and keeps the values of fields that both parts have."""
     changed = {**settings(), **changes}
     remember("acted", True)  # the next pass must not read the link, which is still the old one
-    st.session_state.update(settings=run_settings.completed(changed), trouble="", told=[])
+    st.session_state.update(settings=run_settings.completed(changed), trouble="", notes=[])
 
 
 def bind(key: str, value: Any, on_change: Callable[[Any], None]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def read_settings(default: Settings) -> None:
         return
     read_runs()
     settings, notes = run_settings.read_link(params, default)
-    st.session_state.update(seen=params, settings=settings, told=notes)
+    st.session_state.update(seen=params, settings=settings, notes=notes)
     _arrive_seeds(params.get("seeds", ""), notes)
 
 

@@ -108,19 +108,19 @@ def unbound(signal: float, bound: float) -> str:
 
 def verdict(cliff: Cliff, region: tuple[float, float]) -> str:
     """The measured points in words. Empty until the baseline and all points are measured."""
-    baseline = cliff.control
+    baseline = cliff.baseline
     if baseline is None or not cliff.complete:
         return ""
     if not (baseline.leaks and cliff.worked):
         return SAYS_NOTHING
-    last = cliff.last_open
-    first = cliff.first_held
+    last = cliff.last_success
+    first = cliff.first_hidden
     opening = f"Without noise the picture comes back: {attack_texts.decibel(baseline.psnr)}."
     if first is None:
         return f"{opening} At every noise measured here it does so, too."
     still = f" It still does at noise / signal {last.ratio:.2g}." if last else ""
     held = f"From {first.ratio:.2g} on no attack beat {attack_texts.GREY} by more than {attack_summary.BETTER:g} dB"
-    return f"{opening}{still} {held}: {WHEN[cliff.when(region)]}."
+    return f"{opening}{still} {held}: {WHEN[cliff.position(region)]}."
 
 
 def point(at: CliffPoint, epsilon: str) -> str:
@@ -163,7 +163,7 @@ def cliff_alt(cliff: Cliff, view: str) -> str:
         f"Best PSNR by noise over signal, with ε {privacy.SEEN_BY[view]} on top. "
         "The picture is expected to disappear from 0.1 to 1."
     )
-    baseline = f" Without noise {attack_texts.decibel(cliff.control.psnr)}." if cliff.control else ""
+    baseline = f" Without noise {attack_texts.decibel(cliff.baseline.psnr)}." if cliff.baseline else ""
     points = []
     for at in cliff.points:
         state = attack_texts.STATES.get(at.state, at.state)

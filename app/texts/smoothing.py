@@ -37,8 +37,8 @@ def ends(ticks: Sequence[float]) -> list[str]:
 
 def smoothness_sentence(info: Smoothness) -> str:
     """How the smoothing changed the clients' last layers and their accuracy on the chosen class."""
-    opening = OPENING.format(round=info.now.round)
-    count = len(info.now.clients)
+    opening = OPENING.format(round=info.selected.round)
+    count = len(info.selected.clients)
     article = "the" if info.cohort <= count else "the first"
     layers = f"the last layers of {article} {count} clients"
     if info.erased:
@@ -72,7 +72,7 @@ def _accuracy_change(info: Smoothness) -> str:
 def smoothness_alt(info: Smoothness) -> str:
     """The smoothness chart in words."""
     clients = []
-    for client, before, after in zip(info.now.clients, *info.scores, strict=True):
+    for client, before, after in zip(info.selected.clients, *info.scores, strict=True):
         clients.append(f"client {client} {_points(before)}, then {_points(after)}")
     name = info.names[info.label]
     accuracy = f"Accuracy on {name}: {'; '.join(clients)}"
@@ -103,9 +103,9 @@ def spectrum_sentence(info: Spectrum) -> str:
     if info.one_of_several:
         return _in_one_order(info)
     first, *rest = info.removed
-    ranks = info.many
-    opening = OPENING.format(round=info.now.round)
-    lowered = f"lowered by {info.now.threshold:.3g}."
+    ranks = info.rank_count
+    opening = OPENING.format(round=info.selected.round)
+    lowered = f"lowered by {info.selected.threshold:.3g}."
     if not any(map(any, info.values)):
         return f"{opening} met nothing: {info.weight} was empty before."
     if all(count == ranks for count in info.removed):
@@ -134,48 +134,48 @@ def _in_one_order(info: Spectrum) -> str:
     The sentence does not say what is left: that depends on the other orders, which are not recorded.
     """
     first, *rest = info.removed
-    ranks = info.many
-    opening = f"{OPENING.format(round=info.now.round)} {ORDERS}"
+    ranks = info.rank_count
+    opening = f"{OPENING.format(round=info.selected.round)} {ORDERS}"
     if ranks == 1:
         below = f"{first + sum(rest)} of {len(info.values)} frequencies of {info.weight}"
     else:
         others = f", and {_about(info, *rest)}{_range(rest)} of {ranks} of each other frequency" if rest else ""
         below = f"{_about(info, first)}{_count(first)} of {ranks} singular values of {info.weight} at ω0{others}"
-    return f"{opening} In the one shown, {below} lay below the threshold of {info.now.threshold:.3g}."
+    return f"{opening} In the one shown, {below} lay below the threshold of {info.selected.threshold:.3g}."
 
 
 def threshold_note(info: Spectrum, on_chart: bool) -> str:
     """The note on the chart: the threshold and the count below it. `on_chart`: the chart shows the threshold."""
     far = ""
     if not on_chart:
-        far = ", far below" if info.now.threshold < info.span[0] else ", far above"
+        far = ", far below" if info.selected.threshold < info.span[0] else ", far above"
     below = "of one order of several, below it lie" if info.one_of_several else "what lies below is removed,"
-    return f"threshold {info.now.threshold:.3g}{far}: {below}<br>{_counted(info)}"
+    return f"threshold {info.selected.threshold:.3g}{far}: {below}<br>{_counted(info)}"
 
 
 def _counted(info: Spectrum) -> str:
     first, *rest = info.removed
-    if info.many == 1:
+    if info.rank_count == 1:
         return f"{first + sum(rest)} of {len(info.values)} frequencies"
     others = f", {_about(info, *rest)}{_range(rest)} at the others" if rest else ""
-    return f"{_about(info, first)}{first} of {info.many} at ω0{others}"
+    return f"{_about(info, first)}{first} of {info.rank_count} at ω0{others}"
 
 
 def spectrum_alt(info: Spectrum) -> str:
     """The spectrum chart in words."""
-    who = "the clients of the round" if info.now.clients else "the mean of the clients"
+    who = "the clients of the round" if info.selected.clients else "the mean of the clients"
     if info.one_of_several:
         who += ", in one of several orders"
     largest = ", ".join(f"ω{frequency} {values[0]:.3g}" for frequency, values in enumerate(info.values))
     return (
         f"Spectrum of {info.weight} over {who}. {spectrum_sentence(info)} "
-        f"Threshold {info.now.threshold:.3g}; largest singular value of each frequency: {largest}"
+        f"Threshold {info.selected.threshold:.3g}; largest singular value of each frequency: {largest}"
     )
 
 
 def _about(info: Spectrum, *counts: int) -> str:
     """`about`, if not every rank is recorded: then only none and all are exact counts."""
-    return "" if info.exact or {*counts} <= {0, info.many} else "about "
+    return "" if info.exact or {*counts} <= {0, info.rank_count} else "about "
 
 
 def _range(counts: Sequence[int]) -> str:

@@ -169,11 +169,11 @@ def read_as(numbers: Sequence[float]) -> str:
     return READ_AS.format(numbers=_and([f"{number:g}" for number in numbers]))
 
 
-def absent(spot: PointSummary, view: str) -> str:
+def absent(summary: PointSummary, view: str) -> str:
     """The reason why a point has no place on the axis of ε."""
-    if spot.epsilon.get(view) == 0:
+    if summary.epsilon.get(view) == 0:
         return ZERO.format(seen=privacy.SEEN_BY[view])
-    return no_epsilon(view, spot.why.get(view) or UNPROMISED)
+    return no_epsilon(view, summary.reasons.get(view) or UNPROMISED)
 
 
 def no_epsilon(view: str, why: str) -> str:
@@ -181,21 +181,21 @@ def no_epsilon(view: str, why: str) -> str:
     return f"no ε {privacy.SEEN_BY[view]}, because {why}"
 
 
-def scores(spot: PointSummary, own: bool) -> str:
+def scores(summary: PointSummary, own: bool) -> str:
     """`70.6 % (69.9 to 71.4 over 3 seeds)`"""
-    values = spot.scores(own)
-    mean = numbers.percent(spot.score(own))
+    values = summary.scores(own)
+    mean = numbers.percent(summary.score(own))
     if len(values) == 1:
         return f"{mean} (one seed)"
     return f"{mean} ({100 * min(values):.1f} to {100 * max(values):.1f} over {len(values)} seeds)"
 
 
-def largest_epsilon(spot: PointSummary, view: str) -> str:
+def largest_epsilon(summary: PointSummary, view: str) -> str:
     """The largest ε of a point with its terms, or the reason why there is none."""
-    result = spot.dearest(view)
+    result = summary.largest_epsilon(view)
     if result is None:
-        return f"no ε {privacy.SEEN_BY[view]}: {spot.why.get(view) or UNPROMISED}"
-    seed = ", worst seed" if spot.seeds > 1 else ""
+        return f"no ε {privacy.SEEN_BY[view]}: {summary.reasons.get(view) or UNPROMISED}"
+    seed = ", worst seed" if summary.seeds > 1 else ""
     return f"ε = {numbers.epsilon(result.epsilon[view])} ({terms(result, view)}{seed})"
 
 
@@ -250,9 +250,9 @@ def _promise(stand: Stand) -> Promise:
     return adjacency, delta, bound, sampling
 
 
-def point(title: str, spot: PointSummary, own: bool) -> str:
+def point(title: str, summary: PointSummary, own: bool) -> str:
     """`FedCEO, noise 1, server step 0.3: 70.6 % (…)`"""
-    return f"{title}, {noise(spot.noise)}, server step {spot.step:g}: {scores(spot, own)}"
+    return f"{title}, {noise(summary.noise)}, server step {summary.step:g}: {scores(summary, own)}"
 
 
 def line(title: str, personal: bool, own: bool, headless: bool = False) -> str:
@@ -272,10 +272,10 @@ def verdict(lines: Mapping[str, Sequence[PointSummary]], plain: PointSummary | N
         return ""
     level = levels[len(levels) // 2]
     ranked = _ranked(lines, level, own)
-    seeds = common_seeds(spot for _, spot in ranked)
-    fewer = any(spot.seeds > len(seeds) for title, _ in ranked for spot in lines[title] if spot.noise == level)
+    seeds = common_seeds(summary for _, summary in ranked)
+    fewer = any(summary.seeds > len(seeds) for title, _ in ranked for summary in lines[title] if summary.noise == level)
     sentences = [_compared(ranked[:2], level, own, fewer)]
-    baseline = plain.on(seeds) if plain else None
+    baseline = plain.of_seeds(seeds) if plain else None
     if baseline:
         sentences.append(f"Without protection it would be {numbers.percent(baseline.score(own))}.")
     sentences.append(_prices(ranked, view))
@@ -285,7 +285,7 @@ def verdict(lines: Mapping[str, Sequence[PointSummary]], plain: PointSummary | N
 
 def _shared(lines: Mapping[str, Sequence[PointSummary]]) -> list[float]:
     """The noises with points of at least two methods."""
-    noises = [spot.noise for spots in lines.values() for spot in spots if spot.noise is not None]
+    noises = [summary.noise for summaries in lines.values() for summary in summaries if summary.noise is not None]
     return sorted({noise for noise in noises if noises.count(noise) > 1})
 
 
@@ -294,11 +294,11 @@ def _ranked(lines: Mapping[str, Sequence[PointSummary]], level: float, own: bool
 
     While runs are unfinished, means over different seeds would compare the seeds and not the methods.
     """
-    points = [(title, spot) for title, spots in lines.items() for spot in spots if spot.noise == level]
-    seeds = common_seeds(spot for _, spot in points)
+    points = [(title, summary) for title, summaries in lines.items() for summary in summaries if summary.noise == level]
+    seeds = common_seeds(summary for _, summary in points)
     comparable = []
-    for title, spot in points:
-        on_seeds = spot.on(seeds)
+    for title, summary in points:
+        on_seeds = summary.of_seeds(seeds)
         if on_seeds:
             comparable.append((title, on_seeds))
     return sorted(comparable, key=lambda pair: -pair[1].score(own))
@@ -322,7 +322,7 @@ def _compared(two: Sequence[tuple[str, PointSummary]], level: float, own: bool, 
 
 def clearly_ahead(best: PointSummary, other: PointSummary, own: bool) -> bool:
     """Whether two methods, on the same seeds, differ by more than the seeds of either method."""
-    ranges = [max(spot.scores(own)) - min(spot.scores(own)) for spot in (best, other)]
+    ranges = [max(summary.scores(own)) - min(summary.scores(own)) for summary in (best, other)]
     return min(best.seeds, other.seeds) > 1 and best.score(own) - other.score(own) > max(ranges)
 
 
@@ -332,8 +332,8 @@ def _prices(ranked: Sequence[tuple[str, PointSummary]], view: str) -> str:
     All points have the same seeds, because the clients that take part differ between seeds.
     """
     priced = []
-    for title, spot in ranked:
-        result = spot.dearest(view)
+    for title, summary in ranked:
+        result = summary.largest_epsilon(view)
         if result:
             priced.append((result.epsilon[view] or 0.0, title, result.accountant.get(view, "")))
     priced.sort()
@@ -357,7 +357,7 @@ def _and(names: Sequence[str]) -> str:
 def _elsewhere(lines: Mapping[str, Sequence[PointSummary]], levels: Sequence[float], own: bool) -> str:
     """How often a method leads clearly, over all noises."""
     pairs = [_ranked(lines, level, own)[:2] for level in levels]
-    if len(levels) < 2 or any(spot.seeds < 2 for pair in pairs for _, spot in pair):
+    if len(levels) < 2 or any(summary.seeds < 2 for pair in pairs for _, summary in pair):
         return ""
     ahead: dict[str, int] = {}
     for (first, best), (_, other) in pairs:
@@ -369,10 +369,10 @@ def _elsewhere(lines: Mapping[str, Sequence[PointSummary]], levels: Sequence[flo
     return f"Ahead by more than seeds differ: {leaders} of {len(levels)} noises."
 
 
-def bands(spots: Sequence[PointSummary], several: bool) -> str:
+def bands(summaries: Sequence[PointSummary], several: bool) -> str:
     """How to read the charts. `several`: several server steps were tried."""
     sentences = []
-    if max((spot.seeds for spot in spots), default=1) > 1:
+    if max((summary.seeds for summary in summaries), default=1) > 1:
         sentences.append(
             "Each point is the mean over seeds, its band reaches from the worst to the best, "
             "and ε is the largest that any seed has."

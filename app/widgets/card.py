@@ -93,7 +93,7 @@ def guarantee_block(guarantee: Mapping[str, Any] | None) -> None:
         return
     name, side, _ = privacy.STATUSES[guarantee["status"]]
     explanation = html.escape(_explanation(guarantee))
-    st.html(f'<p class="ll-said"><b class="ll-{side}">{html.escape(name)}</b>. {explanation}</p>')
+    st.html(f'<p class="ll-lead"><b class="ll-{side}">{html.escape(name)}</b>. {explanation}</p>')
 
 
 def not_covered() -> None:

@@ -67,7 +67,7 @@ def _draw_chosen(panel: Panel[Any], info: PanelInfo[Any]) -> None:
         answers = {choice.name: _choice(panel, choice) for choice in choices}
     chosen = PanelInfo(info.track, panel.choices.choose(info.info, answers))
     description = html.escape(panel.choices.describe(chosen.info))
-    above.html(f'<p class="ll-said" role="status" aria-live="polite">{description}</p>')
+    above.html(f'<p class="ll-lead" role="status" aria-live="polite">{description}</p>')
     _draw(panel, [chosen])
 
 

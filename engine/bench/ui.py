@@ -107,7 +107,7 @@ def example_runs() -> list[RunExample]:
     runs = []
     for run in examples():
         runs.append(run)
-        baseline = example(run.twin)
+        baseline = example(run.baseline)
         if baseline:
             runs.append(baseline)
     return runs

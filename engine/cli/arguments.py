@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import BadInput, refusal
-from engine.part import hyphened, law
+from engine.part import hyphened, rule_of
 from engine.specs.presets import read_preset, read_spec_file
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def described(name: str) -> str:
 
     field = RunSpec.model_fields[name.replace("-", "_")]
     text = field.description or field.title or name
-    rule = law(field).removeprefix("must be ") if name not in PARTS else f"see `list {name}s`"
+    rule = rule_of(field).removeprefix("must be ") if name not in PARTS else f"see `list {name}s`"
     default = "" if field.default is None else f"; default {field.default}"
     return f"{text} ({rule}{default})".replace("%", "%%")
 

@@ -121,8 +121,8 @@ def _picture(word: str, label: Any, store: Store) -> str:
             raise BadInput(f"attack: {file.name}: must be at most {LARGEST_MB} MB", "Choose a smaller picture")
         data = file.read_bytes()
     except OSError as error:
-        law = f"attack: picture: must be a number, train-N, test-N or a file, got {word} ({error.strerror or error})"
-        raise BadInput(law, "Name a file that can be read") from None
+        rule = f"attack: picture: must be a number, train-N, test-N or a file, got {word} ({error.strerror or error})"
+        raise BadInput(rule, "Name a file that can be read") from None
     return f"own-{UploadedPictures(store.home).add(data)}-{label}"
 
 
@@ -207,8 +207,8 @@ def write_pictures(events: Iterable[Event], folder: Path) -> list[str]:
         names = _write_all(folder, "original", originals)
         names += _write_all(folder, "guess", _last_guess(events, judged))
     except OSError as error:
-        law = f"attack: out: {folder}: {error.strerror or error}"
-        raise BadInput(law, "Name a folder that can be written") from None
+        rule = f"attack: out: {folder}: {error.strerror or error}"
+        raise BadInput(rule, "Name a folder that can be written") from None
     return names
 
 

@@ -41,15 +41,15 @@ def refuse(path: Path, force: bool = False) -> None:
     if path.suffix.lower() not in (".html", ".htm"):
         raise refusal("export: out", "must end in .html", str(path), "Name the HTML file to write")
     try:
-        law = misplaced(path)
-        if law:
-            raise refusal("export: out", law, str(path), "Name another file")
+        rule = misplaced(path)
+        if rule:
+            raise refusal("export: out", rule, str(path), "Name another file")
         taken = path.exists() and not force and not ours(path)
     except (OSError, UnicodeError) as error:
         raise unwritable(path, error) from None
     if taken:
-        law = "must be a new file or an exported page, and another file has this name"
-        raise refusal("export: out", law, str(path), "Name another file, or overwrite this one with --force")
+        rule = "must be a new file or an exported page, and another file has this name"
+        raise refusal("export: out", rule, str(path), "Name another file, or overwrite this one with --force")
 
 
 def misplaced(path: Path) -> str:

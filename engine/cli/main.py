@@ -1,15 +1,16 @@
-"""The commands of `python -m engine`. Scripts depend on their names, their JSON and their exit codes."""
+"""The commands of `python3 -m engine`. Scripts depend on their names, their JSON and their exit codes."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from engine.cli import attack, export, parts, run, schema, sweep, table
 from engine.cli.arguments import emit, literal, machine_options, read_threads, spec_options
-from engine.errors import BadInput, UnknownName
+from engine.errors import BadInput, UnknownName, shown
 from engine.part import hyphened
 
 ACCOUNT = {
@@ -29,14 +30,29 @@ class CommandParser(argparse.ArgumentParser):
         # Any negative number is a value: the part refuses it with its own rule.
         self._negative_number_matcher = re.compile(r"^-(\d|\.\d|[Ii]nf|[Nn]a[Nn])")
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse an unknown option here, where the command is known, and suggest the nearest option."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            kind = "option" if unknown[0].startswith("-") else "argument"
+            name = unknown[0].partition("=")[0]
+            nearest = difflib.get_close_matches(name, self._option_string_actions, n=1, cutoff=0.75)
+            suggestion = f"Did you mean `{nearest[0]}`? " if nearest else ""
+            raise BadInput(f"{self.prog}: there is no {kind} {shown(name)}", suggestion + self.help_hint)
+        return parsed, unknown
+
+    @property
+    def help_hint(self) -> str:
+        return f"Run `{self.prog} --help` to see the options"
+
     def error(self, message: str) -> NoReturn:
-        raise BadInput(f"{self.prog}: {message}", f"Run `{self.prog} --help` to see the options")
+        raise BadInput(f"{self.prog}: {message}", self.help_hint)
 
 
 def parser(words: Sequence[str] = ()) -> CommandParser:
     """The parser of all commands. The options of `run` have full descriptions only for `--help`: they need torch."""
     top = CommandParser(
-        prog="python -m engine", description="What federated learning leaks, and what protection costs."
+        prog="python3 -m engine", description="What federated learning leaks, and what protection costs."
     )
     top.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -93,8 +109,8 @@ def tell_epsilon(args: argparse.Namespace) -> int:
             f"epsilon: {missing[0]}: is missing", "Give --noise (or --target-epsilon), --rate, --steps and --delta"
         )
     if (args.noise is None) == (args.target_epsilon is None):
-        law = "epsilon: noise and target-epsilon: exactly one of them must be given"
-        raise BadInput(law, "Give --noise to get its ε, or --target-epsilon to get the noise")
+        rule = "epsilon: noise and target-epsilon: exactly one of them must be given"
+        raise BadInput(rule, "Give --noise to get its ε, or --target-epsilon to get the noise")
     if args.target_epsilon is not None:
         noise = sampled_gaussian_noise(args.target_epsilon, args.rate, args.steps, args.delta)
     else:

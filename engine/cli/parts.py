@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.arguments import emit
 from engine.cli.progress import say
 from engine.errors import BadInput, LeakLensError
-from engine.part import hyphened, law
+from engine.part import hyphened, rule_of
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -127,7 +127,7 @@ def entry(part: type[Part]) -> tuple[str, ...]:
 
 def parameters(part: type[Part]) -> Iterator[tuple[str, ...]]:
     for name, field in part.model_fields.items():
-        rule = law(field).removeprefix("must be ")
+        rule = rule_of(field).removeprefix("must be ")
         yield f"`{part.name}`", f"`{hyphened(name)}`", default(field), rule, field.description or ""
 
 

@@ -124,8 +124,8 @@ def _set_of(methods: Mapping[str, dict[str, Any]], pair: str, steps_vary: bool) 
     if method not in methods:
         raise refusal("sweep: --of", f"must name one of {', '.join(methods)}", method)
     if field in VARIED and (field != "server-step" or steps_vary):
-        law = f"must not set {field}, which {VARIED[field]} varies"
-        raise refusal("sweep: --of", law, pair, f"Use {VARIED[field]} for it")
+        rule = f"must not set {field}, which {VARIED[field]} varies"
+        raise refusal("sweep: --of", rule, pair, f"Use {VARIED[field]} for it")
     methods[method][field] = literal(value)
 
 
@@ -284,7 +284,7 @@ def _summary_row(summary: PointSummary) -> dict[str, Any]:
     terms = {view: epsilon_terms(summary, view) for view in summary.views}
     for name in BY_VIEW:
         row[name] = {view: terms[view][name] for view in terms}
-    row["reason"] = dict(summary.why)
+    row["reason"] = dict(summary.reasons)
     return row
 
 

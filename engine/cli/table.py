@@ -84,8 +84,8 @@ def chosen(args: argparse.Namespace) -> tuple[PaperCell, ...]:
     refuse_seeds("table", args.seeds)
     rows = [word.strip() for word in (args.rows or "").split(",") if word.strip()]
     if args.rows is not None and not rows:
-        law = "must name rows, with commas between"
-        raise refusal("table: --rows", law, args.rows, "Leave it out for all of them")
+        rule = "must name rows, with commas between"
+        raise refusal("table: --rows", rule, args.rows, "Leave it out for all of them")
     return cells(table(args.name), args.scale, args.reading, rows)
 
 

@@ -31,7 +31,7 @@ class ClientContext:
     seat: Seat
     seeds: Seeds
     team: ThreadTeam
-    note: Callable[[float, dict[str, float]], None] = field(default=lambda fraction, numbers: None)
+    on_progress: Callable[[float, dict[str, float]], None] = field(default=lambda fraction, numbers: None)
     used: Tensor | None = None  # the indices of the examples that were used; None: all
     phase: str = ""  # names a part of local training; each part has random streams of its own
     report: Callable[[Report], None] = field(default=lambda report: None)  # adds an event, yielded after the round
@@ -42,7 +42,7 @@ class ClientContext:
 
     def progress(self, fraction: float, **numbers: float) -> None:
         """Report the progress of long work. Call it at fixed steps, so that a replay reports the same."""
-        self.note(fraction, numbers)
+        self.on_progress(fraction, numbers)
 
 
 def generators(contexts: Sequence[ClientContext], purpose: str) -> list[torch.Generator]:

@@ -101,7 +101,7 @@ class Dataset(Part):
         raise NotImplementedError
 
     @property
-    def law(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def moments(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Mean and standard deviation of each channel for the normalisation; empty for text."""
         return (), ()
 
@@ -132,13 +132,13 @@ class Dataset(Part):
         layout = self._layout(locations or DataFolders.here())
         train_x, train_y, test_x, test_y = _inputs(layout, self.shape, len(self.classes))
         origin = f"{self.title}, {self.part}: {len(train_y):,} training and {len(test_y):,} test {self.noun}"
-        return LoadedData(train_x, train_y, test_x, test_y, self.classes, *self.law, origin)
+        return LoadedData(train_x, train_y, test_x, test_y, self.classes, *self.moments, origin)
 
     def facts(self, locations: DataFolders | None = None) -> DatasetFacts:
         """Shape, classes and labels, without decoding an input. The files are read once per process."""
         layout = self._layout(locations or DataFolders.here())
         train_y, test_y = _labels(layout, len(self.classes))
-        return DatasetFacts(self.shape, self.classes, train_y, test_y, *self.law)
+        return DatasetFacts(self.shape, self.classes, train_y, test_y, *self.moments)
 
     def places(self, locations: DataFolders | None = None) -> list[tuple[str, bool]]:
         """Every possible place of this set, and whether the set is there. The command `doctor` shows them."""
@@ -232,7 +232,7 @@ class PictureDataset(Dataset):
     )
 
     @property
-    def law(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def moments(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         if self.normalise:
             return self.channel_mean, self.channel_std
         channels = len(self.channel_mean)

@@ -1,6 +1,6 @@
 """The finished attacks that ship with LeakLens: a grid of protections and attacks on one picture.
 
-assets/leaks/asked.json names the run, the protections and the attacks; told.json has the events of the attacks.
+assets/leaks/request.json names the run, the protections and the attacks; results.json has the events of the attacks.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from engine.events import Event, Finished, Judged, Started, decode, encode
 if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
 
-REQUEST_FILE = ROOT / "assets" / "leaks" / "asked.json"
-RESULT_FILE = ROOT / "assets" / "leaks" / "told.json"
+REQUEST_FILE = ROOT / "assets" / "leaks" / "request.json"
+RESULT_FILE = ROOT / "assets" / "leaks" / "results.json"
 FORMAT = 1
 NAME = "leaks"  # of the grid, for the command `gallery`
 DIGITS = 6  # significant digits of every number

@@ -25,7 +25,7 @@ class PresetWords:
 
     title: str
     lesson: str
-    twin: str = ""  # the preset of its baseline: the same run without protection
+    baseline: str = ""  # the preset of its baseline: the same run without protection
     aside: bool = False  # shown only as the baseline of another preset
 
 
@@ -43,7 +43,7 @@ class RunExample:
     seconds: float  # on the machine that made it
     events: tuple[Event, ...]  # all but the recorded arrays
     partition: tuple[tuple[int, ...], ...]  # training pictures of each client, by class
-    twin: str = ""  # the id of its baseline, where that ships too
+    baseline: str = ""  # the id of its baseline, where that ships too
     aside: bool = False
 
 
@@ -85,8 +85,8 @@ def load_gallery(assets: Path) -> tuple[tuple[RunExample, ...], tuple[LeakLensEr
         except HomeError as error:
             errors.append(error)
     for name, example in loaded.items():
-        baseline = loaded.get(words[name].twin)
-        loaded[name] = replace(example, twin=baseline.id if baseline else "")
+        baseline = loaded.get(words[name].baseline)
+        loaded[name] = replace(example, baseline=baseline.id if baseline else "")
     return tuple(loaded.values()), tuple(errors)
 
 

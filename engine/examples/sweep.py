@@ -1,6 +1,6 @@
 """The finished sweep that ships with LeakLens: several methods at several noises, each point a finished run.
 
-assets/frontiers/asked.json has the base spec and the values to vary; told.json has the result of each point.
+assets/frontiers/request.json has the base spec and the values to vary; results.json has the result of each point.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from engine.specs.sweep import SweepGrid, points
 if TYPE_CHECKING:
     from engine.specs.sweep import SweepPoint
 
-REQUEST_FILE = ROOT / "assets" / "frontiers" / "asked.json"
-RESULT_FILE = ROOT / "assets" / "frontiers" / "told.json"
+REQUEST_FILE = ROOT / "assets" / "frontiers" / "request.json"
+RESULT_FILE = ROOT / "assets" / "frontiers" / "results.json"
 FORMAT = 1
 NAME = "frontier"  # for the command `gallery`
 DIGITS = 6  # significant digits of every number

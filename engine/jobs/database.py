@@ -96,7 +96,7 @@ class Database:
                         connection.execute("ROLLBACK")
                     raise
         except sqlite3.DatabaseError as error:
-            explain(self.home, error)
+            raise_explained(self.home, error)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -233,7 +233,7 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def explain(home: Home, error: sqlite3.DatabaseError) -> NoReturn:
+def raise_explained(home: Home, error: sqlite3.DatabaseError) -> NoReturn:
     """Raise an SQLite error as a sentence with a fix. Errors in our own SQL are raised unchanged."""
     if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
         raise error

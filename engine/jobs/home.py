@@ -56,8 +56,8 @@ class Home:
             return cls(Path(chosen).expanduser().absolute())
         except (RuntimeError, ValueError, OSError) as error:  # no user for `~name`, no text, no current folder
             printable = chosen.encode(errors="backslashreplace").decode().replace("\0", "\\0")
-            law = "must be a folder with a valid full path"
-            raise HomeUnwritable(f"LEAKLENS_HOME: {law}, got {shown(printable)}", "Choose another folder") from error
+            rule = "must be a folder with a valid full path"
+            raise HomeUnwritable(f"LEAKLENS_HOME: {rule}, got {shown(printable)}", "Choose another folder") from error
 
     @property
     def database(self) -> Path:

@@ -58,7 +58,7 @@ class StoredRun:
     """The row of a run, and whether a live process owns its lease."""
 
     row: sqlite3.Row
-    held: bool
+    lease_alive: bool
 
     @property
     def status(self) -> Status:
@@ -73,7 +73,7 @@ class StoredRun:
             return "cancelled"
         if ending:
             return ending
-        if self.held and row["leased"] == attempt:
+        if self.lease_alive and row["leased"] == attempt:
             return "running"
         return "interrupted" if row["taken"] == attempt else "queued"
 

@@ -237,14 +237,14 @@ def _unknown(run: str) -> NoReturn:
 
 def _queue(connection: sqlite3.Connection, runs: Sequence[StoredRun]) -> list[str]:
     waiting = [str(run.row["id"]) for run in runs if run.status == "queued"]
-    live = [str(run.row["id"]) for run in runs if run.held]
+    live = [str(run.row["id"]) for run in runs if run.lease_alive]
     return queue_order(connection, waiting, live)
 
 
 def _delete_rows(connection: sqlite3.Connection, run: str, deletion: int) -> bool:
     """Remove the rows of a run once no process works on it. A run submitted since then starts from the beginning."""
     stored = stored_run(connection, run)
-    if not _request_exists(connection, deletion) or (stored and stored.held):
+    if not _request_exists(connection, deletion) or (stored and stored.lease_alive):
         return False
     connection.execute("DELETE FROM events WHERE run = ?", (run,))
     connection.execute("DELETE FROM leases WHERE run = ?", (run,))

@@ -51,8 +51,8 @@ def first_problem(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | 
     """The first reason why the attack cannot work with this plan and model, whatever the home holds."""
     attack = spec.attack
     if not plan.world.pictures:
-        law = f"looks for pictures, and {plan.spec.dataset.name} holds {plan.spec.dataset.noun}"
-        return Problem(law, "Choose a run that learns from pictures")
+        rule = f"looks for pictures, and {plan.spec.dataset.name} holds {plan.spec.dataset.noun}"
+        return Problem(rule, "Choose a run that learns from pictures")
     absent = plan.guarantee.absent.get(spec.view)
     if absent:
         return Problem(f"is not possible in this view: {absent}", "Choose another view")
@@ -75,8 +75,8 @@ def _learned_picture(spec: AttackSpec, plan: Plan) -> Problem | None:
     limit = len(plan.test_labels) // 2
     for name in spec.pictures:
         if name.startswith("test-") and int(name.removeprefix("test-")) >= limit:
-            law = f"learns from the second half of the test pictures, got {name}"
-            return Problem(law, f"Choose test-0 to test-{limit - 1}")
+            rule = f"learns from the second half of the test pictures, got {name}"
+            return Problem(rule, f"Choose test-0 to test-{limit - 1}")
     return None
 
 
@@ -117,11 +117,11 @@ def picture_name_parts(picture: str) -> tuple[str, str, str | None, str]:
 
 def round_number(spec: AttackSpec, plan: Plan) -> int:
     """The attacked round as a number; `first` and `last` count only rounds with clients."""
-    rounds = [round for round in range(1, plan.last + 1) if plan.cohort(round)]
+    rounds = [round for round in range(1, plan.last_round + 1) if plan.cohort(round)]
     if not rounds:
         raise BadInput("attack: round: no client took part in this run", "Choose more rounds or clients")
     if isinstance(spec.round, int):
-        if not 1 <= spec.round <= plan.last:
-            raise refusal("attack: round", f"must be between 1 and {plan.last}", spec.round)
+        if not 1 <= spec.round <= plan.last_round:
+            raise refusal("attack: round", f"must be between 1 and {plan.last_round}", spec.round)
         return spec.round
     return rounds[0] if spec.round == "first" else rounds[-1]

@@ -39,8 +39,8 @@ def make_victim(plan: LoadedPlan, round: int, pictures: Tensor, labels: Tensor, 
     """A checked victim; by default the first client of the round's cohort."""
     if not plan.world.pictures:
         raise BadInput("probe: pictures: the run learns from text", "Choose a run that learns from pictures")
-    if not 1 <= round <= plan.last:
-        raise refusal("probe: round", f"must be between 1 and {plan.last}", round)
+    if not 1 <= round <= plan.last_round:
+        raise refusal("probe: round", f"must be between 1 and {plan.last_round}", round)
     if not 1 <= len(pictures) <= MOST_PICTURES or len(labels) != len(pictures):
         raise refusal("probe: pictures", f"must be 1 to {MOST_PICTURES}, each with a label", len(pictures))
     shape = tuple(pictures.shape[1:])
@@ -165,13 +165,13 @@ def public_protocol(plan: LoadedPlan, contexts: Sequence[ClientContext], slot: i
 
 def next_packet(plan: LoadedPlan, victim: Victim, state: State, team: ThreadTeam) -> tuple[int, Packet]:
     """The next client other than the victim, and the packet that it receives; rounds without one are replayed."""
-    for round in range(victim.round + 1, plan.last + 2):
+    for round in range(victim.round + 1, plan.last_round + 2):
         for context in client_contexts(plan, plan.cohort(round), round, 1, 1, team):
             if context.seat.client != victim.client:
                 return context.seat.client, plan.method.send(context.seat, state.server, state.memory)
         state = train_round(plan, state, round, team)
-    law = f"probe: view: no other client receives anything after round {victim.round}"
-    raise BadInput(law, "Choose an earlier round")
+    rule = f"probe: view: no other client receives anything after round {victim.round}"
+    raise BadInput(rule, "Choose an earlier round")
 
 
 def probe_world(plan: LoadedPlan, victim: Victim) -> World:

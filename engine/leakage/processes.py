@@ -84,8 +84,8 @@ class AttackProcess:
                 if isinstance(reply, BaseException):
                     raise reply
         except (OSError, EOFError, pickle.UnpicklingError):
-            law = f"a process of this attack ended by itself with exit code {self._process.wait()}"
-            raise RunFailed(law, "If memory is short, choose fewer restarts; then run the attack again") from None
+            rule = f"a process of this attack ended by itself with exit code {self._process.wait()}"
+            raise RunFailed(rule, "If memory is short, choose fewer restarts; then run the attack again") from None
         finally:
             if not finished:
                 self.end()

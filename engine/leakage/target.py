@@ -130,9 +130,9 @@ def recorded_target(spec: AttackSpec, plan: LoadedPlan, state: State, round: int
         if spec.client in (None, client) and used_pictures(exchanges[0].used[slot]):
             slots.append(slot)
     if not slots:
-        law = f"attack: client: took no part in round {round} with a picture, got {spec.client}"
+        rule = f"attack: client: took no part in round {round} with a picture, got {spec.client}"
         participants = ", ".join(map(str, clients[:20])) or "none"
-        raise BadInput(law, f"Clients of that round: {participants}")
+        raise BadInput(rule, f"Clients of that round: {participants}")
     slot = slots[0]
     exposure = recorded_exposure(plan, exchanges[0], slot)
     truth = true_inputs(plan, exchanges[0], slot)

@@ -105,7 +105,7 @@ class Model(Part):
         weights (clients, ...), x (clients, batch, ...), y (clients, batch). The pictures of a client are its first
         `rows`; the rest is padding. Its generator gives the same dropout masks that the module would draw.
         """
-        raise LeakLensError(f"{self.called()}: clients cannot be stacked in this model")
+        raise LeakLensError(f"{self.label()}: clients cannot be stacked in this model")
 
     def problems(self, spec: Any) -> tuple[Problem, ...]:
         reason = self.misfit(spec.dataset.shape)
@@ -115,12 +115,12 @@ class Model(Part):
 def not_pictures(model: Model, shape: tuple[int, ...], smallest_side: int) -> str:
     """Why a model for pictures cannot read inputs of this shape; empty if it can."""
     if len(shape) == 1:
-        return f"{model.called()}: needs pictures, got sentences of {shape[0]} words"
+        return f"{model.label()}: needs pictures, got sentences of {shape[0]} words"
     if len(shape) != 3:
-        return f"{model.called()}: needs pictures (channels, height, width), got {shape}"
+        return f"{model.label()}: needs pictures (channels, height, width), got {shape}"
     if min(shape[1:]) < smallest_side:
         size = f"{smallest_side} x {smallest_side}"
-        return f"{model.called()}: needs pictures of at least {size}, got {shape[1]} x {shape[2]}"
+        return f"{model.label()}: needs pictures of at least {size}, got {shape[1]} x {shape[2]}"
     return ""
 
 

@@ -42,7 +42,7 @@ class Lstm(Model):
     def misfit(self, shape: tuple[int, ...]) -> str:
         if len(shape) == 1:
             return ""
-        return f"{self.called()}: needs text, got pictures of shape {shape}"
+        return f"{self.label()}: needs text, got pictures of shape {shape}"
 
     def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
         del shape  # an LSTM reads sentences of any length

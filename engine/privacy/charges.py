@@ -52,7 +52,7 @@ class Charges:
         self.bounds.add(release.bound)
         if any(ids is not None and not len(ids) for ids in (clients, observers)):
             return
-        for sums, amount in self._charges(release.law):
+        for sums, amount in self._charges(release.mechanism):
             charged_observers = observers if self.view == "client" else None
             by_pair = charged_observers is not None and clients is not None
             if by_pair and sums.pair is None and not self._has_room():
@@ -71,7 +71,7 @@ class Charges:
             return [(self._law(law), 1)]
         if isinstance(law, EpsilonDeltaPair):
             return self._pair_charges(law)
-        return self._no_noise(law.why)
+        return self._no_noise(law.reason)
 
     def _gaussian_charges(self, law: Gaussian) -> list[tuple[Sums, float]]:
         _check_gaussian(law)
@@ -79,7 +79,7 @@ class Charges:
             return []
         mu = math.sqrt(law.steps) / law.z if law.z else math.inf
         if not math.isfinite(mu * mu):
-            return self._no_noise(NoNoise().why)
+            return self._no_noise(NoNoise().reason)
         if law.rate == 1:
             return [(self.basic[0], mu * mu)]
         return [(self._law(Gaussian(law.z, law.rate)), law.steps)]
@@ -90,7 +90,7 @@ class Charges:
         if law.steps == 0 or math.isinf(law.b):
             return []
         if law.b == 0:
-            return self._no_noise(NoNoise().why)
+            return self._no_noise(NoNoise().reason)
         return [(self._law(Laplace(law.b)), law.steps)]
 
     def _pair_charges(self, law: EpsilonDeltaPair) -> list[tuple[Sums, float]]:

@@ -75,7 +75,7 @@ class AttackCell:
         return self.path[-1].iteration / max(1, self.path[-1].of)
 
     @property
-    def many(self) -> int:
+    def picture_count(self) -> int:
         """The number of pictures in the upload."""
         return len(self.seen.originals) if self.seen else 0
 
@@ -109,7 +109,7 @@ class AttackCell:
     def best(self) -> tuple[float, float] | None:
         """Gain and PSNR of the best recovered picture: one leaked picture makes the upload a leak."""
         results: list[tuple[float, float]] = []
-        for picture in range(self.many):
+        for picture in range(self.picture_count):
             gain = self.gain(picture)
             psnr = self.psnr(picture)
             if gain is not None and psnr is not None:

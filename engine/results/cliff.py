@@ -34,7 +34,7 @@ class CliffPoint:
 class Cliff:
     """The measured points of a series, and what follows from them."""
 
-    control: CliffPoint | None
+    baseline: CliffPoint | None
     points: tuple[CliffPoint, ...]  # by noise over signal
     trivial: float | None
     complete: bool  # all attacks have finished
@@ -43,19 +43,19 @@ class Cliff:
     bound: float | None = None  # the largest length that the clip allows
 
     @property
-    def last_open(self) -> CliffPoint | None:
+    def last_success(self) -> CliffPoint | None:
         """The point with the most noise at which an attack succeeds."""
         return max((point for point in self.points if point.leaks), key=_ratio, default=None)
 
     @property
-    def first_held(self) -> CliffPoint | None:
+    def first_hidden(self) -> CliffPoint | None:
         """The point with the least noise from which on no attack succeeds."""
-        last_ratio = self.last_open.ratio if self.last_open else 0.0
+        last_ratio = self.last_success.ratio if self.last_success else 0.0
         return min((point for point in self.points if point.ratio > last_ratio), key=_ratio, default=None)
 
-    def when(self, region: tuple[float, float]) -> str:
+    def position(self, region: tuple[float, float]) -> str:
         """Where the picture is hidden: `inside` the region, `sooner` or `later`; empty if it is never hidden."""
-        last, first = self.last_open, self.first_held
+        last, first = self.last_success, self.first_hidden
         if first is None:
             return ""
         if first.ratio <= region[0] * (1 + CLOSE):
@@ -85,7 +85,7 @@ def collect_cliff(columns: Mapping[str, float | None], cells: Sequence[AttackCel
     able = [cell for cell in cells if cell.id]
     facts = _clip_facts(cells)
     return Cliff(
-        control=next((point for point in points if point.noise is None), None),
+        baseline=next((point for point in points if point.noise is None), None),
         points=tuple(sorted((point for point in points if point.noise is not None), key=_ratio)),
         trivial=_trivial(cells),
         complete=bool(able) and all(cell.done for cell in able),

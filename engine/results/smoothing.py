@@ -20,50 +20,52 @@ POINTS = 0.1  # and at least this far below the median
 class Spectrum:
     """The spectra of all smoothings of a run, with one smoothing and one weight selected."""
 
-    told: tuple[Smoothed, ...]
-    at: int
+    smoothings: tuple[Smoothed, ...]
+    place: int
     weight: str
     averaged: bool = False  # over several orders of the clients; the spectra are those of one order
 
     @property
-    def now(self) -> Smoothed:
-        return self.told[self.at]
+    def selected(self) -> Smoothed:
+        return self.smoothings[self.place]
 
     @property
     def one_of_several(self) -> bool:
         """Whether these are the spectra of one order of several. The sum of the models alone has no order."""
-        return self.averaged and bool(self.now.clients)
+        return self.averaged and bool(self.selected.clients)
 
     @property
     def values(self) -> tuple[tuple[float, ...], ...]:
         """Singular values by frequency, the slowest first."""
-        return self.now.spectra[self.weight]
+        return self.selected.spectra[self.weight]
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        return self.now.ranks[self.weight]
+        return self.selected.ranks[self.weight]
 
     @property
-    def many(self) -> int:
+    def rank_count(self) -> int:
         """The number of singular values of each frequency."""
         return self.ranks[-1]
 
     @property
     def exact(self) -> bool:
         """Whether the event has all singular values, and not only some of the ranks."""
-        return len(self.ranks) == self.many
+        return len(self.ranks) == self.rank_count
 
     @property
     def removed(self) -> tuple[int, ...]:
         """The number of singular values of each frequency below the threshold."""
-        return tuple(self.many - _count_above(values, self.ranks, self.now.threshold) for values in self.values)
+        return tuple(
+            self.rank_count - _count_above(values, self.ranks, self.selected.threshold) for values in self.values
+        )
 
     @property
     def span(self) -> tuple[float, float]:
         """The range of the chart's axis. The axis is logarithmic, so it leaves out zero and values from rounding."""
-        thresholds = [event.threshold for event in self.told]
+        thresholds = [event.threshold for event in self.smoothings]
         shown: list[float] = []
-        for event in self.told:
+        for event in self.smoothings:
             for values in event.spectra[self.weight]:
                 shown.extend(values)
         largest = max(shown) or max(thresholds)
@@ -112,25 +114,25 @@ def averaged(events: Sequence[Event]) -> bool:
 class Smoothness:
     """The smoothings of a run with a model for each client, with one smoothing and one class selected."""
 
-    told: tuple[Smoothed, ...]
+    smoothings: tuple[Smoothed, ...]
     cohorts: tuple[int, ...]  # clients of each smoothing; of a large one, the event has only the first clients
     names: tuple[str, ...]  # of the classes
-    at: int
+    place: int
     label: int
 
     @property
-    def now(self) -> Smoothed:
-        return self.told[self.at]
+    def selected(self) -> Smoothed:
+        return self.smoothings[self.place]
 
     @property
     def scores(self) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
         """Accuracy of each client on the class, before and after."""
-        before, after = self.now.accuracy
+        before, after = self.selected.accuracy
         return before[self.label], after[self.label]
 
     @property
     def cohort(self) -> int:
-        return self.cohorts[self.at]
+        return self.cohorts[self.place]
 
     @property
     def known(self) -> list[tuple[float, float]]:
@@ -141,13 +143,13 @@ class Smoothness:
     @property
     def erased(self) -> bool:
         """Whether the smoothing erased the last layer: no singular value is above the threshold."""
-        spectra = self.now.spectra
+        spectra = self.selected.spectra
         last = _layer(list(spectra)[-1]) if spectra else ""
         largest: list[float] = []
         for name, frequencies in spectra.items():
             if _layer(name) == last:
                 largest.extend(values[0] for values in frequencies)
-        return not self.apart[1] and 0 < max(largest, default=0.0) <= self.now.threshold
+        return not self.apart[1] and 0 < max(largest, default=0.0) <= self.selected.threshold
 
     @property
     def low(self) -> tuple[frozenset[int], frozenset[int]]:
@@ -158,7 +160,7 @@ class Smoothness:
     @property
     def apart(self) -> tuple[float, float]:
         """The distance of the clients' last layers from each other, before and after."""
-        before, after = self.now.rough
+        before, after = self.selected.rough
         return _distance(before), _distance(after)
 
 
@@ -196,10 +198,10 @@ def collect_smoothness(events: Sequence[Event]) -> Smoothness | None:
     cohorts = {event.round: event.cohort for event in events if isinstance(event, Round)}
     changes = [_change(comparable, label) for label in range(classes)]
     return Smoothness(
-        told=comparable,
+        smoothings=comparable,
         cohorts=tuple(cohorts.get(event.round, 0) for event in comparable),
         names=_class_names(events, classes),
-        at=len(comparable) - 1,
+        place=len(comparable) - 1,
         label=changes.index(max(changes)),
     )
 

@@ -21,7 +21,7 @@ class PointResult:
     personal: float | None
     epsilon: Mapping[str, float | None] = field(default_factory=dict)  # by view
     unit: str | None = None
-    why: Mapping[str, str] = field(default_factory=dict)  # by view, where it has no finite ε
+    reasons: Mapping[str, str] = field(default_factory=dict)  # by view, where it has no finite ε
     adjacency: str | None = None
     delta: float | None = None
     accountant: Mapping[str, str] = field(default_factory=dict)  # by view, like the two below
@@ -68,17 +68,17 @@ class PointSummary:
 
     @property
     def views(self) -> tuple[str, ...]:
-        return tuple(sorted({view for result in self.results for view in (*result.epsilon, *result.why)}))
+        return tuple(sorted({view for result in self.results for view in (*result.epsilon, *result.reasons)}))
 
     @cached_property
     def epsilon(self) -> Mapping[str, float | None]:
         """By view, the largest ε over the seeds. It differs because each seed draws other clients."""
-        return {view: self.telling(view).epsilon.get(view) for view in self.views}
+        return {view: self.deciding_result(view).epsilon.get(view) for view in self.views}
 
     @cached_property
-    def why(self) -> Mapping[str, str]:
+    def reasons(self) -> Mapping[str, str]:
         """By view, why it has no finite ε."""
-        reasons = {view: self.telling(view).why.get(view, "") for view in self.views}
+        reasons = {view: self.deciding_result(view).reasons.get(view, "") for view in self.views}
         return {view: reason for view, reason in reasons.items() if reason}
 
     def scores(self, own: bool = False) -> tuple[float, ...]:
@@ -87,12 +87,12 @@ class PointSummary:
     def score(self, own: bool = False) -> float:
         return fmean(self.scores(own))
 
-    def on(self, seeds: Container[int]) -> PointSummary | None:
+    def of_seeds(self, seeds: Container[int]) -> PointSummary | None:
         """The summary of these seeds only; None if none of them finished."""
         results = tuple(result for result in self.results if result.point.seed in seeds)
         return replace(self, results=results) if results else None
 
-    def telling(self, view: str) -> PointResult:
+    def deciding_result(self, view: str) -> PointResult:
         """The seed that decides the ε of this view: one without a finite ε, else the one with the largest."""
 
         def epsilon(result: PointResult) -> float:
@@ -101,9 +101,9 @@ class PointSummary:
 
         return max(self.results, key=epsilon)
 
-    def dearest(self, view: str) -> PointResult | None:
+    def largest_epsilon(self, view: str) -> PointResult | None:
         """The seed with the largest ε in this view; None if a seed has no finite ε."""
-        result = self.telling(view)
+        result = self.deciding_result(view)
         return None if result.epsilon.get(view) is None else result
 
 
@@ -118,7 +118,7 @@ def point_result(point: SweepPlace, body: Mapping[str, Any]) -> PointResult | No
         personal=body.get("accuracy-personal"),
         epsilon=body.get("epsilon") or {},
         unit=body.get("unit"),
-        why={**absent, **(body.get("reason") or {})},
+        reasons={**absent, **(body.get("reason") or {})},
         adjacency=body.get("adjacency"),
         delta=body.get("delta"),
         accountant=body.get("accountant") or {},
@@ -154,7 +154,7 @@ def _best(steps: Sequence[PointSummary], own: bool) -> PointSummary:
     seeds = common_seeds(steps)
 
     def rank(summary: PointSummary) -> tuple[int, float, int]:
-        compared = summary.on(seeds) or summary
+        compared = summary.of_seeds(seeds) or summary
         return compared.seeds, compared.score(own), summary.seeds
 
     return max(steps, key=rank)
@@ -167,10 +167,10 @@ EpsilonTerms = Mapping[str, Any]
 
 def epsilon_terms(summary: PointSummary, view: str) -> dict[str, Any]:
     """The ε of one view with its terms; if a seed has none, the reason."""
-    result = summary.telling(view)
+    result = summary.deciding_result(view)
     return {
         "epsilon": result.epsilon.get(view),
-        "reason": result.why.get(view, ""),
+        "reason": result.reasons.get(view, ""),
         "unit": result.unit,
         "adjacency": result.adjacency,
         "delta": result.delta,

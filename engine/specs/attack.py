@@ -52,7 +52,7 @@ class AttackSpec(Declared):
             raise NewerVersion(rule, "Update LeakLens to open it")
 
     @classmethod
-    def called(cls) -> str:
+    def label(cls) -> str:
         return "attack"
 
     @field_validator("round", mode="before")
@@ -84,7 +84,7 @@ class AttackSpec(Declared):
 
     def canonical(self) -> dict[str, Any]:
         """The spec as JSON. Optional fields at their default are left out."""
-        return {"format": ATTACK_FORMAT, **self.question()}
+        return {"format": ATTACK_FORMAT, **self.identity()}
 
     @property
     def id(self) -> str:

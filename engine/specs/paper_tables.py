@@ -99,7 +99,7 @@ class PaperCell:
     def reported(self) -> float:
         return self.row.reported[self.column][self.place]
 
-    def question(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """The fields of the spec, as `run --preset` reads them."""
         setting = self.row.settings[self.scale]
         reading = self.table.readings[self.reading]
@@ -107,13 +107,13 @@ class PaperCell:
         method: dict[str, Any] = {"name": reading.methods[self.column], "noise": self.noise}
         for name, value in {**changes.get("all", {}), **changes.get(self.column, {})}.items():
             method[name] = value[self.place] if isinstance(value, list) else value
-        return {"method": method, **setting.fields, **reading.fields, **changes.get("question", {})}
+        return {"method": method, **setting.fields, **reading.fields, **changes.get("spec", {})}
 
     def point(self, seed: int) -> SweepPoint:
         from engine.specs.run import RunSpec
         from engine.specs.sweep import SweepPoint
 
-        spec = RunSpec(**{**self.question(), "seed": seed})
+        spec = RunSpec(**{**self.values(), "seed": seed})
         step = float(getattr(spec.method, "server_step", 1.0))
         return SweepPoint(spec.method.name, self.noise, step, seed, spec, self.label)
 
@@ -188,7 +188,7 @@ def _read(body: Mapping[str, Any]) -> Iterator[PaperTable]:
 def _reading(body: Mapping[str, Any], name: str) -> PaperReading:
     entry = body["readings"][name]
     methods = {column: methods[name] for column, methods in body["columns"].items() if name in methods}
-    return PaperReading(entry["words"], entry["view"], dict(entry.get("question", {})), methods)
+    return PaperReading(entry["words"], entry["view"], dict(entry.get("spec", {})), methods)
 
 
 def _row(name: str, body: Mapping[str, Any], columns: Mapping[str, str], noises: int) -> PaperRow:
@@ -217,14 +217,14 @@ def _setting(row: Mapping[str, Any], scale: Mapping[str, Any]) -> PaperSetting:
                 if column != "words":
                     methods[reading][column] = methods[reading].get(column, {}) | fields
     words = {reading: row.get(reading, {}).get("words", row["words"]) for reading in READINGS}
-    return PaperSetting(words, scale["question"] | row["question"], methods)
+    return PaperSetting(words, scale["spec"] | row["spec"], methods)
 
 
 def _check_fields(row: str, columns: Mapping[str, Any], noises: int, setting: PaperSetting) -> None:
     """Refuse a mistake in the file. Without this check, it would give a spec that no one meant."""
     for methods in setting.methods.values():
         for column, fields in methods.items():
-            if column not in (*columns, "all", "question"):
+            if column not in (*columns, "all", "spec"):
                 raise ValueError(f"{row}: no column is called {column}")
             for name, value in fields.items():
                 if isinstance(value, list) and len(value) != noises:

@@ -52,4 +52,4 @@ def cell_preset(name: str) -> dict[str, Any]:
     cell = paper_tables.cells_by_name(paper_tables.FILES).get(name)
     if cell is None:
         raise UnknownName(f"preset: no {shown(name)}", "`python3 -m engine list tables` lists them")
-    return cell.question()
+    return cell.values()

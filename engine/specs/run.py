@@ -95,7 +95,7 @@ class RunSpec(Declared):
         super().__init__(**values)
 
     @classmethod
-    def called(cls) -> str:
+    def label(cls) -> str:
         return "run"
 
     @model_validator(mode="before")
@@ -163,7 +163,7 @@ class RunSpec(Declared):
 
     def canonical(self) -> dict[str, Any]:
         """The spec as JSON. Optional fields at their default are left out, so that ids survive new versions."""
-        return {"format": FORMAT, **self.question()}
+        return {"format": FORMAT, **self.identity()}
 
     @property
     def id(self) -> str:

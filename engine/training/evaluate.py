@@ -33,7 +33,7 @@ def measure(plan: LoadedPlan, state: State, team: ThreadTeam) -> Iterator[Event]
     correct = logits.argmax(1) == plan.test_labels
     yield Measured(state.round, "accuracy", share(correct))
     yield Measured(state.round, "loss", float(functional.cross_entropy(logits, plan.test_labels)))
-    if state.round == plan.last:
+    if state.round == plan.last_round:
         yield from _by_class(plan, state.round, correct)
     for name, model in models.items():
         if isinstance(name, str) and name != "global":

@@ -79,7 +79,7 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
     )
     return Forecast(
         id=spec.id,
-        answers=plan.answers(plan.ledger(plan.last), precise),
+        answers=plan.answers(plan.ledger(plan.last_round), precise),
         guarantee=plan.guarantee,
         problems=problems,
         seconds=seconds(plan, threads),
@@ -91,7 +91,7 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
 
 
 def _stops_early(plan: Plan) -> tuple[Problem, ...]:
-    spec, last = plan.spec, plan.last
+    spec, last = plan.spec, plan.last_round
     if spec.budget is None or last == spec.rounds:
         return ()
     budget = f"the budget ε = {spec.budget:g} in the {spec.view} view"

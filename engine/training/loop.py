@@ -68,7 +68,7 @@ def run(
         with_exposure = exposure_rounds(plan)
         with_state = state_rounds(plan)
 
-        for round in range(state.round + 1, plan.last + 1):
+        for round in range(state.round + 1, plan.last_round + 1):
             state = yield from one_round(plan, state, round, ledger, team, record=round in with_exposure)
             if round in with_state:
                 yield recorded_state(state)
@@ -218,7 +218,7 @@ def spent_event(round: int, answer: LedgerEpsilon) -> Spent:
 
 def budget_warning(plan: LoadedPlan) -> Iterator[Warned]:
     """A warning where the privacy budget ended the run early."""
-    spec, last = plan.spec, plan.last
+    spec, last = plan.spec, plan.last_round
     if spec.budget is not None and last < spec.rounds:
         budget = f"the budget ε = {spec.budget:g} in the {spec.view} view"
         remedy = "More noise, fewer rounds or a larger budget go further"
@@ -230,7 +230,7 @@ def budget_warning(plan: LoadedPlan) -> Iterator[Warned]:
 
 def exposure_rounds(plan: LoadedPlan) -> tuple[int, ...]:
     """The rounds that leave an exposure: the first and the last one in which any client takes part."""
-    rounds = [round for round in range(1, plan.last + 1) if plan.cohort(round)]
+    rounds = [round for round in range(1, plan.last_round + 1) if plan.cohort(round)]
     return (rounds[0], rounds[-1]) if rounds else ()
 
 
@@ -239,7 +239,7 @@ def state_rounds(plan: LoadedPlan) -> frozenset[int]:
 
     The last landmark of the method is one of them. A run records its first and last state apart from these.
     """
-    last = plan.last
+    last = plan.last_round
     spread = {round(last * part / (STATES + 1)) for part in range(1, STATES + 1)}
     landmarks = sorted(mark for mark in plan.method.landmarks(plan.world) if mark < last)
     return frozenset((spread | {last - 1} | set(landmarks[-1:])) - {0, last})

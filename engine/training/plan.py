@@ -68,7 +68,7 @@ class Plan:
         return tuple(answers)
 
     @cached_property
-    def last(self) -> int:
+    def last_round(self) -> int:
         """The last round of the run: the last one that keeps the budget, if there is a budget."""
         spec = self.spec
         if spec.budget is None or spec.view is None:

@@ -36,7 +36,7 @@ _step_seconds: dict[str, StepSeconds] = {}  # each is measured once per process
 
 def seconds(plan: Plan, threads: int) -> float:
     """The expected seconds of the whole run."""
-    world, last = plan.world, plan.last
+    world, last = plan.world, plan.last_round
     batch = min(plan.spec.batch, max(world.sizes))
     step, test = _measured(plan, batch)
     clients = world.sampled * plan.method.exchanges(world)

@@ -78,23 +78,23 @@ class Linked:
 
 def leak(params: Mapping[str, str]) -> Linked:
     """A link to the Leak screen: the id of each attack, empty where there can be none."""
-    found, told = leak_settings.read_link(params)
-    return Linked([one.id for one in leak_settings.cells(found)], leak_settings.link(found), len(told))
+    settings, notes = leak_settings.read_link(params)
+    return Linked([cell.id for cell in leak_settings.cells(settings)], leak_settings.link(settings), len(notes))
 
 
 def lab(params: Mapping[str, str]) -> Linked:
     """A link to the Lab: the id of its run with the first seed."""
     first = services.first_example()
     assert first
-    found, told = run_settings.read_link(params, run_settings.completed(run_settings.flat(first.spec)))
-    return Linked([run_settings.spec_of(found).id], run_settings.link(found), len(told))
+    settings, notes = run_settings.read_link(params, run_settings.completed(run_settings.flat(first.spec)))
+    return Linked([run_settings.spec_of(settings).id], run_settings.link(settings), len(notes))
 
 
 def tradeoff_screen(params: Mapping[str, str]) -> Linked:
     """A link to the Trade-off screen: the id of each point."""
-    found, told = tradeoff_settings.read_link(params, tradeoff_settings.default())
+    settings, notes = tradeoff_settings.read_link(params, tradeoff_settings.default())
     return Linked(
-        [point.id for point in tradeoff_settings.sweep_points(found)], tradeoff_settings.link(found), len(told)
+        [point.id for point in tradeoff_settings.sweep_points(settings)], tradeoff_settings.link(settings), len(notes)
     )
 
 

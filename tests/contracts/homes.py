@@ -53,8 +53,8 @@ def reported(store: Store, run: str) -> dict[str, Any]:
 
 def kept(store: Store, run: str) -> list[Kept]:
     """The events of a run that name a payload; a checkpoint depends on the clock."""
-    told = [event for _, event in store.events(run)]
-    return [event for event in told if isinstance(event, Kept) and event.kind != "checkpoint"]
+    events = [event for _, event in store.events(run)]
+    return [event for event in events if isinstance(event, Kept) and event.kind != "checkpoint"]
 
 
 def payloads(store: Store, run: str) -> Payloads:
@@ -89,7 +89,7 @@ def make() -> list[str]:
         store.close()
         _take_over(home, {run: HOME_PAYLOADS[name] for name, run in runs.items()})
     sections = [add("home", section, made) for section, made in known.items()]
-    return [HOME.name, *(said for section in sections for said in section)]
+    return [HOME.name, *(word for section in sections for word in section)]
 
 
 def _ask(home: Path) -> dict[str, dict[str, Any]]:
@@ -98,7 +98,7 @@ def _ask(home: Path) -> dict[str, dict[str, Any]]:
     Image.linear_gradient("L").resize((28, 28)).save(picture)
     answers: dict[str, dict[str, Any]] = {}
     for name, line in {**HOME_RUNS, **HOME_ATTACKS}.items():
-        known = {asked: answer["id"] for asked, answer in answers.items()}
+        known = {request: answer["id"] for request, answer in answers.items()}
         code, answers[name] = tell(line.format(**known, picture=picture), home)
         assert code == 0, answers[name]
     return answers

@@ -1,4 +1,4 @@
-"""`python -m tests.contracts.record`: makes golden entries that are missing, and never replaces one."""
+"""`python3 -m tests.contracts.record`: makes golden entries that are missing, and never replaces one."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def record() -> list[str]:
         *homes.make(),
         *add("ids", "specs", made(identified, {name: (RunSpec, values) for name, values in SPECS.items()})),
         *add("ids", "attacks", made(identified, {name: (AttackSpec, values) for name, values in ATTACKS.items()})),
-        *add("events", "kinds", made(told, {name: (name,) for name in EVENTS})),
-        *add("commands", "options", {name: partial(options, one) for name, one in commands().items()}),
+        *add("events", "kinds", made(reports, {name: (name,) for name in EVENTS})),
+        *add("commands", "options", {name: partial(options, command) for name, command in commands().items()}),
         *add("commands", "answers", made(answered, {name: (line,) for name, line in LINES.items()})),
         *add("commands", "refusals", made(answered, {name: (line,) for name, line in REFUSED.items()})),
         *add("links", "links", made(followed, {name: (address,) for name, address in LINKS.items()})),
@@ -42,7 +42,7 @@ def identified(kind: type[RunSpec] | type[AttackSpec], values: dict[str, Any]) -
     return {"input": values, "canonical": spec.canonical(), "id": spec.id}
 
 
-def told(name: str) -> dict[str, Any]:
+def reports(name: str) -> dict[str, Any]:
     """An event as it is written; the question must have every key."""
     body = {"event": name, **EVENTS[name]}
     assert encode(decode(body)) == body
@@ -69,17 +69,21 @@ def followed(address: str) -> dict[str, Any]:
     params = dict(parse_qsl(query, keep_blank_values=True))
     with tempfile.TemporaryDirectory() as folder, dashboard(Path(folder) / "empty"):
         opens, shown = visit(path, params)
-    found = linked(opens, params)
+    linked_page = linked(opens, params)
     added = {} if "run" in params else {"run", "twin"}  # the stored example, which a later version may replace
     return {
         "path": path,
         "params": params,
         "opens": opens,
         "address": {name: value for name, value in shown.items() if name not in added},
-        **({} if found is None else {"asks": found.asks, "link": found.link, "left out": found.left_out}),
+        **(
+            {}
+            if linked_page is None
+            else {"asks": linked_page.asks, "link": linked_page.link, "left out": linked_page.left_out}
+        ),
     }
 
 
 if __name__ == "__main__":
-    for one in record() or ["nothing is missing"]:
-        sys.stdout.write(f"{one}\n")
+    for line in record() or ["nothing is missing"]:
+        sys.stdout.write(f"{line}\n")

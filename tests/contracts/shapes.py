@@ -16,7 +16,7 @@ def shape(value: Any) -> Shape:
     if isinstance(value, Mapping):
         return {"object": {key: shape(inner) for key, inner in sorted(value.items())}}
     if isinstance(value, list):
-        named = [one["name"] for one in value if isinstance(one, Mapping) and isinstance(one.get("name"), str)]
+        named = [item["name"] for item in value if isinstance(item, Mapping) and isinstance(item.get("name"), str)]
         if value and len(set(named)) == len(value):
             return {"rows": dict(zip(named, map(shape, value), strict=True))}
         items: Shape = {}
@@ -26,37 +26,37 @@ def shape(value: Any) -> Shape:
     return {"string" if isinstance(value, str) else "number": {}}
 
 
-def both(one: Shape, other: Shape) -> Shape:
+def both(first: Shape, second: Shape) -> Shape:
     """The shape of something that is sometimes of one shape and sometimes of the other."""
-    if not one or not other:
-        return {**one, **other}
-    found: Shape = {}
-    for kind in sorted(one.keys() | other.keys()):
-        if kind not in one or kind not in other:
-            found[kind] = one.get(kind, other.get(kind))
+    if not first or not second:
+        return {**first, **second}
+    joined: Shape = {}
+    for kind in sorted(first.keys() | second.keys()):
+        if kind not in first or kind not in second:
+            joined[kind] = first.get(kind, second.get(kind))
         elif kind == "array":
-            found[kind] = both(one[kind], other[kind])
+            joined[kind] = both(first[kind], second[kind])
         else:
-            keys = sorted(one[kind].keys() | other[kind].keys())
-            found[kind] = {key: both(one[kind].get(key, ABSENT), other[kind].get(key, ABSENT)) for key in keys}
-    return found
+            keys = sorted(first[kind].keys() | second[kind].keys())
+            joined[kind] = {key: both(first[kind].get(key, ABSENT), second[kind].get(key, ABSENT)) for key in keys}
+    return joined
 
 
-def misfits(found: Shape, known: Shape, place: str = "it") -> list[str]:
+def misfits(actual: Shape, known: Shape, place: str = "it") -> list[str]:
     """Everything that is not as it was: a key is gone, or a value has another type."""
-    said = [f"{place} is {kind}, and was {' or '.join(known)}" for kind in found if known and kind not in known]
-    for kind in found.keys() & known.keys():
+    changes = [f"{place} is {kind}, and was {' or '.join(known)}" for kind in actual if known and kind not in known]
+    for kind in actual.keys() & known.keys():
         if kind == "array":
-            empty = known[kind] and not found[kind]
-            said += [f"{place} is empty"] if empty else misfits(found[kind], known[kind], f"{place}[]")
+            empty = known[kind] and not actual[kind]
+            changes += [f"{place} is empty"] if empty else misfits(actual[kind], known[kind], f"{place}[]")
             continue
         for key, was in known[kind].items():
             here = f"{place}.{key}"
-            if key in found[kind]:
-                said += misfits(found[kind][key], was, here)
+            if key in actual[kind]:
+                changes += misfits(actual[kind][key], was, here)
             elif "absent" not in was:
-                said.append(f"{here} is gone")
-    return said
+                changes.append(f"{here} is gone")
+    return changes
 
 
 def options(command: Any) -> dict[str, Any]:
@@ -75,15 +75,15 @@ def options(command: Any) -> dict[str, Any]:
     }
 
 
-def fewer(found: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
+def fewer(actual: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     """What is not as it was of the options of a command; a choice may be added."""
-    said = [f"{name} is gone" for name in known if name not in found]
-    for name in known.keys() & found.keys():
+    changes = [f"{name} is gone" for name in known if name not in actual]
+    for name in known.keys() & actual.keys():
         for what, was in known[name].items():
-            now = found[name][what]
+            now = actual[name][what]
             same = _holds(now, was) if what in ("choices", "flags") else now == was
-            said += [] if same else [f"{name}: {what} is {now}, and was {was}"]
-    return said
+            changes += [] if same else [f"{name}: {what} is {now}, and was {was}"]
+    return changes
 
 
 def _holds(now: Sequence[str] | None, was: Sequence[str] | None) -> bool:

@@ -28,16 +28,16 @@ def test_the_options_of_a_command_stay(name: str) -> None:
     "name", [pytest.param(name, marks=[pytest.mark.slow] if LINES[name].slow else []) for name in ANSWERS]
 )
 def test_an_answer_keeps_its_keys_and_its_exit_code(name: str) -> None:
-    found = answered(LINES[name])
-    assert misfits(found["shape"], ANSWERS[name]["shape"]) == []
-    assert (found["line"], found["code"]) == (ANSWERS[name]["line"], ANSWERS[name]["code"])
+    answer = answered(LINES[name])
+    assert misfits(answer["shape"], ANSWERS[name]["shape"]) == []
+    assert (answer["line"], answer["code"]) == (ANSWERS[name]["line"], ANSWERS[name]["code"])
 
 
 @pytest.mark.parametrize("name", REFUSALS)
 def test_a_refusal_has_a_sentence_a_remedy_and_its_exit_code(name: str) -> None:
-    found = answered(REFUSED[name])
-    assert found == REFUSALS[name]
-    assert found["code"] == 2 and found["shape"] == shape({"error": "it is wrong", "remedy": "Change it"})
+    answer = answered(REFUSED[name])
+    assert answer == REFUSALS[name]
+    assert answer["code"] == 2 and answer["shape"] == shape({"error": "it is wrong", "remedy": "Change it"})
 
 
 # --- the comparison itself ---------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ WAS: dict[str, Any] = {"id": "a", "rows": [{"n": 1, "why": None}, {"n": 2.5}], "
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "changes"),
     [
         (WAS, []),
         ({**WAS, "more": 1}, []),
@@ -59,8 +59,8 @@ WAS: dict[str, Any] = {"id": "a", "rows": [{"n": 1, "why": None}, {"n": 2.5}], "
         ([WAS], ["it is array, and was object"]),
     ],
 )
-def test_a_change_is_told(now: Any, said: list[str]) -> None:
-    assert misfits(shape(now), shape(WAS)) == said
+def test_a_change_is_reported(now: Any, changes: list[str]) -> None:
+    assert misfits(shape(now), shape(WAS)) == changes
 
 
 def test_an_array_of_arrays_has_a_shape() -> None:

@@ -12,8 +12,8 @@ from tests.contracts.goldens import FOLDER, add, golden
 
 
 def test_one_module_imports_the_project() -> None:
-    found = {file.name for file in FOLDER.glob("*.py") if {"app", "engine"} & imported(file)}
-    assert found == {"doors.py"}
+    importing = {file.name for file in FOLDER.glob("*.py") if {"app", "engine"} & imported(file)}
+    assert importing == {"doors.py"}
 
 
 def imported(file: Path) -> set[str]:

@@ -55,16 +55,16 @@ def test_every_run_is_listed_as_it_stood(store: Store) -> None:
 
 @pytest.mark.parametrize("name", [*HOME_RUNS, *HOME_ATTACKS])
 def test_every_event_is_read(name: str, store: Store) -> None:
-    told = [event for _, event in store.events(ids()[name])]
-    assert len(told) == RUNS[name]["events"]
-    assert [decode(encode(event)) for event in told] == told
-    assert encode(told[0])["event"] == "started" and encode(told[-1])["event"] == "finished"
+    events = [event for _, event in store.events(ids()[name])]
+    assert len(events) == RUNS[name]["events"]
+    assert [decode(encode(event)) for event in events] == events
+    assert encode(events[0])["event"] == "started" and encode(events[-1])["event"] == "finished"
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_report_says_the_same(name: str, store: Store) -> None:
-    said = reported(store, ids()[name])
-    assert {key: said.get(key) for key in REPORTS[name]} == REPORTS[name]
+    report = reported(store, ids()[name])
+    assert {key: report.get(key) for key in REPORTS[name]} == REPORTS[name]
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
@@ -72,12 +72,12 @@ def test_payloads_hold_the_same_arrays(name: str, store: Store) -> None:
     run_id, present = ids()[name], {file.stem for file in (HOME / "payloads" / ids()[name]).iterdir()}
     assert sorted(event.name for event in kept(store, run_id)) == sorted(PAYLOADS[name])
     assert present and present <= PAYLOADS[name].keys()
-    for one in present:
-        assert arrays(store.payload(run_id, one)) == PAYLOADS[name][one]
+    for payload in present:
+        assert arrays(store.payload(run_id, payload)) == PAYLOADS[name][payload]
 
 
 def test_the_names_of_arrays_are_these() -> None:
-    known = {one: set(keys) for one, keys in PAYLOADS["fedceo"].items()}
+    known = {name: set(keys) for name, keys in PAYLOADS["fedceo"].items()}
     names = {"hidden.weight", "head.weight"}
     slices = {key for key in known["state-2"] if key.startswith("memory/") and key.split("/")[1].isdecimal()}
     assert known["state-2"] == {
@@ -86,8 +86,8 @@ def test_the_names_of_arrays_are_these() -> None:
         *slices,
     }
     assert {key.split("/", 2)[2] for key in slices} == names and "memory/0/head.weight" in slices
-    (exposure,) = [keys for one, keys in known.items() if one.startswith("exposure-1-")]
-    (truth,) = [keys for one, keys in known.items() if one.startswith("truth-1-")]
+    (exposure,) = [keys for name, keys in known.items() if name.startswith("exposure-1-")]
+    (truth,) = [keys for name, keys in known.items() if name.startswith("truth-1-")]
     assert exposure == {f"{side}/{name}" for side in ("sent", "received") for name in names}
     assert truth == {"pictures", "labels"}
     assert known["partition"] == {"train", "test"}
@@ -95,13 +95,19 @@ def test_the_names_of_arrays_are_these() -> None:
 
 def test_an_exposure_is_unpacked(store: Store) -> None:
     run_id = ids()["fedceo"]
-    (event,) = [one for one in kept(store, run_id) if one.name.startswith("exposure-1-")]
+    (event,) = [each for each in kept(store, run_id) if each.name.startswith("exposure-1-")]
     payload = store.payload(run_id, event.name)
-    found = unpack(event.facts, payload)
-    assert isinstance(found, Exposure)
-    assert (found.view, found.shape, found.classes, found.tampered) == ("server", (1, 28, 28), 10, False)
-    assert {f"sent/{name}" for name in found.sent} | {f"received/{name}" for name in found.received} == payload.keys()
-    assert (found.protocol.kind, found.protocol.local.epochs, found.protocol.clip) == ("update", 1, "whole-update")
+    exposure = unpack(event.facts, payload)
+    assert isinstance(exposure, Exposure)
+    assert (exposure.view, exposure.shape, exposure.classes, exposure.tampered) == ("server", (1, 28, 28), 10, False)
+    assert {f"sent/{name}" for name in exposure.sent} | {
+        f"received/{name}" for name in exposure.received
+    } == payload.keys()
+    assert (exposure.protocol.kind, exposure.protocol.local.epochs, exposure.protocol.clip) == (
+        "update",
+        1,
+        "whole-update",
+    )
 
 
 @pytest.mark.parametrize("name", [*HOME_RUNS, *HOME_ATTACKS])
@@ -121,19 +127,19 @@ def test_what_was_cancelled_begins_a_new_attempt(store: Store) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOME_RUNS)
 def test_the_same_command_answers_from_the_store(name: str, old: Path) -> None:
-    code, said = tell(HOME_RUNS[name], old)
+    code, answer = tell(HOME_RUNS[name], old)
     known = {**REPORTS[name], "status": "finished"}
     assert code == 0
-    assert {key: said.get(key) for key in known} == known
+    assert {key: answer.get(key) for key in known} == known
     assert attempts(old) == {1}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOME_ATTACKS)
 def test_the_same_attack_answers_from_the_store(name: str, old: Path) -> None:
-    code, said = tell(filled(HOME_ATTACKS[name], old, picture=PICTURE), old)
+    code, answer = tell(filled(HOME_ATTACKS[name], old, picture=PICTURE), old)
     assert code == 0
-    assert {key: said.get(key) for key in ATTACKS[name]} == ATTACKS[name]
+    assert {key: answer.get(key) for key in ATTACKS[name]} == ATTACKS[name]
     assert attempts(old) == {1}
 
 
@@ -148,17 +154,19 @@ def attempts(old: Path) -> set[int]:
 
 def last(events: list[Any]) -> dict[str, Any]:
     """The last accuracy of the model that all share, and ε by view."""
-    scores = [one for one in events if isinstance(one, Measured) and (one.name, one.who) == ("accuracy", "global")]
+    scores = [
+        event for event in events if isinstance(event, Measured) and (event.name, event.who) == ("accuracy", "global")
+    ]
     return {
         "accuracy": scores[-1].value,
-        "epsilon": {one.view: one.epsilon for one in events if isinstance(one, Spent)},
+        "epsilon": {event.view: event.epsilon for event in events if isinstance(event, Spent)},
     }
 
 
-def same(found: dict[str, Any], known: dict[str, Any]) -> bool:
+def same(numbers: dict[str, Any], known: dict[str, Any]) -> bool:
     return bool(
-        found["accuracy"] == pytest.approx(known["accuracy"], abs=ACCURACY)
-        and found["epsilon"] == pytest.approx(known["epsilon"], abs=EPSILON)
+        numbers["accuracy"] == pytest.approx(known["accuracy"], abs=ACCURACY)
+        and numbers["epsilon"] == pytest.approx(known["epsilon"], abs=EPSILON)
     )
 
 
@@ -167,16 +175,18 @@ def same(found: dict[str, Any], known: dict[str, Any]) -> bool:
 def test_a_run_computed_again_says_the_same(name: str) -> None:
     events = list(run(RunSpec(**RUNS[name]["spec"])))
     assert same(last(events), REPORTS[name])
-    payloads = {one.name: one.payload or {} for one in events if isinstance(one, Kept) and one.kind != "checkpoint"}
-    assert {one: arrays(payload) for one, payload in payloads.items()} == PAYLOADS[name]
+    payloads = {
+        event.name: event.payload or {} for event in events if isinstance(event, Kept) and event.kind != "checkpoint"
+    }
+    assert {name: arrays(payload) for name, payload in payloads.items()} == PAYLOADS[name]
 
 
 @pytest.mark.slow
 def test_a_run_resumes_from_a_state_of_then(store: Store) -> None:
     run_id = ids()["fedceo"]
-    (event,) = [one for one in kept(store, run_id) if one.name == "state-2"]
+    (event,) = [each for each in kept(store, run_id) if each.name == "state-2"]
     events = list(run(RunSpec(**RUNS["fedceo"]["spec"]), replace(event, payload=store.payload(run_id, event.name))))
-    assert {one.round for one in events if isinstance(one, Measured)} == {3}
+    assert {event.round for event in events if isinstance(event, Measured)} == {3}
     assert same(last(events), REPORTS["fedceo"])
 
 

@@ -34,16 +34,21 @@ def test_a_canonical_form_is_a_spec(kind: type[RunSpec] | type[AttackSpec], know
 
 def test_every_part_has_an_example() -> None:
     canonical = [known["canonical"] for known in SPECS.values()]
-    assert {one["method"]["name"] for one in canonical} >= {
+    assert {request["method"]["name"] for request in canonical} >= {
         "centaur", "dp-fedavg", "fedavg", "fedceo", "fedceo-released", "fedsgd", "ppsgd", "udp-fedavg",
     }  # fmt: skip
-    assert {one["dataset"]["name"] for one in canonical} >= {
+    assert {request["dataset"]["name"] for request in canonical} >= {
         "cifar10", "emnist", "fashion-mnist", "mnist", "movie-reviews", "sentiment140",
     }  # fmt: skip
-    assert {one["model"]["name"] for one in canonical} >= {
+    assert {request["model"]["name"] for request in canonical} >= {
         "alexnet", "convnet", "lenet-sigmoid", "lenet5", "lstm", "mlp",
     }  # fmt: skip
-    assert {one["partition"]["name"] for one in canonical} >= {"classes-per-client", "dirichlet", "iid", "shards"}
+    assert {request["partition"]["name"] for request in canonical} >= {
+        "classes-per-client",
+        "dirichlet",
+        "iid",
+        "shards",
+    }
     assert {known["canonical"]["attack"]["name"] for known in ATTACKS.values()} >= {
         "analytic", "dlg", "gias", "gradinversion", "idlg", "imprint", "inverting-gradients", "map",
     }  # fmt: skip

@@ -31,20 +31,22 @@ def test_every_screen_has_links() -> None:
 @pytest.mark.parametrize("name", READ)
 def test_a_link_asks_for_the_same_runs(name: str) -> None:
     known = LINKS[name]
-    found = linked(known["opens"], known["params"])
-    assert found
-    assert found.asks == known["asks"]
-    assert found.left_out == known["left out"]
+    linked_page = linked(known["opens"], known["params"])
+    assert linked_page
+    assert linked_page.asks == known["asks"]
+    assert linked_page.left_out == known["left out"]
 
 
 @pytest.mark.parametrize("name", READ)
 def test_the_settings_of_a_link_are_written_as_they_were(name: str) -> None:
     known: dict[str, Any] = LINKS[name]
-    found = linked(known["opens"], known["params"])
+    linked_page = linked(known["opens"], known["params"])
     again = linked(known["opens"], known["link"])
-    assert found and again
-    assert {key: found.link.get(key) for key in known["link"]} == known["link"]  # a later version may add settings
-    assert (again.asks, again.link, again.left_out) == (found.asks, found.link, 0)
+    assert linked_page and again
+    assert {key: linked_page.link.get(key) for key in known["link"]} == known[
+        "link"
+    ]  # a later version may add settings
+    assert (again.asks, again.link, again.left_out) == (linked_page.asks, linked_page.link, 0)
 
 
 @pytest.mark.parametrize("name", [name for name in READ if "every setting" in name])

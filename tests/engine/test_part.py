@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from engine.errors import BadInput, refusal
-from engine.part import Declared, Part, Problem, hyphened, law
+from engine.part import Declared, Part, Problem, hyphened, rule_of
 
 
 class Recipe(Part):
@@ -59,7 +59,7 @@ def refused(**values: Any) -> str:
     ],
 )
 def test_the_rule_of_a_field_in_words(field: str, words: str) -> None:
-    assert law(Recipe.model_fields[field]) == words
+    assert rule_of(Recipe.model_fields[field]) == words
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ def test_later_fields_at_their_default_are_left_out() -> None:
         later = ("lid_mm",)
         lid_mm: int | None = None
 
-    assert Newer().question() == Older().question() == {"heat": 1.0}
-    assert Newer(lid_mm=3).question() == {"heat": 1.0, "lid-mm": 3}
+    assert Newer().identity() == Older().identity() == {"heat": 1.0}
+    assert Newer(lid_mm=3).identity() == {"heat": 1.0, "lid-mm": 3}
     assert Newer().values() == {"heat": 1.0, "lid-mm": None}
 
 
@@ -241,4 +241,4 @@ def test_a_message_names_a_record_by_its_class_and_a_part_by_its_name() -> None:
     class Plate(Declared):
         """Round."""
 
-    assert (Plate.called(), Recipe.called()) == ("plate", "soup")
+    assert (Plate.label(), Recipe.label()) == ("plate", "soup")

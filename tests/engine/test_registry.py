@@ -68,7 +68,7 @@ def test_every_module_is_imported_once_on_first_use(shelf: Shelf[Any]) -> None:
 
 def test_the_class_has_its_registered_name_title_and_source(shelf: Shelf[Any]) -> None:
     pear = shelf["wild-pear"]
-    assert (pear.name, pear.title, pear.source, pear.called()) == ("wild-pear", "wild-pear!", "a tree", "wild-pear")
+    assert (pear.name, pear.title, pear.source, pear.label()) == ("wild-pear", "wild-pear!", "a tree", "wild-pear")
 
 
 def test_a_duplicate_name_is_refused_with_both_modules(shelf: Shelf[Any], orchard: Path) -> None:

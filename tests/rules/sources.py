@@ -66,11 +66,11 @@ class Source:
     @cached_property
     def imports(self) -> tuple[Import, ...]:
         eager = {id(node) for node in _eager_nodes(self.tree)}
-        found = []
+        imports = []
         for node in self.nodes:
             for target in self._targets(node):
-                found.append(Import(node.lineno, target, id(node) in eager))  # type: ignore[attr-defined]
-        return tuple(found)
+                imports.append(Import(node.lineno, target, id(node) in eager))  # type: ignore[attr-defined]
+        return tuple(imports)
 
     def _targets(self, node: ast.AST) -> Iterator[str]:
         """The modules that an import statement names: `from a import b` names a.b where that is a module, else a."""
@@ -108,13 +108,13 @@ def _eager_nodes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _read(tops: Iterable[str]) -> dict[str, Source]:
-    found = {}
+    sources = {}
     for top in tops:
         for file in sorted((ROOT / top).rglob("*.py")):
             path = file.relative_to(ROOT).as_posix()
             if "node_modules" not in path:
-                found[path] = Source(path, file.read_text(encoding="utf-8"))
-    return found
+                sources[path] = Source(path, file.read_text(encoding="utf-8"))
+    return sources
 
 
 SOURCES = _read(("engine", "app"))
@@ -125,7 +125,7 @@ MODULES = {source.name for source in (*SOURCES.values(), *TESTS.values())}
 
 def unexpected(breaches: Iterable[str], rule: str) -> str:
     """Breaches that are no known exception, and exceptions that are no longer needed; empty where all is well."""
-    found, known = set(breaches), set(EXCEPTIONS.get(rule, ()))
-    new = [f"breaks the rule: {breach}" for breach in sorted(found - known)]
-    old = [f"remove this line of exceptions.toml, it is no longer needed: {line}" for line in sorted(known - found)]
+    breaking, known = set(breaches), set(EXCEPTIONS.get(rule, ()))
+    new = [f"breaks the rule: {breach}" for breach in sorted(breaking - known)]
+    old = [f"remove this line of exceptions.toml, it is no longer needed: {line}" for line in sorted(known - breaking)]
     return "\n".join([*new, *old])

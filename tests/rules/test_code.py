@@ -26,18 +26,18 @@ GLOBAL_GENERATORS = {"torch", "np", "numpy", "random"}
 
 
 def heavy_imports(source: Source) -> Iterator[str]:
-    for found in source.imports:
-        top = found.target.split(".")[0]
+    for imported in source.imports:
+        top = imported.target.split(".")[0]
         if source.path.startswith("engine/") and top in ("streamlit", "plotly"):
-            yield f"{found.line}: engine may not import {top}"
+            yield f"{imported.line}: engine may not import {top}"
         if source.path.startswith("app/") and top in ("torch", "torchvision", "opacus", "lpips"):
-            yield f"{found.line}: app may not import {top}, which is or loads torch"
+            yield f"{imported.line}: app may not import {top}, which is or loads torch"
         if top == "tests":
-            yield f"{found.line}: only tests import tests"
-        if source.path.startswith("engine/") and top in LAZY and found.eager:
-            yield f"{found.line}: import {top} inside the function that needs it"
+            yield f"{imported.line}: only tests import tests"
+        if source.path.startswith("engine/") and top in LAZY and imported.eager:
+            yield f"{imported.line}: import {top} inside the function that needs it"
         if source.path == "engine/environment.py" and top not in sys.stdlib_module_names:
-            yield f"{found.line}: environment.py uses the standard library alone, not {top}"
+            yield f"{imported.line}: environment.py uses the standard library alone, not {top}"
 
 
 def module_names(source: Source) -> Iterator[str]:
@@ -103,7 +103,7 @@ def module_heads(source: Source) -> Iterator[str]:
     if not ast.get_docstring(source.tree):
         yield "1: a module begins with one sentence that says what it is"
     needed = any(isinstance(node, Function | ast.AnnAssign) for node in source.nodes)
-    if needed and not any(found.target == "__future__" for found in source.imports):
+    if needed and not any(imported.target == "__future__" for imported in source.imports):
         yield "1: from __future__ import annotations is missing"
 
 

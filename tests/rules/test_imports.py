@@ -52,14 +52,14 @@ LIGHT = (  # none of them loads torch
 
 def allowed(package: str) -> set[str]:
     """The packages of engine that this one may import, directly or through others."""
-    found: set[str] = {package}
+    packages: set[str] = {package}
     waiting = [package]
     while waiting:
         for target in ENGINE[waiting.pop()]:
-            if target not in found:
-                found.add(target)
+            if target not in packages:
+                packages.add(target)
                 waiting.append(target)
-    return found | {"root"}
+    return packages | {"root"}
 
 
 def package_of(module: str) -> str:
@@ -72,24 +72,24 @@ def package_of(module: str) -> str:
 
 def import_breaches(source: Source) -> Iterator[str]:
     """Each import that the rules forbid, as `importer -> imported`."""
-    for found in source.imports:
-        top = found.target.split(".")[0]
-        if top not in ("engine", "app") or found.target in ("engine", "app"):
+    for imported in source.imports:
+        top = imported.target.split(".")[0]
+        if top not in ("engine", "app") or imported.target in ("engine", "app"):
             continue
-        right = _engine_import(source, found) if source.path.startswith("engine/") else _app_import(source, found)
+        right = _engine_import(source, imported) if source.path.startswith("engine/") else _app_import(source, imported)
         if not right:
-            yield f"{source.name} -> {found.target}"
+            yield f"{source.name} -> {imported.target}"
 
 
-def _engine_import(source: Source, found: Import) -> bool:
-    if found.target.startswith("app"):
-        return not found.eager and source.path in ("engine/__main__.py", "engine/cli/export.py")
-    mine, theirs = package_of(source.name), package_of(found.target)
+def _engine_import(source: Source, imported: Import) -> bool:
+    if imported.target.startswith("app"):
+        return not imported.eager and source.path in ("engine/__main__.py", "engine/cli/export.py")
+    mine, theirs = package_of(source.name), package_of(imported.target)
     if mine == "__init__":
-        return not found.eager
+        return not imported.eager
     if mine in SHELVES and theirs == mine:
-        return _same_shelf(source, found.target)
-    if source.name == "engine.events" and found.target == "engine.records":
+        return _same_shelf(source, imported.target)
+    if source.name == "engine.events" and imported.target == "engine.records":
         return False  # a light module: records need torch
     return theirs in allowed(mine)
 
@@ -109,26 +109,26 @@ def _registers(part: ast.ClassDef) -> bool:
     return any(".add(" in ast.unparse(decorator) for decorator in part.decorator_list)
 
 
-def _app_import(source: Source, found: Import) -> bool:
+def _app_import(source: Source, imported: Import) -> bool:
     parts = source.name.split(".")
     mine = parts[1] if len(parts) > 1 else "__init__"
     rules = APP.get(mine, ())
-    if found.target.startswith("engine."):
-        return _of_engine(source, found, rules)
-    other = found.target.split(".")
+    if imported.target.startswith("engine."):
+        return _of_engine(source, imported, rules)
+    other = imported.target.split(".")
     if mine == "screens" and other[1] == "screens":
         return other[:3] == parts[:3] or len(other) == 2
     if other[1] == mine:
         return True
     if other[1] == "export" and mine in ("server", "__main__"):
-        return not found.eager
+        return not imported.eager
     dotted = ".".join(other[1:])
     return any(dotted == rule or dotted.startswith(f"{rule}.") for rule in rules)
 
 
-def _of_engine(source: Source, found: Import, rules: tuple[str, ...]) -> bool:
-    target = found.target
-    if found.eager and target in LOADS_TORCH and not source.path.startswith("app/export/"):
+def _of_engine(source: Source, imported: Import, rules: tuple[str, ...]) -> bool:
+    target = imported.target
+    if imported.eager and target in LOADS_TORCH and not source.path.startswith("app/export/"):
         return False  # a page is shown before torch is loaded
     package = package_of(target)
     inner = target.removeprefix("engine.")
@@ -164,7 +164,7 @@ def package_graph() -> dict[str, set[str]]:
         mine = package_of(source.name)
         if not source.path.startswith("engine/") or mine in ("__init__", "__main__"):
             continue
-        targets = {package_of(found.target) for found in source.imports if found.target.startswith("engine.")}
+        targets = {package_of(imported.target) for imported in source.imports if imported.target.startswith("engine.")}
         graph.setdefault(mine, set()).update(targets - {mine})
     return graph
 
@@ -178,7 +178,7 @@ def loaded_by(name: str, known: Mapping[str, Source]) -> dict[str, str]:
     while waiting:
         here = waiting.pop()
         parents = [here.rsplit(".", depth)[0] for depth in range(1, here.count(".") + 1)]
-        eager = [found.target for found in known[here].imports if found.eager] if here in known else []
+        eager = [imported.target for imported in known[here].imports if imported.eager] if here in known else []
         for target in [*parents, *eager]:
             if target not in importers:
                 importers[target] = here

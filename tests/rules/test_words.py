@@ -62,7 +62,8 @@ def test_code_uses_plain_words() -> None:
 
 
 def test_variables_have_names_of_type_or_role() -> None:
-    breaches = {path: list(variable_breaches(source)) for path, source in SOURCES.items()}
+    files = {**SOURCES, **TESTS}
+    breaches = {path: list(variable_breaches(source)) for path, source in files.items()}
     assert not (problem := unexpected((path for path in breaches if breaches[path]), "variables")), (
         f"\n{problem}\n{details(breaches)}"
     )

@@ -20,7 +20,7 @@ MORE = ("epochs", "batch", "lr", "momentum", "weight-decay", "sampling", "delta"
 
 def form() -> None:
     """Draws the form, its problems and its forecast."""
-    for note in session.recall("told", []):
+    for note in session.recall("notes", []):
         st.html(f'<p class="ll-note" role="status">{html.escape(note)}</p>')
     _check_settings()
     with st.container(horizontal=True):
@@ -64,7 +64,7 @@ def _protection() -> None:
     settings = session.settings()
     if "method.noise" not in settings:
         st.html(
-            '<p class="ll-said"><b class="ll-leaking">Nothing is protected</b> by this method: it has no noise.</p>'
+            '<p class="ll-lead"><b class="ll-leaking">Nothing is protected</b> by this method: it has no noise.</p>'
         )
         return
     unit = "each client" if run_settings.spec_unit(settings) == "user" else "each record"

@@ -67,7 +67,7 @@ def _open_link(usable: bool) -> None:
     else:
         url.read_runs()
     if example and not url.linked("run"):
-        url.show(run=[example.id], twin=[example.twin] if example.twin else [])
+        url.show(run=[example.id], twin=[example.baseline] if example.baseline else [])
 
 
 messages.guarded(page)()

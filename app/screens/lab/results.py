@@ -27,6 +27,8 @@ from engine.events import Event, Failed, Measured, Round, Smoothed, Spent, Start
 POLL_S = 0.5
 PANELS: tuple[Panel[Any], ...] = (accuracy.PANEL, epsilon.PANEL, classes.PANEL, smoothing.PANEL)
 WITH_CHOICES: tuple[Panel[Any], ...] = (smoothness.PANEL, spectrum.PANEL)
+NO_RUNS = "This link names a run that is not on this machine. Press Run to compute it here."
+IS_ATTACK = "This link names an attack, not a run. Open it on the Runs screen: the Leak screen then shows it."
 
 
 def panel() -> None:
@@ -39,13 +41,16 @@ def panel() -> None:
         _drawn(moving)
 
 
+def _names_attack() -> bool:
+    stored = [services.read(run) for run in url.linked("run")]
+    return any("attack" in run[0].spec for run in stored if run)
+
+
 def _drawn(moving: bool) -> None:
     runs = [run for run in map(find, url.linked("run")) if run]
     baselines = [run for run in map(find, url.linked("twin")) if run]
     if not runs:
-        st.html(
-            '<p class="ll-note">This link names a run that is not on this machine. Press Run to compute it here.</p>'
-        )
+        st.html(f'<p class="ll-note">{NO_RUNS if not _names_attack() else IS_ATTACK}</p>')
         return
     main = runs[0]
     _origin(main)
@@ -71,7 +76,7 @@ def _origin(main: ShownRun) -> None:
     made = states.STORED.format(made=example.made)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(
-            f'<p class="ll-said"><b>{html.escape(example.title)}</b> {html.escape(example.lesson)} '
+            f'<p class="ll-lead"><b>{html.escape(example.title)}</b> {html.escape(example.lesson)} '
             f'<span class="ll-faint">{html.escape(made)}</span></p>',
             width="stretch",
         )
@@ -96,7 +101,7 @@ def _cost(main: ShownRun, baselines: Sequence[ShownRun]) -> None:
     text = privacy.cost(curve.values[last], baseline.values[last])
     if main.status not in ("finished", "stored"):
         text += f" So far, after round {curve.rounds[last]}."
-    st.html(f'<p class="ll-said" aria-live="polite">{html.escape(text)}</p>')
+    st.html(f'<p class="ll-lead" aria-live="polite">{html.escape(text)}</p>')
 
 
 def _progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> bool:
@@ -172,7 +177,7 @@ def _ending(main: ShownRun) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         if texts[main.status]:
-            st.html(f'<p class="ll-said">{html.escape(texts[main.status])}</p>', width="content")
+            st.html(f'<p class="ll-lead">{html.escape(texts[main.status])}</p>', width="content")
         st.button("Go on", key="go-on", on_click=batch_submit.resume)
 
 

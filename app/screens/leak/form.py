@@ -49,7 +49,7 @@ def with_available_picture(leak: LeakSettings) -> tuple[LeakSettings, list[str]]
 
 
 def form() -> None:
-    for note in session.recall("leak-told", []):
+    for note in session.recall("leak-notes", []):
         st.html(f'<p class="ll-note" role="status">{html.escape(note)}</p>')
     _pictures(leak_requests.current())
     leak = leak_requests.current()

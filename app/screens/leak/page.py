@@ -56,7 +56,7 @@ def _open_link() -> None:
     # Privacy: a rerun may end this pass at any access to the session: check before the settings are stored.
     leak, refusals = leak_form.with_available_picture(leak)
     session.remember("leak", leak)
-    session.remember("leak-told", [*notes, *refusals])
+    session.remember("leak-notes", [*notes, *refusals])
 
 
 messages.guarded(page)()

@@ -44,7 +44,7 @@ def choose(**changes: Any) -> None:
     session.remember("leak", replace(current(), **changes))
     session.remember("acted", True)
     session.remember("leak-trouble", "")
-    session.remember("leak-told", [])
+    session.remember("leak-notes", [])
 
 
 def choose_run(**changes: Any) -> None:
@@ -134,7 +134,7 @@ def cancel() -> None:
     try:
         kept = stop(leak_settings.cells(current()))
         if kept:
-            session.remember("leak-told", [states.shared(kept, "attacks")])
+            session.remember("leak-notes", [states.shared(kept, "attacks")])
     except LeakLensError as error:
         show_error(error)
     session.rerun()

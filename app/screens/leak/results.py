@@ -369,5 +369,5 @@ def example() -> None:
         events = AttackEvents("stored", stored.events)
         cells.append(attack_summary.collect_cell(RequestedAttack(key, attack, None), events))
     st.caption(states.STORED.format(made=next(iter(examples.values())).made))
-    st.html(f'<p class="ll-said">{html.escape(attack_texts.verdict_of_cells(cells, titles, attack_grid.NONE))}</p>')
+    st.html(f'<p class="ll-lead">{html.escape(attack_texts.verdict_of_cells(cells, titles, attack_grid.NONE))}</p>')
     picture_grid.draw(GridSheet(list(heads.values()), attacks, cells, frames=True, autoplay=_animation(cells)))

@@ -150,7 +150,7 @@ def title(text: str) -> None:
 
 def announce(text: str) -> None:
     """Show a result. A screen reader reads it aloud when it changes."""
-    st.html(f'<p class="ll-said" role="status" aria-live="polite">{html.escape(text)}</p>')
+    st.html(f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(text)}</p>')
 
 
 def explain(text: str) -> None:

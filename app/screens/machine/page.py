@@ -43,7 +43,7 @@ def page() -> None:
     examination = examinations.examination()
     if not examination.findings:
         _examine(examination, shared)
-    st.html(f'<p class="ll-said" role="status">{html.escape(_verdict(examination))}</p>')
+    st.html(f'<p class="ll-lead" role="status">{html.escape(_verdict(examination))}</p>')
     if shared:
         moving = _moving(shared)
         st.fragment(_engine, run_every=ENGINE_POLL_S if moving else None)(shared, moving)

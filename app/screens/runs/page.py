@@ -63,7 +63,7 @@ def _note(text: str, wrong: bool = False) -> None:
 def _tally(rows: Sequence[RunRow]) -> None:
     counts: Counter[str] = Counter(row.listed.status for row in rows)
     text = run_texts.store_summary(counts, services.store().used(), quota())
-    st.html(f'<p class="ll-said">{html.escape(text)}</p>')
+    st.html(f'<p class="ll-lead">{html.escape(text)}</p>')
     trouble = services.shared().supervisor.trouble
     if counts["queued"] and trouble:
         _note(run_texts.STUCK.format(why=trouble), wrong=True)

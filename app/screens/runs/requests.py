@@ -12,7 +12,7 @@ from app.session import links, owners, run_settings, screens, services, session,
 from app.texts import runs as run_texts
 from engine.errors import BadInput, LeakLensError
 
-MESSAGE, DELETING = "runs-said", "runs-deleting"  # names in the session
+MESSAGE, DELETING = "runs-message", "runs-deleting"  # names in the session
 MESSAGE_S = 20.0  # how long a message is shown
 
 
@@ -140,8 +140,8 @@ def _check_owner(row: RunRow, verb: str) -> None:
 
 
 def _refused(texts: tuple[str, str], row: RunRow, verb: str = "") -> BadInput:
-    law, remedy = texts
-    return BadInput(law.format(run=row.id), remedy.format(deed=verb))
+    rule, remedy = texts
+    return BadInput(rule.format(run=row.id), remedy.format(deed=verb))
 
 
 def _do(action: Callable[[], None]) -> None:

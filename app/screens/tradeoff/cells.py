@@ -146,8 +146,8 @@ def missing_epsilon_reasons(frontier: Frontier) -> list[str]:
     """Return why points have no place on the axis of ε: each reason once, with its points."""
     names_by_reason: dict[str, dict[str, None]] = {}
     for line in frontier.lines:
-        missing = [point for point in line.spots if not point.epsilon.get(frontier.view)]
-        whole_line = len(missing) == len(line.spots)
+        missing = [point for point in line.points if not point.epsilon.get(frontier.view)]
+        whole_line = len(missing) == len(line.points)
         for point in missing:
             name = line.title if whole_line else sweep_texts.at(line.title, point.noise)
             reason = sweep_texts.absent(point, frontier.view)

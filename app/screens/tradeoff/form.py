@@ -29,7 +29,7 @@ FIELDS = ("model", "dataset", "clients", "sampled", "rounds", "methods", "noises
 def form() -> None:
     """Draw the form. A refusal is shown below its field."""
     settings = tradeoff_requests.current()
-    for note in session.recall("tradeoff-told", []):
+    for note in session.recall("tradeoff-notes", []):
         messages.show("note", note)
     kinds = (sweep_texts.OF_OWN, sweep_texts.OF_PAPER)
     st.segmented_control(

@@ -44,7 +44,7 @@ def points() -> tuple[SweepPoint, ...]:
 def replace_settings(settings: TradeoffSettings, notes: list[str]) -> None:
     """Take over other settings with notes about them. Messages and pending points of the old ones are dropped."""
     session.remember("tradeoff", settings)
-    session.remember("tradeoff-told", notes)
+    session.remember("tradeoff-notes", notes)
     session.remember("tradeoff-trouble", "")
     session.remember("tradeoff-picked", ("", None))
     session.remember("tradeoff-began", None)
@@ -90,7 +90,7 @@ def run(*statuses: str) -> None:
     This reads the current settings, not the drawn points: the page may not show the last input yet.
     """
     session.remember("tradeoff-trouble", "")
-    session.remember("tradeoff-told", [])
+    session.remember("tradeoff-notes", [])
     session.remember("tradeoff-began", None)
     try:
         all_points = tradeoff_settings.sweep_points(current())
@@ -204,7 +204,7 @@ def cancel(points: Sequence[SweepPoint]) -> None:
     session.remember(PENDING, ())
     try:
         kept = batch_submit.stop([point.id for point in points])
-        session.remember("tradeoff-told", [states.shared(kept, "runs")] if kept else [])
+        session.remember("tradeoff-notes", [states.shared(kept, "runs")] if kept else [])
     except LeakLensError as error:
         session.remember("tradeoff-trouble", str(error))
     session.rerun()

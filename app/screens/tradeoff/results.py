@@ -74,7 +74,7 @@ def _draw(view: TradeoffView, cells: Sequence[TradeoffCell], moving: bool) -> No
     _frontiers(frontiers, moving, tradeoff_cells.several_steps(cells))
     _model_notes(view, frontiers, settings.own)
     if not frontiers:
-        messages.show("said", sweep_texts.WAITING)
+        messages.show("lead", sweep_texts.WAITING)
         _forecast_tables(view, settings.eyes)
     if frontiers and view.live and not moving:
         up = panel.accuracy_range(frontiers)
@@ -99,7 +99,7 @@ def _progress_bar(view: TradeoffView, cells: Sequence[TradeoffCell], moving: boo
         known = sum(cell.result is not None for cell in cells)
         with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-bar"):
             text = sweep_texts.STOPPED.format(known=known, all=len(cells))
-            st.html(f'<p class="ll-said" role="status">{html.escape(text)}</p>', width="content")
+            st.html(f'<p class="ll-lead" role="status">{html.escape(text)}</p>', width="content")
             st.button(
                 sweep_texts.GO_ON,
                 key="tradeoff-go-on",
@@ -305,11 +305,11 @@ def _frontier_notes(frontier: Frontier, several_steps: bool) -> list[str]:
     """Return the terms of every ε in the charts, and how to read the bands."""
     largest = []
     for line in frontier.lines:
-        for point in line.spots:
-            result = point.dearest(frontier.view)
+        for point in line.points:
+            result = point.largest_epsilon(frontier.view)
             if result:
                 largest.append((line.title, result))
-    bands = sweep_texts.bands(frontier.spots, several_steps)
+    bands = sweep_texts.bands(frontier.points, several_steps)
     notes = [*sweep_texts.all_terms(largest, frontier.view), bands]
     return [note for note in notes if note]
 
@@ -321,7 +321,7 @@ def _model_notes(view: TradeoffView, frontiers: Sequence[Frontier], own: bool) -
     """
     lines = [line for frontier in frontiers for line in frontier.lines]
     if own and lines:
-        baselines = [line for frontier in frontiers for line in frontier.plain]
+        baselines = [line for frontier in frontiers for line in frontier.baselines]
         titles = dict.fromkeys(view.titles.get(line.method, line.method) for line in baselines)
         messages.show("note", sweep_texts.own_models(list(titles)))
     headless = dict.fromkeys(line.title for line in lines if line.method in view.headless)
@@ -330,11 +330,11 @@ def _model_notes(view: TradeoffView, frontiers: Sequence[Frontier], own: bool) -
 
 
 def _frontier(frontier: Frontier, up: tuple[float, float], moving: bool) -> None:
-    baseline = frontier.plain[0].spots[0] if frontier.plain else None
-    lines = {line.title: line.spots for line in frontier.lines}
+    baseline = frontier.baselines[0].points[0] if frontier.baselines else None
+    lines = {line.title: line.points for line in frontier.lines}
     verdict = sweep_texts.verdict(lines, baseline, frontier.view, frontier.own)
     if verdict:
-        st.html(f'<p class="ll-said" role="status" aria-live="polite">{html.escape(verdict)}</p>')
+        st.html(f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(verdict)}</p>')
     with st.container(horizontal=True, key=f"tradeoff-charts-{frontier.unit}"):
         for chart in _panels(frontier, up):
             _chart(chart, moving)

@@ -42,12 +42,12 @@ class Analytic(Attack):
         assert names is not None
         weight, bias = (problem.target.get(name) for name in names)
         if weight is None:  # a method whose first layer never leaves the client
-            inputs = torch.zeros(problem.many, math.prod(problem.shape))
+            inputs = torch.zeros(problem.count, math.prod(problem.shape))
         elif bias is not None:
             inputs = by_bias(weight, bias, problem)
         else:
             inputs = by_direction(weight, problem)
-        pictures = inputs.view(problem.many, *problem.shape) * problem.scale + problem.mean
+        pictures = inputs.view(problem.count, *problem.shape) * problem.scale + problem.mean
         pictures = torch.nan_to_num(pictures, 0.5, 1.0, 0.0)
         clipped = pictures.clamp(0, 1)
         labels = labels_in_order(clipped, problem)
@@ -56,7 +56,7 @@ class Analytic(Attack):
 
 def by_bias(weight: Tensor, bias: Tensor, problem: InversionProblem) -> Tensor:
     """Inputs (many, inputs) from the gradients of a first layer with a bias; one picture makes all rows equal."""
-    if problem.many == 1:  # least squares over all units weighs large gradients most, which is also best under noise
+    if problem.count == 1:  # least squares over all units weighs large gradients most, which is also best under noise
         average: Tensor = bias @ weight / bias.square().sum().clamp_min(1e-30)
         return average.unsqueeze(0)
     strong = bias.abs() > 1e-4 * bias.abs().max().clamp_min(1e-30)
@@ -64,23 +64,23 @@ def by_bias(weight: Tensor, bias: Tensor, problem: InversionProblem) -> Tensor:
     pixels = rows.view(-1, *problem.shape) * problem.scale + problem.mean
     outside = (pixels - pixels.clamp(0, 1)).abs().flatten(1).mean(1)  # 0 if a single picture activated the unit
     order = outside.argsort()
-    pure = order[: max(2 * problem.many, int((outside < 1e-4).sum()))]
+    pure = order[: max(2 * problem.count, int((outside < 1e-4).sum()))]
     rows = rows[pure]
     chosen = [0]
-    while len(chosen) < min(problem.many, len(rows)):
+    while len(chosen) < min(problem.count, len(rows)):
         farthest = torch.cdist(rows, rows[chosen]).amin(1).argmax()  # the row that differs most from the chosen ones
         chosen.append(int(farthest))
     inputs = rows[chosen]
-    return torch.cat([inputs, inputs[:1].expand(problem.many - len(inputs), -1)])
+    return torch.cat([inputs, inputs[:1].expand(problem.count - len(inputs), -1)])
 
 
 def by_direction(weight: Tensor, problem: InversionProblem) -> Tensor:
     """Inputs (many, inputs) without a bias: each row is a multiple of the input; the rest of the upload gives which."""
     _, strengths, directions = torch.linalg.svd(weight, full_matrices=False)
-    rows: Tensor = directions[: problem.many]
-    if len(rows) < problem.many:
-        rows = torch.cat([rows, rows.new_zeros(problem.many - len(rows), rows.shape[1])])
-    if problem.many > 1:
+    rows: Tensor = directions[: problem.count]
+    if len(rows) < problem.count:
+        rows = torch.cat([rows, rows.new_zeros(problem.count - len(rows), rows.shape[1])])
+    if problem.count > 1:
         return rows.mul(math.sqrt(rows.shape[1]))
     lowest = math.inf
     best = rows.clone()

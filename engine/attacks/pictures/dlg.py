@@ -27,6 +27,6 @@ class Dlg(LbfgsAttack):
         del prior
         problem = InversionProblem.of(exposure, module)
         rng = seeds.rng("start")
-        start = torch.randn(problem.many, *problem.shape, generator=rng)
-        label_logits = torch.randn(problem.many, problem.classes, generator=rng)
+        start = torch.randn(problem.count, *problem.shape, generator=rng)
+        label_logits = torch.randn(problem.count, problem.classes, generator=rng)
         return self.minimise(problem, start, label_logits)

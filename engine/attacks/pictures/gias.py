@@ -69,7 +69,7 @@ class Gias(Attack):
         labels = problem.labels
         network = generator(problem.shape, seeds.rng("generator"))
         weights = {name: prior[name].clone().requires_grad_() for name, _ in network.named_parameters()}
-        noise = torch.randn(problem.many, CODE, generator=seeds.rng("start"))
+        noise = torch.randn(problem.count, CODE, generator=seeds.rng("start"))
         code = (prior["codes.mean"] + 0.3 * prior["codes.std"] * noise).requires_grad_()
         grey_angle = angle_of_grey(problem)
         last = self.iterations + self.bends
@@ -95,7 +95,7 @@ class Gias(Attack):
 
 def angle_of_grey(problem: InversionProblem) -> float:
     """The cosine distance of plain grey pictures."""
-    grey = torch.full((problem.many, *problem.shape), 0.5)
+    grey = torch.full((problem.count, *problem.shape), 0.5)
     sent = problem.upload(grey, problem.labels, graph=False)
     return float(problem.cosine_distance(sent).detach())
 

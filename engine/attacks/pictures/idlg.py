@@ -26,5 +26,5 @@ class Idlg(LbfgsAttack):
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
         problem = InversionProblem.of(exposure, module)
-        start = torch.randn(problem.many, *problem.shape, generator=seeds.rng("start"))
+        start = torch.randn(problem.count, *problem.shape, generator=seeds.rng("start"))
         return self.minimise(problem, start)

@@ -82,9 +82,9 @@ class Imprint(Attack):
         problem = InversionProblem.of(exposure, module)
         weight = problem.target["rows.weight"]
         bias = problem.target["rows.bias"]
-        inputs = by_least_squares(weight, bias) if problem.many == 1 else by_bins(weight, bias, problem.many)
+        inputs = by_least_squares(weight, bias) if problem.count == 1 else by_bins(weight, bias, problem.count)
         pictures = inputs.view(-1, *problem.shape) * problem.scale + problem.mean
-        grey = torch.full((problem.many - len(pictures), *problem.shape), 0.5)  # for pictures that share a bin
+        grey = torch.full((problem.count - len(pictures), *problem.shape), 0.5)  # for pictures that share a bin
         pictures = torch.cat([torch.nan_to_num(pictures, 0.5, 1.0, 0.0), grey]).clamp(0, 1)
         labels = labels_in_order(pictures, problem)
         yield make_guess(problem, 1, 1, pictures, labels, problem.unexplained(pictures, labels))

@@ -34,7 +34,7 @@ class Map(Attack):
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior
         problem = InversionProblem.of(exposure, module)
-        pixels = problem.many * problem.mean.numel() * problem.shape[-1] * problem.shape[-2]
+        pixels = problem.count * problem.mean.numel() * problem.shape[-1] * problem.shape[-2]
         # both terms of the log posterior are multiplied by twice the variance over the upload's squared norm
         weight = 2 * self.smoothness * problem.floor * pixels / problem.coordinates
 

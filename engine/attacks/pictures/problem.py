@@ -31,7 +31,7 @@ class InversionProblem:
     protocol: Protocol
     shape: tuple[int, ...]
     classes: int
-    many: int  # pictures
+    count: int  # pictures
     direction_only: bool  # the length is unknown: several uploads in one, or more steps than are unrolled
     noise_std: float  # on each coordinate of the target
     masks: Mapping[str, Tensor] = field(default_factory=dict)  # 1 where the protocol's mask let a number through
@@ -58,7 +58,7 @@ class InversionProblem:
             protocol=protocol,
             shape=exposure.shape,
             classes=exposure.classes,
-            many=min(protocol.pictures or protocol.batch, MAX_PICTURES),
+            count=min(protocol.pictures or protocol.batch, MAX_PICTURES),
             direction_only=not exact,
             noise_std=noise_std,
             masks=masks,
@@ -85,7 +85,7 @@ class InversionProblem:
 
     @cached_property
     def residual_scale(self) -> ResidualScale:
-        grey = torch.full((self.many, *self.shape), 0.5)
+        grey = torch.full((self.count, *self.shape), 0.5)
         doubt = CONFIDENCE * self.floor * math.sqrt(2 / self.coordinates)
         direct = first_linear(self.module) is not None
         return ResidualScale(self.unexplained(grey, self.labels), self.floor, doubt, direct)
@@ -290,13 +290,13 @@ class InversionProblem:
             per_picture = self._mean_feature_sum
             expected = self._mean_probabilities * per_picture
         else:
-            return torch.zeros(self.many, dtype=torch.int64)
+            return torch.zeros(self.count, dtype=torch.int64)
         if self.protocol.clip != "none" or self.direction_only:  # the length is unknown: use the negative gradients
             negative = gradients.clamp(max=0).abs().sum().clamp_min(1e-30)
             gradients = gradients / negative * per_picture * (1 - 1 / self.classes)
-        missing = (expected - gradients) * self.many / per_picture  # pictures of each class not yet in `labels`
+        missing = (expected - gradients) * self.count / per_picture  # pictures of each class not yet in `labels`
         labels = []
-        for _ in range(self.many):
+        for _ in range(self.count):
             label = int(missing.argmax())
             labels.append(label)
             missing[label] -= 1

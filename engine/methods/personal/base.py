@@ -48,7 +48,7 @@ class Personal(UserLevel):
         def silent(fraction: float, numbers: dict[str, float]) -> None:
             """Report no progress."""
 
-        return [replace(context, world=world, phase="head-", note=silent) for context in contexts]
+        return [replace(context, world=world, phase="head-", on_progress=silent) for context in contexts]
 
     def upload_std(self, cohort: int) -> float:
         return 0.0 if self.noise_split == "server" else super().upload_std(cohort)

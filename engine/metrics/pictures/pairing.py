@@ -26,8 +26,8 @@ def matched(guess: Tensor, truth: Tensor) -> Tensor:
     from scipy.optimize import linear_sum_assignment
 
     if truth.dim() != 4 or guess.dim() != 4 or guess.shape[1:] != truth.shape[1:] or truth[0:1].numel() == 0:
-        law = f"must be pictures (m, channels, height, width) like the truth {tuple(truth.shape)}"
-        raise refusal("matching: guess", law, tuple(guess.shape))
+        rule = f"must be pictures (m, channels, height, width) like the truth {tuple(truth.shape)}"
+        raise refusal("matching: guess", rule, tuple(guess.shape))
     originals = _checked_truth("matching", truth).flatten(1)
     guesses = _checked_guess("matching", guess).flatten(1)
     # Matrix multiplication would be faster, but it loses the small differences between similar pictures.

@@ -29,7 +29,7 @@ def run_events(values: list[float | None], of: int = 4, noise: float = 1.0) -> t
 
 ENDING = (Measured(2, "accuracy", 0.25, "class 0"), Measured(2, "accuracy", 0.75, "class 1"), Finished(2, 0.1))
 MAIN = Track("this run", "main", "udp-fedavg", (*run_events([0.25, 0.5]), *ENDING), "a")
-BASELINE = Track("no protection", "twin", "fedavg", (*run_events([0.5, 0.75]), *ENDING), "b")
+BASELINE = Track("no protection", "baseline", "fedavg", (*run_events([0.5, 0.75]), *ENDING), "b")
 SEED = Track("seed 1", "seed", "udp-fedavg", run_events([0.125, 0.75]), "c")
 PIN = Track("pinned: noise 2", "pin", "udp-fedavg", (*run_events([0.3, 0.4, 0.45]), *ENDING), "d", 1)
 

@@ -50,9 +50,9 @@ def bars(figure: go.Figure) -> list[Any]:
 
 def test_the_default_is_the_last_smoothing_and_the_class_that_changed_most() -> None:
     info = collected(*run_events(smoothed(10), smoothed(20, threshold=2.0)))
-    assert info.now.round == 20 and info.names[info.label] == "bag"
+    assert info.selected.round == 20 and info.names[info.label] == "bag"
     assert info.scores == ((0.75, 0.25, 0.75), (0.75, 0.75, 0.5))
-    assert collected(*run_events(smoothed(10), smoothed(20)), round="10").now.round == 10
+    assert collected(*run_events(smoothed(10), smoothed(20)), round="10").selected.round == 10
     assert collected(*run_events(smoothed()), label="shirt").label == 0
 
 
@@ -73,7 +73,7 @@ def test_the_panel_is_hidden_if_there_is_nothing_to_compare(events: tuple[Event,
 
 
 def test_the_panel_shows_the_main_run_only() -> None:
-    tracks = [Track("p", role, "fedceo", run_events(smoothed())) for role in ("pin", "seed", "twin")]
+    tracks = [Track("p", role, "fedceo", run_events(smoothed())) for role in ("pin", "seed", "baseline")]
     assert PANEL.collected(tracks) == []
     assert len(PANEL.collected([Track("this run", "main", "fedceo", run_events(smoothed())), *tracks])) == 1
 

@@ -57,9 +57,9 @@ def lines(figure: go.Figure) -> list[Any]:
 
 def test_the_default_is_the_last_smoothing_and_the_last_layer() -> None:
     info = collected(*run_events(smoothed(10), smoothed(20, threshold=3.0)))
-    assert info.now.round == 20 and info.weight == "head.weight"  # the layer that the heat maps compare
+    assert info.selected.round == 20 and info.weight == "head.weight"  # the layer that the heat maps compare
     other = collected(*run_events(smoothed(10), smoothed(20)), round="10", weight="hidden.weight")
-    assert other.now.round == 10 and other.many == 4
+    assert other.selected.round == 10 and other.rank_count == 4
     assert collected(*run_events(only(((2.0,), (1.0,))))).weight == "w"  # a bias, if there is no other weight
 
 

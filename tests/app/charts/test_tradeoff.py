@@ -28,7 +28,7 @@ def cell(
 ) -> TradeoffCell:
     unit = {"fedavg": None, "dp-fedavg": "record"}.get(method, "user")
     facts = {"adjacency": "zero-out", "delta": 1e-5, "accountant": {"outsider": "prv"}}
-    facts["why"] = {"outsider": "no reason"}
+    facts["reasons"] = {"outsider": "no reason"}
     personal = more.pop("personal", None)
     point = SweepPoint(method, noise, more.pop("step", 0.1), seed, SPEC)
     result = PointResult(point, accuracy, personal, {"outsider": epsilon}, unit, **{**facts, **more})
@@ -131,7 +131,7 @@ def test_two_units_have_two_charts_with_the_same_range_of_accuracy() -> None:
     users, records = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings())
     assert (users.unit, records.unit) == ("user", "record")
     assert [line.title for line in users.lines] == ["UDP-FedAvg", "FedCEO"]
-    assert [line.title for line in records.lines] == ["DP"] and records.plain == users.plain
+    assert [line.title for line in records.lines] == ["DP"] and records.baselines == users.baselines
     assert panel.accuracy_range((users, records)) == (30.0, 90.0)
     assert "per record" in panel.by_epsilon(records, (30, 90), False).layout.xaxis.title.text
 
@@ -141,7 +141,10 @@ def test_every_line_names_whose_model_it_shows() -> None:
         cell("ppsgd", 1.0, 0, 0.5, personal=0.8, step=0.1), cell("ppsgd", 1.0, 0, 0.4, personal=0.9, step=1.0),
         cell("udp-fedavg", 1.0, 0, 0.6),
     )  # fmt: skip
-    assert [(line.title, line.spots[0].step) for line in frontier(cells).lines] == [("PPSGD", 0.1), ("UDP-FedAvg", 0.1)]
+    assert [(line.title, line.points[0].step) for line in frontier(cells).lines] == [
+        ("PPSGD", 0.1),
+        ("UDP-FedAvg", 0.1),
+    ]
     own = frontier(cells, whose="personal")
     assert [line.title for line in own.lines] == ["PPSGD · own models", "UDP-FedAvg · shared model"]
     traces = lines(panel.by_noise(own, (0, 100), False))
@@ -193,8 +196,8 @@ def without_epsilon() -> tuple[TradeoffCell, ...]:
 
 def verdict(cells: tuple[TradeoffCell, ...], **settings: Any) -> str:
     points = frontier(cells, **settings)
-    baseline = points.plain[0].spots[0] if points.plain else None
-    by_title = {line.title: line.spots for line in points.lines}
+    baseline = points.baselines[0].points[0] if points.baselines else None
+    by_title = {line.title: line.points for line in points.lines}
     return sweep_texts.verdict(by_title, baseline, points.view, points.own)
 
 
@@ -230,9 +233,11 @@ def test_a_single_method_has_no_comparison() -> None:
 
 
 def test_the_note_explains_bands_and_server_steps() -> None:
-    spots = frontier().spots
-    assert "worst to the best" in sweep_texts.bands(spots, False) and "test data" not in sweep_texts.bands(spots, False)
-    assert "made on test data, which no ε counts" in sweep_texts.bands(spots, True)
+    summaries = frontier().points
+    assert "worst to the best" in sweep_texts.bands(summaries, False) and "test data" not in sweep_texts.bands(
+        summaries, False
+    )
+    assert "made on test data, which no ε counts" in sweep_texts.bands(summaries, True)
     tried = (cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 1.0, 0, 0.5, step=1.0))
     assert tradeoff_cells.several_steps(tried) and not tradeoff_cells.several_steps(CELLS)
 
@@ -265,7 +270,7 @@ def test_each_method_is_listed_with_its_own_terms() -> None:
         cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 2.0, 0, 0.5), cell("ppsgd", 1.0, 0, 0.5, **rdp),
         cell("fedceo", 1.0, 0, 0.5), cell("fedceo", 2.0, 0, 0.5, **rdp),
     )  # fmt: skip
-    results = [(line.title, spot.results[0]) for line in frontier(cells).lines for spot in line.spots]
+    results = [(line.title, summary.results[0]) for line in frontier(cells).lines for summary in line.points]
     same = "per client, seen by an outsider, zero-out, δ = 1e-5"
     assert sweep_texts.all_terms(results, "outsider") == [
         f"UDP-FedAvg, FedCEO at noise 1: ε {same}, prv, worst client.",
@@ -276,7 +281,7 @@ def test_each_method_is_listed_with_its_own_terms() -> None:
 
 def test_two_accountants_of_one_guarantee_share_a_sentence() -> None:
     cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("ppsgd", 0.2, 0, 0.5, accountant={"outsider": "rdp"}))
-    results = [(line.title, spot.results[0]) for line in frontier(cells).lines for spot in line.spots]
+    results = [(line.title, summary.results[0]) for line in frontier(cells).lines for summary in line.points]
     [sentence] = sweep_texts.all_terms(results, "outsider")
     assert sentence == "ε per client, seen by an outsider, zero-out, δ = 1e-5, prv or rdp, worst client."
 

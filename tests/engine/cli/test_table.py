@@ -33,7 +33,7 @@ personal = { written = "ppsgd" }
 smooth = { written = "fedceo", released = "fedceo-released" }
 [scales.quick]
 words = "Tuned elsewhere."
-[scales.quick.question]
+[scales.quick.spec]
 rounds = 2
 clients = 40
 sampled = 4
@@ -42,7 +42,7 @@ batch = 100
 sampling = "poisson"
 [scales.paper]
 words = "As reported."
-[scales.paper.question]
+[scales.paper.spec]
 rounds = 300
 [tables.1]
 title = "a small one"
@@ -56,10 +56,10 @@ personal = [61.0, 51.0]
 smooth = [62.5, 52.0]
 [rows.clothes.paper]
 words = "On letters."
-question = { dataset = "emnist" }
+spec = { dataset = "emnist" }
 [rows.clothes.quick]
 words = "Here on clothes."
-question = { dataset = "fashion-mnist" }
+spec = { dataset = "fashion-mnist" }
 [rows.clothes.quick.written]
 all = { server-step = 0.3 }
 [rows.clothes.quick.both]

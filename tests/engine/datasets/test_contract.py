@@ -72,7 +72,7 @@ def test_the_bundled_part(name):
         assert len(counts) == len(data.classes) and int(counts.min()) == int(counts.max())
     assert facts.shape == data.shape == part.shape and facts.classes == data.classes == part.classes
     assert torch.equal(facts.train_y, data.train_y) and torch.equal(facts.test_y, data.test_y)
-    assert (facts.mean, facts.std) == (data.mean, data.std) == part.law
+    assert (facts.mean, facts.std) == (data.mean, data.std) == part.moments
     assert data.origin.startswith(f"{part.title}, bundled part: {len(data.train_y):,} training and")
 
 
@@ -96,7 +96,7 @@ def test_rows_of_words_end_once_and_training_has_no_unknown_words(name):
     assert not bool((data.train_x == UNKNOWN).any()) and bool((data.test_x == UNKNOWN).any())
     numbers = torch.bincount(data.train_x.flatten())[UNKNOWN + 1 :].float()
     assert bool((numbers[:50] > 10 * numbers[-50:]).all())  # the most frequent words have the smallest numbers
-    assert part.law == ((), ()) and torch.equal(data.normal_(data.train_x.clone()), data.train_x)
+    assert part.moments == ((), ()) and torch.equal(data.normal_(data.train_x.clone()), data.train_x)
     [length] = part.shape
     half = part.with_(length=length // 2).load()
     assert torch.equal(half.train_x, data.train_x[:, : length // 2])

@@ -63,8 +63,8 @@ def test_a_label_that_is_no_letter_is_damage(tmp_path, label):
 
 
 def test_it_is_normalised_like_mnist():
-    assert emnist("letters").law == DATASETS.make("mnist").law
-    assert DATASETS.make({"name": "emnist", "normalise": False}).law == ((0.0,), (1.0,))
+    assert emnist("letters").moments == DATASETS.make("mnist").moments
+    assert DATASETS.make({"name": "emnist", "normalise": False}).moments == ((0.0,), (1.0,))
 
 
 def test_torchvision_receives_the_split(tmp_path, monkeypatch):

@@ -35,7 +35,7 @@ def test_an_attack_today_gives_the_result_that_ships() -> None:
 
 
 def test_an_unreadable_file_gives_no_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "told.json"
+    file = tmp_path / "results.json"
     monkeypatch.setattr(attacks, "RESULT_FILE", file)
     assert attacks.attack_examples() == ()
     for text in ("{", "[]", json.dumps({"format": 1, "made": "2026-01-01", "cells": [{"events": []}]})):

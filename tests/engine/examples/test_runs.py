@@ -73,7 +73,7 @@ def test_every_preset_has_words_and_every_example_a_preset() -> None:
 def test_the_first_example_has_noise_and_its_baseline_is_the_second() -> None:
     first, second = examples()[:2]
     assert report(first.events)["unit"] == "user"
-    assert first.twin == second.id
+    assert first.baseline == second.id
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -111,7 +111,7 @@ def test_the_epsilon_and_the_partition_follow_from_the_preset(name: str) -> None
     shipped = stored(name)
     plan = make_plan(preset_spec(name))
     spent = {event.view: event for event in shipped.events if isinstance(event, Spent)}
-    for answer in plan.answers(plan.ledger(plan.last), precise=True):
+    for answer in plan.answers(plan.ledger(plan.last_round), precise=True):
         event = spent.pop(answer.view)
         assert event.epsilon == near(answer.epsilon), f"{AGAIN} {name}"
         assert (event.accountant, event.unit, event.worst) == (answer.accountant, answer.unit, answer.worst)
@@ -119,10 +119,10 @@ def test_the_epsilon_and_the_partition_follow_from_the_preset(name: str) -> None
     assert [list(row) for row in shipped.partition] == plan.counts()["train"].tolist()
 
 
-@pytest.mark.parametrize("name", [shipped.name for shipped in examples() if shipped.twin])
+@pytest.mark.parametrize("name", [shipped.name for shipped in examples() if shipped.baseline])
 def test_a_baseline_is_the_same_run_without_protection(name: str) -> None:
     spec = preset_spec(name)
-    baseline = stored(name).twin
+    baseline = stored(name).baseline
     others = {key: value for key, value in spec.canonical().items() if key not in ("format", "method")}
     assert RunSpec(**others, method=type(spec.method).unprotected).id == baseline
     assert example(baseline) is not None
@@ -237,7 +237,7 @@ def test_a_missing_or_incomplete_file_is_left_out_and_reported(assets: Path) -> 
     incomplete = assets / "gallery/no-protection.json"
     incomplete.write_text(incomplete.read_text(encoding="utf-8")[:-100], encoding="utf-8")
     assert next(iter(examples())).name == "half-noise"
-    assert next(iter(examples())).twin == ""
+    assert next(iter(examples())).baseline == ""
     missing, broken = (str(error) for error in load_errors())
     assert "no such file" in missing and "python3 -m engine gallery noise-1" in missing
     assert "no-protection.json" in broken
@@ -273,7 +273,7 @@ def test_a_made_example_has_the_events_of_its_run(tiny: Path) -> None:
     for shipped, event in zip(made.events[:-1], events, strict=False):
         assert shipped == decode(compact(event))
     assert len(events) == len(made.events)
-    assert made.id == spec.id and examples()[0] == replace(made, twin=examples()[1].id)
+    assert made.id == spec.id and examples()[0] == replace(made, baseline=examples()[1].id)
     assert "--partition dirichlet --set partition.alpha=5.0" in made.command
     assert read_spec(parser().parse_args(shlex.split(made.command)[3:])).id == made.id
 

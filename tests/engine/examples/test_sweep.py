@@ -24,7 +24,7 @@ def test_every_requested_point_ships() -> None:
     assert {summary.seeds for summary in of_sweep} == {3} and len({summary.method for summary in of_sweep}) == 5
     for summary in of_sweep:
         assert (summary.unit is None) == (summary.noise is None)
-        assert summary.unit is None or summary.dearest("outsider") is not None
+        assert summary.unit is None or summary.largest_epsilon("outsider") is not None
 
 
 @pytest.mark.slow
@@ -41,14 +41,14 @@ def test_a_point_today_gives_the_result_that_ships() -> None:
         assert {view: value for view, value in actual.epsilon.items() if value} == pytest.approx(
             {view: value for view, value in expected.epsilon.items() if value}, rel=1e-3
         )
-        assert (actual.unit, actual.why, actual.delta) == (expected.unit, expected.why, expected.delta)
+        assert (actual.unit, actual.reasons, actual.delta) == (expected.unit, expected.reasons, expected.delta)
 
 
 def test_the_command_computes_the_sweep_and_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = {"sampling": "poisson", "rounds": 1, "clients": 20, "sampled": 2, "epochs": 1, "batch": 200}
     request = {"run": base, "methods": ["udp-fedavg", "ppsgd", "fedavg"], "noises": [1.0], "steps": [], "seeds": 1}
-    (tmp_path / "asked.json").write_text(json.dumps(request), encoding="utf-8")
-    monkeypatch.setattr(sweep, "REQUEST_FILE", tmp_path / "asked.json")
+    (tmp_path / "request.json").write_text(json.dumps(request), encoding="utf-8")
+    monkeypatch.setattr(sweep, "REQUEST_FILE", tmp_path / "request.json")
     monkeypatch.setattr(sweep, "RESULT_FILE", tmp_path / "new" / "answer.json")
     answer = run_command("gallery frontier --json")
     assert answer.code == 0
@@ -64,12 +64,12 @@ def test_the_command_computes_the_sweep_and_writes_it(tmp_path: Path, monkeypatc
     assert (
         baseline.point.noise is None
         and baseline.epsilon["server"] is None
-        and "nothing is clipped" in baseline.why["server"]
+        and "nothing is clipped" in baseline.reasons["server"]
     )
 
 
 def test_an_unreadable_file_gives_no_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "told.json"
+    file = tmp_path / "results.json"
     monkeypatch.setattr(sweep, "RESULT_FILE", file)
     assert sweep.sweep_example() is None
     for text in ("{", "[]", json.dumps({"format": 1, "made": "2026-01-01", "titles": {}, "terms": [], "points": [{}]})):

@@ -1,6 +1,6 @@
 """A supervisor in a process of its own, for tests that kill it.
 
-`python -m tests.engine.jobs.serve HOME WORKERS [MOMENT AT]` serves until every run has ended. With a moment it kills
+`python3 -m tests.engine.jobs.serve HOME WORKERS [MOMENT AT]` serves until every run has ended. With a moment it kills
 itself then: `before-commit` or `after-commit` of the AT-th batch of events, or `both`, which also kills its workers.
 """
 

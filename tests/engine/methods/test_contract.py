@@ -234,5 +234,5 @@ def test_noise_zero_promises_nothing() -> None:
     plan = make_plan(RunSpec(method={"name": "udp-fedavg", "noise": 0.0}, rounds=1))
     assert plan.guarantee.status == "none"
     releases = plan.method.releases(plan.world, 1, plan.cohort(1))
-    assert all(isinstance(release.law, Gaussian) for release in releases)
+    assert all(isinstance(release.mechanism, Gaussian) for release in releases)
     assert plan.ledger(1).answer("server").epsilon is None

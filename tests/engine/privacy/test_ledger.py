@@ -39,8 +39,8 @@ def history_of(releases: list[Release], observer: int, client: int) -> list[Gaus
     for release in releases:
         charged = release.clients is None or client in release.clients
         observed = release.observers is None or observer in release.observers
-        if isinstance(release.law, Gaussian) and charged and observed:
-            laws.append(release.law)
+        if isinstance(release.mechanism, Gaussian) and charged and observed:
+            laws.append(release.mechanism)
     return laws
 
 

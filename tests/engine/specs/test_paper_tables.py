@@ -76,7 +76,7 @@ def test_every_preset_is_a_spec_that_can_run(number: str, reading: str, scale: s
 def test_the_two_readings_share_no_method() -> None:
     methods: dict[str, set[str]] = {reading: set() for reading in READINGS}
     for cell in CELLS.values():
-        methods[cell.reading].add(cell.question()["method"]["name"])
+        methods[cell.reading].add(cell.values()["method"]["name"])
     assert methods == {
         "written": {"udp-fedavg", "ppsgd", "centaur", "fedceo"},
         "released": {"dp-fedavg", "fedceo-released"},

@@ -283,7 +283,7 @@ def test_a_newer_format_is_refused_before_its_fields_are_checked() -> None:
 
 DECLARED: list[type[Declared]] = [RunSpec, *(part for shelf in SHELVES.values() for part in shelf)]
 NUMBERS = [
-    pytest.param(declared, name, id=f"{declared.called()} {hyphened(name)}")
+    pytest.param(declared, name, id=f"{declared.label()} {hyphened(name)}")
     for declared in DECLARED
     for name, field in declared.model_fields.items()
     if float in (field.annotation, *get_args(field.annotation))
@@ -294,7 +294,7 @@ NUMBERS = [
 @pytest.mark.parametrize(("declared", "name"), NUMBERS)
 def test_no_field_takes_a_number_out_of_range(declared: type[Declared], name: str, value: float) -> None:
     with pytest.raises(
-        BadInput, match=f"^{declared.called()}: {hyphened(name)}: must be .* got {value!r}".replace("+", ".")
+        BadInput, match=f"^{declared.label()}: {hyphened(name)}: must be .* got {value!r}".replace("+", ".")
     ):
         declared(**{name: value})
     limits = bounds(declared.model_fields[name])

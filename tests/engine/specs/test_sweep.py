@@ -108,8 +108,8 @@ def test_a_summary_of_some_seeds() -> None:
     (first,) = summaries([result(1.0, 0.1, 0, 0.4), result(1.0, 0.1, 1, 0.6)])
     (second,) = summaries([result(2.0, 0.1, 1, 0.4), result(2.0, 0.1, 2, 0.6)])
     assert common_seeds([first, second]) == {1} and common_seeds([]) == set()
-    part = first.on({1})
-    assert part and (part.seeds, part.score(), part.epsilon["server"]) == (1, 0.6, 10.0) and first.on({5}) is None
+    part = first.of_seeds({1})
+    assert part and (part.seeds, part.score(), part.epsilon["server"]) == (1, 0.6, 10.0) and first.of_seeds({5}) is None
 
 
 def test_a_run_without_accuracy_gives_no_result() -> None:
@@ -118,7 +118,11 @@ def test_a_run_without_accuracy_gives_no_result() -> None:
     result = point_result(
         point, {"accuracy": 0.5, "accuracy-personal": 0.6, "epsilon": {}, "reason": {"server": "because"}}
     )
-    assert result is not None and (result.accuracy, result.personal, result.why) == (0.5, 0.6, {"server": "because"})
+    assert result is not None and (result.accuracy, result.personal, result.reasons) == (
+        0.5,
+        0.6,
+        {"server": "because"},
+    )
 
 
 def test_a_target_is_refused_where_noises_are_compared() -> None:
@@ -143,7 +147,7 @@ def test_a_result_keeps_the_terms_of_its_epsilon() -> None:
     assert result is not None and result.point.id == RunSpec().id and result.score(own=True) == 0.5
     assert (result.adjacency, result.delta, result.accountant["server"]) == ("zero-out", 1e-5, "exact")
     assert (result.sampling["server"], result.bound["server"]) == ("all", "upper bound")
-    assert result.why == {"aggregate": "it sees each"}
+    assert result.reasons == {"aggregate": "it sees each"}
 
 
 def test_the_best_step_can_differ_between_the_shared_and_the_personal_models() -> None:
@@ -160,5 +164,7 @@ def test_the_best_step_can_differ_between_the_shared_and_the_personal_models() -
 def test_the_epsilon_of_a_summary_is_the_largest_over_its_seeds() -> None:
     results = [result(1.0, 0.1, 0, 0.6, 3.0), result(1.0, 0.1, 1, 0.7, 2.0), result(2.0, 0.1, 0, 0.6, None)]
     finite, infinite = summaries(results)
-    assert finite.dearest("outsider") is results[0] and finite.dearest("server") is results[1]
-    assert finite.seeds == 2 and infinite.dearest("outsider") is None and finite.dearest("client") is None
+    assert finite.largest_epsilon("outsider") is results[0] and finite.largest_epsilon("server") is results[1]
+    assert (
+        finite.seeds == 2 and infinite.largest_epsilon("outsider") is None and finite.largest_epsilon("client") is None
+    )

@@ -30,7 +30,7 @@ SPECS: dict[str, dict[str, Any]] = {
 WITHIN = {"accuracy": 0.015, "loss": 0.005, "epsilon": 1e-6}
 REMEDY = (
     "results changed: fix what changed them, or raise FORMAT in engine/specs/run.py "
-    "and record again with `python -m tests.engine.training.test_format`"
+    "and record again with `python3 -m tests.engine.training.test_format`"
 )
 
 

@@ -144,7 +144,7 @@ def test_forecast_and_run_stop_at_the_same_round() -> None:
     spec = tiny_spec(method="udp-fedavg", rounds=30, budget=10.0, view="aggregate")
     before = forecast(spec, precise=True)
     events = list(run(spec))
-    end, last = events[-1], load_plan(spec).last
+    end, last = events[-1], load_plan(spec).last_round
     assert isinstance(end, Finished) and end.rounds == last < 30
     spent = {event.view: event.epsilon for event in events if isinstance(event, Spent)}
     assert {answer.view: answer.epsilon for answer in before.answers} == spent

@@ -31,7 +31,7 @@ def test_the_world_has_the_values_of_the_spec() -> None:
     assert (world.clients, world.sampled, world.sampling, world.rounds, world.honest) == (40, 6, "poisson", 2, 0.75)
     assert (world.local, world.rate) == (spec.local, 6 / 40)
     assert (world.shape, world.classes, len(world.sizes), sum(world.sizes)) == ((1, 28, 28), 10, 40, 12_000)
-    assert (world.mean, world.std) == spec.dataset.law == ((0.2860,), (0.3530,))
+    assert (world.mean, world.std) == spec.dataset.moments == ((0.2860,), (0.3530,))
     unchanged = make_plan(tiny_spec(dataset={"name": "cifar10", "normalise": False})).world
     assert (unchanged.mean, unchanged.std) == ((0.0,) * 3, (1.0,) * 3)
 

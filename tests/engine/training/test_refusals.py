@@ -203,8 +203,16 @@ def test_a_command_that_cannot_run_is_refused(refusal: tuple[str, ...]):
 def test_an_unknown_command_is_answered_with_where_to_find_help(line: str):
     answer = run_command(line)
     assert (answer.code, answer.out) == (2, "")
-    assert answer.sentence().startswith("python -m engine")
+    assert answer.sentence().startswith("python3 -m engine")
     assert "--help` to see the options." in answer.sentence()
+
+
+def test_a_mistyped_option_is_answered_with_the_nearest():
+    answer = run_command("run --round 3")
+    assert answer.sentence() == (
+        "python3 -m engine run: there is no option --round. Did you mean `--rounds`? "
+        "Run `python3 -m engine run --help` to see the options."
+    )
 
 
 def test_help_exits_with_code_0():

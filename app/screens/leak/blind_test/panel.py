@@ -280,7 +280,7 @@ def _last_answer(answer: BlindAnswer, dataset: Any) -> None:
         if png:
             pictures += f'<img alt="{html.escape(alt, quote=True)}" src="{_png_source(png)}">'
     text = blind_test_texts.answered(answer.right, answer.chosen + 1, question.truth + 1, question.title, answer.psnr)
-    verdict = f'<p class="ll-said" role="status" aria-live="polite">{html.escape(text)}</p>'
+    verdict = f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(text)}</p>'
     st.html(f'{CSS}<div class="ll-test ll-pair">{pictures}{verdict}</div>')
 
 

@@ -77,14 +77,14 @@ def delete() -> None:
     remaining = [row.id for row in rows if not _deleted(row.id, row.status)]
     if remaining:
         count = attack_texts.count(len(remaining))
-        session.remember("leak-told", [attack_texts.STUCK.format(many=count)])
+        session.remember("leak-notes", [attack_texts.STUCK.format(many=count)])
         return
     problem = services.error_of(lambda: uploads().remove(name))
     if problem:
         show_error(problem)
         return
     choose(whose="test-0")
-    session.remember("leak-told", [attack_texts.DELETED.format(many=attack_texts.count(len(rows)))])
+    session.remember("leak-notes", [attack_texts.DELETED.format(many=attack_texts.count(len(rows)))])
 
 
 def _is_own(options: Mapping[str, Any]) -> bool:
@@ -96,7 +96,7 @@ def _give_up(name: str, deleted: Sequence[str]) -> None:
     """Let go of a picture that another visitor uploaded, too, and attacked: they keep it, and this visitor loses it."""
     session.remember("leak-own", [own for own in session.recall("leak-own", []) if own != name])
     choose(whose="test-0")
-    session.remember("leak-told", [attack_texts.GIVEN_UP.format(many=attack_texts.count(len(deleted)))])
+    session.remember("leak-notes", [attack_texts.GIVEN_UP.format(many=attack_texts.count(len(deleted)))])
 
 
 def _attacks_upload(spec: Any, name: str) -> bool:

@@ -85,7 +85,7 @@ def table(frontiers: Sequence[Frontier], settings: TradeoffSettings) -> list[tup
     units = [frontier.unit for frontier in frontiers]
     rows = []
     for unit, line in _lines_with_units(frontiers):
-        for point in line.spots:
+        for point in line.points:
             percents = [100 * value for value in point.scores(settings.own)]
             row: dict[str, Any] = {
                 "method": line.title, "noise": point.noise, "step": point.step,
@@ -106,7 +106,7 @@ def _lines_with_units(frontiers: Sequence[Frontier]) -> list[tuple[str, Tradeoff
     baselines = {}
     for frontier in frontiers:
         lines += [(frontier.unit, line) for line in frontier.lines]
-        for line in frontier.plain:
+        for line in frontier.baselines:
             baselines[line.title] = line
     return [*lines, *(("", line) for line in baselines.values())]
 
@@ -156,7 +156,7 @@ def _chosen_point(
     shipped = any(cell.shipped for cell in cells if cell.point.id in ids)
     with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-one"):
         description = html.escape(_describe(line, point, settings))
-        st.html(f'<p class="ll-said" role="status">{description}</p>', width="stretch")
+        st.html(f'<p class="ll-lead" role="status">{description}</p>', width="stretch")
         opened = st.button(sweep_texts.OPEN_LIVE if shipped else sweep_texts.OPEN, key="tradeoff-open")
     if not opened:
         return
@@ -171,8 +171,8 @@ def _find_chosen(frontiers: Sequence[Frontier]) -> tuple[TradeoffLine, PointSumm
     """Return the point that the visitor chose, with its line."""
     name, noise = session.recall("tradeoff-picked", ("", None))
     for frontier in frontiers:
-        for line in (*frontier.lines, *frontier.plain):
-            for point in line.spots:
+        for line in (*frontier.lines, *frontier.baselines):
+            for point in line.points:
                 if (point.method, point.noise) == (name, noise):
                     return line, point
     return None
@@ -181,7 +181,7 @@ def _find_chosen(frontiers: Sequence[Frontier]) -> tuple[TradeoffLine, PointSumm
 def _describe(line: TradeoffLine, point: PointSummary, settings: TradeoffSettings) -> str:
     """Return the accuracy, the ε and the odds of a point in words. The seed with the largest ε decides."""
     view = settings.eyes
-    largest = point.dearest(view)
+    largest = point.largest_epsilon(view)
     odds = privacy.odds(view, point.unit or "user", largest.epsilon[view]) if largest else ""
     return f"{sweep_texts.point(line.title, point, settings.own)}. {sweep_texts.largest_epsilon(point, view)}. {odds}"
 
@@ -210,7 +210,7 @@ def table_csv(cells: Sequence[TradeoffCell]) -> str:
             continue
         point = result.point
         place = (point.id, point.name, point.noise, point.step, point.seed, result.accuracy, result.personal)
-        by_view = (result.epsilon, result.accountant, result.sampling, result.bound, result.why)
+        by_view = (result.epsilon, result.accountant, result.sampling, result.bound, result.reasons)
         values = [column.get(view) for view in privacy.VIEWS for column in by_view]
         writer.writerow((*place, result.unit, result.adjacency, result.delta, *values))
     return file.getvalue()

@@ -19,6 +19,7 @@ from engine.examples.files import RunExample, example, examples
 from engine.jobs.process_id import ProcessId
 from engine.jobs.supervisor import Supervisor
 from engine.results.report import report
+from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, Screen
 from tests.app.reading import open_screen, text
@@ -64,7 +65,7 @@ def test_a_first_visit_shows_a_finished_example(lab: AppTest, first: RunExample)
     assert first.title in shown and f"run on {first.made}" in shown
     assert numbers.percent(body["accuracy"]) in shown
     assert f"ε {numbers.epsilon(body['epsilon']['outsider'])}" in shown
-    baseline = example(first.twin)
+    baseline = example(first.baseline)
     assert baseline and privacy.cost(body["accuracy"], report(baseline.events)["accuracy"]) in shown
     assert len(lab.get("plotly_chart")) == 3
     assert spec_in(lab).id == first.id
@@ -96,7 +97,7 @@ def test_run_requests_the_run_and_its_baseline(lab: AppTest, first: RunExample) 
     clicked(lab, "run")
     assert [(row.id, row.status) for row in reversed(services.store().runs())] == [
         (first.id, "queued"),
-        (first.twin, "queued"),
+        (first.baseline, "queued"),
     ]
     assert "waiting: place 1 in the queue" in lab.get("progress")[0].text
     assert lab.button(key="cancel")
@@ -110,9 +111,9 @@ def test_the_page_shows_the_events_of_the_store(lab: AppTest, first: RunExample)
     body = report([event for _, event in services.store().events(first.id)])
     assert numbers.percent(body["accuracy"]) in text(lab)
     assert "round 15 of 30" in lab.get("progress")[0].text
-    baseline = example(first.twin)
+    baseline = example(first.baseline)
     assert baseline
-    record(first.twin, baseline.events)
+    record(first.baseline, baseline.events)
     lab.run()
     assert "So far, after round 15" in text(lab)
 
@@ -120,9 +121,9 @@ def test_the_page_shows_the_events_of_the_store(lab: AppTest, first: RunExample)
 def test_a_finished_run_shows_its_result_and_the_next_steps(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
     record(first.id, first.events)
-    baseline = example(first.twin)
+    baseline = example(first.baseline)
     assert baseline
-    record(first.twin, baseline.events)
+    record(first.baseline, baseline.events)
     lab.run()
     shown = text(lab)
     body = report(first.events)
@@ -153,7 +154,7 @@ def test_a_run_that_others_watch_is_not_cancelled(lab: AppTest, first: RunExampl
     services.shared().watchers[first.id]["another tab"] = session.now()
     clicked(lab, "cancel")
     assert services.store().status(first.id) == "queued"
-    assert services.store().status(first.twin) == "cancelled"
+    assert services.store().status(first.baseline) == "cancelled"
     assert states.shared(1, "runs") in text(lab)
 
 
@@ -171,7 +172,7 @@ def test_a_run_that_others_watch_is_not_cancelled(lab: AppTest, first: RunExampl
 def test_every_ending_is_reported(lab: AppTest, first: RunExample, ending: Sequence[Event], words: str) -> None:
     clicked(lab, "run")
     record(first.id, ending)
-    services.store().cancel(first.twin)
+    services.store().cancel(first.baseline)
     lab.run()
     assert words in text(lab) and not lab.exception
     assert lab.button(key="go-on")
@@ -290,6 +291,13 @@ def test_an_error_in_a_link_is_one_sentence(params: dict[str, str], words: str) 
     assert not page.exception
     assert words in text(page) and "<script>alert" not in text(page)
     assert page.selectbox(key="w:method").value == "udp-fedavg"
+
+
+def test_a_link_that_names_an_attack_says_where_attacks_are_shown(first: RunExample) -> None:
+    attack = AttackSpec(run=first.spec, attack="map", pictures=("test-0",))
+    services.store().submit(attack.id, attack.canonical())
+    page = linked({"run": attack.id})
+    assert not page.exception and "This link names an attack, not a run" in text(page)
 
 
 def test_a_visit_to_another_screen_loses_nothing(lab: AppTest, first: RunExample) -> None:

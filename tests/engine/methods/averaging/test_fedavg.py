@@ -85,7 +85,7 @@ def test_fedavg_promises_nothing() -> None:
     assert method.unit() is None and method.guarantee(plan.world).status == "none"
     releases = method.releases(plan.world, 1, (0, 3))
     assert [release.view for release in releases] == list(VIEWS)
-    assert all(isinstance(release.law, NoNoise) for release in releases)
+    assert all(isinstance(release.mechanism, NoNoise) for release in releases)
 
 
 @pytest.mark.parametrize(("view", "uploads"), [("server", 1), ("aggregate", 6), ("outsider", 5), ("client", 5)])

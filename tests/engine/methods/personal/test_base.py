@@ -144,7 +144,7 @@ def test_the_server_adds_the_noise_it_declares(name: str) -> None:
 @pytest.mark.parametrize("part", [PPSGD, Centaur])
 def test_the_guarantee_of_noise_at_the_server(part: Any) -> None:
     world = make_plan(tiny_spec(clients=50, sampled=5, sampling="poisson")).world
-    laws = {release.view: release.law for release in part(noise=1.5).releases(world, 1, (3, 8))}
+    laws = {release.view: release.mechanism for release in part(noise=1.5).releases(world, 1, (3, 8))}
     assert set(laws) == set(VIEWS)
     assert isinstance(laws["server"], NoNoise) and isinstance(laws["aggregate"], NoNoise)
     assert laws["outsider"] == laws["client"] == Gaussian(1.5, 0.1)

@@ -47,7 +47,7 @@ def test_a_release_for_each_size_and_view() -> None:
     for release in releases:
         clients_by_view[release.view] += release.clients or ()
         (size,) = {plan.world.sizes[client] for client in release.clients or ()}
-        assert release.law == Gaussian(1.0, min(1.0, 100 / size), 3 * max(1, size // 100))
+        assert release.mechanism == Gaussian(1.0, min(1.0, 100 / size), 3 * max(1, size // 100))
         assert (release.unit, release.adjacency) == ("record", "add-remove")
         assert (release.sampling, release.observers) == ("poisson", None)
         assert release.bound == ("" if release.view == "server" else "upper bound")
@@ -87,7 +87,7 @@ def test_the_second_round_costs_privacy() -> None:
 
 def test_a_client_with_one_full_batch_gains_nothing_from_sampling() -> None:
     plan = make_plan(tiny_spec(method="dp-fedavg", batch=5000, epochs=2))
-    (law,) = {release.law for release in plan.method.releases(plan.world, 1, plan.cohort(1))}
+    (law,) = {release.mechanism for release in plan.method.releases(plan.world, 1, plan.cohort(1))}
     assert law == Gaussian(1.0, 1.0, 2)
     assert plan.ledger(1).answer("server").accountant == "exact"
 

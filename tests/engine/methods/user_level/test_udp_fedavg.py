@@ -168,17 +168,17 @@ def test_only_the_honest_share_protects(honest: float) -> None:
     assert len(cohort) == 20
     share_of_sum = max(honest, 1 / 20)  # the protected client always adds its own part
     share_inside = max(honest - 1 / 20, 1 / 20)
-    assert of("server", releases)[0].law == Gaussian(2.0 / math.sqrt(20))  # one upload holds one part of noise
-    assert of("aggregate", releases)[0].law == Gaussian(2.0 * math.sqrt(share_of_sum))
-    assert seen_by(cohort, releases).law == Gaussian(2.0 * math.sqrt(share_inside))
+    assert of("server", releases)[0].mechanism == Gaussian(2.0 / math.sqrt(20))  # one upload holds one part of noise
+    assert of("aggregate", releases)[0].mechanism == Gaussian(2.0 * math.sqrt(share_of_sum))
+    assert seen_by(cohort, releases).mechanism == Gaussian(2.0 * math.sqrt(share_inside))
     _, drawn = releases_of(honest, sampled=20)
-    assert of("outsider", drawn)[0].law == Gaussian(2.0 * math.sqrt(max(honest, 1 / 40)), 0.5)
+    assert of("outsider", drawn)[0].mechanism == Gaussian(2.0 * math.sqrt(max(honest, 1 / 40)), 0.5)
 
 
 def test_a_round_with_one_client_has_no_release_to_participants() -> None:
     _, releases = releases_of(clients=40, sampled=1, sampling="fixed")
     assert len(of("client", releases)) == 1
-    assert of("server", releases)[0].law == of("aggregate", releases)[0].law == Gaussian(2.0)
+    assert of("server", releases)[0].mechanism == of("aggregate", releases)[0].mechanism == Gaussian(2.0)
 
 
 @pytest.mark.parametrize("honest", [1.0, 0.5])
@@ -187,8 +187,8 @@ def test_the_cost_for_outsiders_does_not_depend_on_the_cohort(honest: float) -> 
     law = Gaussian(math.sqrt(honest), 6 / 40)
     for cohort in ((), (3,), (1, 2), tuple(range(40))):
         releases = plan.method.releases(plan.world, 1, cohort)
-        assert [release.law for release in of("outsider", releases)] == [law]
-        assert [release.law for release in of("client", releases) if release.clients is None] == [law]
+        assert [release.mechanism for release in of("outsider", releases)] == [law]
+        assert [release.mechanism for release in of("client", releases) if release.clients is None] == [law]
         assert cohort or {release.view for release in releases} == {"outsider", "client"}
 
 
@@ -201,7 +201,7 @@ def test_fixed_sampling_has_no_epsilon_for_an_outsider() -> None:
     _, releases = releases_of(sampling="fixed")
     assert all(release.sampling == "fixed" for release in of("outsider", releases))
     _, of_everyone = releases_of(sampling="all", sampled=40)
-    assert of("outsider", of_everyone)[0].law == Gaussian(2.0, 1.0)
+    assert of("outsider", of_everyone)[0].mechanism == Gaussian(2.0, 1.0)
     ledger = make_plan(tiny_spec(method="udp-fedavg", sampling="fixed")).ledger(2)
     answers = {answer.view: answer for answer in ledger.answers()}
     assert answers["outsider"].epsilon is None and "no ε is proven" in answers["outsider"].reason
@@ -221,10 +221,10 @@ def test_releases_if_each_client_adds_full_noise() -> None:
         Release("client", together, cohort, others, bound="upper bound"),
     }
     _, half = releases_of(0.5, "full-local", sampled=20, sampling="fixed")
-    assert of("aggregate", half)[0].law == Gaussian(2.0 * math.sqrt(10))
-    assert of("server", half)[0].law == Gaussian(2.0)
+    assert of("aggregate", half)[0].mechanism == Gaussian(2.0 * math.sqrt(10))
+    assert of("server", half)[0].mechanism == Gaussian(2.0)
     _, none_honest = releases_of(0.0, "full-local", sampled=20, sampling="fixed")
-    assert all(release.law == Gaussian(2.0) for release in none_honest)
+    assert all(release.mechanism == Gaussian(2.0) for release in none_honest)
 
 
 def plan_of(noise: float, rounds: int, split: str = "paper", **fields: Any) -> Plan:

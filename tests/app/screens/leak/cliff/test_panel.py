@@ -86,7 +86,7 @@ def test_the_attack_nearest_to_the_original_counts() -> None:
     (point,) = result.points
     assert (point.psnr, point.attack, point.state, point.ratio) == (22.0, "Other", "not converged", 0.2)
     assert point.leaks and (point.done, point.of) == (2, 2)
-    assert result.control and result.control.psnr == 31.0 and result.trivial == GREY
+    assert result.baseline and result.baseline.psnr == 31.0 and result.trivial == GREY
 
 
 def test_a_point_appears_as_soon_as_one_attack_has_ended() -> None:
@@ -113,7 +113,7 @@ def test_where_the_picture_is_hidden(
     heights: tuple[float, ...], ratios: tuple[float, ...], when: str, sentence: str
 ) -> None:
     result = measured(*heights, ratios=ratios)
-    assert result.when(CLIFF_REGION) == when
+    assert result.position(CLIFF_REGION) == when
     verdict = series_texts.verdict(result, CLIFF_REGION)
     assert sentence in verdict and (not when or verdict.endswith(f"{series_texts.WHEN[when]}."))
 
