@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from engine.epsilon import Epsilon
 from engine.errors import Damaged
 
 if TYPE_CHECKING:
@@ -76,6 +77,29 @@ class Spent(Event):
     reason: str = ""  # why `epsilon` is None
     worst: int | None = None  # the client with the largest ε
     quantiles: tuple[float, ...] = ()  # over clients: minimum, quartiles and maximum
+
+    @classmethod
+    def of(cls, round: int, total: Epsilon) -> Spent:
+        """The event of an ε after a round."""
+        terms = {name.name: getattr(total, name.name) for name in fields(total) if name.name != "value"}
+        return cls(round=round, epsilon=total.value, **terms)
+
+    @property
+    def total(self) -> Epsilon:
+        """The ε with its terms."""
+        return Epsilon(
+            self.epsilon,
+            self.view,
+            self.unit,
+            self.adjacency,
+            self.delta,
+            self.accountant,
+            self.sampling,
+            self.bound,
+            self.reason,
+            self.worst,
+            self.quantiles,
+        )
 
 
 ByClass = tuple[tuple[float | None, ...], ...]  # (classes, clients)

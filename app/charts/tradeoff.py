@@ -77,8 +77,8 @@ class Frontier:
 
 def shown_epsilon(summary: PointSummary, view: str) -> float | None:
     """The ε of a point, if a log axis can show it: finite and not 0."""
-    epsilon = summary.epsilon.get(view)
-    return epsilon if epsilon else None
+    epsilon = summary.finite_epsilon(view)
+    return epsilon.value or None if epsilon else None
 
 
 def accuracy_range(frontiers: Sequence[Frontier]) -> tuple[float, float]:

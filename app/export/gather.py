@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.session import run_settings
 from app.texts import privacy
+from engine.epsilon import Epsilon
 from engine.errors import BadInput, LeakLensError
 from engine.events import Event, Spent, Started
 from engine.jobs.status import ListedRun
@@ -24,33 +25,13 @@ MOST = 24  # attacks on one page
 
 
 @dataclass(frozen=True)
-class ExportedEpsilon:
-    """ε of one view, with its terms."""
-
-    view: str
-    epsilon: float | None
-    unit: str
-    adjacency: str
-    delta: float
-    accountant: str
-    sampling: str
-    bound: str
-    reason: str
-
-    @classmethod
-    def of(cls, record: Any) -> ExportedEpsilon:
-        """From any record that has these attributes: an event or a forecast."""
-        return cls(**{name: getattr(record, name) for name in cls.__annotations__})
-
-
-@dataclass(frozen=True)
 class ExportedRun:
     """The run of the page. If it was never requested itself, the page has only its spec and its forecast."""
 
     spec: Mapping[str, Any]
     listed: ListedRun | None
     events: tuple[Event, ...]
-    epsilons: tuple[ExportedEpsilon, ...]  # in the order of privacy.VIEWS
+    epsilons: tuple[Epsilon, ...]  # in the order of privacy.VIEWS
     guarantee: Mapping[str, Any] | None
     baseline: tuple[Event, ...] = ()  # the events of the baseline, if it has finished
     is_baseline: bool = False  # the method has no protection
@@ -164,8 +145,8 @@ def _run(store: Store, spec: Mapping[str, Any], listed: ListedRun | None) -> Exp
         epsilons, guarantee = _forecast(run_spec)
         return ExportedRun(spec, None, (), epsilons, guarantee, (), is_baseline)
     events = _events(store, listed.id)
-    last = {event.view: event for event in events if isinstance(event, Spent)}
-    epsilons = tuple(ExportedEpsilon.of(last[view]) for view in privacy.VIEWS if view in last)
+    last = {event.view: event.total for event in events if isinstance(event, Spent)}
+    epsilons = tuple(last[view] for view in privacy.VIEWS if view in last)
     started = next(event for event in events if isinstance(event, Started))
     return ExportedRun(spec, listed, events, epsilons, started.facts.get("guarantee"), baseline_events, is_baseline)
 
@@ -178,13 +159,13 @@ def _finished(store: Store, run: str) -> tuple[Event, ...]:
         return ()
 
 
-def _forecast(spec: RunSpec) -> tuple[tuple[ExportedEpsilon, ...], Mapping[str, Any] | None]:
+def _forecast(spec: RunSpec) -> tuple[tuple[Epsilon, ...], Mapping[str, Any] | None]:
     """The ε and the guarantee of the whole run. The forecast needs no training."""
     from engine.training.forecast import forecast
 
     result = forecast(spec)
     answers = {answer.view: answer for answer in result.answers}
-    epsilons = tuple(ExportedEpsilon.of(answers[view]) for view in privacy.VIEWS if view in answers)
+    epsilons = tuple(answers[view] for view in privacy.VIEWS if view in answers)
     guarantee = result.guarantee
     if guarantee is None:
         return epsilons, None

@@ -10,11 +10,12 @@ from app.charts.base import thinned
 from app.export import chart
 from app.export import texts as export_texts
 from app.export.chart import SvgAxis, SvgChart, SvgLine
-from app.export.gather import ExportedAttack, ExportedEpsilon, ExportedRun, PageContent
+from app.export.gather import ExportedAttack, ExportedRun, PageContent
 from app.export.markup import Html, joined, more, table, tag
 from app.session import run_settings
 from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy, product
+from engine.epsilon import Epsilon
 from engine.results.report import report
 
 ROWS = 100  # of a table of rounds; charts show up to 500
@@ -48,7 +49,7 @@ def headline(run: ExportedRun) -> Html:
             cells.append(_fact("personal accuracy", numbers.percent(body["accuracy-personal"]), "mean over clients"))
     for record in run.epsilons:
         if record.view in ("outsider", "server"):
-            value = tag("span", f"ε {numbers.epsilon(record.epsilon)}", class_=_side(record))
+            value = tag("span", f"ε {numbers.epsilon(record.value)}", class_=_side(record))
             cells.append(_fact(privacy.SEEN_BY[record.view], value, "lower is more private"))
     return tag("dl", *cells, _badge(run.guarantee), class_="facts")
 
@@ -73,7 +74,7 @@ def reason(run: ExportedRun) -> Html | None:
     why = str(run.guarantee["reason"]).rstrip(".")
     status = privacy.STATUSES[run.guarantee["status"]][2]
     text = f"{status} {why[:1].upper()}{why[1:]}."
-    values = [record.epsilon for record in run.epsilons if record.epsilon is not None]
+    values = [record.value for record in run.epsilons if record.value is not None]
     if values and min(values) > privacy.VACUOUS:
         text += f" {export_texts.VACUOUS.format(limit=privacy.VACUOUS)}"
     return tag("p", text, class_="faint")
@@ -152,7 +153,7 @@ def epsilon_section(run: ExportedRun) -> Html:
     else:
         pieces.append(tag("p", export_texts.NOT_RUN, class_="note"))
     pieces.append(_terms(run))
-    if any(record.epsilon is not None for record in run.epsilons):
+    if any(record.value is not None for record in run.epsilons):
         pieces.append(tag("p", export_texts.WHOLE_RUN, class_="faint"))
     return tag("section", *pieces)
 
@@ -205,19 +206,14 @@ def _terms(run: ExportedRun) -> Html:
     return table(export_texts.TERMS, export_texts.TERM_HEADS, rows, class_="terms")
 
 
-def _side(record: ExportedEpsilon) -> str:
-    return "leaking" if record.epsilon is None or record.epsilon > privacy.VACUOUS else "private"
+def _side(record: Epsilon) -> str:
+    return "leaking" if record.value is None or record.value > privacy.VACUOUS else "private"
 
 
-def _term_cells(record: ExportedEpsilon) -> tuple[str, str, str]:
-    if record.epsilon is None:
-        terms = record.reason
-    else:
-        terms = privacy.terms(
-            record.unit, record.view, record.adjacency, record.delta, record.accountant, record.bound, record.sampling
-        )
-    odds = privacy.odds(record.view, record.unit, record.epsilon)
-    return tag("b", f"ε {numbers.epsilon(record.epsilon)}", class_=_side(record)), odds, terms
+def _term_cells(record: Epsilon) -> tuple[str, str, str]:
+    terms = record.reason if record.value is None else privacy.terms(record)
+    odds = privacy.odds(record.view, record.unit, record.value)
+    return tag("b", f"ε {numbers.epsilon(record.value)}", class_=_side(record)), odds, terms
 
 
 # --- settings and commands ---------------------------------------------------------------------------------

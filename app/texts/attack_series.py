@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy
+from engine.epsilon import Epsilon
 from engine.results import attack_summary
 
 if TYPE_CHECKING:
     from engine.results.cliff import Cliff, CliffPoint
-
-
-class ShownEpsilon(Protocol):
-    """The fields of an ε in the ledger that these texts read."""
-
-    @property
-    def view(self) -> str: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def epsilon(self) -> float | None: ...
-    @property
-    def delta(self) -> float: ...
 
 
 MORE = "Look further"
@@ -132,24 +120,24 @@ def point(at: CliffPoint, epsilon: str) -> str:
     return f"{attack_texts.decibel(at.psnr)} by {at.attack}<br>{noise}<br>{state}{reason}{part}<br>{epsilon}"
 
 
-def axis(answer: ShownEpsilon | None, view: str) -> str:
+def axis(answer: Epsilon | None, view: str) -> str:
     """The title of the axis on top: the terms of its ε."""
     if answer is None:
         return f"no ε {privacy.SEEN_BY[view]}"
     return f"ε of the whole run, {terms(answer)}"
 
 
-def terms(answer: ShownEpsilon) -> str:
+def terms(answer: Epsilon) -> str:
     """The unit, the view and δ of an ε."""
     per = "client" if answer.unit == "user" else "picture"
     return f"per {per}, {privacy.SEEN_BY[answer.view]}, δ = {numbers.tiny(answer.delta)}"
 
 
-def epsilon(answer: ShownEpsilon | None) -> str:
+def epsilon(answer: Epsilon | None) -> str:
     """ε with its view, unit and δ."""
-    if answer is None or answer.epsilon is None:
+    if answer is None or answer.value is None:
         return "Nothing is promised here: there is no finite ε."
-    return f"{attack_texts.epsilon(answer.epsilon, True)} ({terms(answer)})"
+    return f"{attack_texts.epsilon(answer.value, True)} ({terms(answer)})"
 
 
 def bare(value: float | None) -> str:

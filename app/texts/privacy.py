@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.texts.numbers import percent, times, tiny
+from engine.epsilon import Epsilon
 
 VIEWS = ("outsider", "client", "aggregate", "server")  # ordered by what they see, least first
 
@@ -88,14 +89,13 @@ def odds(view: str, unit: str, epsilon: float | None) -> str:
     return sentence
 
 
-def terms(
-    unit: str, view: str, adjacency: str, delta: float, accountant: str, bound: str = "", sampling: str = ""
-) -> str:
+def terms(epsilon: Epsilon) -> str:
     """The terms of an ε. Without them the number means nothing."""
-    note = f", {bound}" if bound else ""
-    per = PER[unit].removeprefix("per ")
-    sampled = f", {sampling} sampling" if sampling else ""
-    return f"per {per}, {SEEN_BY[view]}, {adjacency}, δ = {tiny(delta)}{sampled}, {accountant}, worst {per}{note}"
+    note = f", {epsilon.bound}" if epsilon.bound else ""
+    per = PER[epsilon.unit].removeprefix("per ")
+    sampled = f", {epsilon.sampling} sampling" if epsilon.sampling else ""
+    start = f"per {per}, {SEEN_BY[epsilon.view]}, {epsilon.adjacency}, δ = {tiny(epsilon.delta)}"
+    return f"{start}{sampled}, {epsilon.accountant}, worst {per}{note}"
 
 
 def cost(accuracy: float | None, baseline: float | None) -> str:

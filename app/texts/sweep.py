@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.texts import numbers, privacy
 from app.texts.runs import plain, runs
+from engine.epsilon import Epsilon
 from engine.results.summary import common_seeds, joined
 
 if TYPE_CHECKING:
-    from engine.results.summary import PointResult, PointSummary
+    from engine.results.summary import PointSummary
 
-# Adjacency, δ, accountant, bound and sampling of an ε.
-Stand = tuple[str | None, float | None, str | None, str | None, str | None]
-Promise = tuple[str | None, float | None, str | None, str | None]  # the same, without the accountant
+Promise = tuple[str, float, str, str]  # adjacency, δ, bound and sampling of an ε
 PROMISE = "How much accuracy does each protection cost, and what does it buy?"
 
 # --- the form ----------------------------------------------------------------------------------------------
@@ -171,9 +171,10 @@ def read_as(numbers: Sequence[float]) -> str:
 
 def absent(summary: PointSummary, view: str) -> str:
     """The reason why a point has no place on the axis of ε."""
-    if summary.epsilon.get(view) == 0:
+    epsilon = summary.epsilon(view)
+    if epsilon and epsilon.value == 0:
         return ZERO.format(seen=privacy.SEEN_BY[view])
-    return no_epsilon(view, summary.reasons.get(view) or UNPROMISED)
+    return no_epsilon(view, summary.missing_reason(view) or UNPROMISED)
 
 
 def no_epsilon(view: str, why: str) -> str:
@@ -192,62 +193,40 @@ def scores(summary: PointSummary, own: bool) -> str:
 
 def largest_epsilon(summary: PointSummary, view: str) -> str:
     """The largest ε of a point with its terms, or the reason why there is none."""
-    result = summary.largest_epsilon(view)
-    if result is None:
-        return f"no ε {privacy.SEEN_BY[view]}: {summary.reasons.get(view) or UNPROMISED}"
+    epsilon = summary.finite_epsilon(view)
+    if epsilon is None:
+        return f"no ε {privacy.SEEN_BY[view]}: {summary.missing_reason(view) or UNPROMISED}"
     seed = ", worst seed" if summary.seeds > 1 else ""
-    return f"ε = {numbers.epsilon(result.epsilon[view])} ({terms(result, view)}{seed})"
+    return f"ε = {numbers.epsilon(epsilon.value)} ({privacy.terms(epsilon)}{seed})"
 
 
-def terms(result: PointResult, view: str) -> str:
-    """The terms of one result's ε."""
-    return privacy.terms(
-        result.unit or "user", view, result.adjacency or "", result.delta or 0.0, result.accountant.get(view, ""),
-        result.bound.get(view, ""), result.sampling.get(view, ""),
-    )  # fmt: skip
-
-
-def all_terms(results: Sequence[tuple[str, PointResult]], view: str) -> list[str]:
-    """The terms of all points of a chart. `results` has each result with the title of its method."""
-    if not results:
-        return []
-    rows = []
-    for title, result in results:
-        accountant = result.accountant.get(view)
-        stand = (result.adjacency, result.delta, accountant, result.bound.get(view), result.sampling.get(view))
-        rows.append((title, result.point.noise, stand))
-    return grouped_terms(results[0][1].unit or "user", view, rows)
-
-
-def grouped_terms(unit: str, view: str, rows: Sequence[tuple[str, float | None, Stand]]) -> list[str]:
+def grouped_terms(rows: Sequence[tuple[str, float | None, Epsilon]]) -> list[str]:
     """One sentence for each group of points with the same terms. With several groups, each sentence names its points.
 
-    A row has a method, its noise and its terms. Points that differ only in the accountant share a sentence, because
+    A row has a method, its noise and its ε. Points that differ only in the accountant share a sentence, because
     each point names its own accountant.
     """
     promises_of: dict[str, set[Promise]] = {}
-    for title, _, stand in rows:
-        promises_of.setdefault(title, set()).add(_promise(stand))
+    for title, _, epsilon in rows:
+        promises_of.setdefault(title, set()).add(_promise(epsilon))
     names: dict[Promise, dict[str, None]] = {}  # an ordered set of points for each promise
-    accountants: dict[Promise, list[str | None]] = {}
-    for title, level, stand in rows:
-        promise = _promise(stand)
+    groups: dict[Promise, list[Epsilon]] = {}
+    for title, level, epsilon in rows:
+        promise = _promise(epsilon)
         name = title if len(promises_of[title]) == 1 else at(title, level)
         names.setdefault(promise, {})[name] = None
-        accountants.setdefault(promise, []).append(stand[2])
+        groups.setdefault(promise, []).append(epsilon)
     sentences = []
     for promise, points in names.items():
-        adjacency, delta, bound, sampling = promise
         prefix = f"{', '.join(points)}: " if len(names) > 1 else ""
-        by = joined(accountants[promise])
-        terms = privacy.terms(unit, view, adjacency or "", delta or 0.0, by, bound or "", sampling or "")
+        accountants = joined(epsilon.accountant for epsilon in groups[promise])
+        terms = privacy.terms(replace(groups[promise][0], accountant=accountants))
         sentences.append(f"{prefix}ε {terms}.")
     return sentences
 
 
-def _promise(stand: Stand) -> Promise:
-    adjacency, delta, _, bound, sampling = stand
-    return adjacency, delta, bound, sampling
+def _promise(epsilon: Epsilon) -> Promise:
+    return epsilon.adjacency, epsilon.delta, epsilon.bound, epsilon.sampling
 
 
 def point(title: str, summary: PointSummary, own: bool) -> str:
@@ -333,9 +312,9 @@ def _prices(ranked: Sequence[tuple[str, PointSummary]], view: str) -> str:
     """
     priced = []
     for title, summary in ranked:
-        result = summary.largest_epsilon(view)
-        if result:
-            priced.append((result.epsilon[view] or 0.0, title, result.accountant.get(view, "")))
+        epsilon = summary.finite_epsilon(view)
+        if epsilon:
+            priced.append((epsilon.value or 0.0, title, epsilon.accountant))
     priced.sort()
     if len(priced) < 2 or priced[-1][0] <= 1.05 * priced[0][0]:
         return ""

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from app.texts import numbers, privacy
+from engine.epsilon import Epsilon
 from engine.events import Event
 from engine.results.report import report
 
@@ -42,9 +43,9 @@ def badge(guarantee: Mapping[str, Any] | None) -> str:
     )
 
 
-def privacy_block(bills: Sequence[Mapping[str, Any]], guarantee: Mapping[str, Any] | None) -> None:
+def privacy_block(epsilons: Sequence[Epsilon], guarantee: Mapping[str, Any] | None) -> None:
     """Show every view with its ε and its odds. A view opens to show the terms of its ε, such as δ and adjacency."""
-    rows = [_view_row(bill, opened=place == 0) for place, bill in enumerate(bills)]
+    rows = [_view_row(epsilon, opened=place == 0) for place, epsilon in enumerate(epsilons)]
     absent = (guarantee or {}).get("absent") or {}
     for view, reason in absent.items():
         seen_by = html.escape(privacy.SEEN_BY[view])
@@ -53,26 +54,18 @@ def privacy_block(bills: Sequence[Mapping[str, Any]], guarantee: Mapping[str, An
     st.html(f'<div class="ll-views">{"".join(rows)}</div>')
 
 
-def _view_row(bill: Mapping[str, Any], opened: bool) -> str:
-    view, epsilon = bill["view"], bill["epsilon"]
-    side = "leaking" if epsilon is None or epsilon > privacy.VACUOUS else "private"
-    odds = html.escape(privacy.odds(view, bill["unit"], epsilon))
-    terms = html.escape(_terms(bill))
-    factor = f"odds × {numbers.times(epsilon)}" if epsilon else ""
-    seen_by = html.escape(privacy.SEEN_BY[view])
+def _view_row(epsilon: Epsilon, opened: bool) -> str:
+    value = epsilon.value
+    side = "leaking" if value is None or value > privacy.VACUOUS else "private"
+    odds = html.escape(privacy.odds(epsilon.view, epsilon.unit, value))
+    terms = html.escape(epsilon.reason if value is None else privacy.terms(epsilon))
+    factor = f"odds × {numbers.times(value)}" if value else ""
+    seen_by = html.escape(privacy.SEEN_BY[epsilon.view])
     return (
         f"<details{' open' if opened else ''}>"
-        f'<summary><b class="ll-{side}">ε {numbers.epsilon(epsilon)}</b> {seen_by} '
+        f'<summary><b class="ll-{side}">ε {numbers.epsilon(value)}</b> {seen_by} '
         f'<span class="ll-faint">{factor}</span></summary><p>{odds}</p><p>{terms}</p></details>'
     )
-
-
-def _terms(bill: Mapping[str, Any]) -> str:
-    """The terms of an ε, or the reason why there is no finite one."""
-    if bill["epsilon"] is None:
-        return str(bill["reason"])
-    names = ("unit", "view", "adjacency", "delta", "accountant", "bound", "sampling")
-    return privacy.terms(*(bill[name] for name in names))
 
 
 def reason(guarantee: Mapping[str, Any] | None) -> None:

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.part import Problem
-from engine.results.report import epsilon_words
 
 if TYPE_CHECKING:
-    from engine.privacy.ledger import LedgerEpsilon
     from engine.specs.sweep import SweepPoint
     from engine.training.forecast import Forecast
 
@@ -80,7 +79,7 @@ def _first_fatal(forecasts: Iterable[Forecast]) -> Problem | None:
 
 def _row(group: Sequence[tuple[SweepPoint, Forecast]], view: str) -> dict[str, Any]:
     """The forecast of one line in one view: the seed without a finite ε, else the one with the largest."""
-    answers: list[LedgerEpsilon] = []
+    answers: list[Epsilon] = []
     problems: dict[Problem, None] = {}
     for _, of_run in group:
         answers += [answer for answer in of_run.answers if answer.view == view]
@@ -92,10 +91,11 @@ def _row(group: Sequence[tuple[SweepPoint, Forecast]], view: str) -> dict[str, A
         reason = worst.reason
     elif guarantee:
         reason = guarantee.absent.get(view, "")
+    terms = worst.json() if worst else {}
     fields = ("epsilon", "unit", "adjacency", "delta", "accountant", "sampling", "bound")
     return {
         "view": view,
-        **{name: getattr(worst, name, None) for name in fields},
+        **{name: terms.get(name) for name in fields},
         "reason": reason,
         "guarantee": {"status": guarantee.status, "reason": guarantee.reason} if guarantee else None,
         "problems": [{"reason": each.reason, "remedy": each.remedy, "fatal": each.fatal} for each in problems],
@@ -103,15 +103,14 @@ def _row(group: Sequence[tuple[SweepPoint, Forecast]], view: str) -> dict[str, A
     }
 
 
-def _epsilon_or_infinity(answer: LedgerEpsilon) -> float:
-    return math.inf if answer.epsilon is None else answer.epsilon
+def _epsilon_or_infinity(answer: Epsilon) -> float:
+    return math.inf if answer.value is None else answer.value
 
 
 def _epsilon_text(row: Mapping[str, Any]) -> str:
     if any(problem["fatal"] for problem in row["problems"]):
         return "cannot be run"
-    terms = ("unit", "adjacency", "delta", "accountant", "reason", "bound")
-    return epsilon_words(row["view"], row["epsilon"], *(row[name] for name in terms))
+    return Epsilon.from_json(row["view"], row).sentence()
 
 
 def _notes(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:

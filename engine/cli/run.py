@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.arguments import emit, read_spec, read_threads, refuse_device
 from engine.cli.progress import say, submit_and_follow, supervised
 from engine.errors import BadInput, RunFailed
-from engine.results.report import epsilon_words, lines, report
+from engine.results.report import lines, report
 
 if TYPE_CHECKING:
     from engine.jobs.store import Store
@@ -67,7 +67,7 @@ def _forecast_body(forecast: Forecast) -> dict[str, Any]:
         problems.append({"reason": problem.reason, "remedy": problem.remedy, "fatal": problem.fatal})
     return {
         "id": forecast.id,
-        "epsilon": {answer.view: answer.epsilon for answer in forecast.answers},
+        "epsilon": {answer.view: answer.value for answer in forecast.answers},
         "accountant": {answer.view: answer.accountant for answer in forecast.answers},
         "unit": first.unit if first else None,
         "adjacency": first.adjacency if first else None,
@@ -82,8 +82,7 @@ def _forecast_body(forecast: Forecast) -> dict[str, Any]:
 def _print_forecast(forecast: Forecast) -> None:
     print(f"run {forecast.id}")
     for answer in forecast.answers:
-        terms = (answer.unit, answer.adjacency, answer.delta, answer.accountant, answer.reason, answer.bound)
-        print(f"  {epsilon_words(answer.view, answer.epsilon, *terms)}")
+        print(f"  {answer.sentence()}")
     if forecast.guarantee:
         print(f"  guarantee: {forecast.guarantee.status}: {forecast.guarantee.reason}")
     if forecast.seconds is not None:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.arguments import literal, read_values, refuse_machine
 from engine.cli.dry_run import ForecastLine, forecast_sweep
 from engine.cli.progress import say, supervised, wait_for_workers
+from engine.epsilon import NO_EPSILON
 from engine.errors import BadInput, LeakLensError, UnknownName, refusal
 from engine.events import Event
 from engine.part import hyphened
 from engine.results.report import report
-from engine.results.summary import EpsilonTerms, epsilon_terms, reasons, shared_terms
+from engine.results.summary import reasons, shared_terms
 
 if TYPE_CHECKING:
     from engine.jobs.store import Store
@@ -281,10 +282,15 @@ def _summary_row(summary: PointSummary) -> dict[str, Any]:
         "accuracy-personal": sum(summary.personals) / len(summary.personals) if summary.personals else None,
         "unit": summary.unit,
     }
-    terms = {view: epsilon_terms(summary, view) for view in summary.views}
-    for name in BY_VIEW:
-        row[name] = {view: terms[view][name] for view in terms}
-    row["reason"] = dict(summary.reasons)
+    for name in (*BY_VIEW, "reason"):
+        row[name] = {}
+    for view in summary.views:
+        epsilon = summary.epsilon(view)
+        terms = epsilon.json() if epsilon else NO_EPSILON
+        for name in BY_VIEW:
+            row[name][view] = terms[name]
+        if terms["reason"]:
+            row["reason"][view] = terms["reason"]
     return row
 
 
@@ -299,19 +305,19 @@ def table_lines(results: Sequence[PointResult], view: str) -> list[str]:
         tables.setdefault(summary.unit or first_unit, []).append(summary)
     lines: list[str] = []
     for table in tables.values():
-        terms = [epsilon_terms(summary, view) for summary in table]
+        epsilons = [summary.epsilon(view) for summary in table]
         most_seeds = max(summary.seeds for summary in table)
-        lines += ["", f"ε in the {view} view: {shared_terms(terms, most_seeds)}."]
+        lines += ["", f"ε in the {view} view: {shared_terms(epsilons, most_seeds)}."]
         lines.append(f"{'method':<16} {'noise':>6} {'step':>5}  {'accuracy':<23} ε")
-        for summary, own_terms in zip(table, terms, strict=True):
-            lines.append(_summary_line(summary, own_terms))
+        lines += [_summary_line(summary, view) for summary in table]
         methods = [summary.method for summary in table]
-        lines += [f"  {reason}" for reason in reasons(list(zip(methods, terms, strict=True)), view)]
+        lines += [f"  {reason}" for reason in reasons(list(zip(methods, epsilons, strict=True)), view)]
     return lines
 
 
-def _summary_line(summary: PointSummary, terms: EpsilonTerms) -> str:
-    epsilon = "none" if terms["epsilon"] is None else f"{terms['epsilon']:.3g}"
+def _summary_line(summary: PointSummary, view: str) -> str:
+    finite = summary.finite_epsilon(view)
+    epsilon = f"{finite.value:.3g}" if finite else "none"
     noise = "–" if summary.noise is None else f"{summary.noise:g}"
     spread = f" ± {100 * summary.spread:.1f} % ({summary.seeds} seeds)" if summary.seeds > 1 else " % (1 seed)"
     personal = ""

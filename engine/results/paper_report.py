@@ -7,9 +7,10 @@ from dataclasses import asdict
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any
 
+from engine.epsilon import NO_EPSILON, Epsilon
 from engine.part import hyphened
 from engine.results.ranking import MethodScore, paper_order
-from engine.results.summary import epsilon_terms, reasons, shared_terms
+from engine.results.summary import reasons, shared_terms
 from engine.specs.paper_tables import PaperCell
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def entry(cell: PaperCell, results: Sequence[PointResult], view: str) -> dict[st
     from engine.results.summary import summaries
 
     (summary,) = summaries(results)
+    epsilon = summary.epsilon(view)
     return {
         "column": cell.column,
         "label": cell.label,
@@ -85,7 +87,7 @@ def entry(cell: PaperCell, results: Sequence[PointResult], view: str) -> dict[st
         "spread-personal": pstdev(summary.personals) if summary.personals else None,
         "reported": cell.reported / 100,
         "seeds": summary.seeds,
-        **epsilon_terms(summary, view),
+        **(epsilon.json() if epsilon else NO_EPSILON),
         "runs": [result.point.id for result in results],
     }
 
@@ -118,7 +120,8 @@ def heading(body: Mapping[str, Any]) -> list[str]:
         "Accuracy of the global model after the last round, mean ± spread over the seeds.",
     ]
     if cells:
-        lines.append(f"ε in the {body['view']} view: {shared_terms(cells, body['seeds'])}.")
+        of_cells = [Epsilon.from_json(body["view"], cell) for cell in cells]
+        lines.append(f"ε in the {body['view']} view: {shared_terms(of_cells, body['seeds'])}.")
     failed = body["failed"]
     if failed:
         lines.append(f"{failed} run{'s' * (failed > 1)} did not finish.")
@@ -145,7 +148,8 @@ def percent(cell: Mapping[str, Any], suffix: str) -> str:
 
 def missing_reasons(body: Mapping[str, Any]) -> list[str]:
     """Why some methods have no ε."""
-    return reasons([(cell["label"], cell) for cell in all_cells(body)], body["view"])
+    view = body["view"]
+    return reasons([(cell["label"], Epsilon.from_json(view, cell)) for cell in all_cells(body)], view)
 
 
 # --- as Markdown -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from engine.epsilon import of_report
 from engine.events import Event, Failed, Finished, Measured, Spent, Started, finite
 
 
@@ -61,37 +62,9 @@ def lines(body: dict[str, Any]) -> list[str]:
         text.append(f"  accuracy {100 * body['accuracy']:.1f} % (best {100 * body['accuracy-best']:.1f} %)")
     if body["accuracy-personal"] is not None:
         text.append(f"  personal accuracy {100 * body['accuracy-personal']:.1f} %")
-    for view, epsilon in body["epsilon"].items():
-        words = epsilon_words(
-            view,
-            epsilon,
-            body["unit"] or "user",
-            body["adjacency"],
-            body["delta"],
-            body["accountant"][view],
-            body["reason"].get(view, ""),
-            body["bound"].get(view, ""),
-        )
-        text.append(f"  {words}")
+    of_view = of_report({name: value for name, value in body.items() if name != "guarantee"})
+    text += [f"  {epsilon.sentence()}" for epsilon in of_view.values()]
     guarantee = body["guarantee"]
     if guarantee:
         text.append(f"  guarantee: {guarantee['status']}: {guarantee['reason']}")
     return text
-
-
-def epsilon_words(
-    view: str,
-    epsilon: float | None,
-    unit: str,
-    adjacency: str | None,
-    delta: float,
-    accountant: str,
-    reason: str,
-    bound: str,
-) -> str:
-    """An ε with its terms. Without its view, unit, adjacency, δ and accountant it would mean nothing."""
-    if epsilon is None:
-        return f"no finite ε in the {view} view: {reason}"
-    note = f", {bound}" if bound else ""
-    terms = f"per {unit}, {adjacency}, δ = {delta:.2g}, {accountant}, worst {unit}{note}"
-    return f"ε = {epsilon:.4g} in the {view} view ({terms})"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from statistics import fmean, pstdev
 from typing import Any
 
+from engine.epsilon import Epsilon, of_report
 from engine.specs.sweep import SweepPlace
 
 
@@ -19,14 +19,8 @@ class PointResult:
     point: SweepPlace
     accuracy: float
     personal: float | None
-    epsilon: Mapping[str, float | None] = field(default_factory=dict)  # by view
+    epsilons: Mapping[str, Epsilon] = field(default_factory=dict)  # by view
     unit: str | None = None
-    reasons: Mapping[str, str] = field(default_factory=dict)  # by view, where it has no finite ε
-    adjacency: str | None = None
-    delta: float | None = None
-    accountant: Mapping[str, str] = field(default_factory=dict)  # by view, like the two below
-    sampling: Mapping[str, str] = field(default_factory=dict)
-    bound: Mapping[str, str] = field(default_factory=dict)
 
     def score(self, own: bool = False) -> float:
         """The accuracy; with `own`, the accuracy of the personal models if the method has any."""
@@ -68,18 +62,25 @@ class PointSummary:
 
     @property
     def views(self) -> tuple[str, ...]:
-        return tuple(sorted({view for result in self.results for view in (*result.epsilon, *result.reasons)}))
+        return tuple(sorted({view for result in self.results for view in result.epsilons}))
 
-    @cached_property
-    def epsilon(self) -> Mapping[str, float | None]:
-        """By view, the largest ε over the seeds. It differs because each seed draws other clients."""
-        return {view: self.deciding_result(view).epsilon.get(view) for view in self.views}
+    def epsilon(self, view: str) -> Epsilon | None:
+        """ε of the seed that decides: one without a finite ε, else the largest. It differs by seed, as cohorts do.
 
-    @cached_property
-    def reasons(self) -> Mapping[str, str]:
-        """By view, why it has no finite ε."""
-        reasons = {view: self.deciding_result(view).reasons.get(view, "") for view in self.views}
-        return {view: reason for view, reason in reasons.items() if reason}
+        None if a seed has no such view.
+        """
+        of_seeds = [result.epsilons[view] for result in self.results if view in result.epsilons]
+        return max(of_seeds, key=_value_or_infinity) if len(of_seeds) == len(self.results) else None
+
+    def finite_epsilon(self, view: str) -> Epsilon | None:
+        """The largest ε of the seeds; None if a seed has no finite one."""
+        epsilon = self.epsilon(view)
+        return epsilon if epsilon and epsilon.value is not None else None
+
+    def missing_reason(self, view: str) -> str:
+        """Why there is no finite ε; empty if there is one, or no reason is known."""
+        epsilon = self.epsilon(view)
+        return epsilon.reason if epsilon else ""
 
     def scores(self, own: bool = False) -> tuple[float, ...]:
         return tuple(result.score(own) for result in self.results)
@@ -92,39 +93,16 @@ class PointSummary:
         results = tuple(result for result in self.results if result.point.seed in seeds)
         return replace(self, results=results) if results else None
 
-    def deciding_result(self, view: str) -> PointResult:
-        """The seed that decides the ε of this view: one without a finite ε, else the one with the largest."""
 
-        def epsilon(result: PointResult) -> float:
-            value = result.epsilon.get(view)
-            return math.inf if value is None else value
-
-        return max(self.results, key=epsilon)
-
-    def largest_epsilon(self, view: str) -> PointResult | None:
-        """The seed with the largest ε in this view; None if a seed has no finite ε."""
-        result = self.deciding_result(view)
-        return None if result.epsilon.get(view) is None else result
+def _value_or_infinity(epsilon: Epsilon) -> float:
+    return math.inf if epsilon.value is None else epsilon.value
 
 
 def point_result(point: SweepPlace, body: Mapping[str, Any]) -> PointResult | None:
     """The result of a point from the report of its run; None if the report has no accuracy."""
     if body.get("accuracy") is None:
         return None
-    absent = (body.get("guarantee") or {}).get("absent") or {}
-    return PointResult(
-        point=point,
-        accuracy=body["accuracy"],
-        personal=body.get("accuracy-personal"),
-        epsilon=body.get("epsilon") or {},
-        unit=body.get("unit"),
-        reasons={**absent, **(body.get("reason") or {})},
-        adjacency=body.get("adjacency"),
-        delta=body.get("delta"),
-        accountant=body.get("accountant") or {},
-        sampling=body.get("sampling") or {},
-        bound=body.get("bound") or {},
-    )
+    return PointResult(point, body["accuracy"], body.get("accuracy-personal"), of_report(body), body.get("unit"))
 
 
 def summaries(results: Sequence[PointResult], own: bool = False) -> tuple[PointSummary, ...]:
@@ -160,40 +138,21 @@ def _best(steps: Sequence[PointSummary], own: bool) -> PointSummary:
     return max(steps, key=rank)
 
 
-# --- ε over several seeds, with its terms ------------------------------------------------------------------
-
-EpsilonTerms = Mapping[str, Any]
+# --- the terms of several ε ------------------------------------------------------------------------------
 
 
-def epsilon_terms(summary: PointSummary, view: str) -> dict[str, Any]:
-    """The ε of one view with its terms; if a seed has none, the reason."""
-    result = summary.deciding_result(view)
-    return {
-        "epsilon": result.epsilon.get(view),
-        "reason": result.reasons.get(view, ""),
-        "unit": result.unit,
-        "adjacency": result.adjacency,
-        "delta": result.delta,
-        "accountant": result.accountant.get(view),
-        "sampling": result.sampling.get(view),
-        "bound": result.bound.get(view, ""),
-    }
-
-
-def shared_terms(entries: Iterable[EpsilonTerms], seeds: int) -> str:
+def shared_terms(several: Iterable[Epsilon | None], seeds: int) -> str:
     """The terms of several ε in one phrase. Where they differ, it lists every value that occurs."""
-    finite = [terms for terms in entries if terms["epsilon"] is not None]
+    finite = [epsilon for epsilon in several if epsilon and epsilon.value is not None]
     if not finite:
         return "none is finite"
-    units = joined(terms["unit"] for terms in finite)
-    deltas = joined(f"{terms['delta']:.2g}" for terms in finite)
     phrases = [
-        f"per {units}",
-        joined(terms["adjacency"] for terms in finite),
-        f"δ = {deltas}",
-        joined(f"{terms['accountant']} for {terms['sampling']} sampling" for terms in finite),
-        f"worst {finite[0]['unit']}{' and seed' if seeds > 1 else ''}",
-        joined(terms["bound"] for terms in finite),
+        f"per {joined(epsilon.unit for epsilon in finite)}",
+        joined(epsilon.adjacency for epsilon in finite),
+        f"δ = {joined(f'{epsilon.delta:.2g}' for epsilon in finite)}",
+        joined(f"{epsilon.accountant} for {epsilon.sampling} sampling" for epsilon in finite),
+        f"worst {finite[0].unit}{' and seed' if seeds > 1 else ''}",
+        joined(epsilon.bound for epsilon in finite),
     ]
     return ", ".join(phrase for phrase in phrases if phrase)
 
@@ -203,11 +162,11 @@ def joined(values: Iterable[str | None]) -> str:
     return " or ".join(dict.fromkeys(value for value in values if value))
 
 
-def reasons(named: Sequence[tuple[str, EpsilonTerms]], view: str) -> list[str]:
+def reasons(named: Sequence[tuple[str, Epsilon | None]], view: str) -> list[str]:
     """The reasons why some have no ε in this view, each reason once."""
     lines: list[str] = []
-    for name, terms in named:
-        if terms["epsilon"] is None:
-            reason = terms["reason"] or "it has no guarantee"
+    for name, epsilon in named:
+        if epsilon is None or epsilon.value is None:
+            reason = (epsilon.reason if epsilon else "") or "it has no guarantee"
             lines.append(f"{name}: no ε in the {view} view: {reason}")
     return list(dict.fromkeys(lines))

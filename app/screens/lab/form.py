@@ -142,6 +142,6 @@ def _forecast() -> None:
     twice = product.WITH_BASELINE if run_settings.baseline_of(spec) else ""
     st.caption(product.EXPECTED.format(time=numbers.duration(forecast.seconds), twice=twice))
     guarantee = asdict(forecast.guarantee) if forecast.guarantee else None
-    answers = {answer.view: asdict(answer) for answer in forecast.answers}
+    answers = {answer.view: answer for answer in forecast.answers}
     card.guarantee_block(guarantee)
     card.privacy_block([answers[view] for view in privacy.VIEWS if view in answers], guarantee)

@@ -21,6 +21,7 @@ from app.texts import numbers, privacy, product, states
 from app.texts import sweep as sweep_texts
 from app.widgets import card
 from app.widgets import chart as chart_widget
+from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.events import Event, Failed, Measured, Round, Smoothed, Spent, Started, Warned
 
@@ -255,18 +256,10 @@ def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any
         chart_widget.save_buttons(panels)
 
 
-def last_epsilons(events: Sequence[Event]) -> list[dict[str, Any]]:
+def last_epsilons(events: Sequence[Event]) -> list[Epsilon]:
     """The last ε of every view with its terms, in the order of privacy.VIEWS."""
-    last = {event.view: event for event in events if isinstance(event, Spent)}
-    return [_epsilon(last[view]) for view in privacy.VIEWS if view in last]
-
-
-def _epsilon(spent: Spent) -> dict[str, Any]:
-    return {
-        "view": spent.view, "epsilon": spent.epsilon, "unit": spent.unit, "adjacency": spent.adjacency,
-        "delta": spent.delta, "accountant": spent.accountant, "bound": spent.bound,
-        "reason": spent.reason, "sampling": spent.sampling,
-    }  # fmt: skip
+    last = {event.view: event.total for event in events if isinstance(event, Spent)}
+    return [last[view] for view in privacy.VIEWS if view in last]
 
 
 def facts(events: Sequence[Event]) -> Mapping[str, Any]:

@@ -153,7 +153,7 @@ def _first_seen(cells: Sequence[AttackCell]) -> Seen | None:
 def _head_lines(view: GridView, column: GridColumn, cells: Sequence[AttackCell]) -> tuple[tuple[str, str], ...]:
     """Return the lines below the title of a column: the method, its ε in this view and its noise to signal."""
     answer = _answer(view, column)
-    epsilon = attack_texts.epsilon(answer.epsilon if answer else None, answer is not None)
+    epsilon = attack_texts.epsilon(answer.value if answer else None, answer is not None)
     seen = _first_seen(attack_summary.of_column(cells, column.key))
     noise = attack_texts.loudness(seen.facts.get("noise-to-signal")) if seen else ""
     texts = (attack_texts.head(column.title)[1], epsilon, noise)
@@ -231,7 +231,7 @@ def _epsilon_terms(view: GridView) -> None:
     """Show the unit, the view and δ of the ε in the heads. An ε means nothing without them."""
     answers = [answer for forecast in view.forecasts.values() for answer in forecast.answers]
     for answer in answers:
-        if answer.view == view.eyes and answer.epsilon is not None:
+        if answer.view == view.eyes and answer.value is not None:
             terms = attack_texts.terms(answer.unit, answer.view, answer.delta)
             st.html(f'<p class="ll-note">{html.escape(terms)}</p>')
             return
@@ -340,11 +340,8 @@ def _guarantee(view: GridView, column: GridColumn) -> str:
         guarantee = view.forecasts[column.key].guarantee
         absent = guarantee.absent.get(view.eyes, "") if guarantee else ""
         return absent or attack_texts.UNPROMISED
-    odds = privacy.odds(answer.view, answer.unit, answer.epsilon)
-    terms = privacy.terms(
-        answer.unit, answer.view, answer.adjacency, answer.delta, answer.accountant, answer.bound, answer.sampling
-    )
-    return f"ε = {numbers.epsilon(answer.epsilon)} ({terms}), {attack_texts.WHOLE_RUN}. {odds}"
+    odds = privacy.odds(answer.view, answer.unit, answer.value)
+    return f"ε = {numbers.epsilon(answer.value)} ({privacy.terms(answer)}), {attack_texts.WHOLE_RUN}. {odds}"
 
 
 # --- before the shelves are loaded -------------------------------------------------------------------------

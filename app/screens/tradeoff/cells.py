@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.charts.tradeoff import Frontier, TradeoffLine
+from app.charts.tradeoff import Frontier, TradeoffLine, shown_epsilon
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import services
 from app.texts import sweep as sweep_texts
@@ -146,7 +146,7 @@ def missing_epsilon_reasons(frontier: Frontier) -> list[str]:
     """Return why points have no place on the axis of ε: each reason once, with its points."""
     names_by_reason: dict[str, dict[str, None]] = {}
     for line in frontier.lines:
-        missing = [point for point in line.points if not point.epsilon.get(frontier.view)]
+        missing = [point for point in line.points if not shown_epsilon(point, frontier.view)]
         whole_line = len(missing) == len(line.points)
         for point in missing:
             name = line.title if whole_line else sweep_texts.at(line.title, point.noise)

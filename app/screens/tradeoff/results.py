@@ -24,6 +24,7 @@ from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy, states
 from app.texts import sweep as sweep_texts
 from app.widgets import chart as chart_widget
+from engine.epsilon import Epsilon
 from engine.examples import sweep
 from engine.specs.sweep import SweepPoint
 
@@ -221,20 +222,19 @@ def _forecast_tables(view: TradeoffView, observer: str) -> None:
         messages.explain(sweep_texts.BUYS.format(seen=privacy.SEEN_BY[observer], per=privacy.PER[unit]))
         table = _forecast_table(points, view, observer)
         st.html(f'{attack_texts.TABLE_CSS}<div class="ll-numbers" tabindex="0">{table}</div>')
-        _forecast_terms(unit, points, view, observer)
+        _forecast_terms(points, view, observer)
         _missing_epsilon(points, view, observer)
 
 
-def _forecast_terms(unit: str, points: Sequence[SweepPoint], view: TradeoffView, observer: str) -> None:
+def _forecast_terms(points: Sequence[SweepPoint], view: TradeoffView, observer: str) -> None:
     """Show the terms of each finite ε in the table: adjacency, δ, accountant, bound and sampling."""
     rows = []
     for point in points:
         answer = _answer(point, observer)
-        if answer and answer.epsilon is not None:
-            terms = (answer.adjacency, answer.delta, answer.accountant, answer.bound, answer.sampling)
-            rows.append((view.titles.get(point.name, point.name), point.noise, terms))
+        if answer and answer.value is not None:
+            rows.append((view.titles.get(point.name, point.name), point.noise, answer))
     if rows:
-        for sentence in sweep_texts.grouped_terms(unit, observer, rows):
+        for sentence in sweep_texts.grouped_terms(rows):
             messages.explain(sentence)
 
 
@@ -243,7 +243,7 @@ def _missing_epsilon(points: Sequence[SweepPoint], view: TradeoffView, observer:
     titles_by_reason: dict[str, dict[str, None]] = {}
     for point in points:
         answer = _answer(point, observer)
-        if answer and answer.epsilon is not None:
+        if answer and answer.value is not None:
             continue
         reason = answer.reason if answer else _absent_reason(point, observer)
         title = view.titles.get(point.name, point.name)
@@ -270,7 +270,7 @@ def _forecast_table(points: Sequence[SweepPoint], view: TradeoffView, observer: 
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
 
 
-def _answer(point: SweepPoint, observer: str) -> Any:
+def _answer(point: SweepPoint, observer: str) -> Epsilon | None:
     """Return the forecast ε of one view, or None if the method has no such view."""
     forecast = services.forecast_of(point.spec.canonical(), threads=1)
     return next((answer for answer in forecast.answers if answer.view == observer), None)
@@ -278,10 +278,10 @@ def _answer(point: SweepPoint, observer: str) -> Any:
 
 def _forecast_epsilon(point: SweepPoint, observer: str) -> str:
     answer = _answer(point, observer)
-    if answer is None or answer.epsilon is None:
+    if answer is None or answer.value is None:
         return "no ε"
-    value = f"ε {numbers.epsilon(answer.epsilon)}"
-    if answer.epsilon > privacy.VACUOUS:
+    value = f"ε {numbers.epsilon(answer.value)}"
+    if answer.value > privacy.VACUOUS:
         return f'<b class="ll-leaking">{value}</b> <small>{sweep_texts.NOTHING_SAID}</small>'
     return f'<b class="ll-private">{value}</b>'
 
@@ -306,11 +306,11 @@ def _frontier_notes(frontier: Frontier, several_steps: bool) -> list[str]:
     largest = []
     for line in frontier.lines:
         for point in line.points:
-            result = point.largest_epsilon(frontier.view)
-            if result:
-                largest.append((line.title, result))
+            epsilon = point.finite_epsilon(frontier.view)
+            if epsilon:
+                largest.append((line.title, point.noise, epsilon))
     bands = sweep_texts.bands(frontier.points, several_steps)
-    notes = [*sweep_texts.all_terms(largest, frontier.view), bands]
+    notes = [*sweep_texts.grouped_terms(largest), bands]
     return [note for note in notes if note]
 
 

@@ -15,6 +15,7 @@ from app.screens.tradeoff.cells import TradeoffCell
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.texts import privacy, product, states
 from app.texts import sweep as sweep_texts
+from engine.epsilon import Epsilon
 from engine.results.summary import PointResult
 from engine.specs.run import RunSpec
 from engine.specs.sweep import SweepPoint
@@ -27,11 +28,11 @@ def cell(
     method: str, noise: float | None, seed: int, accuracy: float, epsilon: float | None = 2.0, **more: Any
 ) -> TradeoffCell:
     unit = {"fedavg": None, "dp-fedavg": "record"}.get(method, "user")
-    facts = {"adjacency": "zero-out", "delta": 1e-5, "accountant": {"outsider": "prv"}}
-    facts["reasons"] = {"outsider": "no reason"}
+    terms = (unit or "user", "zero-out", 1e-5, more.pop("accountant", "prv"), "", more.pop("bound", ""))
+    seen = Epsilon(epsilon, "outsider", *terms, reason="no reason")
     personal = more.pop("personal", None)
     point = SweepPoint(method, noise, more.pop("step", 0.1), seed, SPEC)
-    result = PointResult(point, accuracy, personal, {"outsider": epsilon}, unit, **{**facts, **more})
+    result = PointResult(point, accuracy, personal, {"outsider": seen}, unit)
     return TradeoffCell(point, "finished", result)
 
 
@@ -156,7 +157,7 @@ def test_two_versions_of_a_method_share_its_colour_and_differ_in_dash_and_symbol
     for label in ("FedCEO ϑ=1", "FedCEO ϑ>1"):
         for noise in (1.0, 2.0):
             point = SweepPoint("fedceo", noise, 0.1, 0, SPEC, label)
-            cells.append(TradeoffCell(point, "finished", PointResult(point, 0.5, None, {"outsider": 2.0}, "user")))
+            cells.append(TradeoffCell(point, "finished", PointResult(point, 0.5, None, {}, "user")))
     first, second = lines(panel.by_noise(frontier(tuple(cells)), (0, 100), False)).values()
     assert [first.name, second.name] == ["FedCEO ϑ=1", "FedCEO ϑ>1"] and first.line.color == second.line.color
     assert first.line.dash != second.line.dash and first.marker.symbol != second.marker.symbol
@@ -264,25 +265,34 @@ def test_methods_are_compared_on_their_common_seeds() -> None:
 # --- the terms of ε ----------------------------------------------------------------------------------------
 
 
+def terms_of(frontier: Frontier) -> list[tuple[str, float | None, Epsilon]]:
+    """Every point of a chart with its ε."""
+    rows = []
+    for line in frontier.lines:
+        for summary in line.points:
+            rows.append((line.title, summary.noise, summary.results[0].epsilons["outsider"]))
+    return rows
+
+
 def test_each_method_is_listed_with_its_own_terms() -> None:
-    rdp: dict[str, Any] = {"accountant": {"outsider": "rdp"}, "bound": {"outsider": "upper bound"}}
+    rdp: dict[str, Any] = {"accountant": "rdp", "bound": "upper bound"}
     cells = (
         cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 2.0, 0, 0.5), cell("ppsgd", 1.0, 0, 0.5, **rdp),
         cell("fedceo", 1.0, 0, 0.5), cell("fedceo", 2.0, 0, 0.5, **rdp),
     )  # fmt: skip
-    results = [(line.title, summary.results[0]) for line in frontier(cells).lines for summary in line.points]
+    rows = terms_of(frontier(cells))
     same = "per client, seen by an outsider, zero-out, δ = 1e-5"
-    assert sweep_texts.all_terms(results, "outsider") == [
+    assert sweep_texts.grouped_terms(rows) == [
         f"UDP-FedAvg, FedCEO at noise 1: ε {same}, prv, worst client.",
         f"PPSGD, FedCEO at noise 2: ε {same}, rdp, worst client, upper bound.",
     ]
-    assert sweep_texts.all_terms(results[:2], "outsider") == [f"ε {same}, prv, worst client."]
+    assert sweep_texts.grouped_terms(rows[:2]) == [f"ε {same}, prv, worst client."]
 
 
 def test_two_accountants_of_one_guarantee_share_a_sentence() -> None:
-    cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("ppsgd", 0.2, 0, 0.5, accountant={"outsider": "rdp"}))
-    results = [(line.title, summary.results[0]) for line in frontier(cells).lines for summary in line.points]
-    [sentence] = sweep_texts.all_terms(results, "outsider")
+    cells = (cell("udp-fedavg", 1.0, 0, 0.5), cell("ppsgd", 0.2, 0, 0.5, accountant="rdp"))
+    rows = terms_of(frontier(cells))
+    [sentence] = sweep_texts.grouped_terms(rows)
     assert sentence == "ε per client, seen by an outsider, zero-out, δ = 1e-5, prv or rdp, worst client."
 
 

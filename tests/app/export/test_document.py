@@ -26,6 +26,7 @@ from engine.cli.arguments import read_spec
 from engine.cli.attack import read_attack
 from engine.cli.main import parser
 from engine.environment import ROOT
+from engine.epsilon import Epsilon
 from engine.errors import BadInput, UnknownName
 from engine.jobs.store import Store
 from engine.specs.attack import AttackSpec
@@ -91,7 +92,7 @@ def test_every_view_has_its_odds_and_terms(store: Store, run: RunSpec) -> None:
     text = shown(store, run.id).text
     for view, epsilon in (("outsider", 2.0), ("server", 154.0)):
         assert privacy.odds(view, "user", epsilon) in text
-        assert privacy.terms("user", view, "zero-out", 1e-5, "rdp", "", "poisson") in text
+        assert privacy.terms(Epsilon(epsilon, view, "user", "zero-out", 1e-5, "rdp", "poisson")) in text
     assert "no one else takes part" in text
 
 

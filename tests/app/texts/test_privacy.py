@@ -7,6 +7,7 @@ import math
 import pytest
 
 from app.texts import numbers, privacy
+from engine.epsilon import Epsilon
 from engine.records import VIEWS
 
 
@@ -29,7 +30,7 @@ def test_every_view_has_its_sentence(view: str, unit: str) -> None:
 
 
 def test_the_terms_of_an_epsilon() -> None:
-    terms = privacy.terms("record", "server", "add-remove", 1e-5, "prv", "upper bound")
+    terms = privacy.terms(Epsilon(2.0, "server", "record", "add-remove", 1e-5, "prv", "poisson", "upper bound"))
     for word in ("per record", "seen by the server", "add-remove", "δ = 1e-5", "prv", "worst record", "upper bound"):
         assert word in terms
 

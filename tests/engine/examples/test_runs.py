@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-import engine.specs.run
+import engine.specs.base
 from engine.__main__ import main
 from engine.cli.arguments import read_spec
 from engine.cli.main import parser
@@ -113,7 +113,7 @@ def test_the_epsilon_and_the_partition_follow_from_the_preset(name: str) -> None
     spent = {event.view: event for event in shipped.events if isinstance(event, Spent)}
     for answer in plan.answers(plan.ledger(plan.last_round), precise=True):
         event = spent.pop(answer.view)
-        assert event.epsilon == near(answer.epsilon), f"{AGAIN} {name}"
+        assert event.epsilon == near(answer.value), f"{AGAIN} {name}"
         assert (event.accountant, event.unit, event.worst) == (answer.accountant, answer.unit, answer.worst)
     assert not spent
     assert [list(row) for row in shipped.partition] == plan.counts()["train"].tolist()
@@ -124,7 +124,7 @@ def test_a_baseline_is_the_same_run_without_protection(name: str) -> None:
     spec = preset_spec(name)
     baseline = stored(name).baseline
     others = {key: value for key, value in spec.canonical().items() if key not in ("format", "method")}
-    assert RunSpec(**others, method=type(spec.method).unprotected).id == baseline
+    assert RunSpec(**others, method=spec.method.baseline()).id == baseline
     assert example(baseline) is not None
 
 
@@ -252,7 +252,7 @@ def test_without_words_there_is_no_gallery_and_no_crash(assets: Path, text: str 
 
 
 def test_the_result_format_is_the_same_in_both_places() -> None:
-    assert files.RESULT_FORMAT == engine.specs.run.FORMAT, "raise it in engine/examples/files.py, and " + AGAIN
+    assert files.RESULT_FORMAT == engine.specs.base.FORMAT, "raise it in engine/examples/files.py, and " + AGAIN
 
 
 # --- making ------------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from engine.epsilon import Epsilon
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Spent, Started
-from engine.results.report import epsilon_words, report
+from engine.results.report import report
 
 KEYS = {
     "id", "accuracy", "accuracy-best", "accuracy-personal", "rounds-done", "epsilon", "unit", "adjacency", "delta",
@@ -107,7 +108,7 @@ def test_json_never_holds_nan_or_infinity() -> None:
 
 
 def test_an_epsilon_always_has_its_terms() -> None:
-    words = epsilon_words("outsider", 12.4129, "user", "zero-out", 1e-5, "prv", "", "upper bound")
+    words = Epsilon(12.4129, "outsider", "user", "zero-out", 1e-5, "prv", "poisson", "upper bound").sentence()
     assert words == "ε = 12.41 in the outsider view (per user, zero-out, δ = 1e-05, prv, worst user, upper bound)"
-    none = epsilon_words("server", None, "user", None, 1e-5, "none", "it leaves without noise", "")
-    assert none == "no finite ε in the server view: it leaves without noise"
+    none = Epsilon(None, "server", "user", "", 1e-5, "none", "all", reason="it leaves without noise")
+    assert none.sentence() == "no finite ε in the server view: it leaves without noise"

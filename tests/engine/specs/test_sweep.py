@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from engine.epsilon import Epsilon, of_report
 from engine.errors import BadInput
-from engine.results.summary import PointResult, common_seeds, point_result, summaries
+from engine.methods import METHODS
+from engine.methods.user_level.udp_fedavg import UDPFedAvg
+from engine.results.summary import PointResult, PointSummary, common_seeds, point_result, summaries
 from engine.specs.run import RunSpec
 from engine.specs.sweep import SweepGrid, SweepPoint, points
 from tests.engine import makers
@@ -79,7 +82,14 @@ def test_too_many_points_or_none_are_refused() -> None:
 
 def result(noise: float, step: float, seed: int, accuracy: float, epsilon: float | None = 2.0) -> PointResult:
     point = SweepPoint("udp-fedavg", noise, step, seed, RunSpec())
-    return PointResult(point, accuracy, None, {"outsider": epsilon, "server": 9.0 + seed}, "user")
+    epsilons = {"outsider": epsilon, "server": 9.0 + seed}
+    return PointResult(point, accuracy, None, of_report({"epsilon": epsilons, "unit": "user"}), "user")
+
+
+def values(summary: PointSummary) -> dict[str, float | None]:
+    """ε by view."""
+    epsilons = {view: summary.epsilon(view) for view in summary.views}
+    return {view: epsilon.value for view, epsilon in epsilons.items() if epsilon}
 
 
 def test_each_noise_keeps_the_step_with_the_best_mean_over_seeds() -> None:
@@ -90,9 +100,9 @@ def test_each_noise_keeps_the_step_with_the_best_mean_over_seeds() -> None:
         ]
     )  # fmt: skip
     assert (low.noise, low.step) == (0.5, 0.1) and low.mean == pytest.approx(0.65)
-    assert low.spread == pytest.approx(0.05) and low.epsilon == {"outsider": 2.0, "server": 10.0}
+    assert low.spread == pytest.approx(0.05) and values(low) == {"outsider": 2.0, "server": 10.0}
     assert (high.step, len(high.accuracies)) == (1.0, 2)  # compared on seed 0, which both have
-    assert high.epsilon == {"outsider": None, "server": 10.0}
+    assert values(high) == {"outsider": None, "server": 10.0}
 
 
 def test_steps_are_compared_on_the_seeds_that_all_of_them_finished() -> None:
@@ -109,7 +119,7 @@ def test_a_summary_of_some_seeds() -> None:
     (second,) = summaries([result(2.0, 0.1, 1, 0.4), result(2.0, 0.1, 2, 0.6)])
     assert common_seeds([first, second]) == {1} and common_seeds([]) == set()
     part = first.of_seeds({1})
-    assert part and (part.seeds, part.score(), part.epsilon["server"]) == (1, 0.6, 10.0) and first.of_seeds({5}) is None
+    assert part and (part.seeds, part.score(), values(part)["server"]) == (1, 0.6, 10.0) and first.of_seeds({5}) is None
 
 
 def test_a_run_without_accuracy_gives_no_result() -> None:
@@ -118,11 +128,23 @@ def test_a_run_without_accuracy_gives_no_result() -> None:
     result = point_result(
         point, {"accuracy": 0.5, "accuracy-personal": 0.6, "epsilon": {}, "reason": {"server": "because"}}
     )
-    assert result is not None and (result.accuracy, result.personal, result.reasons) == (
-        0.5,
-        0.6,
-        {"server": "because"},
-    )
+    assert result is not None and (result.accuracy, result.personal) == (0.5, 0.6)
+    assert (result.epsilons["server"].value, result.epsilons["server"].reason) == (None, "because")
+
+
+def test_noises_of_different_units_never_share_an_axis() -> None:
+    class Coins(UDPFedAvg):
+        noise_unit = "coins"
+
+    METHODS.add("coins", title="a test method", source="tests")(Coins)
+    try:
+        with pytest.raises(
+            BadInput, match="sweep: methods: must count their noise in one unit, got over sensitivity: "
+        ):
+            points(tiny(), grid(UDP, {"name": "coins"}))
+        assert points(tiny(), grid({"name": "coins"}, AVG))
+    finally:
+        del METHODS._parts["coins"]
 
 
 def test_a_target_is_refused_where_noises_are_compared() -> None:
@@ -145,14 +167,13 @@ def test_a_result_keeps_the_terms_of_its_epsilon() -> None:
     }  # fmt: skip
     result = point_result(point, body)
     assert result is not None and result.point.id == RunSpec().id and result.score(own=True) == 0.5
-    assert (result.adjacency, result.delta, result.accountant["server"]) == ("zero-out", 1e-5, "exact")
-    assert (result.sampling["server"], result.bound["server"]) == ("all", "upper bound")
-    assert result.reasons == {"aggregate": "it sees each"}
+    assert result.epsilons["server"] == Epsilon(9.0, "server", "user", "zero-out", 1e-5, "exact", "all", "upper bound")
+    assert (result.epsilons["aggregate"].value, result.epsilons["aggregate"].reason) == (None, "it sees each")
 
 
 def test_the_best_step_can_differ_between_the_shared_and_the_personal_models() -> None:
     def personal_result(step: float, shared: float, own: float) -> PointResult:
-        return PointResult(SweepPoint("ppsgd", 1.0, step, 0, RunSpec()), shared, own, {"outsider": 2.0}, "user")
+        return PointResult(SweepPoint("ppsgd", 1.0, step, 0, RunSpec()), shared, own)
 
     results = [personal_result(0.1, 0.7, 0.5), personal_result(1.0, 0.4, 0.8)]
     (shared,) = summaries(results)
@@ -164,7 +185,7 @@ def test_the_best_step_can_differ_between_the_shared_and_the_personal_models() -
 def test_the_epsilon_of_a_summary_is_the_largest_over_its_seeds() -> None:
     results = [result(1.0, 0.1, 0, 0.6, 3.0), result(1.0, 0.1, 1, 0.7, 2.0), result(2.0, 0.1, 0, 0.6, None)]
     finite, infinite = summaries(results)
-    assert finite.largest_epsilon("outsider") is results[0] and finite.largest_epsilon("server") is results[1]
-    assert (
-        finite.seeds == 2 and infinite.largest_epsilon("outsider") is None and finite.largest_epsilon("client") is None
-    )
+    assert finite.finite_epsilon("outsider") is results[0].epsilons["outsider"]
+    assert finite.finite_epsilon("server") is results[1].epsilons["server"]
+    assert finite.seeds == 2
+    assert infinite.finite_epsilon("outsider") is None and finite.finite_epsilon("client") is None

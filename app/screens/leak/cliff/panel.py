@@ -19,8 +19,8 @@ from app.session import run_settings, services, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from app.texts import privacy
-from app.texts.attack_series import ShownEpsilon
 from app.widgets import chart as chart_widget
+from engine.epsilon import Epsilon
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
 from engine.results.cliff import collect_cliff, levels
@@ -124,12 +124,12 @@ def top_axis(cliff_plan: CliffPlan, cells: Sequence[AttackCell], view: str) -> T
         answer = answers[noise]
         if answer:
             measured_ratio = noise_ratio(attack_summary.of_column(cells, key))
-            ticks.append((measured_ratio or noise * unit_ratio, series_texts.bare(answer.epsilon)))
+            ticks.append((measured_ratio or noise * unit_ratio, series_texts.bare(answer.value)))
     title = series_texts.axis(first_answer, view)
     return TopAxis(title, tuple(ticks), lambda noise: series_texts.epsilon(answers[noise]))
 
 
-def epsilon_of(forecast: Forecast, view: str) -> ShownEpsilon | None:
+def epsilon_of(forecast: Forecast, view: str) -> Epsilon | None:
     """Return the forecast ε of one view, or None if the method has no such view."""
     return next((answer for answer in forecast.answers if answer.view == view), None)
 

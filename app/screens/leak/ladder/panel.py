@@ -18,7 +18,7 @@ from app.screens.leak.settings import GridColumn, LeakSettings
 from app.session import run_settings, services
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
-from app.texts.attack_series import ShownEpsilon
+from engine.epsilon import Epsilon
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
 from engine.specs.attack_grid import NONE, RequestedAttack
@@ -139,7 +139,7 @@ def _draw(ladder_rows: Sequence[LadderRow], requests: Sequence[RequestedAttack])
 def ladder_cells(row: LadderRow, cells: Sequence[AttackCell]) -> list[LadderCell]:
     """Return the cells of one row with the ε of each view, or the reason why a view does not exist."""
     absent: Mapping[str, str] = row.forecast.guarantee.absent if row.forecast.guarantee else {}
-    answers: dict[str, ShownEpsilon] = {answer.view: answer for answer in row.forecast.answers}
+    answers: dict[str, Epsilon] = {answer.view: answer for answer in row.forecast.answers}
     ladder = []
     for view, cell in zip(VIEWS, cells, strict=True):
         epsilon = series_texts.epsilon(answers.get(view))

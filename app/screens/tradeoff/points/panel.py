@@ -93,11 +93,16 @@ def table(frontiers: Sequence[Frontier], settings: TradeoffSettings) -> list[tup
                 "seeds": len(percents),
             }  # fmt: skip
             for column in units:
-                row[column] = point.epsilon.get(settings.eyes) if column == unit else None
+                row[column] = _epsilon(point, settings.eyes) if column == unit else None
             if paper:
                 row["reported"] = _reported(point, paper, settings.own)
             rows.append((row, point))
     return rows
+
+
+def _epsilon(point: PointSummary, view: str) -> float | None:
+    epsilon = point.finite_epsilon(view)
+    return epsilon.value if epsilon else None
 
 
 def _lines_with_units(frontiers: Sequence[Frontier]) -> list[tuple[str, TradeoffLine]]:
@@ -181,8 +186,8 @@ def _find_chosen(frontiers: Sequence[Frontier]) -> tuple[TradeoffLine, PointSumm
 def _describe(line: TradeoffLine, point: PointSummary, settings: TradeoffSettings) -> str:
     """Return the accuracy, the ε and the odds of a point in words. The seed with the largest ε decides."""
     view = settings.eyes
-    largest = point.largest_epsilon(view)
-    odds = privacy.odds(view, point.unit or "user", largest.epsilon[view]) if largest else ""
+    largest = point.finite_epsilon(view)
+    odds = privacy.odds(view, largest.unit, largest.value) if largest else ""
     return f"{sweep_texts.point(line.title, point, settings.own)}. {sweep_texts.largest_epsilon(point, view)}. {odds}"
 
 
@@ -210,7 +215,11 @@ def table_csv(cells: Sequence[TradeoffCell]) -> str:
             continue
         point = result.point
         place = (point.id, point.name, point.noise, point.step, point.seed, result.accuracy, result.personal)
-        by_view = (result.epsilon, result.accountant, result.sampling, result.bound, result.reasons)
-        values = [column.get(view) for view in privacy.VIEWS for column in by_view]
-        writer.writerow((*place, result.unit, result.adjacency, result.delta, *values))
+        first = next(iter(result.epsilons.values()), None)
+        shared = (first.adjacency, first.delta) if first else (None, None)
+        values = []
+        for view in privacy.VIEWS:
+            terms = result.epsilons[view].json() if view in result.epsilons else {}
+            values += [terms.get(column) for column in VIEW_COLUMNS]
+        writer.writerow((*place, result.unit, *shared, *values))
     return file.getvalue()

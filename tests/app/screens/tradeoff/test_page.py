@@ -89,7 +89,7 @@ def test_the_expected_time_and_epsilon_are_shown_before_the_click(small: Tradeof
     spec = next(point.spec for point in tradeoff_settings.sweep_points(small) if point.noise == 2.0)
     answers = services.forecast_of(spec.canonical()).answers
     answer = next(answer for answer in answers if answer.view == "outsider")
-    assert f"ε {numbers.epsilon(answer.epsilon)}" in text(page)
+    assert f"ε {numbers.epsilon(answer.value)}" in text(page)
 
 
 def test_a_click_submits_every_point_the_first_seed_first(small: TradeoffSettings) -> None:
