@@ -62,13 +62,14 @@ def spec_of(settings: Mapping[str, Any]) -> RunSpec:
 
 
 def baseline_of(spec: RunSpec) -> RunSpec | None:
-    """The baseline: the same run without protection; None for a method without a guarantee."""
-    if spec.method.unit() is None:
-        return None
+    """The baseline: the same run without protection; None for a method that protects nothing."""
     from engine.specs.run import RunSpec
 
+    method = spec.method.baseline()
+    if method is None:
+        return None
     kept = {name: value for name, value in spec.canonical().items() if name not in NOT_IN_BASELINE}
-    return RunSpec(**kept, method=type(spec.method).unprotected)
+    return RunSpec(**kept, method=method)
 
 
 def spec_unit(settings: Mapping[str, Any]) -> str | None:
@@ -150,7 +151,7 @@ def link(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def read_link(params: Mapping[str, str], default: Mapping[str, Any]) -> tuple[Settings, list[str]]:
     """The settings of a link on top of the default ones, and a note for each parameter that is left out."""
-    from engine.specs.run import FORMAT
+    from engine.specs.base import FORMAT
 
     notes: list[str] = []
     written = params.get("format", "")

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from engine.attacks import ATTACKS, Attack
-from engine.errors import BadInput, NewerVersion, refusal
-from engine.part import Declared, as_written
+from engine.errors import BadInput, refusal
+from engine.part import Part, Problem, as_written
 from engine.records import View
+from engine.specs.base import Spec
 from engine.specs.run import RunSpec
 
-ATTACK_FORMAT = 1  # raised when the same attack would return other pictures
 PICTURE = re.compile(r"(train|test)-(\d{1,7})|own-([0-9a-f]{16})-(\d{1,3})")
 MOST_PICTURES = 8  # of one probe
 
 
-class AttackSpec(Declared):
+class AttackSpec(Spec):
     """One attack on one upload: an upload that a run recorded, or one of a probe with chosen pictures."""
 
     run: Annotated[RunSpec, PlainValidator(lambda value: _as_run(value)), PlainSerializer(RunSpec.canonical)] = Field(
@@ -44,12 +42,8 @@ class AttackSpec(Declared):
     )
     seed: int = Field(0, ge=0, le=2**53, title="seed", description="The attack seed: the attack's random numbers")
 
-    def __init__(self, /, **values: Any) -> None:
-        super().__init__(**{key: value for key, value in values.items() if key != "format"})
-        written = values.get("format", 1)
-        if isinstance(written, int) and written > ATTACK_FORMAT:
-            rule = f"attack: the spec has format {written}, and this LeakLens reads formats up to {ATTACK_FORMAT}"
-            raise NewerVersion(rule, "Update LeakLens to open it")
+    def __init__(self, /, **values: Any) -> None:  # parts are given by their name, as JSON, or as an object
+        super().__init__(**values)
 
     @classmethod
     def label(cls) -> str:
@@ -82,15 +76,12 @@ class AttackSpec(Declared):
             raise BadInput(f"attack: view: only server uploads are recorded, got {self.view}", "Choose a picture")
         return self
 
-    def canonical(self) -> dict[str, Any]:
-        """The spec as JSON. Optional fields at their default are left out."""
-        return {"format": ATTACK_FORMAT, **self.identity()}
-
     @property
-    def id(self) -> str:
-        """A short hash of the canonical JSON."""
-        text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+    def parts(self) -> tuple[Part, ...]:
+        return (self.attack,)
+
+    def replay_problem(self) -> Problem | None:
+        return super().replay_problem() or self.run.replay_problem()
 
 
 def _as_run(value: Any) -> RunSpec:

@@ -111,10 +111,10 @@ class PaperCell:
 
     def point(self, seed: int) -> SweepPoint:
         from engine.specs.run import RunSpec
-        from engine.specs.sweep import SweepPoint
+        from engine.specs.sweep import SweepPoint, server_step_of
 
         spec = RunSpec(**{**self.values(), "seed": seed})
-        step = float(getattr(spec.method, "server_step", 1.0))
+        step = server_step_of(spec.method)
         return SweepPoint(spec.method.name, self.noise, step, seed, spec, self.label)
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from engine.attacks import ATTACKS
+from engine.capabilities import HasNoise
 from engine.datasets import DATASETS, Dataset
-from engine.errors import BadInput, NewerVersion, refusal
+from engine.errors import BadInput, refusal
 from engine.methods import METHODS, Method
 from engine.models import MODELS, Model
-from engine.part import Declared, Part, Problem, as_written
+from engine.part import Part, Problem
 from engine.partitions import PARTITIONS, Partition
 from engine.records import Local, View
 from engine.registry import Shelf
+from engine.specs.base import Spec, problems_of
 
 SHELVES: Mapping[str, Shelf[Any]] = {
     "method": METHODS,
@@ -26,7 +26,6 @@ SHELVES: Mapping[str, Shelf[Any]] = {
     "partition": PARTITIONS,
     "attack": ATTACKS,
 }
-FORMAT = 1  # the result format: raised when the same spec would give other results
 
 
 def default_delta(units: int) -> float:
@@ -34,8 +33,10 @@ def default_delta(units: int) -> float:
     return min(1e-5, 1 / (10 * units))
 
 
-class RunSpec(Declared):
+class RunSpec(Spec):
     """A federated training run: its data and model, its clients, and its protection."""
+
+    remedy: ClassVar[str] = "Remove `format` to run it as this version does"
 
     later: ClassVar[tuple[str, ...]] = (
         "momentum", "weight_decay", "honest_share", "delta", "target_epsilon", "view", "budget",
@@ -98,19 +99,6 @@ class RunSpec(Declared):
     def label(cls) -> str:
         return "run"
 
-    @model_validator(mode="before")
-    @classmethod
-    def _check_format_number(cls, values: Any) -> Any:
-        if not isinstance(values, Mapping) or "format" not in values:
-            return values
-        written = values["format"]
-        if not isinstance(written, int) or isinstance(written, bool) or written < 1:
-            raise refusal("run: format", "must be a whole number at least 1", as_written(written))
-        if written > FORMAT:
-            rule = f"run: the spec has format {written}, and this LeakLens reads formats up to {FORMAT}"
-            raise NewerVersion(rule, "Update LeakLens to open it")
-        return {key: value for key, value in values.items() if key != "format"}
-
     @model_validator(mode="after")
     def _resolve_fields(self) -> RunSpec:
         self._resolve_sampling()
@@ -141,14 +129,14 @@ class RunSpec(Declared):
                 "run: view: is missing; every view has its own ε",
                 "Name who observes: server, aggregate, outsider or client",
             )
-        if "noise" not in type(self.method).model_fields:
+        if not isinstance(self.method, HasNoise):
             raise BadInput(
                 f"{self.method.name}: has no noise, so a target ε or a budget does not apply",
                 "Choose a method with noise, such as udp-fedavg",
             )
         if self.target_epsilon is not None:
             # The target decides the noise, so specs that differ only in their noise are one run with one id.
-            self._put("method", self.method.with_(noise=type(self.method).model_fields["noise"].default))
+            self._put("method", self.method.with_noise(self.method.default_noise()))
 
     def _put(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -161,16 +149,7 @@ class RunSpec(Declared):
     def parts(self) -> tuple[Part, ...]:
         return (self.method, self.dataset, self.model, self.partition)
 
-    def canonical(self) -> dict[str, Any]:
-        """The spec as JSON. Optional fields at their default are left out, so that ids survive new versions."""
-        return {"format": FORMAT, **self.identity()}
-
-    @property
-    def id(self) -> str:
-        """A short hash of the canonical JSON, which includes the result format."""
-        text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
-
     def problems(self) -> tuple[Problem, ...]:
         """The problems that the parts find in this spec."""
-        return tuple(problem for part in self.parts for problem in part.problems(self))
+        old_format = self.replay_problem()
+        return (*([old_format] if old_format else []), *problems_of(self.parts, self))

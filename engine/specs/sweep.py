@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
+from engine.capabilities import HasNoise, HasServerStep
 from engine.errors import refusal
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def points(base: RunSpec, grid: SweepGrid) -> tuple[SweepPoint, ...]:
     if base.target_epsilon is not None:
         rule = "must be left out where noises are compared: it would solve the noise again at every point"
         raise refusal("sweep: target-epsilon", rule, base.target_epsilon, "Name the noises instead")
+    _refuse_mixed_units(grid)
     by_id: dict[str, SweepPoint] = {}
     for seed, method in product(grid.seeds, grid.methods):
         for point in _points_of_method(base, method, grid, seed):
@@ -90,9 +92,23 @@ def _count(grid: SweepGrid) -> int:
     steps = max(1, len(set(grid.steps)))
     count = 0
     for method in grid.methods:
-        fields = METHODS[str(method["name"])].model_fields
-        count += (noises if "noise" in fields else 1) * (steps if "server_step" in fields else 1)
+        part = METHODS[str(method["name"])]
+        count += (noises if issubclass(part, HasNoise) else 1) * (steps if issubclass(part, HasServerStep) else 1)
     return len(set(grid.seeds)) * count
+
+
+def _refuse_mixed_units(grid: SweepGrid) -> None:
+    """A noise of one unit says nothing about a noise of another, so they never share an axis."""
+    from engine.methods import METHODS
+
+    names_by_unit: dict[str, list[str]] = {}
+    for method in grid.methods:
+        part = METHODS[str(method["name"])]
+        if issubclass(part, HasNoise):
+            names_by_unit.setdefault(part.noise_unit, []).append(part.name)
+    if len(names_by_unit) > 1:
+        units = "; ".join(f"{unit}: {', '.join(names)}" for unit, names in names_by_unit.items())
+        raise refusal("sweep: methods", "must count their noise in one unit", units, "Compare them one unit at a time")
 
 
 def _points_of_method(base: RunSpec, method: Mapping[str, Any], grid: SweepGrid, seed: int) -> Iterator[SweepPoint]:
@@ -103,15 +119,21 @@ def _points_of_method(base: RunSpec, method: Mapping[str, Any], grid: SweepGrid,
     names = {field.alias or name for name, field in part.model_fields.items()}
     fields_of_base = base.canonical()
     shared = _shared_fields(base, part, names)
-    noises = grid.noises if "noise" in names else (None,)
+    noise_name = part.noise_name() if issubclass(part, HasNoise) else ""
+    noises = grid.noises if noise_name else (None,)
     for noise, step in product(noises, grid.steps or (None,)):
         fields = {**shared, **method}
         if noise is not None:
-            fields["noise"] = noise
-        if step is not None and "server-step" in names:
+            fields[noise_name] = noise
+        if step is not None and issubclass(part, HasServerStep):
             fields["server-step"] = step
         spec = RunSpec(**{**fields_of_base, "method": fields, "seed": seed})
-        yield SweepPoint(part.name, noise, float(getattr(spec.method, "server_step", 1.0)), seed, spec)
+        yield SweepPoint(part.name, noise, server_step_of(spec.method), seed, spec)
+
+
+def server_step_of(method: Method) -> float:
+    """The step of the server; 1 for a method without one."""
+    return method.server_step if isinstance(method, HasServerStep) else 1.0
 
 
 def _shared_fields(base: RunSpec, part: type[Method], names: Container[str]) -> dict[str, Any]:

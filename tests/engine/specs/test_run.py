@@ -20,7 +20,8 @@ from engine.models import MODELS
 from engine.part import TINY, Declared, Part, bounds, hyphened
 from engine.partitions import PARTITIONS
 from engine.registry import Shelf
-from engine.specs.run import FORMAT, RunSpec
+from engine.specs.base import FORMAT
+from engine.specs.run import RunSpec
 from engine.training.forecast import forecast
 from engine.training.loop import run
 from engine.training.plan import make_plan

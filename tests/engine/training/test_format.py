@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from engine.events import Measured, Spent
-from engine.specs.run import FORMAT, RunSpec
+from engine.specs.base import FORMAT
+from engine.specs.run import RunSpec
 from engine.training.loop import run
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,7 @@ SPECS: dict[str, dict[str, Any]] = {
 # Another processor rounds differently, which changes the fourth digit of the loss. Another seed changes the first.
 WITHIN = {"accuracy": 0.015, "loss": 0.005, "epsilon": 1e-6}
 REMEDY = (
-    "results changed: fix what changed them, or raise FORMAT in engine/specs/run.py "
+    "results changed: fix what changed them, or raise FORMAT in engine/specs/base.py "
     "and record again with `python3 -m tests.engine.training.test_format`"
 )
 
