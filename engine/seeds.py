@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 # torch keeps only 32 bits of a seed. Two streams could then coincide, and an attacker could try every seed and subtract
 # the noise. So all words of the Mersenne Twister's state are drawn, which keeps the noise unpredictable.
@@ -35,12 +38,32 @@ class Seeds:
         generator.set_state(torch.from_numpy(state))
         return generator
 
-    def cohort(self, round: int, clients: int, sampled: int, sampling: str) -> tuple[int, ...]:
+    def cohort(self, round: int, clients: int, sampled: int, sampling: str) -> Cohort:
         """The ids of a round's clients, sorted. Under Poisson sampling their number varies and may be 0."""
         if sampling == "all":
-            return tuple(range(clients))
+            return everyone(clients)
         rng = self.rng("cohort", round)
         if sampling == "fixed":
-            return tuple(sorted(torch.randperm(clients, generator=rng)[:sampled].tolist()))
+            return Cohort(torch.randperm(clients, generator=rng)[:sampled].sort().values.numpy())
         drawn = torch.rand(clients, generator=rng, dtype=torch.float64) < sampled / clients
-        return tuple(torch.nonzero(drawn).flatten().tolist())
+        return Cohort(np.flatnonzero(drawn.numpy()))
+
+
+class Cohort(tuple[int, ...]):
+    """The ids of a round's clients, sorted, also as an array: the ledger of 10,000 rounds reads no tuple."""
+
+    array: NDArray[np.intp]
+
+    def __new__(cls, array: NDArray[np.int64]) -> Self:
+        cohort = super().__new__(cls, array.tolist())
+        cohort.array = array.astype(np.intp, copy=False)
+        return cohort
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.array,))
+
+
+@lru_cache(maxsize=1)
+def everyone(clients: int) -> Cohort:
+    """All clients: one object for all rounds."""
+    return Cohort(np.arange(clients))

@@ -16,6 +16,7 @@ BENCHES = (
     "dp-step",
     "t-tsvd",
     "frontier",
+    "forecast",
     "first-accuracy",
     "store",
     "memory",

@@ -12,6 +12,7 @@ from engine.privacy.accountant import RenyiLaw
 from engine.privacy.sums import Amounts, Ids, Sums
 from engine.records import EpsilonDeltaPair, Gaussian, Laplace, Mechanism, NoNoise, Release, Renyi, View
 
+PAIR_WORK = 150_000_000  # additions to pairs in one view: more take over a second, and then observers are merged
 PAIR_LIMIT = 2**24  # numbers stored for pairs of clients in one view: 4096 clients squared
 
 
@@ -38,6 +39,7 @@ class Charges:
     laws: dict[RenyiLaw, Sums] = field(default_factory=dict)
     basic: tuple[Sums, ...] = ()  # mu² of Gaussians without sampling, ε and δ of pairs, releases without noise
     merged: bool = False
+    pair_work: int = 0  # additions to pairs so far
 
     def __post_init__(self) -> None:
         self.basic = self.basic or tuple(Sums(self.size) for _ in range(4))
@@ -54,10 +56,12 @@ class Charges:
             return
         for sums, amount in self._charges(release.mechanism):
             charged_observers = observers if self.view == "client" else None
-            by_pair = charged_observers is not None and clients is not None
-            if by_pair and sums.pair is None and not self._has_room():
-                charged_observers = None  # charges every observer, so that ε stays an upper bound
-                self.merged = True
+            if charged_observers is not None and clients is not None:
+                if self.pair_work < PAIR_WORK and (sums.pair is not None or self._has_room()):
+                    self.pair_work += len(charged_observers) * len(clients)
+                else:
+                    charged_observers = None  # charges every observer, so that ε stays an upper bound
+                    self.merged = True
             sums.add(amount, clients, charged_observers)
 
     def _charges(self, law: Mechanism) -> list[tuple[Sums, float]]:
@@ -174,6 +178,7 @@ class Charges:
             {law: sums.copy() for law, sums in self.laws.items()},
             tuple(sums.copy() for sums in self.basic),
             self.merged,
+            self.pair_work,
         )
 
 

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from engine.epsilon import Epsilon
 from engine.errors import refusal
 from engine.privacy.charges import Charges
 from engine.privacy.sums import Ids
-from engine.privacy.worst_case import Accountant, WorstCase
-from engine.records import VIEWS, Release, View
-
-
-@dataclass(frozen=True)
-class LedgerEpsilon:
-    """The ε of one view, with the assumptions that every display of it must name. None: it is not finite."""
-
-    view: View
-    epsilon: float | None
-    unit: str
-    adjacency: str
-    delta: float
-    accountant: Accountant
-    sampling: str
-    bound: str = ""
-    reason: str = ""
-    worst: int | None = None  # the client with the largest ε; None: it is equal for all
-    quantiles: tuple[float, ...] = ()
+from engine.privacy.worst_case import WorstCase
+from engine.records import VIEWS, AllBut, Clients, Release, View
+from engine.seeds import Cohort
 
 
 class Ledger:
@@ -46,6 +31,8 @@ class Ledger:
         self.clients = clients
         self.delta = delta
         self._charges: dict[View, Charges] = {}
+        # By the id of a tuple of the last rounds: the tuple, which must stay alive, and its index array.
+        self._known_ids: dict[tuple[int, bool], tuple[tuple[int, ...], Ids | None]] = {}
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -54,30 +41,47 @@ class Ledger:
 
     def add(self, releases: Iterable[Release]) -> None:
         """Charge the releases of one round."""
-        indices: dict[tuple[int, ...], Ids | None] = {}  # the views of one round share their cohort
         for release in releases:
             charges = self._charges.get(release.view)
             if charges is None:
                 charges = Charges(release.view, self.clients, (release.unit, release.adjacency))
                 self._charges[release.view] = charges
-            for ids in (release.clients, release.observers):
-                if ids is not None and ids not in indices:
-                    indices[ids] = self._indices(ids)
-            clients = None if release.clients is None else indices[release.clients]
-            observers = None if release.observers is None else indices[release.observers]
-            charges.add(release, clients, observers)
+            charges.add(release, self._indices(release.clients), self._indices(release.observers))
 
-    def _indices(self, ids: tuple[int, ...]) -> Ids | None:
-        """Client ids as an index array; None if they are all clients."""
-        extremes = (min(ids), max(ids)) if ids else ()
-        for client in extremes:
+    def _indices(self, ids: Clients) -> Ids | None:
+        """Client ids as an index array; None if they are all clients. The releases of a round share their tuples."""
+        if ids is None:
+            return None
+        left_out = isinstance(ids, AllBut)
+        named = ids.ids if isinstance(ids, AllBut) else ids
+        key = (id(named), left_out)
+        if key not in self._known_ids:
+            if len(self._known_ids) > 8:
+                self._known_ids.clear()
+            array = self._checked(named)
+            self._known_ids[key] = (named, self._others(array) if left_out else array)
+        return self._known_ids[key][1]
+
+    def _checked(self, ids: tuple[int, ...]) -> Ids | None:
+        array = ids.array if isinstance(ids, Cohort) else np.array(ids, dtype=np.intp)
+        for client in (array.min(), array.max()) if len(array) else ():
             if not 0 <= client < self.clients:
-                raise refusal("ledger: client", f"must be between 0 and {self.clients - 1}", client)
-        if len(set(ids)) != len(ids):
+                raise refusal("ledger: client", f"must be between 0 and {self.clients - 1}", int(client))
+        if not isinstance(ids, Cohort) and len(set(ids)) != len(ids):
             raise refusal("ledger: clients", "must name each client once", str(ids))
-        return None if len(ids) == self.clients else np.array(ids, dtype=np.intp)
+        return None if len(array) == self.clients else array
 
-    def answer(self, view: View, precise: bool = False, quantiles: bool = False) -> LedgerEpsilon:
+    def _others(self, left_out: Ids | None) -> Ids | None:
+        """All clients except these; None if that leaves all clients."""
+        if left_out is None:
+            return np.zeros(0, dtype=np.intp)
+        if not len(left_out):
+            return None
+        others = np.ones(self.clients, dtype=np.bool_)
+        others[left_out] = False
+        return np.flatnonzero(others)
+
+    def answer(self, view: View, precise: bool = False, quantiles: bool = False) -> Epsilon:
         """The ε of the worst client, by the exact formula or by Rényi. `precise` computes PRV as well.
 
         `quantiles` are over clients. In the `client` view, if observers differ, they are over observers: each counts
@@ -86,7 +90,7 @@ class Ledger:
         charges = self._charges.get(view)
         if charges is None:
             reason = "nothing was released"
-            return LedgerEpsilon(view, 0.0, "user", "zero-out", self.delta, "none", "all", reason=reason)
+            return Epsilon(0.0, view, "user", "zero-out", self.delta, "none", "all", reason=reason)
         rows = charges.rows()
         laws = tuple(charges.laws)
         result = self._without_releases(charges, rows.merged)
@@ -97,19 +101,19 @@ class Ledger:
         result = replace(result, worst=None if charges.equal_for_all else int(rows.client[row]))
         if not math.isfinite(epsilon):
             reason = self._reason(charges, worst_case, row)
-            return replace(result, epsilon=None, accountant="none", reason=reason)
+            return replace(result, value=None, accountant="none", reason=reason)
         if "fixed" in charges.samplings and charges.laws:
             reason = (
                 "exactly K of the N clients were drawn in each round, and no ε is proven for that; "
                 f"Poisson sampling would give {epsilon:.3g}, for orientation"
             )
-            return replace(result, epsilon=None, accountant="none", reason=reason)
+            return replace(result, value=None, accountant="none", reason=reason)
         spread: tuple[float, ...] = ()
         if quantiles:
             spread = WorstCase(charges.rows(each=True), laws, self.delta).quantiles(epsilon)
-        return replace(result, epsilon=epsilon, accountant=accountant, quantiles=spread)
+        return replace(result, value=epsilon, accountant=accountant, quantiles=spread)
 
-    def _without_releases(self, charges: Charges, merged: bool) -> LedgerEpsilon:
+    def _without_releases(self, charges: Charges, merged: bool) -> Epsilon:
         """The assumptions of a view, with an ε of 0."""
         unit, adjacency = charges.protection
         sampling = " + ".join(sorted(charges.samplings - {"all"})) or "all"
@@ -117,7 +121,7 @@ class Ledger:
         if merged:
             bounds.add("upper bound")
         bound = " + ".join(sorted(bounds - {""}))
-        return LedgerEpsilon(charges.view, 0.0, unit, adjacency, self.delta, "exact", sampling, bound)
+        return Epsilon(0.0, charges.view, unit, adjacency, self.delta, "exact", sampling, bound)
 
     def _reason(self, charges: Charges, worst_case: WorstCase, row: int) -> str:
         """Why a row has no finite ε."""
@@ -128,7 +132,7 @@ class Ledger:
             return f"the δ of its releases adds up to {spent:.3g}, which leaves nothing of δ = {self.delta:g}"
         return "no order of its Rényi curve gives a finite number"
 
-    def answers(self, precise: bool = False, quantiles: bool = False) -> tuple[LedgerEpsilon, ...]:
+    def answers(self, precise: bool = False, quantiles: bool = False) -> tuple[Epsilon, ...]:
         """The answer of every view that has releases."""
         return tuple(self.answer(view, precise, quantiles) for view in self.views)
 
@@ -146,6 +150,6 @@ class Ledger:
     def exceeds(self, view: View, budget: float) -> bool:
         """Whether the number of record is above the budget. While Rényi is within it, PRV is not computed."""
         answer = self.answer(view)
-        if answer.accountant == "rdp" and answer.epsilon is not None and answer.epsilon > budget:
+        if answer.accountant == "rdp" and answer.value is not None and answer.value > budget:
             answer = self.answer(view, precise=True)
-        return answer.epsilon is None or not answer.epsilon <= budget
+        return answer.value is None or not answer.value <= budget

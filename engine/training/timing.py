@@ -1,4 +1,4 @@
-"""The expected time of a run on this machine: a few steps are timed, and the steps of the run are counted."""
+"""The expected time of a run on this machine: a short trial of its method is timed, and the work is counted."""
 
 from __future__ import annotations
 
@@ -15,19 +15,24 @@ from engine.compute.context import ClientContext
 from engine.compute.sgd import STACK, scores
 from engine.compute.tensor_svd import matrix_count, spectra, t_tsvd
 from engine.compute.threads import ThreadTeam
-from engine.records import Client, Seat
+from engine.methods import Method
+from engine.records import Client, Seat, World
 from engine.seeds import Seeds
 from engine.training.plan import Plan
 
 TRIES = 3  # the fastest one counts
+FIRST_BATCH = 4  # pictures of the first trial; larger batches follow while a trial is short
+SHORT = 0.05  # seconds
+LONGEST = 0.4  # seconds for all trials, apart from the last one
 TESTED = 500  # pictures
 STACKED = (3, 64, 784)  # clients, rows, columns of the tensor whose decomposition is timed
 
 
 class StepSeconds(NamedTuple):
-    """Seconds of one client's step, and of testing 500 pictures."""
+    """Seconds of one client's step, of merging one upload, and of testing 500 pictures."""
 
     step: float
+    merge: float
     test: float
 
 
@@ -38,15 +43,15 @@ def seconds(plan: Plan, threads: int) -> float:
     """The expected seconds of the whole run."""
     world, last = plan.world, plan.last_round
     batch = min(plan.spec.batch, max(world.sizes))
-    step, test = _measured(plan, batch)
-    clients = world.sampled * plan.method.exchanges(world)
-    training = clients * _steps(plan) * step
-    testing = test * len(plan.test_labels) / TESTED
-    extra = plan.method.effort(world, last)
-    extra_seconds = extra.judged * test
+    measured = _measured(plan, batch)
+    extra = plan.method.work(world, last)
+    uploads = last * world.sampled * plan.method.exchanges(world)
+    training = (uploads * _protocol_steps(plan.method, world) + extra.local_steps) * measured.step
+    tested = last * len(plan.test_labels) / TESTED + extra.judged
+    on_all_threads = tested * measured.test + extra.server_steps * measured.step
     if extra.decomposed:
-        extra_seconds += extra.decomposed * decomposing()
-    return last * training / min(threads, world.sampled) + (last * testing + extra_seconds) / threads
+        on_all_threads += extra.decomposed * decomposing()
+    return training / min(threads, world.sampled) + on_all_threads / threads + uploads * measured.merge
 
 
 def _measured(plan: Plan, batch: int) -> StepSeconds:
@@ -58,42 +63,56 @@ def _measured(plan: Plan, batch: int) -> StepSeconds:
     return _step_seconds[key]
 
 
-def _steps(plan: Plan) -> float:
-    """The steps of a client with the median number of pictures in one exchange, with those of its own last layer."""
-    world = plan.world
+def _protocol_steps(method: Method, world: World) -> float:
+    """The steps in one upload of a client with the median number of pictures."""
     median = sorted(range(world.clients), key=lambda client: world.sizes[client])[world.clients // 2]
-    protocol = plan.method.protocol(world, Seat(median, 0, 1, 1, 1, world.sampled), "server")
-    return protocol.steps * (1 + _head_epochs(plan) / world.local.epochs)
-
-
-def _head_epochs(plan: Plan) -> int:
-    """Epochs in which a client trains a last layer of its own."""
-    return int(getattr(plan.method, "head_epochs", 0))
+    return method.protocol(world, Seat(median, 0, 1, 1, 1, world.sampled), "server").steps
 
 
 def timed(plan: Plan, batch: int) -> StepSeconds:
-    """Time one epoch of one batch, one more of the clients' own last layer if they have one, and a test."""
+    """Time the method's trial with one batch of growing size. A batch that would take too long is extrapolated."""
+    size = min(batch, FIRST_BATCH)
+    _trial(plan, size)  # the first one also imports modules and builds the model
+    began = time.perf_counter()
+    fastest = _trial(plan, size)
+    while size < batch and fastest.step < SHORT:
+        size = min(batch, 4 * size)
+        fastest = _trial(plan, size)
+    tries = 1
+    while tries < TRIES and time.perf_counter() - began < LONGEST:
+        fastest = StepSeconds(*map(min, fastest, _trial(plan, size)))
+        tries += 1
+    return fastest._replace(step=fastest.step * batch / size)
+
+
+def _trial(plan: Plan, size: int) -> StepSeconds:
+    """One round of the method's least work, in which each client has one batch of this size."""
     count = STACK if plan.world.stacked else 1
-    epochs = 2 if _head_epochs(plan) else 1
-    method = plan.method.with_(head_epochs=1) if _head_epochs(plan) else plan.method
-    local = replace(plan.world.local, epochs=1, batch=batch)
-    world = replace(plan.world, sizes=(batch,) * max(count, plan.world.clients), local=local)
+    method = plan.method.trial()
+    local = replace(plan.world.local, epochs=1, batch=size)
+    clients = max(count, plan.world.clients)
+    world = replace(plan.world, clients=clients, sampled=count, sizes=(size,) * clients, local=local)
     rng = plan.seeds.rng("timing")
     example = plan.spec.model.example
-    clients = [Client(id, example(world.shape, batch, rng), torch.zeros(batch).long()) for id in range(count)]
-    x = example(world.shape, TESTED, rng)
-    times: list[StepSeconds] = []
+    trained = [Client(id, example(world.shape, size, rng), torch.zeros(size).long()) for id in range(count)]
+    steps = _protocol_steps(method, world) + method.work(world, 1).local_steps / count
     with ThreadTeam(1) as team:
         contexts = [ClientContext(world, Seat(id, id, 1, 1, 1, count), plan.seeds, team) for id in range(count)]
-        packets = [method.send(context.seat, world.weights, method.begin(world)) for context in contexts]
-        for _ in range(TRIES):
-            start = time.perf_counter()
-            method.train_all(clients, packets, [None] * count, contexts)
-            trained = time.perf_counter()
-            team.each(scores, [world], [world.weights], [x])
-            tested = time.perf_counter()
-            times.append(StepSeconds((trained - start) / count / epochs, tested - trained))
-    return StepSeconds(min(entry.step for entry in times), min(entry.test for entry in times))
+        memory = method.begin(world)
+        packets = [method.send(context.seat, world.weights, memory) for context in contexts]
+        start = time.perf_counter()
+        results = method.train_all(trained, packets, [None] * count, contexts)
+        trained_at = time.perf_counter()
+        server = ClientContext(world, Seat(-1, -1, 1, 1, 1, count), plan.seeds, team)
+        method.merge(world.weights, [upload for upload, _ in results], memory, server)
+        merged_at = time.perf_counter()
+        step = (trained_at - start) / count / steps
+        pictures = TESTED if step * TESTED / size < SHORT else size
+        x = example(world.shape, pictures, rng)
+        testing = time.perf_counter()
+        team.each(scores, [world], [world.weights], [x])
+        tested_at = time.perf_counter()
+    return StepSeconds(step, (merged_at - trained_at) / count, (tested_at - testing) * TESTED / pictures)
 
 
 @cache

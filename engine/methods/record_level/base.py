@@ -39,17 +39,12 @@ class RecordLevel(Noised):
 
         return contexts[0].team.each(fit_client, contexts, starts, clients, progress=contexts[0].progress)
 
-    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
-        clients_by_size: dict[int, list[int]] = {}
-        for client in cohort:
-            clients_by_size.setdefault(world.sizes[client], []).append(client)
+    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
         releases: list[Release] = []
-        for size, clients in clients_by_size.items():
+        for size, clients in clients_by_size(world, cohort).items():
             steps = world.local.epochs * dp_sgd.steps_per_epoch(size, world.local)
             law = Gaussian(self.noise, dp_sgd.batch_rate(size, world.local), steps)
-            to_server = Release(
-                "server", law, tuple(clients), unit="record", adjacency="add-remove", sampling="poisson"
-            )
+            to_server = Release("server", law, clients, unit="record", adjacency="add-remove", sampling="poisson")
             for view in VIEWS:
                 exact = view == "server"
                 releases.append(to_server if exact else replace(to_server, view=view, bound="upper bound"))
@@ -74,3 +69,13 @@ class RecordLevel(Noised):
             f"the noise is added inside the client at every step; it protects one {record}, not one client, "
             f"and how many {record}s a client has is declared public",
         )
+
+
+def clients_by_size(world: World, cohort: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+    """The clients of a round by how many records they have, in the order of their first client."""
+    if world.equal_sizes:
+        return {world.sizes[0]: cohort} if cohort else {}
+    lists: dict[int, list[int]] = {}
+    for client in cohort:
+        lists.setdefault(world.sizes[client], []).append(client)
+    return {size: tuple(clients) for size, clients in lists.items()}

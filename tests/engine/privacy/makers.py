@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.privacy.ledger import Ledger, LedgerEpsilon
+from engine.epsilon import Epsilon
+from engine.privacy.ledger import Ledger
 from engine.records import Gaussian, Release, View
 
 DELTA = 1e-5
@@ -12,16 +13,16 @@ T, N, K = 300, 100, 10
 LAWS = (Gaussian(2.0), Gaussian(5.0), Gaussian(1.2, 0.2, 3), Gaussian(0.9, 0.05, 10))
 
 
-def spent(view, laws, clients=N, delta=DELTA, precise=True, **words) -> LedgerEpsilon:
+def spent(view, laws, clients=N, delta=DELTA, precise=True, **words) -> Epsilon:
     ledger = Ledger(clients, delta)
     for law in laws:
         ledger.add([Release(view, law, **words)])
     return ledger.answer(view, precise=precise)
 
 
-def number(answer: LedgerEpsilon) -> float:
-    assert answer.epsilon is not None
-    return answer.epsilon
+def number(answer: Epsilon) -> float:
+    assert answer.value is not None
+    return answer.value
 
 
 def outsider(sigma, precise=True, rounds=T, rate=K / N) -> float:

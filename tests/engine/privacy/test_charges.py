@@ -10,7 +10,7 @@ from engine.errors import BadInput
 from engine.privacy import charges
 from engine.privacy.accountant import ORDERS, epsilon_exact
 from engine.privacy.ledger import Ledger
-from engine.records import EpsilonDeltaPair, Gaussian, Laplace, NoNoise, Release, Renyi
+from engine.records import AllBut, EpsilonDeltaPair, Gaussian, Laplace, NoNoise, Release, Renyi
 from tests.engine.privacy.makers import DELTA, number, schedule, spent
 
 
@@ -19,16 +19,16 @@ def test_epsilon_delta_pairs_add_up_and_use_up_delta():
     ledger.add([Release("aggregate", EpsilonDeltaPair(0.5, 2e-6), clients=(0, 1))] * 3)
     ledger.add([Release("aggregate", EpsilonDeltaPair(0.25, 1e-6), clients=(2,))])
     answer = ledger.answer("aggregate")
-    assert answer.epsilon == pytest.approx(1.5) and answer.accountant == "composition"
+    assert answer.value == pytest.approx(1.5) and answer.accountant == "composition"
     ledger.add([Release("aggregate", Gaussian(10.0))])
-    assert ledger.answer("aggregate", precise=True).epsilon == pytest.approx(1.5 + epsilon_exact(0.1, 4e-6))
+    assert ledger.answer("aggregate", precise=True).value == pytest.approx(1.5 + epsilon_exact(0.1, 4e-6))
 
 
 def test_pairs_beyond_delta_have_no_epsilon():
-    assert spent("server", [EpsilonDeltaPair(0.5, DELTA / 30)] * 30).epsilon == pytest.approx(15)
+    assert spent("server", [EpsilonDeltaPair(0.5, DELTA / 30)] * 30).value == pytest.approx(15)
     over = spent("server", [EpsilonDeltaPair(0.5, DELTA / 30)] * 31)
-    assert over.epsilon is None and over.accountant == "none" and "δ" in over.reason
-    assert spent("server", [EpsilonDeltaPair(0.5, DELTA), Gaussian(1.0)]).epsilon is None
+    assert over.value is None and over.accountant == "none" and "δ" in over.reason
+    assert spent("server", [EpsilonDeltaPair(0.5, DELTA), Gaussian(1.0)]).value is None
 
 
 def test_a_release_without_noise_has_its_reason():
@@ -37,29 +37,29 @@ def test_a_release_without_noise_has_its_reason():
         [Release("server", Gaussian(1.0)), Release("server", NoNoise("the mask is sent in clear"), clients=(2,))]
     )
     answer = ledger.answer("server", precise=True, quantiles=True)
-    assert answer.epsilon is None and answer.accountant == "none" and answer.quantiles == ()
+    assert answer.value is None and answer.accountant == "none" and answer.quantiles == ()
     assert (answer.reason, answer.worst) == ("the mask is sent in clear", 2)
 
 
 @pytest.mark.parametrize("law", [Gaussian(0.0), Gaussian(0.0, 0.1), Gaussian(1e-200), Laplace(0.0)])
 def test_noise_of_size_0_has_no_epsilon(law):
-    assert spent("server", [law]).epsilon is None and spent("server", [law]).reason
+    assert spent("server", [law]).value is None and spent("server", [law]).reason
 
 
 def test_laplace_and_given_curves_use_renyi():
     answer = spent("server", [Laplace(2.0)] * 4)
     assert answer.accountant == "rdp" and 2 <= number(answer) <= 2.05
-    gaussian = spent("server", [Gaussian(4.0, 0.99999999, 10)], precise=False).epsilon
+    gaussian = spent("server", [Gaussian(4.0, 0.99999999, 10)], precise=False).value
     given = spent("server", [Renyi(tuple(ORDERS), tuple(ORDERS / 32))] * 10)
-    assert given.epsilon == pytest.approx(gaussian, rel=1e-4)
+    assert given.value == pytest.approx(gaussian, rel=1e-4)
     assert number(spent("server", [Renyi((1.33,), (1.0,))])) > 0
-    assert spent("server", [Renyi((1.001,), (1.0,))]).epsilon is None
+    assert spent("server", [Renyi((1.001,), (1.0,))]).value is None
 
 
 @pytest.mark.parametrize("law", [Gaussian(1.0, 0.1, 0), Gaussian(1.0, 0.0), Gaussian(math.inf), Laplace(1.0, 0)])
 def test_laws_that_release_nothing_cost_nothing(law):
     answer = spent("outsider", [law])
-    assert answer.epsilon == 0 and answer.reason == ""
+    assert answer.value == 0 and answer.reason == ""
 
 
 def test_two_units_in_one_view_are_refused():
@@ -94,6 +94,35 @@ def test_impossible_releases_are_refused(release):
         Ledger(5, DELTA).add([release])
 
 
+def test_all_but_some_charges_what_the_others_would():
+    ids = (1, 4)
+    others = (0, 2, 3, 5)
+    for observed in (True, False):
+        short, long = Ledger(6, DELTA), Ledger(6, DELTA)
+        for ledger, chosen in ((short, AllBut(ids)), (long, others)):
+            fields = {"clients": (0, 1), "observers": chosen} if observed else {"clients": chosen}
+            ledger.add([Release("client", Gaussian(2.0), **fields)])
+        assert short.answer("client", quantiles=True) == long.answer("client", quantiles=True)
+    ledger = Ledger(3, DELTA)
+    ledger.add([Release("client", Gaussian(2.0), clients=AllBut((0, 1, 2)))])
+    assert ledger.answer("client").value == 0
+    ledger.add([Release("client", Gaussian(2.0), clients=AllBut(()))])
+    assert ledger.answer("client").value == spent("client", [Gaussian(2.0)]).value
+
+
+def test_pairs_beyond_the_work_limit_are_charged_to_every_observer(monkeypatch):
+    releases = schedule(2, "client", observed=True)
+    full, limited = Ledger(6, DELTA), Ledger(6, DELTA)
+    full.add(releases)
+    monkeypatch.setattr(charges, "PAIR_WORK", 10)
+    limited.add(releases[:2])
+    limited.copy().add(releases[2:])
+    limited.add(releases[2:])
+    answer = limited.answer("client")
+    assert answer.bound == "upper bound" and full.answer("client").bound == ""
+    assert number(answer) >= number(full.answer("client"))
+
+
 def test_too_many_pairs_are_charged_to_one_observer(monkeypatch):
     releases = schedule(2, "client", observed=True)
     full = Ledger(6, DELTA)
@@ -118,4 +147,4 @@ def test_merged_pairs_are_an_upper_bound_even_if_observers_do_not_differ(monkeyp
     ledger.add([Release("client", Gaussian(3.0), (1, 2), (3, 4)), Release("client", Gaussian(4.0), (1,), (5,))])
     answer = ledger.answer("client")
     assert (answer.bound, answer.worst) == ("upper bound", 1)
-    assert answer.epsilon == epsilon_exact((1 / 9 + 1 / 16) ** 0.5, DELTA)
+    assert answer.value == epsilon_exact((1 / 9 + 1 / 16) ** 0.5, DELTA)

@@ -62,7 +62,7 @@ def test_headline_is_the_largest_over_clients(view, seed):
     ledger.add(releases)
     epsilons = [composed(history_of(releases, -1, client)) for client in range(6)]
     answer = ledger.answer(view, quantiles=True)
-    assert answer.epsilon == pytest.approx(max(epsilons), rel=1e-6)
+    assert answer.value == pytest.approx(max(epsilons), rel=1e-6)
     assert answer.worst is not None and epsilons[answer.worst] == pytest.approx(max(epsilons), rel=1e-6)
     np.testing.assert_allclose(answer.quantiles, np.quantile(epsilons, [0, 0.25, 0.5, 0.75, 1]), rtol=1e-6)
 
@@ -74,7 +74,7 @@ def test_headline_of_the_client_view_is_the_largest_over_pairs(seed):
     ledger.add(releases)
     pairs = pairs_of(releases, 6)
     answer = ledger.answer("client", quantiles=True)
-    assert answer.epsilon == pytest.approx(max(pairs.values()), rel=1e-6)
+    assert answer.value == pytest.approx(max(pairs.values()), rel=1e-6)
     observers = []
     for observer in range(6):
         observers.append(max(pairs[observer, client] for client in range(6) if client != observer))
@@ -91,21 +91,21 @@ def test_the_shortcut_for_gaussians_without_sampling_changes_nothing(seed):
     ledger = Ledger(6, DELTA)
     ledger.add(releases)
     pairs = pairs_of(releases, 6)
-    assert ledger.answer("client").epsilon == pytest.approx(max(pairs.values()), rel=1e-6)
+    assert ledger.answer("client").value == pytest.approx(max(pairs.values()), rel=1e-6)
 
 
 def test_a_client_is_not_charged_in_its_own_view():
     ledger = Ledger(3, DELTA)
     ledger.add([Release("client", Gaussian(1.0), clients=(1,), observers=(1,))])
-    assert ledger.answer("client").epsilon == 0
+    assert ledger.answer("client").value == 0
     ledger.add([Release("client", NoNoise(), clients=(2,), observers=(2,))])
-    assert ledger.answer("client").epsilon == 0
+    assert ledger.answer("client").value == 0
     ledger.add([Release("client", Gaussian(3.0), clients=(1, 2), observers=(1, 2))])
-    assert ledger.answer("client").epsilon == pytest.approx(epsilon_exact(1 / 3, DELTA))
+    assert ledger.answer("client").value == pytest.approx(epsilon_exact(1 / 3, DELTA))
 
 
 def test_a_lone_client_has_no_observers():
-    assert spent("client", [Gaussian(1.0), NoNoise()], clients=1).epsilon == 0
+    assert spent("client", [Gaussian(1.0), NoNoise()], clients=1).value == 0
 
 
 @steady
@@ -117,7 +117,7 @@ def test_order_of_releases_does_not_matter(order, seed):
     first.add(releases)
     for index in order:
         second.add([releases[index]])
-    assert second.answer("client").epsilon == pytest.approx(first.answer("client").epsilon, rel=1e-9)
+    assert second.answer("client").value == pytest.approx(first.answer("client").value, rel=1e-9)
 
 
 @steady
@@ -132,12 +132,12 @@ def test_epsilon_grows_with_rounds_and_rate_and_falls_with_noise(sigma, rate, ro
 def test_only_views_with_releases_are_answered():
     ledger = Ledger(5, DELTA)
     assert ledger.answers() == ()
-    assert ledger.answer("server").epsilon == 0
+    assert ledger.answer("server").value == 0
     ledger.add(
         [Release("outsider", Gaussian(1.0, 0.1), sampling="poisson"), Release("server", Gaussian(1.0), clients=())]
     )
     assert [answer.view for answer in ledger.answers()] == ["server", "outsider"]
-    assert [answer.epsilon for answer in ledger.answers()] == [0, pytest.approx(outsider(1.0, False, 1))]
+    assert [answer.value for answer in ledger.answers()] == [0, pytest.approx(outsider(1.0, False, 1))]
     assert [answer.worst for answer in ledger.answers()] == [None, None]
 
 

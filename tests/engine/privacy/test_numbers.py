@@ -22,7 +22,7 @@ def test_outsider():
 
 def test_aggregate_after_thirty_participations():
     answers = [spent("aggregate", [Gaussian(sigma)] * 30, clients=N) for sigma in SIGMAS]
-    assert [answer.epsilon for answer in answers] == pytest.approx([37.6, 21.6, 14.8], abs=0.05)
+    assert [answer.value for answer in answers] == pytest.approx([37.6, 21.6, 14.8], abs=0.05)
     assert {answer.accountant for answer in answers} == {"exact"}
 
 
@@ -32,19 +32,19 @@ def test_aggregate_after_thirty_participations():
 )
 def test_server_with_split_noise(uploads, expected, within):
     uploaded = [[Gaussian(sigma / math.sqrt(10))] * uploads for sigma in SIGMAS]
-    assert [spent("server", laws).epsilon for laws in uploaded] == pytest.approx(expected, abs=within)
+    assert [spent("server", laws).value for laws in uploaded] == pytest.approx(expected, abs=within)
 
 
 def test_replacing_a_user_halves_the_noise():
     uploaded = [[Gaussian(sigma / math.sqrt(10) / 2)] for sigma in SIGMAS]
     replaced = [spent("server", laws, adjacency="replace") for laws in uploaded]
-    assert [answer.epsilon for answer in replaced] == pytest.approx([46.2, 26.2, 17.9], abs=0.06)
+    assert [answer.value for answer in replaced] == pytest.approx([46.2, 26.2, 17.9], abs=0.06)
     assert replaced[0].adjacency == "replace"
 
 
 def test_full_local_noise():
     total = [sigma * math.sqrt(10) for sigma in SIGMAS]
-    full = [spent("aggregate", [Gaussian(z)] * 30).epsilon for z in total]
+    full = [spent("aggregate", [Gaussian(z)] * 30).value for z in total]
     assert full == pytest.approx([8.39, 5.17, 3.71], abs=0.006)
     assert [outsider(z) for z in total] == pytest.approx([2.35, 1.46, 1.06], abs=0.011)
 
@@ -66,8 +66,8 @@ def test_returned_slices():
                 ledger.add([Release("outsider", Gaussian(sigma / math.sqrt(len(cohort))), clients=cohort)])
         record = ledger.answer("outsider", precise=True)
         quick = ledger.answer("outsider")
-        assert record.epsilon == pytest.approx(prv, abs=0.06) and record.accountant == "prv"
-        assert quick.epsilon == pytest.approx(rdp, abs=0.06) and quick.accountant == "rdp"
+        assert record.value == pytest.approx(prv, abs=0.06) and record.accountant == "prv"
+        assert quick.value == pytest.approx(rdp, abs=0.06) and quick.accountant == "rdp"
         assert record.sampling == "poisson" and record.worst == 7
 
 
@@ -76,7 +76,7 @@ def test_two_hundred_steps_per_round(rounds, expected):
     laws = [Gaussian(1.0, 256 / 10_000, 200)] * rounds
     assumptions = {"unit": "record", "adjacency": "add-remove", "sampling": "poisson"}
     answer = spent("server", laws, clients=5, precise=False, **assumptions)
-    assert answer.epsilon == pytest.approx(expected, abs=0.011)
+    assert answer.value == pytest.approx(expected, abs=0.011)
     assert (answer.unit, answer.adjacency, answer.sampling, answer.accountant) == (
         "record",
         "add-remove",
@@ -88,4 +88,4 @@ def test_two_hundred_steps_per_round(rounds, expected):
 @pytest.mark.parametrize(("claimed", "real"), [(0.1, 0.26), (0.2, 0.50), (0.5, 1.09)])
 def test_the_noise_of_a_wrong_formula(claimed, real):
     z = math.sqrt(2 * math.log(1.25 / math.exp(-claimed))) / claimed  # e^-ε in place of δ
-    assert spent("server", [Gaussian(z)], delta=1e-3).epsilon == pytest.approx(real, abs=0.006)
+    assert spent("server", [Gaussian(z)], delta=1e-3).value == pytest.approx(real, abs=0.006)

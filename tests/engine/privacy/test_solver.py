@@ -81,7 +81,7 @@ def test_the_epsilon_may_come_from_a_ledger():
     def epsilon_at(noise, precise):
         ledger = Ledger(100, 1e-5)
         ledger.add([Release("outsider", Gaussian(noise, 0.1, 300), sampling="poisson")])
-        return ledger.answer("outsider", precise=precise).epsilon
+        return ledger.answer("outsider", precise=precise).value
 
     assert solve(epsilon_at, 8.0) == sampled_gaussian_noise(8, 0.1, 300, 1e-5)
 

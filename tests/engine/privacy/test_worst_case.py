@@ -22,10 +22,10 @@ def test_the_worst_of_many_unequal_clients_is_found_without_all_curves(monkeypat
     monkeypatch.setattr(worst_case, "curve", recorded(curve, calls))
     answer = ledger.answer("server")
     assert answer.worst == sizes.argmin()
-    assert answer.epsilon == spent("server", [laws[sizes.argmin()]], precise=False, unit="record").epsilon
+    assert answer.value == spent("server", [laws[sizes.argmin()]], precise=False, unit="record").value
     assert len(set(calls)) < 20
     quantiles = ledger.answer("server", quantiles=True).quantiles
-    assert quantiles[-1] == answer.epsilon and list(quantiles) == sorted(quantiles)
+    assert quantiles[-1] == answer.value and list(quantiles) == sorted(quantiles)
 
 
 def test_the_number_of_record_is_the_largest_of_near_ties():
@@ -34,15 +34,15 @@ def test_the_number_of_record_is_the_largest_of_near_ties():
     ledger.add([Release("server", law, clients=(client,), sampling="poisson") for client, law in enumerate(laws)])
     epsilons = [epsilon_prv([(law.z, law.rate, law.steps)], DELTA) for law in laws]
     answer = ledger.answer("server", precise=True)
-    assert answer.accountant == "prv" and answer.epsilon == max(epsilon for epsilon in epsilons if epsilon is not None)
-    assert epsilons[answer.worst or 0] == answer.epsilon
+    assert answer.accountant == "prv" and answer.value == max(epsilon for epsilon in epsilons if epsilon is not None)
+    assert epsilons[answer.worst or 0] == answer.value
 
 
 @pytest.mark.parametrize("prv", [None, 99.0])
 def test_a_missing_or_larger_prv_never_replaces_renyi(monkeypatch, prv):
     monkeypatch.setattr(worst_case, "epsilon_prv", lambda *_: prv)
     record = spent("outsider", [Gaussian(1.0, 0.1, T)])
-    assert record.epsilon == outsider(1.0, precise=False) and record.accountant == "rdp"
+    assert record.value == outsider(1.0, precise=False) and record.accountant == "rdp"
 
 
 def test_prv_is_not_computed_above_its_limit(monkeypatch):
@@ -65,7 +65,7 @@ def test_an_exact_client_may_be_worse_than_the_one_renyi_ranks_first():
     ledger.add([Release("server", Gaussian(0.345), clients=(1,))])
     quick = ledger.answer("server")
     record = ledger.answer("server", precise=True)
-    assert quick.worst == 1 and quick.epsilon == record.epsilon == exact
+    assert quick.worst == 1 and quick.value == record.value == exact
     ledger = Ledger(2, DELTA)
     z = 0.405
     exact = epsilon_exact(1 / z, DELTA)
@@ -75,4 +75,4 @@ def test_an_exact_client_may_be_worse_than_the_one_renyi_ranks_first():
     quick = ledger.answer("server")
     record = ledger.answer("server", precise=True)
     assert (quick.worst, quick.accountant) == (0, "rdp")
-    assert (record.worst, record.accountant, record.epsilon) == (1, "exact", exact)
+    assert (record.worst, record.accountant, record.value) == (1, "exact", exact)
