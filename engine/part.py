@@ -143,6 +143,16 @@ class Part(Declared):
         del spec
         return ()
 
+    def misfits(self, spec: Any, world: Any) -> tuple[Problem, ...]:
+        """What prevents this part from working with the sizes, classes and partition of this world."""
+        del spec, world
+        return ()
+
+    def result_format(self, spec: Any) -> int:
+        """The result format: raised for the specs whose results a change of this part changes."""
+        del spec
+        return 1
+
 
 def rule_of(field: FieldInfo) -> str:
     """The rule of a field in words: `must be a whole number between 1 and 50`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -48,11 +49,18 @@ class World:
     mean: tuple[float, ...] = (0.0,)  # input normalisation; empty where there are no channels
     std: tuple[float, ...] = (1.0,)
     honest: float = 1.0  # the share of clients that add their noise
+    delta: float = 1e-5  # the δ of the whole run: a method that proves (ε, δ) for one round splits it over the rounds
+    held: tuple[tuple[int, ...], ...] = ()  # the classes of each client, declared public by the partition
 
     @property
     def pictures(self) -> bool:
         """Whether the data are pictures, which have three axes. A sentence has one."""
         return len(self.shape) == 3
+
+    @cached_property
+    def equal_sizes(self) -> bool:
+        """Whether all clients have equally many examples."""
+        return min(self.sizes) == max(self.sizes)
 
     @property
     def rate(self) -> float:
@@ -136,8 +144,10 @@ class Exposure:
 
 @dataclass(frozen=True)
 class ExtraWork:
-    """The work of a run's merges apart from summing; the forecast of the run time reads it."""
+    """The work of a run apart from the steps of its protocol and from testing. The forecast of the time reads it."""
 
+    local_steps: float = 0.0  # steps of clients that the protocol does not count, over all clients and rounds
+    server_steps: float = 0.0  # training steps of the server
     decomposed: float = 0.0  # rows² · columns of complex matrices
     judged: int = 0  # models
 
@@ -226,13 +236,26 @@ Mechanism = Gaussian | Laplace | Renyi | EpsilonDeltaPair | NoNoise
 
 
 @dataclass(frozen=True)
+class AllBut:
+    """All clients except these. It is much smaller than a tuple of thousands of clients, and quicker to charge."""
+
+    ids: tuple[int, ...]
+
+    def __contains__(self, client: object) -> bool:
+        return client not in self.ids
+
+
+Clients = tuple[int, ...] | AllBut | None  # None: all clients
+
+
+@dataclass(frozen=True)
 class Release:
     """What one view receives about some clients in one round."""
 
     view: View
     mechanism: Mechanism
-    clients: tuple[int, ...] | None = None  # the clients that are charged; None: all
-    observers: tuple[int, ...] | None = None  # in the `client` view: the clients that receive it; None: all
+    clients: Clients = None  # the clients that are charged
+    observers: Clients = None  # in the `client` view: the clients that receive it
     unit: Literal["user", "record"] = "user"
     adjacency: str = "zero-out"
     sampling: str = "all"  # the sampling that the law assumes: poisson, fixed, all

@@ -82,11 +82,12 @@ def parts(shelf: str) -> list[type[Part]]:
 
 def promise(part: Any) -> str | None:
     """The status of a method in the default run; None for other parts, or where that run is refused."""
-    if not hasattr(part, "guarantee"):
-        return None
+    from engine.methods import Method
     from engine.specs.run import RunSpec
     from engine.training.plan import make_plan
 
+    if not issubclass(part, Method):
+        return None
     with contextlib.suppress(LeakLensError):
         return str(make_plan(RunSpec(method=part.name)).guarantee.status)
     return None

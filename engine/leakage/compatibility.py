@@ -23,6 +23,9 @@ PICTURE_SHAPE = (3, 32, 32)  # a shape that every model of pictures accepts
 
 def problem(spec: AttackSpec) -> Problem | None:
     """The first reason why this attack cannot work; finding it needs no training."""
+    old_format = spec.replay_problem()
+    if old_format:
+        return old_format
     try:
         plan, module = _plan_and_model(json.dumps(spec.run.canonical(), sort_keys=True))
     except LeakLensError as error:
@@ -82,6 +85,7 @@ def _learned_picture(spec: AttackSpec, plan: Plan) -> Problem | None:
 
 def refuse(spec: AttackSpec, resources: AttackResources) -> None:
     """Raises BadInput for anything that would stop the attack, before it reads a picture."""
+    spec.refuse_replay()
     plan = make_plan(spec.run)
     reason = first_problem(spec, plan, plan.world.build(torch.Generator()))
     if reason:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from engine import images
 from engine.attacks import Attack
+from engine.capabilities import HasNoise
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
@@ -157,9 +158,10 @@ def noiseless_plan(plan: LoadedPlan) -> LoadedPlan | None:
     Privacy: it serves only to measure the noise for the facts. An attack that received its upload would see the clean
     update.
     """
-    if not getattr(plan.method, "noise", None):
+    method = plan.method
+    if not isinstance(method, HasNoise) or not method.noise_level:
         return None
-    return replace(plan, method=plan.method.with_(noise=0.0))
+    return replace(plan, method=method.without_noise())
 
 
 def upload_facts(exposure: Exposure, round: int, probe: bool, labels: Tensor) -> dict[str, Any]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
+import torch
 from pydantic import Field
+from torch import nn
 
+from engine.capabilities import Strength, Variant
 from engine.compute.context import ClientContext
 from engine.part import Part, Problem
 from engine.records import (
@@ -35,7 +39,8 @@ Trained = tuple[Upload, Private | None]
 class Method(Part):
     """A federated learning method: what the server sends, what a client uploads, and how the server merges uploads."""
 
-    unprotected: ClassVar[str] = "fedavg"  # name of the baseline: the same method without protection
+    strength: ClassVar[Strength | None] = None  # the field that a picker shows as off, light, medium, strong
+    variants: ClassVar[tuple[Variant, ...]] = ()
     headless: ClassVar[bool] = False  # True if clients share no last layer: the server has no complete model
 
     # --- the protected unit, and the memory the server begins with
@@ -44,10 +49,27 @@ class Method(Part):
         """The unit that the guarantee protects; None if the method promises nothing."""
         return None
 
+    def baseline(self) -> Method | None:
+        """The same method without its protection; None if it protects nothing.
+
+        A method without a guarantee has a baseline too, if it is meant to protect. The baseline keeps every field that
+        is not part of the protection.
+        """
+        return METHODS.make("fedavg") if self.unit() else None
+
     def begin(self, world: World) -> Memory:
         """The memory of the server before the first round."""
         del world
         return {}
+
+    def misfits(self, spec: Any, world: World) -> tuple[Problem, ...]:
+        if self.unit() is None or not _has_batch_norm(world.build):
+            return ()
+        reason = (
+            f"{self.name}: {spec.model.name} has batch normalisation, which mixes the pictures of a batch: "
+            "no clip bounds the effect of one picture"
+        )
+        return (Problem(reason, "Choose a model with group normalisation"),)
 
     # --- one exchange of one round
 
@@ -91,7 +113,7 @@ class Method(Part):
         del memory, privates
         return {"global": server}
 
-    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
+    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
         """What this round releases to each view. The ledger adds up the releases of all rounds."""
         del world, round, cohort
         return tuple(Release(view, NoNoise("nothing is clipped or noised")) for view in VIEWS)
@@ -114,13 +136,23 @@ class Method(Part):
         del world
         return ()
 
-    def effort(self, world: World, rounds: int) -> ExtraWork:
-        """The extra work of this many rounds, apart from training and testing."""
+    def work(self, world: World, rounds: int) -> ExtraWork:
+        """The extra work of this many rounds, apart from the protocol's steps and testing."""
         del world, rounds
         return ExtraWork()
 
+    def trial(self) -> Method:
+        """The same method with the least work that still shows its pace. A forecast times it."""
+        return self
+
 
 METHODS: Shelf[Method] = Shelf("engine.methods", "method")
+
+
+@lru_cache(maxsize=8)
+def _has_batch_norm(build: Callable[[torch.Generator], nn.Module]) -> bool:
+    module = build(torch.Generator())
+    return any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in module.modules())
 
 
 def noise_field(default: float = 1.0) -> Any:

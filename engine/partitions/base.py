@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ class Partition(Part):
     """A rule for how much of each class every client holds."""
 
     remedy: ClassVar[str] = "Take fewer clients or more pictures"
+    limits_classes: ClassVar[bool] = False  # whether a client has some classes only; which ones is declared public
 
     def shares(self, frequencies: Tensor, clients: int, rng: torch.Generator) -> Tensor:
         """The shares (classes, clients): row c holds each client's share of class c and sums to 1.
@@ -63,10 +64,26 @@ def by_owner(owner: Tensor, clients: int) -> list[Tensor]:
     return [places.clone() for places in places_by_client]
 
 
+class Division(NamedTuple):
+    """A data set divided among clients: the places of each client's training and test pictures, and its classes."""
+
+    train: list[Tensor]
+    test: list[Tensor]
+    held: tuple[tuple[int, ...], ...]  # the classes of each client, as the partition declares them public
+
+
 def split(
     partition: Partition, train_y: Tensor, test_y: Tensor, clients: int, seeds: Seeds, noun: str = "pictures"
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """The places of each client's training and test pictures. Both follow the same shares.
+    """The places of each client's training and test pictures."""
+    division = divide(partition, train_y, test_y, clients, seeds, noun)
+    return division.train, division.test
+
+
+def divide(
+    partition: Partition, train_y: Tensor, test_y: Tensor, clients: int, seeds: Seeds, noun: str = "pictures"
+) -> Division:
+    """The training and test pictures of every client. Both follow the same shares.
 
     If a client gets no training picture, the shares are drawn again, at most TRIES times. Test parts may be empty.
     """
@@ -82,13 +99,25 @@ def split(
         train = partition.assign(train_y, shares, rng)
         empty = [client for client, places in enumerate(train) if not len(places)]
         if not empty:
-            return train, partition.assign(test_y, shares, seeds.rng("partition-test"))
+            test = partition.assign(test_y, shares, seeds.rng("partition-test"))
+            return Division(train, test, _held(partition, shares))
     values = "".join(f", {name} {value}" for name, value in partition.values().items())
     raise BadInput(
         f"{partition.name}: client {empty[0]} would get no {noun}: every client must get at least one, "
         f"got {len(empty)} without any ({clients} clients, {len(train_y):,} {noun}{values})",
         partition.remedy,
     )
+
+
+def _held(partition: Partition, shares: Tensor) -> tuple[tuple[int, ...], ...]:
+    """The classes of each client.
+
+    Privacy: they follow from the rule alone, or are all classes. Classes that were found in a client's data would
+    reveal a class with a single record.
+    """
+    if not partition.limits_classes:
+        return (tuple(range(len(shares))),) * shares.shape[1]
+    return tuple(tuple(torch.nonzero(column > 0).flatten().tolist()) for column in shares.T)
 
 
 PARTITIONS: Shelf[Partition] = Shelf("engine.partitions", "partition")

@@ -18,6 +18,7 @@ from engine.partitions.base import PARTITIONS, Partition
 class ClassesPerClient(Partition):
     """Every client holds the same number of classes. Clients with the same class share it evenly."""
 
+    limits_classes: ClassVar[bool] = True
     remedy: ClassVar[str] = "Take fewer clients, more classes for each, or more pictures"
 
     classes: int = Field(

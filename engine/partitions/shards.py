@@ -15,6 +15,7 @@ from engine.partitions.base import PARTITIONS, Partition
 class Shards(Partition):
     """The pictures are sorted by label and cut into equal shards, and every client gets a few shards."""
 
+    limits_classes: ClassVar[bool] = True
     remedy: ClassVar[str] = "Take fewer clients, fewer shards for each, or more pictures"
 
     per_client: int = Field(

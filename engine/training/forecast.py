@@ -12,15 +12,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from engine.capabilities import HasNoise
 from engine.compute import weights
 from engine.compute.sgd import STACK
+from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.models import Model
 from engine.part import Problem
-from engine.privacy.ledger import LedgerEpsilon
 from engine.records import Guarantee, Seat
 from engine.specs.run import RunSpec
-from engine.training.plan import Plan, make_plan
+from engine.training.plan import Plan, make_plan, misfits
 from engine.training.rounds import WAVE
 from engine.training.timing import seconds
 
@@ -49,7 +50,7 @@ class Forecast:
     """Everything that can be computed about a run before it starts."""
 
     id: str
-    answers: tuple[LedgerEpsilon, ...] = ()
+    answers: tuple[Epsilon, ...] = ()
     guarantee: Guarantee | None = None
     problems: tuple[Problem, ...] = ()
     seconds: float | None = None
@@ -73,6 +74,7 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
     world = plan.world
     problems = (
         *spec.problems(),
+        *misfits(spec, world),
         *plan.method.remarks(world),
         *_stops_early(plan),
         *_too_large(plan, threads),
@@ -83,7 +85,7 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
         guarantee=plan.guarantee,
         problems=problems,
         seconds=seconds(plan, threads),
-        noise=getattr(plan.method, "noise", None),
+        noise=plan.method.noise_level if isinstance(plan.method, HasNoise) else None,
         delta=plan.delta,
         cliff=cliff(plan),
         facts={"sizes": [min(world.sizes), max(world.sizes)], "parameters": weights.count(world.weights)},

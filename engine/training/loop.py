@@ -23,15 +23,16 @@ from typing import Any
 
 import torch
 
+from engine.capabilities import HasNoise
 from engine.compute.context import Evaluate, Report
 from engine.compute.threads import ThreadTeam, restore_thread_modes, set_thread_modes
 from engine.errors import refusal
 from engine.events import Event, Finished, Kept, Round, Spent, Started, Warned
-from engine.privacy.ledger import Ledger, LedgerEpsilon
+from engine.privacy.ledger import Ledger
 from engine.specs.run import RunSpec
 from engine.training.evaluate import accuracy_by_class, measure
 from engine.training.exposure import kept_exposure
-from engine.training.plan import LoadedPlan, load_plan, parameters
+from engine.training.plan import LoadedPlan, load_plan, misfits, parameters
 from engine.training.rounds import Exchange, first_state, train_round
 from engine.training.state import State, array, read_state
 
@@ -103,7 +104,7 @@ def first_events(plan: LoadedPlan) -> Iterator[Event]:
         "classes": list(plan.spec.dataset.facts().classes),
         "sampling": world.sampling,
         "delta": plan.delta,
-        "noise": getattr(plan.method, "noise", None),
+        "noise": plan.method.noise_level if isinstance(plan.method, HasNoise) else None,
         "unit": plan.method.unit(),
         "guarantee": {
             "status": plan.guarantee.status,
@@ -112,7 +113,7 @@ def first_events(plan: LoadedPlan) -> Iterator[Event]:
         },
     }
     yield Started(plan.spec.id, plan.spec.canonical(), facts)
-    for problem in (*plan.spec.problems(), *plan.method.remarks(world)):
+    for problem in (*plan.spec.problems(), *misfits(plan.spec, world), *plan.method.remarks(world)):
         yield Warned(problem.reason, problem.remedy)
     counts = {name: array(table) for name, table in plan.counts().items()}
     yield Kept("partition", "partition", 0, payload=counts)
@@ -196,24 +197,7 @@ def privacy_spent(plan: LoadedPlan, ledger: Ledger, round: int, precise: bool = 
     if plan.method.unit() is None and not precise:
         return
     for answer in plan.answers(ledger, precise):
-        yield spent_event(round, answer)
-
-
-def spent_event(round: int, answer: LedgerEpsilon) -> Spent:
-    return Spent(
-        round=round,
-        view=answer.view,
-        epsilon=answer.epsilon,
-        unit=answer.unit,
-        adjacency=answer.adjacency,
-        delta=answer.delta,
-        accountant=answer.accountant,
-        sampling=answer.sampling,
-        bound=answer.bound,
-        reason=answer.reason,
-        worst=answer.worst,
-        quantiles=answer.quantiles,
-    )
+        yield Spent.of(round, answer)
 
 
 def budget_warning(plan: LoadedPlan) -> Iterator[Warned]:

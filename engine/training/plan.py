@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from engine.capabilities import HasNoise
 from engine.compute import weights
 from engine.datasets.base import LoadedData
+from engine.epsilon import Epsilon
 from engine.errors import BadInput, refusal
 from engine.methods import Method
-from engine.partitions import split
-from engine.privacy.ledger import Ledger, LedgerEpsilon
+from engine.part import Problem
+from engine.partitions import Division, divide
+from engine.privacy.ledger import Ledger
 from engine.privacy.solver import solve
 from engine.records import VIEWS, Client, Guarantee, World
 from engine.seeds import Seeds
+from engine.specs.base import problems_of
 from engine.specs.run import RunSpec, default_delta
 
 SMALL = 200e6  # bytes: up to this size, a partitioned data set is kept for the next run
@@ -45,7 +49,10 @@ class Plan:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        return self.method.guarantee(self.world)
+        guarantee = self.method.guarantee(self.world)
+        if self.world.clients > 1:
+            return guarantee
+        return replace(guarantee, absent={**guarantee.absent, "client": "there is no other client"})
 
     def cohort(self, round: int) -> tuple[int, ...]:
         return self.seeds.cohort(round, self.world.clients, self.world.sampled, self.world.sampling)
@@ -58,9 +65,9 @@ class Plan:
             ledger.add(method.releases(self.world, round, self.cohort(round)))
         return ledger
 
-    def answers(self, ledger: Ledger, precise: bool = False) -> tuple[LedgerEpsilon, ...]:
+    def answers(self, ledger: Ledger, precise: bool = False) -> tuple[Epsilon, ...]:
         """ε of every view that applies; 0 where nothing was released. `precise` adds quantiles over the clients."""
-        answers: list[LedgerEpsilon] = []
+        answers: list[Epsilon] = []
         for view in VIEWS:
             if view not in self.guarantee.absent:
                 answer = ledger.answer(view, precise, quantiles=precise)
@@ -105,14 +112,15 @@ def make_plan(spec: RunSpec, precise: bool = True) -> Plan:
 
     Without `precise`, the noise for a target ε is found in a tenth of the time. It is a little more than a run uses.
     """
+    spec.refuse_replay()
     facts = spec.dataset.facts()
     _refuse_fatal(spec)
     seeds = Seeds(spec.seed)
-    train, test = split(spec.partition, facts.train_y, facts.test_y, spec.clients, seeds, spec.dataset.noun)
-    world = _world(spec, facts, tuple(len(places) for places in train))
-    _refuse_batch_norm(spec, world)
-    delta = _delta(spec, sum(world.sizes))
-    plan = Plan(spec, spec.method, world, delta, tuple(train), tuple(test), facts.train_y, facts.test_y)
+    division = divide(spec.partition, facts.train_y, facts.test_y, spec.clients, seeds, spec.dataset.noun)
+    world = _world(spec, facts, division)
+    _refuse_first(misfits(spec, world))
+    parts = (tuple(division.train), tuple(division.test))
+    plan = Plan(spec, spec.method, world, world.delta, *parts, facts.train_y, facts.test_y)
     if spec.target_epsilon is not None:
         plan = replace(plan, method=_solved(plan, precise))
     if spec.budget is not None and spec.view is not None:
@@ -170,7 +178,8 @@ class PartitionedDataCache:
 _last = PartitionedDataCache()
 
 
-def _world(spec: RunSpec, facts: Any, sizes: tuple[int, ...]) -> World:
+def _world(spec: RunSpec, facts: Any, division: Division) -> World:
+    sizes = tuple(len(places) for places in division.train)
     build = partial(spec.model.build, facts.shape, len(facts.classes))
     module = build(Seeds(spec.seed).rng("weights"))
     first_weights = {name: tensor.detach().clone() for name, tensor in module.named_parameters()}
@@ -190,6 +199,8 @@ def _world(spec: RunSpec, facts: Any, sizes: tuple[int, ...]) -> World:
         mean=facts.mean,
         std=facts.std,
         honest=spec.honest_share,
+        delta=_delta(spec, sum(sizes)),
+        held=division.held,
     )
 
 
@@ -204,53 +215,51 @@ def _delta(spec: RunSpec, records: int) -> float:
     return spec.delta
 
 
+def misfits(spec: RunSpec, world: World) -> tuple[Problem, ...]:
+    """What the parts find wrong with the sizes, classes and model of this world."""
+    return tuple(problem for part in spec.parts for problem in part.misfits(spec, world))
+
+
 def _refuse_fatal(spec: RunSpec) -> None:
-    for part in (spec.dataset, spec.model, spec.method):  # `split` checks the partition
-        for problem in part.problems(spec):
-            if problem.fatal:
-                raise BadInput(problem.reason, problem.remedy)
+    # `divide` checks the partition
+    _refuse_first(problems_of((spec.dataset, spec.model, spec.method), spec))
 
 
-def _refuse_batch_norm(spec: RunSpec, world: World) -> None:
-    if spec.method.unit() is None:
-        return
-    module = world.build(torch.Generator())
-    if any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in module.modules()):
-        raise BadInput(
-            f"{spec.method.name}: {spec.model.name} has batch normalisation, which mixes the pictures of a batch: "
-            "no clip bounds the effect of one picture",
-            "Choose a model with group normalisation",
-        )
+def _refuse_first(problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        if problem.fatal:
+            raise BadInput(problem.reason, problem.remedy)
 
 
 def _solved(plan: Plan, precise: bool) -> Method:
     """The method with the least noise that keeps the target ε over all rounds, in the view of the spec."""
     spec = plan.spec
     view = spec.view
-    assert spec.target_epsilon is not None and view is not None
+    assert spec.target_epsilon is not None and view is not None and isinstance(spec.method, HasNoise)
     cohorts = [plan.cohort(round) for round in range(1, spec.rounds + 1)]
 
     def epsilon_at(noise: float, precise: bool) -> float | None:
-        method = spec.method.with_(noise=noise)
+        method = spec.method.with_noise(noise)
         ledger = Ledger(plan.world.clients, plan.delta)
         for round, cohort in enumerate(cohorts, start=1):
             releases = method.releases(plan.world, round, cohort)
             ledger.add(release for release in releases if release.view == view)
-        return ledger.answer(view, precise=precise).epsilon
+        return ledger.answer(view, precise=precise).value
 
-    _refuse_without_epsilon(plan, "target-epsilon", spec.method.with_(noise=1.0))
-    return spec.method.with_(noise=solve(epsilon_at, spec.target_epsilon, high=1000.0, precise=precise))
+    _refuse_without_epsilon(plan, "target-epsilon", spec.method.with_noise(spec.method.default_noise()))
+    noise = solve(epsilon_at, spec.target_epsilon, high=spec.method.most_noise(), precise=precise)
+    return spec.method.with_noise(noise)
 
 
 def _refuse_without_epsilon(plan: Plan, field: str, method: Method) -> None:
     """Refuse a target or a budget in a view that has no ε at any noise."""
     view = plan.spec.view
     assert view is not None
-    if view in method.guarantee(plan.world).absent:
+    if view in plan.guarantee.absent:
         reason = f"the {view} view does not apply: {plan.guarantee.absent[view]}"
         raise BadInput(f"run: {field}: {reason}", "Choose another view")
     answer = plan.ledger(plan.spec.rounds, method).answer(view)
-    if answer.epsilon is None:
+    if answer.value is None:
         reason = f"there is no ε in the {view} view: {answer.reason}"
         raise BadInput(f"run: {field}: {reason}", "Choose another view or method")
 

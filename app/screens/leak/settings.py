@@ -14,6 +14,7 @@ from app.session import run_settings
 from app.session.links import AGAINST
 from app.session.run_settings import attack_class, attack_names, is_about_pictures
 from app.texts import attacks as attack_texts
+from engine.capabilities import HasIterations, HasNoise
 from engine.errors import LeakLensError, shown
 from engine.specs.attack_grid import NOISY, NONE, OF_RUN, RequestedAttack
 
@@ -85,8 +86,7 @@ def columns(leak: LeakSettings) -> tuple[GridColumn, ...]:
     for key in (NONE, *leak.against):
         spec = run_of(base, key)
         if spec.id not in by_run:
-            noise = getattr(spec.method, "noise", None)
-            by_run[spec.id] = GridColumn(key, column_title(key, spec), spec, noise)
+            by_run[spec.id] = GridColumn(key, column_title(key, spec), spec, noise_of(spec))
     return tuple(by_run.values())
 
 
@@ -116,10 +116,14 @@ def column_title(key: str, spec: RunSpec) -> str:
     if key == NONE:
         return attack_texts.NONE
     title = type(spec.method).title
-    noise = getattr(spec.method, "noise", None)
     if key == OF_RUN:
-        return attack_texts.run(title, noise, spec.target_epsilon)
-    return attack_texts.column(title, noise)
+        return attack_texts.run(title, noise_of(spec), spec.target_epsilon)
+    return attack_texts.column(title, noise_of(spec))
+
+
+def noise_of(spec: RunSpec) -> float | None:
+    """Return the noise of the method; None if it has no noise."""
+    return spec.method.noise_level if isinstance(spec.method, HasNoise) else None
 
 
 def offered(leak: LeakSettings) -> tuple[str, ...]:
@@ -171,7 +175,7 @@ def _attack_spec(leak: LeakSettings, attack: str, run: RunSpec) -> AttackSpec:
     from engine.specs.attack import AttackSpec
 
     part: dict[str, Any] = {"name": attack}
-    if leak.iterations is not None and "iterations" in attack_class(attack).model_fields:
+    if leak.iterations is not None and issubclass(attack_class(attack), HasIterations):
         part["iterations"] = leak.iterations
     return AttackSpec(
         run=run, attack=part, pictures=leak.pictures, view=leak.eyes,
@@ -182,7 +186,7 @@ def _attack_spec(leak: LeakSettings, attack: str, run: RunSpec) -> AttackSpec:
 
 def cost(spec: AttackSpec) -> int:
     """Return the number of search steps, 0 for an attack that does not search."""
-    return int(getattr(spec.attack, "iterations", 0)) * spec.restarts
+    return (spec.attack.iterations if isinstance(spec.attack, HasIterations) else 0) * spec.restarts
 
 
 def in_order(requests: Sequence[RequestedAttack]) -> list[RequestedAttack]:

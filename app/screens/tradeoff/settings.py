@@ -89,8 +89,12 @@ def grid(settings: TradeoffSettings) -> SweepGrid:
 
 def baselines(settings: TradeoffSettings) -> tuple[str, ...]:
     """Return the baseline method of each chosen method, each once."""
-    methods = [run_settings.part_class("method", name) for name in settings.methods]
-    return tuple(dict.fromkeys(getattr(method, "unprotected", "fedavg") for method in methods))
+    baselines = []
+    for name in settings.methods:
+        baseline = run_settings.part_class("method", name)().baseline()  # type: ignore[attr-defined]
+        if baseline:
+            baselines.append(baseline.name)
+    return tuple(dict.fromkeys(baselines))
 
 
 def run_is_refused(settings: TradeoffSettings) -> bool:

@@ -10,10 +10,11 @@ from torch import Tensor
 from engine.attacks.base import Attack
 from engine.attacks.pictures.problem import InversionProblem
 from engine.attacks.pictures.search import lbfgs
+from engine.capabilities import HasIterations
 from engine.records import Guess
 
 
-class LbfgsAttack(Attack):
+class LbfgsAttack(HasIterations, Attack):
     """An attack that minimises the squared distance with L-BFGS."""
 
     iterations: int = Field(300, ge=1, le=10_000, title="iterations", description="Each is twenty steps of L-BFGS.")

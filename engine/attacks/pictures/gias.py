@@ -18,6 +18,7 @@ from torch.nn import functional
 from engine.attacks.base import ATTACKS, Attack, Prior
 from engine.attacks.pictures.problem import InversionProblem, total_variation
 from engine.attacks.pictures.search import cosine_decay, make_guess, shown_iterations
+from engine.capabilities import HasIterations
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
@@ -28,7 +29,7 @@ CODE_LR = 0.02  # for the codes in training
 
 
 @ATTACKS.add("gias", title="Generator as a prior", source="arXiv:2110.14962")
-class Gias(Attack):
+class Gias(HasIterations, Attack):
     """Learns from public pictures what pictures look like, and searches such pictures first. Helps where an upload
     reveals little."""
 

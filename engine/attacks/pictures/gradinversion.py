@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from engine.attacks.base import ATTACKS, Attack, Prior
 from engine.attacks.pictures.problem import InversionProblem, total_variation
 from engine.attacks.pictures.search import cosine_decay, grey_noise, make_guess, mismatch, shown_iterations
+from engine.capabilities import HasIterations
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
@@ -25,7 +26,7 @@ WARM_UP = 50  # steps that grow until they have their full size
 
 
 @ATTACKS.add("gradinversion", title="GradInversion", source="arXiv:2104.07586")
-class Gradinversion(Attack):
+class Gradinversion(HasIterations, Attack):
     """Optimises several candidates together, disturbed by noise and pulled to their mean. The paper's term for batch
     statistics is left out, because no model here has any."""
 

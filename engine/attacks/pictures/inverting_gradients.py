@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from engine.attacks.base import ATTACKS, Attack, Prior
 from engine.attacks.pictures.problem import InversionProblem, total_variation
 from engine.attacks.pictures.search import descend, grey_noise, step_decay
+from engine.capabilities import HasIterations
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
 
 @ATTACKS.add("inverting-gradients", title="Inverting Gradients", source="arXiv:2003.14053")
-class InvertingGradients(Attack):
+class InvertingGradients(HasIterations, Attack):
     """Compares only the direction of gradients, so it works on networks with ReLU and on trained networks."""
 
     leaves: ClassVar[float] = 0.06

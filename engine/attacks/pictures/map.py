@@ -13,12 +13,13 @@ from torch import Tensor, nn
 from engine.attacks.base import ATTACKS, Attack, Prior
 from engine.attacks.pictures.problem import InversionProblem, total_variation
 from engine.attacks.pictures.search import descend, grey_noise
+from engine.capabilities import HasIterations
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
 
 @ATTACKS.add("map", title="Most probable picture", source="the noise-aware form of Zhu et al. 2019")
-class Map(Attack):
+class Map(HasIterations, Attack):
     """Finds the picture that best explains the upload, given clip and noise. Nearly exact on smooth networks."""
 
     iterations: int = Field(1500, ge=1, le=100_000, title="iterations", description="Steps of the descent.")

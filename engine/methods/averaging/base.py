@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic import Field
-
+from engine.capabilities import HasNoise, HasServerStep, Strength
 from engine.compute import sgd, weights
 from engine.compute.context import ClientContext
 from engine.methods.base import Method, Trained, clip_field, noise_field
@@ -27,16 +26,8 @@ from engine.records import (
 )
 
 
-def step_field(default: float) -> Any:
-    """The field `server_step` with the default of a method."""
-    description = "How far the server follows the mean update."
-    return Field(default, gt=0, le=10, title="server step η", description=description)
-
-
-class Averaging(Method):
+class Averaging(HasServerStep, Method):
     """Clients train from the server's model and upload the difference; the server adds the mean."""
-
-    server_step: float = step_field(1.0)
 
     def fit(
         self, starts: Sequence[Packet], clients: Sequence[Client], contexts: Sequence[ClientContext]
@@ -108,8 +99,10 @@ def baseline_protocol(method: Averaging, world: World, seat: Seat, view: View) -
     }
 
 
-class Noised(Averaging):
+class Noised(HasNoise, Averaging):
     """An averaging method that clips and adds noise. The ledger adds up its releases."""
+
+    strength: ClassVar[Strength | None] = Strength("noise", (0.0, 0.5, 1.0, 2.0), "noise σ over the clip")
 
     noise: float = noise_field()
     clip: float = clip_field()

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from pydantic import Field
 
+from engine.capabilities import HasServerStep, server_step_field
 from engine.compute import sgd, weights
 from engine.compute.context import ClientContext
 from engine.methods.base import Method, Trained
@@ -15,7 +16,7 @@ from engine.part import Problem
 from engine.records import Client, Memory, Packet, Private, Protocol, Seat, Upload, View, Weights, World
 
 
-class PerBatch(Method):
+class PerBatch(HasServerStep, Method):
     """Clients upload the gradient of one batch at a time."""
 
     batches: Literal["every", "one"] = Field(
@@ -24,12 +25,8 @@ class PerBatch(Method):
         description="Whether a round goes through all batches, one exchange each, or takes one. "
         "The smallest client sets their number; larger clients leave the rest of their data out.",
     )
-    server_step: float = Field(
-        1.0,
-        gt=0,
-        le=10,
-        title="server step",
-        description="The step of the server is this factor times the learning rate of the clients.",
+    server_step: float = server_step_field(
+        1.0, "The step of the server is this factor times the learning rate of the clients."
     )
 
     def exchanges(self, world: World) -> int:

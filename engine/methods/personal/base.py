@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from statistics import median
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.capabilities import Variant
 from engine.compute import noise
 from engine.compute.context import ClientContext
 from engine.methods.user_level.base import UserLevel
 from engine.records import (
+    ExtraWork,
     Gaussian,
     Guarantee,
     Memory,
@@ -29,6 +32,15 @@ from engine.records import (
 class Personal(UserLevel):
     """Part of every model stays on its client. Only the rest is clipped, noised and averaged."""
 
+    variants: ClassVar[tuple[Variant, ...]] = (
+        Variant(
+            "the server adds the noise",
+            "As published: the server sees every upload without noise, and adds the noise to their mean.",
+            {"noise-split": "server"},
+        ),
+        *UserLevel.variants,
+    )
+
     noise_split: Literal["server", "paper", "full-local"] = Field(  # type: ignore[assignment]
         "server",
         title="noise split",
@@ -39,6 +51,13 @@ class Personal(UserLevel):
         1, ge=0, le=1000, title="head epochs", description="Epochs in which a client trains only its own last layer."
     )
     head_lr: float = Field(0.1, gt=0, le=100, title="head step", description="Learning rate of these epochs.")
+
+    def work(self, world: World, rounds: int) -> ExtraWork:
+        steps = self.head_epochs * -(-median(world.sizes) // world.local.batch)
+        return ExtraWork(local_steps=rounds * world.sampled * steps)
+
+    def trial(self) -> Personal:
+        return self.with_(head_epochs=min(1, self.head_epochs))
 
     def head_contexts(self, contexts: Sequence[ClientContext]) -> list[ClientContext]:
         """The contexts for the epochs that train only the last layer. They report no progress."""
@@ -63,7 +82,7 @@ class Personal(UserLevel):
         drawn = noise.gaussian(shared, self.noise * self.clip, context.rng("noise"))
         return self.stepped(merged, drawn, self.server_step / context.world.sampled), memory
 
-    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
+    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
         if self.noise_split != "server":
             return super().releases(world, round, cohort)
         outside = Release("outsider", Gaussian(self.noise, world.rate), sampling=world.sampling)
@@ -71,8 +90,7 @@ class Personal(UserLevel):
         if not cohort:
             return outside, to_clients
         law = NoNoise("the server adds the noise itself, after it has seen every upload")
-        members = tuple(cohort)
-        return Release("server", law, members), Release("aggregate", law, members), outside, to_clients
+        return Release("server", law, cohort), Release("aggregate", law, cohort), outside, to_clients
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         protocol = super().protocol(world, seat, view)

@@ -67,7 +67,7 @@ class Smoothing(Noised):
     def landmarks(self, world: World) -> tuple[int, ...]:
         return tuple(range(self.every, world.rounds + 1, self.every))
 
-    def effort(self, world: World, rounds: int) -> ExtraWork:
+    def work(self, world: World, rounds: int) -> ExtraWork:
         smoothings = rounds // self.every
         models = 1 if self.unsampled_clients == "mean" else world.sampled
         work_per_matrix = 0
@@ -76,7 +76,9 @@ class Smoothing(Noised):
                 short, long = sorted((tensor.shape[0], tensor[0].numel()))
                 work_per_matrix += short**2 * long
         decomposed = smoothings * matrix_count(models) * work_per_matrix
-        return ExtraWork(decomposed, smoothings * 2 * min(models, REPORTED_CLIENTS))
+        extra = super().work(world, rounds)
+        judged = smoothings * 2 * min(models, REPORTED_CLIENTS)
+        return replace(extra, decomposed=decomposed, judged=judged)
 
     # --- slices: the models that clients receive after a smoothing
 
@@ -199,7 +201,7 @@ class Smoothing(Noised):
                 before[name] = tensor
         return {"global": server, BEFORE_SMOOTHING: before} if before else {"global": server}
 
-    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
+    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
         releases = super().releases(world, round, cohort)
         if self.unsampled_clients == "mean":
             return releases

@@ -10,10 +10,9 @@ clients of the next round start from the slices. This file holds the privacy cos
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.methods.averaging.base import step_field
+from engine.capabilities import server_step_field
 from engine.methods.base import METHODS
 from engine.methods.smoothing.base import Smoothing
 from engine.methods.user_level.base import UserLevel
@@ -24,17 +23,16 @@ from engine.records import Gaussian, Guarantee, Release, World
 class FedCEO(Smoothing, UserLevel):
     """UDP-FedAvg, and every few rounds the server removes what the noisy models of a round do not share."""
 
-    server_step: float = step_field(0.1)
+    server_step: float = server_step_field(0.1)
 
-    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
+    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
         if self.unsampled_clients == "mean" or not cohort or not self.smooths(round):
             return super().releases(world, round, cohort)
         # Privacy (user-level ε of every view): a slice is a function of noisy uploads, so each view that receives
         # slices pays for single uploads. A charge for the sum alone would be too low.
-        members = tuple(cohort)
-        share = 1.0 if self.noise_split == "full-local" else math.sqrt(len(members))
+        share = 1.0 if self.noise_split == "full-local" else math.sqrt(len(cohort))
         law = Gaussian(self.noise / share)
-        return tuple(Release(view, law, members) for view in ("server", "outsider", "client"))
+        return tuple(Release(view, law, cohort) for view in ("server", "outsider", "client"))
 
     def guarantee(self, world: World) -> Guarantee:
         guarantee = super().guarantee(world)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.capabilities import Variant, server_step_field
 from engine.compute import noise, weights
 from engine.compute.context import ClientContext
-from engine.methods.averaging.base import Noised, step_field
+from engine.methods.averaging.base import Noised
 from engine.records import (
+    AllBut,
     Client,
     Gaussian,
     Guarantee,
@@ -30,12 +32,26 @@ from engine.records import (
 class UserLevel(Noised):
     """Each client clips its update to a bound and adds noise before the upload."""
 
+    variants: ClassVar[tuple[Variant, ...]] = (
+        Variant(
+            "the clients share the noise",
+            "Together the clients of a round add one portion of noise, which hides a client from outsiders.",
+            {"noise-split": "paper"},
+        ),
+        Variant(
+            "each client adds all the noise",
+            "Each upload carries the whole noise, which hides a client from the server too.",
+            {"noise-split": "full-local"},
+            suggested=True,
+        ),
+    )
+
     noise_split: Literal["paper", "full-local"] = Field(
         "paper",
         title="noise split",
         description="paper: the clients of a round share one portion of noise; full-local: each adds a full one.",
     )
-    server_step: float = step_field(0.1)
+    server_step: float = server_step_field(0.1)
 
     def unit(self) -> Literal["record", "user"] | None:
         return "user"
@@ -64,16 +80,13 @@ class UserLevel(Noised):
         drawn = noise.gaussian(shared, self.noise * self.clip, context.rng("noise"))
         return self.stepped(server, drawn, self.server_step / context.world.sampled), memory
 
-    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
-        participants = set(cohort)
-        absent = tuple(client for client in range(world.clients) if client not in participants)
+    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
+        absent = AllBut(cohort)
         if self.noise_split == "full-local":
-            return self.full_noise_releases(world, tuple(cohort), absent)
-        return self.shared_noise_releases(world, tuple(cohort), absent)
+            return self.full_noise_releases(world, cohort, absent)
+        return self.shared_noise_releases(world, cohort, absent)
 
-    def shared_noise_releases(
-        self, world: World, cohort: tuple[int, ...], absent: tuple[int, ...]
-    ) -> tuple[Release, ...]:
+    def shared_noise_releases(self, world: World, cohort: tuple[int, ...], absent: AllBut) -> tuple[Release, ...]:
         """The clients of a round add one portion together. The protected client always adds its own part."""
         # Privacy (ε of an outsider): an outsider does not know |S|, so its law must not depend on |S|.
         outside_law = Gaussian(self.noise * math.sqrt(max(world.honest, 1 / world.clients)), world.rate)
@@ -96,9 +109,7 @@ class UserLevel(Noised):
             releases.append(Release("client", participant_law, cohort, observers=cohort))
         return (*releases, to_absent)
 
-    def full_noise_releases(
-        self, world: World, cohort: tuple[int, ...], absent: tuple[int, ...]
-    ) -> tuple[Release, ...]:
+    def full_noise_releases(self, world: World, cohort: tuple[int, ...], absent: AllBut) -> tuple[Release, ...]:
         """Every client adds a full portion. The noise of the sum reveals |S|, so sampling amplifies no view."""
         if not cohort:
             return ()

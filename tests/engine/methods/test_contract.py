@@ -112,6 +112,16 @@ def test_the_guarantee_uses_a_status_of_the_list(name: str) -> None:
 
 
 @each_method()
+def test_a_trial_is_the_same_method_with_at_most_its_work(name: str) -> None:
+    plan = make_plan(tiny_spec(method=name))
+    trial = plan.method.trial()
+    assert (trial.name, trial.unit()) == (plan.method.name, plan.method.unit())
+    most, least = (method.work(plan.world, 3) for method in (plan.method, trial))
+    assert least.local_steps <= most.local_steps and least.server_steps <= most.server_steps
+    assert least.decomposed <= most.decomposed and least.judged <= most.judged
+
+
+@each_method()
 def test_every_view_has_a_release_or_a_reason(name: str) -> None:
     plan = make_plan(tiny_spec(method=name))
     views = set()
@@ -235,4 +245,4 @@ def test_noise_zero_promises_nothing() -> None:
     assert plan.guarantee.status == "none"
     releases = plan.method.releases(plan.world, 1, plan.cohort(1))
     assert all(isinstance(release.mechanism, Gaussian) for release in releases)
-    assert plan.ledger(1).answer("server").epsilon is None
+    assert plan.ledger(1).answer("server").value is None

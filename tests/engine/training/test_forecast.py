@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.epsilon import Epsilon
 from engine.events import Finished, Spent, Started, Warned
 from engine.methods import METHODS
-from engine.privacy.ledger import LedgerEpsilon
 from engine.records import VIEWS
 from engine.specs.run import RunSpec
 from engine.training.forecast import forecast, free_memory, memory
@@ -34,25 +35,11 @@ def few(**fields: Any) -> RunSpec:
     return tiny_spec(clients=12, batch=400, model={"name": "mlp", "hidden": 4}, sampled=sampled, **fields)
 
 
-def terms(answer: LedgerEpsilon | Spent) -> tuple[Any, ...]:
-    return (
-        answer.view,
-        answer.unit,
-        answer.adjacency,
-        answer.delta,
-        answer.accountant,
-        answer.sampling,
-        answer.bound,
-        answer.reason,
-        answer.worst,
-    )
-
-
-def assert_same(answers: tuple[LedgerEpsilon, ...], spent: list[Spent]) -> None:
-    assert [terms(answer) for answer in answers] == [terms(event) for event in spent]
+def assert_same(answers: tuple[Epsilon, ...], spent: list[Spent]) -> None:
     for answer, event in zip(answers, spent, strict=True):
-        assert (answer.epsilon is None) == (event.epsilon is None)
-        assert answer.epsilon is None or answer.epsilon == pytest.approx(event.epsilon, abs=1e-9)
+        assert replace(answer, value=0.0, quantiles=()) == replace(event.total, value=0.0, quantiles=())
+        assert (answer.value is None) == (event.epsilon is None)
+        assert answer.value is None or answer.value == pytest.approx(event.epsilon, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +60,7 @@ def test_the_forecast_is_what_the_run_spends(method: Any, sampling: str, partiti
 def test_without_a_guarantee_every_view_has_a_reason() -> None:
     prediction = forecast(few(method="fedavg"))
     assert {answer.view for answer in prediction.answers} == set(VIEWS)
-    assert all(answer.epsilon is None and answer.reason for answer in prediction.answers)
+    assert all(answer.value is None and answer.reason for answer in prediction.answers)
     assert prediction.guarantee is not None and prediction.guarantee.status == "none" and prediction.noise is None
 
 
@@ -89,7 +76,7 @@ TARGETS = [("udp-fedavg", target, view) for target in (8.0, 4.0) for view in VIE
 def test_a_target_is_reached_with_the_least_noise(method: str, target: float, view: str) -> None:
     spec = few(method=method, target_epsilon=target, view=view, rounds=3)
     prediction = forecast(spec, precise=True)
-    epsilon = next(answer.epsilon for answer in prediction.answers if answer.view == view)
+    epsilon = next(answer.value for answer in prediction.answers if answer.view == view)
     assert epsilon is not None and 0.97 * target < epsilon <= target
     assert not prediction.problems
 
@@ -113,7 +100,7 @@ def test_a_quick_forecast_gives_an_upper_bound_of_the_noise_for_a_target(view: s
     precise = forecast(spec, precise=True)
     assert quick.noise is not None and precise.noise is not None
     assert precise.noise <= quick.noise <= 1.3 * precise.noise
-    assert next(answer.epsilon for answer in quick.answers if answer.view == view) == pytest.approx(8.0, rel=1e-3)
+    assert next(answer.value for answer in quick.answers if answer.view == view) == pytest.approx(8.0, rel=1e-3)
 
 
 # --- a budget ----------------------------------------------------------------------------------------------
@@ -125,8 +112,8 @@ def test_the_forecast_warns_if_and_only_if_the_budget_does_not_last(share: float
     fields: dict[str, Any] = {"method": "udp-fedavg", "rounds": 4}
     answer = next(answer for answer in forecast(few(**fields), precise=True).answers if answer.view == "outsider")
     renyi = next(answer for answer in forecast(few(**fields)).answers if answer.view == "outsider")
-    assert answer.epsilon is not None and renyi.epsilon is not None and renyi.epsilon > 1.001 * answer.epsilon
-    spec = few(**fields, budget=share * answer.epsilon, view="outsider")
+    assert answer.value is not None and renyi.value is not None and renyi.value > 1.001 * answer.value
+    spec = few(**fields, budget=share * answer.value, view="outsider")
     problems = forecast(spec).problems
     events = list(run(spec))
     assert isinstance(events[-1], Finished) and (events[-1].rounds == 4) is enough
@@ -146,7 +133,7 @@ def plan(sampled: int) -> Plan:
 
 def epsilon_of(view: str, noise: float, rounds: int, sampled: int = 6) -> float:
     method = METHODS.make({"name": "udp-fedavg", "noise": noise})
-    epsilon = plan(sampled).ledger(rounds, method).answer(view).epsilon  # type: ignore[arg-type]
+    epsilon = plan(sampled).ledger(rounds, method).answer(view).value  # type: ignore[arg-type]
     assert epsilon is not None and math.isfinite(epsilon)
     return epsilon
 

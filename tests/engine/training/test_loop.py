@@ -147,7 +147,7 @@ def test_forecast_and_run_stop_at_the_same_round() -> None:
     end, last = events[-1], load_plan(spec).last_round
     assert isinstance(end, Finished) and end.rounds == last < 30
     spent = {event.view: event.epsilon for event in events if isinstance(event, Spent)}
-    assert {answer.view: answer.epsilon for answer in before.answers} == spent
+    assert {answer.view: answer.value for answer in before.answers} == spent
     assert any(f"stop after round {last}" in problem.reason for problem in before.problems)
     assert [event.round for event in kept(events, "exposure")][-1] <= last
     classes = [event for event in events if isinstance(event, Measured) and event.who.startswith("class")]

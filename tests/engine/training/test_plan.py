@@ -142,6 +142,29 @@ def test_batch_normalisation_is_refused_for_a_method_with_a_guarantee() -> None:
     assert make_plan(tiny_spec(model="normed", method="fedavg")).world.weights
 
 
+def test_a17_without_another_client_there_is_no_such_view() -> None:
+    for method in ("fedavg", "udp-fedavg"):
+        plan = make_plan(tiny_spec(method=method, clients=1, sampled=1))
+        assert plan.guarantee.absent["client"] == "there is no other client"
+        assert "client" not in {answer.view for answer in plan.answers(plan.ledger(1))}
+    assert refused(method="udp-fedavg", clients=1, sampled=1, target_epsilon=1.0, view="client") == (
+        "run: target-epsilon: the client view does not apply: there is no other client. Choose another view."
+    )
+
+
+@pytest.mark.parametrize(
+    ("partition", "limited"), [("iid", False), ("dirichlet", False), ("shards", True), ("classes-per-client", True)]
+)
+def test_the_classes_of_a_client_follow_from_the_rule(partition: str, limited: bool) -> None:
+    plan = make_plan(tiny_spec(partition=partition, clients=20, sampled=4))
+    held = plan.world.held
+    assert len(held) == 20 and plan.world.delta == plan.delta
+    for client, row in enumerate(plan.counts()["train"].tolist()):
+        found_in_data = {label for label, count in enumerate(row) if count}
+        assert found_in_data <= set(held[client])
+        assert (set(held[client]) == set(range(10))) != limited
+
+
 def test_the_first_fatal_problem_is_the_message() -> None:
     assert refused(model="picky") == "picky: no such size. Use 28."
 
@@ -159,7 +182,7 @@ def test_the_solved_noise_is_the_least_of_four_digits() -> None:
     noise = plan.method.noise  # type: ignore[attr-defined]
     assert noise != 1.0 and plan.method.clip == 3.0  # type: ignore[attr-defined]
     for value, within in ((noise, True), (noise * 0.998, False)):
-        epsilon = plan.ledger(2, plan.method.with_(noise=value)).answer("aggregate").epsilon
+        epsilon = plan.ledger(2, plan.method.with_(noise=value)).answer("aggregate").value
         assert epsilon is not None and (epsilon <= 5.0) is within
 
 
@@ -177,7 +200,7 @@ def test_the_ledger_of_a_plan_is_the_sum_of_its_rounds() -> None:
         ledger.add(plan.method.releases(plan.world, round, plan.cohort(round)))
     assert plan.ledger(3).answers() == ledger.answers()
     noisier = METHODS["udp-fedavg"](noise=2.0)  # type: ignore[call-arg]
-    assert plan.ledger(3, noisier).answer("server").epsilon < ledger.answer("server").epsilon  # type: ignore[operator]
+    assert plan.ledger(3, noisier).answer("server").value < ledger.answer("server").value  # type: ignore[operator]
 
 
 def test_the_same_partition_of_the_same_data_is_made_once() -> None:

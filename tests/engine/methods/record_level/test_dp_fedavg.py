@@ -45,8 +45,9 @@ def test_a_release_for_each_size_and_view() -> None:
     assert len(releases) == len(sizes) * len(VIEWS)
     clients_by_view: dict[str, list[int]] = {view: [] for view in VIEWS}
     for release in releases:
-        clients_by_view[release.view] += release.clients or ()
-        (size,) = {plan.world.sizes[client] for client in release.clients or ()}
+        assert isinstance(release.clients, tuple)
+        clients_by_view[release.view] += release.clients
+        (size,) = {plan.world.sizes[client] for client in release.clients}
         assert release.mechanism == Gaussian(1.0, min(1.0, 100 / size), 3 * max(1, size // 100))
         assert (release.unit, release.adjacency) == ("record", "add-remove")
         assert (release.sampling, release.observers) == ("poisson", None)
@@ -71,7 +72,7 @@ def test_one_ledger_for_the_whole_run_equals_a_direct_composition(sampling: str)
         steps = 2 * 3 * max(times)
         direct, _ = get_privacy_spent(orders=ORDERS, rdp=steps * rdp_of_one_step(), delta=1 / 120_000)
         answers = plan.ledger(rounds).answers()
-        assert [answer.epsilon for answer in answers] == pytest.approx([direct] * len(VIEWS), rel=1e-6)
+        assert [answer.value for answer in answers] == pytest.approx([direct] * len(VIEWS), rel=1e-6)
         assert answers[0].worst is not None and times[answers[0].worst] == max(times)
         assert [answer.bound for answer in answers] == ["", "upper bound", "upper bound", "upper bound"]
         assert {(answer.unit, answer.adjacency) for answer in answers} == {("record", "add-remove")}
@@ -81,7 +82,7 @@ def test_one_ledger_for_the_whole_run_equals_a_direct_composition(sampling: str)
 
 def test_the_second_round_costs_privacy() -> None:
     plan = make_plan(tiny_spec(method="dp-fedavg", sampling="all", sampled=40))
-    first, second = (plan.ledger(rounds).answer("server").epsilon for rounds in (1, 2))
+    first, second = (plan.ledger(rounds).answer("server").value for rounds in (1, 2))
     assert first is not None and second is not None and first < second
 
 

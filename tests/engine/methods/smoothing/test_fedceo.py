@@ -277,8 +277,8 @@ def cost(sigma: float, mode: str, view: Any = "outsider") -> tuple[float | None,
     ledger = Ledger(100, 1e-5)
     for round in range(1, 301):
         first = 10 * (round // 10 % 10)
-        ledger.add(plan.method.releases(plan.world, round, range(first, first + 10)))
-    return tuple(ledger.answer(view, precise=precise).epsilon for precise in (True, False))  # type: ignore[return-value]
+        ledger.add(plan.method.releases(plan.world, round, tuple(range(first, first + 10))))
+    return tuple(ledger.answer(view, precise=precise).value for precise in (True, False))  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("mode", ["slot", "own"])

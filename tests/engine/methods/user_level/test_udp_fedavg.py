@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.compute import weights
 from engine.compute.threads import ThreadTeam
 from engine.methods.user_level.udp_fedavg import UDPFedAvg
-from engine.records import VIEWS, Gaussian, Release, Seat, Upload
+from engine.records import VIEWS, AllBut, Clients, Gaussian, Release, Seat, Upload
 from engine.specs.run import RunSpec
 from engine.training.plan import LoadedPlan, Plan, load_plan, make_plan
 from engine.training.rounds import Exchange, first_state, server_context, train_round
@@ -140,19 +140,15 @@ def of(view: str, releases: Sequence[Release]) -> list[Release]:
     return [release for release in releases if release.view == view]
 
 
-def seen_by(observers: tuple[int, ...], releases: Sequence[Release]) -> Release:
+def seen_by(observers: Clients, releases: Sequence[Release]) -> Release:
     (release,) = (release for release in of("client", releases) if release.observers == observers)
     return release
-
-
-def absent_from(cohort: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(client for client in range(40) if client not in cohort)
 
 
 def test_releases_if_clients_share_the_noise() -> None:
     cohort, releases = releases_of()
     size = len(cohort)
-    others = absent_from(cohort)
+    others = AllBut(cohort)
     assert size > 1 and {(release.unit, release.adjacency) for release in releases} == {("user", "zero-out")}
     assert of("server", releases) == [Release("server", Gaussian(2.0 / math.sqrt(size)), cohort)]
     assert of("aggregate", releases) == [Release("aggregate", Gaussian(2.0), cohort)]
@@ -204,13 +200,13 @@ def test_fixed_sampling_has_no_epsilon_for_an_outsider() -> None:
     assert of("outsider", of_everyone)[0].mechanism == Gaussian(2.0, 1.0)
     ledger = make_plan(tiny_spec(method="udp-fedavg", sampling="fixed")).ledger(2)
     answers = {answer.view: answer for answer in ledger.answers()}
-    assert answers["outsider"].epsilon is None and "no ε is proven" in answers["outsider"].reason
-    assert answers["server"].epsilon is not None and answers["aggregate"].epsilon is not None
+    assert answers["outsider"].value is None and "no ε is proven" in answers["outsider"].reason
+    assert answers["server"].value is not None and answers["aggregate"].value is not None
 
 
 def test_releases_if_each_client_adds_full_noise() -> None:
     cohort, releases = releases_of(split="full-local")
-    others = absent_from(cohort)
+    others = AllBut(cohort)
     together = Gaussian(2.0 * math.sqrt(len(cohort)))
     inside = Gaussian(2.0 * math.sqrt(len(cohort) - 1))
     assert set(releases) == {
@@ -236,7 +232,7 @@ def plan_of(noise: float, rounds: int, split: str = "paper", **fields: Any) -> P
 
 def epsilons(view: Any, rounds: int, split: str = "paper", precise: bool = False, **fields: Any) -> list[float | None]:
     ledgers = [plan_of(sigma, rounds, split, **fields).ledger(rounds) for sigma in SIGMAS]
-    return [ledger.answer(view, precise=precise).epsilon for ledger in ledgers]
+    return [ledger.answer(view, precise=precise).value for ledger in ledgers]
 
 
 def test_epsilons_of_the_views() -> None:
