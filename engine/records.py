@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 Weights = Mapping[str, Tensor]  # named parameters
-Memory = Mapping[str, Tensor]  # what the server keeps between rounds
-Packet = Mapping[str, Tensor]  # what the server sends to one client
+Memory = Mapping[str, Weights]  # what the server keeps between rounds, by slot
 Private = Mapping[str, Tensor]  # what a client keeps and never sends
 
+UploadKind = Literal["gradient", "update", "samples"]
 View = Literal["server", "aggregate", "outsider", "client"]
 VIEWS: tuple[View, ...] = ("server", "aggregate", "outsider", "client")
 
@@ -90,15 +90,33 @@ class Seat:
 
 
 @dataclass(frozen=True)
+class Packet:
+    """What the server sends to one client: a model, and by slot what some methods send with it."""
+
+    model: Weights
+    extra: Mapping[str, Weights] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Labelled inputs that a client made and uploads."""
+
+    x: Tensor  # (n, ...) inputs of the model
+    y: Tensor  # (n,)
+
+
+@dataclass(frozen=True)
 class Upload:
     """EVERYTHING that leaves a client: tensors, and the scalars that it declares public.
 
     The accounting and the attacks read only this. A value that left by another way would be a leak without an ε.
     """
 
-    client: int
-    kind: Literal["gradient", "update", "samples"]
-    tensors: Mapping[str, Tensor]
+    client: int  # -1: the sum of several clients, or the change of a model between two rounds
+    kind: UploadKind
+    model: Weights = field(default_factory=dict)  # the gradient or the update, by parameter
+    extra: Mapping[str, Weights] = field(default_factory=dict)  # by slot: what some methods upload with it
+    samples: Samples | None = None
     public: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -106,7 +124,7 @@ class Upload:
 class Protocol:
     """The public facts that an attacker in one view has."""
 
-    kind: Literal["gradient", "update", "samples"]
+    kind: UploadKind
     local: Local
     steps: int  # local optimiser steps in one upload
     batch: int  # examples in one step
@@ -117,12 +135,22 @@ class Protocol:
     bound: float | None = None  # the clip bound
     noise: Literal["none", "gaussian", "laplace", "binomial"] = "none"
     std: float = 0.0  # per coordinate, as THIS view observes it
-    mask: str = "none"
+    mask: Literal["none", "zeros", "clear"] = "none"  # zeros: what is 0 was left out; clear: what is small is exact
     server_step: float = 1.0
     uploads: int = 1  # how many uploads were summed in what was received
     mean: tuple[float, ...] = (0.0,)
     scale: tuple[float, ...] = (1.0,)  # input normalisation: (pixel - mean) / scale
     pictures: int | None = None  # their number, where the attacker is given it
+    share: float = 1.0  # of the coordinates that carry noise
+    coding: Literal["none", "sign"] = "none"
+    drift: bool = False  # whether each local step adds the server's control variate minus the client's
+
+    @property
+    def path_length(self) -> float:
+        """The factor between one gradient and the update of all local steps along it."""
+        momentum = self.local.momentum
+        remaining = range(1, self.steps + 1)
+        return self.local.lr * sum((1 - momentum**left) / (1 - momentum) for left in remaining)
 
 
 @dataclass(frozen=True)
@@ -134,12 +162,14 @@ class Exposure:
     """
 
     view: View
-    sent: Weights  # the model that the server sent; for an outsider, the global model before the round
-    received: Mapping[str, Tensor]
+    packet: Packet  # what the server sent; for an outsider, the global model before the round
+    upload: Upload  # what the observer received: an upload, a sum, or the change of a model
     protocol: Protocol
     shape: tuple[int, ...]
     classes: int
     tampered: bool = False
+    own: Upload | None = None  # in the `client` view: the upload of the observer itself, if it took part in the round
+    known: Mapping[str, Weights] = field(default_factory=dict)  # what the observer could sum up from earlier rounds
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,8 @@ def realistic(facts: Mapping[str, Any], view: str) -> str:
     if trained:
         model = f"a model trained for {trained} round{'s' if trained > 1 else ''}"
     seen = "What would have been seen" if facts.get("probe") else "What was seen"
-    return f"{seen}: {upload}, {model}, {_way(view)}. {_distance(pictures, steps, trained, view)}"
+    missing = f" This observer does not know {facts['lacks']}, so the attack is blurred." if facts.get("lacks") else ""
+    return f"{seen}: {upload}, {model}, {_way(view)}. {_distance(pictures, steps, trained, view)}{missing}"
 
 
 def _way(view: str) -> str:

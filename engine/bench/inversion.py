@@ -73,7 +73,7 @@ def breaching_attack(plan: LoadedPlan, exposure: Exposure) -> Callable[[], objec
     attacker = package.attacks.prepare_attack(module, nn.CrossEntropyLoss(), config, setup)
     protocol = exposure.protocol
     metadata = SimpleNamespace(shape=exposure.shape, mean=protocol.mean, std=protocol.scale, modality="vision")
-    payload = [{"parameters": list(exposure.sent.values()), "buffers": None, "metadata": metadata}]
+    payload = [{"parameters": list(exposure.packet.model.values()), "buffers": None, "metadata": metadata}]
     facts = {"num_data_points": 1, "labels": torch.tensor([3]), "local_hyperparams": None}
-    shared = [{"gradients": list(exposure.received.values()), "buffers": None, "metadata": facts}]
+    shared = [{"gradients": list(exposure.upload.model.values()), "buffers": None, "metadata": facts}]
     return lambda: attacker.reconstruct(payload, shared, {})

@@ -13,11 +13,6 @@ import re, sys
 from pathlib import Path
 from engine.training.loop import run
 from engine.specs.run import RunSpec
-if sys.argv[1] == "scaffold":
-    from engine.methods import METHODS
-    from tests.engine.methods.makers import Scaffold
-    METHODS.names()
-    METHODS.add("scaffold", title="SCAFFOLD", source="arXiv:1910.06378")(Scaffold)
 spec = RunSpec(method=sys.argv[1], clients=1000, sampling="all", rounds=3, epochs=1)
 for event in run(spec, threads=2):
     pass

@@ -18,6 +18,7 @@ from engine.events import Kept
 from engine.records import Client, Exposure, Packet, Protocol, Upload, View, World
 from engine.seeds import Seeds
 from engine.specs.attack import MOST_PICTURES
+from engine.training.exposure import summed
 from engine.training.plan import LoadedPlan
 from engine.training.rounds import client_contexts, first_state, server_context, train_round
 from engine.training.state import State, read_state
@@ -100,26 +101,31 @@ def expose(
         world, packets[slot] = tampered(world, packets[slot], tamper)
     contexts[slot] = replace(contexts[slot], world=world, seeds=seeds)
 
-    def exposure(sent: Mapping[str, Tensor], received: Mapping[str, Tensor]) -> Exposure:
+    def exposure(packet: Packet, upload: Upload, own: Upload | None = None) -> Exposure:
         protocol = public_protocol(plan, contexts, slot, view)
-        return Exposure(view, sent, received, protocol, world.shape, world.classes, tamper is not None)
+        known = method.known(view, contexts[slot].seat, state.memory)
+        tampered = tamper is not None
+        return Exposure(view, packet, upload, protocol, world.shape, world.classes, tampered, own, known)
 
     victim_upload = _train(plan, state, [packets[slot]], [contexts[slot]], victim)[0]
     if view == "server":
-        return exposure(packets[slot], victim_upload.tensors)
+        return exposure(packets[slot], victim_upload)
     others = [place for place in range(len(contexts)) if place != slot]
     uploads = _train(plan, state, [packets[place] for place in others], [contexts[place] for place in others], None)
     uploads.insert(slot, victim_upload)
     if view == "aggregate":
-        return exposure(packets[slot], weights.total([upload.tensors for upload in uploads]))
+        return exposure(packets[slot], summed(uploads))
     context = server_context(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
     server, memory = method.merge(state.server, uploads, state.memory, replace(context, world=world, seeds=seeds))
     if view == "outsider":
-        return exposure(state.server, weights.subtract(server, state.server))
+        return exposure(Packet(state.server), Upload(-1, victim_upload.kind, weights.subtract(server, state.server)))
     after = replace(state, round=victim.round, server=server, memory=memory)
     witness, packet = next_packet(plan, victim, after, team)
-    sent_packets = {context.seat.client: sent for context, sent in zip(contexts, packets, strict=True)}
-    return exposure(sent_packets.get(witness, state.server), packet)
+    clients = [context.seat.client for context in contexts]
+    earlier = packets[clients.index(witness)] if witness in clients else Packet(state.server)
+    own = uploads[clients.index(witness)] if witness in clients else None
+    change = {name: packet.model[name] - earlier.model[name] for name in packet.model if name in earlier.model}
+    return exposure(earlier, Upload(-1, victim_upload.kind, change), own)
 
 
 def tampered(world: World, packet: Packet, tamper: Tamper) -> tuple[World, Packet]:

@@ -10,15 +10,15 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from queue import SimpleQueue
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from engine.attacks import Attack, Prior
 from engine.compute.threads import set_thread_modes
@@ -132,10 +132,18 @@ def borrowed_processes(count: int) -> Iterator[Sequence[AttackProcess]]:
 
 def packed(request: RestartRequest) -> bytes:
     """The request as bytes; tensors that are views of one memory are copied, because each would carry all of it."""
-    exposure = request.exposure
-    sent = {name: tensor.clone() for name, tensor in exposure.sent.items()}
-    received = {name: tensor.clone() for name, tensor in exposure.received.items()}
-    return pickle.dumps(replace(request, exposure=replace(exposure, sent=sent, received=received)))
+    return pickle.dumps(replace(request, exposure=copied(request.exposure)))
+
+
+def copied(value: Any) -> Any:
+    """A record, a mapping or a tensor with a copy of every tensor in it."""
+    if isinstance(value, Tensor):
+        return value.clone()
+    if isinstance(value, Mapping):
+        return {name: copied(item) for name, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: copied(getattr(value, field.name)) for field in fields(value)})
+    return value
 
 
 def main() -> None:

@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from engine import images
 from engine.attacks import Attack
 from engine.capabilities import HasNoise
+from engine.compute import weights
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
 from engine.leakage.compatibility import picture_name_parts, round_number
 from engine.leakage.probe import expose, make_victim, state_before
-from engine.records import Exposure, World
+from engine.records import Exposure, Packet, World
 from engine.specs.attack import AttackSpec
 from engine.training.exposure import recorded_exposure, true_inputs
 from engine.training.plan import LoadedPlan
@@ -101,7 +102,7 @@ def probed_target(
 
 def tampered_model(attack: Attack, world: World, rng: torch.Generator) -> nn.Module:
     """The model that a malicious server builds."""
-    return attack.tamper(world.build(rng), {}, world)[0]
+    return attack.tamper(world.build(rng), Packet({}), world)[0]
 
 
 def chosen_pictures(spec: AttackSpec, plan: LoadedPlan, resources: AttackResources) -> tuple[Tensor, Tensor]:
@@ -167,7 +168,9 @@ def noiseless_plan(plan: LoadedPlan) -> LoadedPlan | None:
 def upload_facts(exposure: Exposure, round: int, probe: bool, labels: Tensor) -> dict[str, Any]:
     """Facts that show how realistic this upload is."""
     protocol = exposure.protocol
+    missing = lacks(exposure, round)
     return {
+        **({"lacks": missing} if missing else {}),
         "probe": probe,
         "pictures": len(labels),
         "labels": labels.tolist(),
@@ -180,23 +183,31 @@ def upload_facts(exposure: Exposure, round: int, probe: bool, labels: Tensor) ->
         "bound": protocol.bound,
         "std": protocol.std,
         "tampered": exposure.tampered,
-        "numbers": sum(tensor.numel() for tensor in exposure.received.values()),
+        "numbers": sum(tensor.numel() for tensor in exposure.upload.model.values()),
     }
+
+
+def lacks(exposure: Exposure, round: int) -> str:
+    """What this observer would need to compute the upload of a guess exactly; empty if it has everything."""
+    drifts = exposure.protocol.drift and round > 1  # before the first round all control variates are 0
+    if drifts and "c_k" not in exposure.known:
+        return "the control variates of single clients, which shift every local step"
+    return ""
 
 
 def noise_facts(exposure: Exposure, clean: Exposure | None) -> dict[str, float]:
     """The norms of the upload, its signal and its noise; without a clean upload the last two are estimated."""
-    norm = joint_norm(exposure.received)
+    norm = joint_norm(exposure.upload.model)
     if clean is None:
-        count = sum(tensor.numel() for tensor in exposure.received.values())
+        count = sum(tensor.numel() for tensor in exposure.upload.model.values())
         noise = exposure.protocol.std * math.sqrt(count)
         signal = math.sqrt(max(norm**2 - noise**2, 1e-30))
         bound = exposure.protocol.bound
         if exposure.protocol.clip == "whole-update" and bound:
             signal = min(signal, bound)
     else:
-        noise = joint_norm({name: tensor - clean.received[name] for name, tensor in exposure.received.items()})
-        signal = joint_norm(clean.received)
+        noise = joint_norm(weights.subtract(exposure.upload.model, clean.upload.model))
+        signal = joint_norm(clean.upload.model)
     return {"norm": norm, "signal": signal, "noise": noise, "noise-to-signal": noise / max(signal, 1e-15)}
 
 

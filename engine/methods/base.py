@@ -81,7 +81,7 @@ class Method(Part):
     def send(self, seat: Seat, server: Weights, memory: Memory) -> Packet:
         """The packet that the client at this seat receives."""
         del seat, memory
-        return server
+        return Packet(server)
 
     @abstractmethod
     def train(self, client: Client, packet: Packet, private: Private | None, context: ClientContext) -> Trained:
@@ -121,6 +121,11 @@ class Method(Part):
     @abstractmethod
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         """The public facts that an attacker with this view has."""
+
+    def known(self, view: View, seat: Seat, memory: Memory) -> Mapping[str, Weights]:
+        """What an observer could have summed up from earlier rounds, such as the state that the server keeps."""
+        del view, seat, memory
+        return {}
 
     @abstractmethod
     def guarantee(self, world: World) -> Guarantee:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from engine.compute import weights
 from engine.errors import Damaged
 from engine.events import Kept, Payload
-from engine.records import Exposure, Local, Protocol
+from engine.records import Exposure, Local, Packet, Protocol, Samples, Upload
 from engine.training.plan import LoadedPlan
 from engine.training.rounds import Exchange
 from engine.training.state import array
@@ -24,13 +25,25 @@ def recorded_exposure(plan: LoadedPlan, exchange: Exchange, slot: int = 0) -> Ex
     pictures = plan.world.sizes[seat.client] if used is None else len(used)
     protocol = plan.method.protocol(plan.world, seat, "server")
     return Exposure(
-        "server",
-        exchange.packets[slot],
-        exchange.uploads[slot].tensors,
-        replace(protocol, pictures=pictures),
-        plan.world.shape,
-        plan.world.classes,
+        view="server",
+        packet=exchange.packets[slot],
+        upload=exchange.uploads[slot],
+        protocol=replace(protocol, pictures=pictures),
+        shape=plan.world.shape,
+        classes=plan.world.classes,
+        known=plan.method.known("server", seat, exchange.memory),
     )
+
+
+def summed(uploads: Sequence[Upload]) -> Upload:
+    """What secure aggregation reveals: the sum of updates or gradients, or the union of samples."""
+    kind = uploads[0].kind
+    if kind == "samples":
+        samples = [upload.samples for upload in uploads if upload.samples]
+        union = Samples(torch.cat([part.x for part in samples]), torch.cat([part.y for part in samples]))
+        return Upload(-1, kind, samples=union)
+    extra = {slot: weights.total([upload.extra[slot] for upload in uploads]) for slot in uploads[0].extra}
+    return Upload(-1, kind, weights.total([upload.model for upload in uploads]), extra)
 
 
 def true_inputs(plan: LoadedPlan, exchange: Exchange, slot: int = 0) -> dict[str, Tensor]:
@@ -77,8 +90,15 @@ def pack(exposure: Exposure) -> tuple[dict[str, Any], Payload]:
         "classes": exposure.classes,
         "tampered": exposure.tampered,
     }
-    arrays = {f"sent/{name}": array(tensor) for name, tensor in exposure.sent.items()}
-    arrays |= {f"received/{name}": array(tensor) for name, tensor in exposure.received.items()}
+    packet, upload = exposure.packet, exposure.upload
+    arrays = {f"sent/{name}": array(tensor) for name, tensor in packet.model.items()}
+    arrays |= {f"received/{name}": array(tensor) for name, tensor in upload.model.items()}
+    slots_by_side = {"sent+": packet.extra, "received+": upload.extra, "known": exposure.known}
+    for side, slots in slots_by_side.items():
+        for slot, tensors in slots.items():
+            arrays |= {f"{side}/{slot}/{name}": array(tensor) for name, tensor in tensors.items()}
+    if upload.samples:
+        arrays |= {"samples/x": array(upload.samples.x), "samples/y": array(upload.samples.y)}
     return facts, arrays
 
 
@@ -89,18 +109,26 @@ def unpack(facts: Mapping[str, Any], payload: Payload) -> Exposure:
         protocol["local"] = Local(**protocol["local"])
         protocol["mean"] = tuple(protocol["mean"])
         protocol["scale"] = tuple(protocol["scale"])
-        sides: dict[str, dict[str, Tensor]] = {"sent": {}, "received": {}}
+        sides: dict[str, dict[str, Tensor]] = {"sent": {}, "received": {}, "samples": {}}
+        slots: dict[str, dict[str, dict[str, Tensor]]] = {"sent+": {}, "received+": {}, "known": {}}
         for key, values in payload.items():
             side, _, name = key.partition("/")
-            sides[side][name] = torch.from_numpy(values)
+            tensor = torch.from_numpy(values)
+            if side in slots:
+                slot, _, name = name.partition("/")
+                slots[side].setdefault(slot, {})[name] = tensor
+            else:
+                sides[side][name] = tensor
+        samples = Samples(**sides["samples"]) if sides["samples"] else None
         return Exposure(
-            facts["view"],
-            sides["sent"],
-            sides["received"],
-            Protocol(**protocol),
-            tuple(facts["shape"]),
-            facts["classes"],
-            facts["tampered"],
+            view=facts["view"],
+            packet=Packet(sides["sent"], slots["sent+"]),
+            upload=Upload(facts.get("client", -1), protocol["kind"], sides["received"], slots["received+"], samples),
+            protocol=Protocol(**protocol),
+            shape=tuple(facts["shape"]),
+            classes=facts["classes"],
+            tampered=facts["tampered"],
+            known=slots["known"],
         )
     except (KeyError, TypeError) as error:
         raise Damaged(f"exposure: cannot be read ({error})", "Delete it and record it again") from None

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.compute.context import ClientContext, Report
 from engine.compute.threads import ThreadTeam
-from engine.records import Packet, Private, Seat, Upload, Weights
+from engine.records import Memory, Packet, Private, Seat, Upload, Weights
 from engine.training.client_store import client_store
 from engine.training.plan import LoadedPlan
 from engine.training.state import State
@@ -29,6 +29,7 @@ class Exchange:
     used: Sequence[Tensor | None]  # the pictures of each client that entered its upload; None: all
     before: Weights
     after: Weights
+    memory: Memory  # of the server, before the exchange
 
 
 def silent(fraction: float, numbers: dict[str, float]) -> None:
@@ -63,7 +64,7 @@ def train_round(
         if watch:
             seats = [context.seat for context in contexts]
             used = [context.used for context in contexts]
-            watch(Exchange(seats, packets, uploads, used, state.server, server))
+            watch(Exchange(seats, packets, uploads, used, state.server, server, state.memory))
         state = State(state.round, server, memory, privates)
     return replace(state, round=round, privates=privates)
 

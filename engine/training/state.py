@@ -25,7 +25,8 @@ class State:
 
     def payload(self) -> dict[str, np.ndarray]:
         arrays = {f"server/{name}": array(tensor) for name, tensor in self.server.items()}
-        arrays |= {f"memory/{name}": array(tensor) for name, tensor in self.memory.items()}
+        for slot, kept in self.memory.items():
+            arrays |= {f"memory/{slot}/{name}": array(tensor) for name, tensor in kept.items()}
         for client, private in self.privates.items():
             arrays |= {f"private/{client}/{name}": array(tensor) for name, tensor in private.items()}
         return arrays
@@ -34,7 +35,7 @@ class State:
 def read_state(round: int, payload: Payload | None, like: Weights) -> State:
     """The state in `payload`, checked against the model `like` it must fit."""
     server: dict[str, Tensor] = {}
-    memory: dict[str, Tensor] = {}
+    memory: dict[str, dict[str, Tensor]] = {}
     privates: dict[int, dict[str, Tensor]] = {}
     device = next(iter(like.values())).device
     for key, values in (payload or {}).items():
@@ -43,7 +44,8 @@ def read_state(round: int, payload: Payload | None, like: Weights) -> State:
         if kind == "server":
             server[name] = tensor
         elif kind == "memory":
-            memory[name] = tensor
+            slot, _, name = name.partition("/")
+            memory.setdefault(slot, {})[name] = tensor
         else:
             client, _, name = name.partition("/")
             privates.setdefault(int(client), {})[name] = tensor

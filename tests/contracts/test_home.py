@@ -100,8 +100,8 @@ def test_an_exposure_is_unpacked(store: Store) -> None:
     exposure = unpack(event.facts, payload)
     assert isinstance(exposure, Exposure)
     assert (exposure.view, exposure.shape, exposure.classes, exposure.tampered) == ("server", (1, 28, 28), 10, False)
-    assert {f"sent/{name}" for name in exposure.sent} | {
-        f"received/{name}" for name in exposure.received
+    assert {f"sent/{name}" for name in exposure.packet.model} | {
+        f"received/{name}" for name in exposure.upload.model
     } == payload.keys()
     assert (exposure.protocol.kind, exposure.protocol.local.epochs, exposure.protocol.clip) == (
         "update",

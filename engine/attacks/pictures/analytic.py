@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.attacks.base import ATTACKS, Attack, Prior
-from engine.attacks.pictures.problem import InversionProblem, first_linear, labels_in_order
+from engine.attacks.pictures.labels import labels_in_order
+from engine.attacks.pictures.problem import InversionProblem, first_linear
 from engine.attacks.pictures.search import make_guess
 from engine.records import Exposure, Guess, World
 from engine.seeds import Seeds
@@ -43,7 +44,7 @@ class Analytic(Attack):
         weight, bias = (problem.target.get(name) for name in names)
         if weight is None:  # a method whose first layer never leaves the client
             inputs = torch.zeros(problem.count, math.prod(problem.shape))
-        elif bias is not None:
+        elif bias is not None and bool(bias.any()):  # a mask may have removed all of it
             inputs = by_bias(weight, bias, problem)
         else:
             inputs = by_direction(weight, problem)

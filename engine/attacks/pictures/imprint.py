@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -14,7 +15,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.attacks.base import ATTACKS, Attack, Prior
-from engine.attacks.pictures.problem import InversionProblem, labels_in_order
+from engine.attacks.pictures.labels import labels_in_order
+from engine.attacks.pictures.problem import InversionProblem
 from engine.attacks.pictures.search import make_guess
 from engine.records import Exposure, Guess, Packet, World
 from engine.seeds import Seeds
@@ -73,9 +75,9 @@ class Imprint(Attack):
             "rows.bias": -ROW_SUM * thresholds.float(),
             "back.weight": torch.full((width, self.bins), GAIN),
         }
-        for name, tensor in packet.items():
+        for name, tensor in packet.model.items():
             tampered[f"inner.{name}"] = tensor
-        return model, tampered
+        return model, replace(packet, model=tampered)
 
     def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
         del prior, seeds

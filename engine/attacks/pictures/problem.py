@@ -6,18 +6,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import combinations
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
+from engine.attacks.pictures.labels import labels_of
+from engine.compute import weights
 from engine.records import Exposure, Protocol, ResidualScale
-from engine.seeds import Seeds
 
 MAX_UNROLLED_STEPS = 10  # local steps that are computed one by one; of longer training only the direction is compared
-GREY_PICTURES = 64  # grey noise pictures that estimate what the sent model answers before it has seen any data
 MAX_PICTURES = 8  # pictures that are reconstructed at once, also from a larger batch
 CONFIDENCE = 3.0  # standard deviations: how far noise may plausibly move the unexplained share
 
@@ -35,6 +34,7 @@ class InversionProblem:
     direction_only: bool  # the length is unknown: several uploads in one, or more steps than are unrolled
     noise_std: float  # on each coordinate of the target
     masks: Mapping[str, Tensor] = field(default_factory=dict)  # 1 where the protocol's mask let a number through
+    drift: Mapping[str, Tensor] = field(default_factory=dict)  # what each local step adds to the gradient, if known
 
     @classmethod
     def of(cls, exposure: Exposure, module: nn.Module) -> InversionProblem:
@@ -42,16 +42,19 @@ class InversionProblem:
         module.eval()
         with torch.no_grad():
             for name, parameter in module.named_parameters():
-                if name in exposure.sent:
-                    parameter.copy_(exposure.sent[name])
-        names = [name for name, _ in module.named_parameters() if name in exposure.received]
+                if name in exposure.packet.model:
+                    parameter.copy_(exposure.packet.model[name])
+        names = [name for name, _ in module.named_parameters() if name in exposure.upload.model]
         target, noise_std = target_of(exposure, names)
         one_upload = exposure.view in ("server", "aggregate") and protocol.uploads == 1
         unrollable = protocol.drawing == "whole" and protocol.steps <= MAX_UNROLLED_STEPS
         exact = one_upload and (protocol.steps == 1 or unrollable)
         masks: dict[str, Tensor] = {}
-        if protocol.mask != "none":
+        if protocol.mask == "zeros":
             masks = {name: (tensor != 0).to(tensor) for name, tensor in target.items()}
+        drift = drift_of(exposure, names)
+        if drift:
+            target = weights.add(target, drift, protocol.path_length)
         return cls(
             module=module,
             target=target,
@@ -62,6 +65,7 @@ class InversionProblem:
             direction_only=not exact,
             noise_std=noise_std,
             masks=masks,
+            drift=drift,
         )
 
     @cached_property
@@ -76,7 +80,8 @@ class InversionProblem:
     @cached_property
     def floor(self) -> float:
         """The share of the upload that is noise, which no pictures explain."""
-        return min(1.0, self.coordinates * self.noise_std**2 / float(self.squared_norm))
+        noisy = self.protocol.share * self.coordinates
+        return min(1.0, noisy * self.noise_std**2 / float(self.squared_norm))
 
     @cached_property
     def coordinates(self) -> int:
@@ -136,17 +141,27 @@ class InversionProblem:
         momenta: dict[str, Tensor] = {}
         for _ in range(self.protocol.steps):
             for name, gradient in self._step_gradients(weights, x, labels, graph).items():
-                step = gradient
-                if local.weight_decay:
-                    step = step + local.weight_decay * weights[name]
-                if self.protocol.proximal:
-                    step = step + 2 * self.protocol.proximal * (weights[name] - start[name])
+                step = self._with_extra_terms(name, gradient, weights[name])
                 if local.momentum:
                     if name in momenta:
                         step = step + local.momentum * momenta[name]
                     momenta[name] = step
                 weights[name] = weights[name] - local.lr * step
-        return {name: weights[name] - start[name] for name in start}
+        update = {name: weights[name] - start[name] for name in start}
+        if self.drift:  # `target` is without it
+            update = {name: update[name] + self.protocol.path_length * self.drift[name] for name in update}
+        return update
+
+    def _with_extra_terms(self, name: str, gradient: Tensor, weight: Tensor) -> Tensor:
+        """A gradient with the terms that do not depend on the pictures."""
+        local = self.protocol.local
+        if local.weight_decay:
+            gradient = gradient + local.weight_decay * weight
+        if self.drift:
+            gradient = gradient + self.drift[name]
+        if self.protocol.proximal:
+            gradient = gradient + 2 * self.protocol.proximal * (weight - self.parameters[name])
+        return gradient
 
     def _step_gradients(
         self, weights: Mapping[str, Tensor], x: Tensor, labels: Tensor, graph: bool
@@ -274,107 +289,31 @@ class InversionProblem:
         """The upload with zeros where the mask let nothing through."""
         return [(name, tensor * self.masks[name] if name in self.masks else tensor) for name, tensor in sent.items()]
 
-    # --- labels --------------------------------------------------------------------------------------------
-
     @cached_property
     def labels(self) -> Tensor:
-        """The classes behind the upload, sorted; its last layer moves towards the classes of the pictures."""
-        weight, bias = last_layer(self.module)
-        sign = 1.0 if self.protocol.kind == "gradient" else -1.0 / self._step_length
-        if bias in self.target:
-            expected = self._mean_probabilities
-            per_picture = 1.0
-            gradients = sign * self.target[bias]
-        elif weight in self.target:
-            gradients = sign * self.target[weight].sum(1)
-            per_picture = self._mean_feature_sum
-            expected = self._mean_probabilities * per_picture
-        else:
-            return torch.zeros(self.count, dtype=torch.int64)
-        if self.protocol.clip != "none" or self.direction_only:  # the length is unknown: use the negative gradients
-            negative = gradients.clamp(max=0).abs().sum().clamp_min(1e-30)
-            gradients = gradients / negative * per_picture * (1 - 1 / self.classes)
-        missing = (expected - gradients) * self.count / per_picture  # pictures of each class not yet in `labels`
-        labels = []
-        for _ in range(self.count):
-            label = int(missing.argmax())
-            labels.append(label)
-            missing[label] -= 1
-        return torch.tensor(sorted(labels))
-
-    @property
-    def _step_length(self) -> float:
-        """The factor between one gradient and the update of all local steps along it."""
-        local = self.protocol.local
-        if self.protocol.server_step and self.direction_only and self.protocol.uploads > 1:
-            return local.lr
-        remaining = range(1, self.protocol.steps + 1)
-        return local.lr * sum((1 - local.momentum**left) / (1 - local.momentum) for left in remaining)
-
-    @cached_property
-    def _grey_outputs(self) -> tuple[Tensor, Tensor]:
-        """The probabilities of the sent model for grey noise, and the inputs of its last layer."""
-        rng = Seeds(0).rng("grey")
-        grey = (0.5 + 0.25 * torch.randn(GREY_PICTURES, *self.shape, generator=rng)).clamp(0, 1)
-        features: list[Tensor] = []
-        head = self.module.get_submodule(last_layer(self.module)[0].rpartition(".")[0])
-        hook = head.register_forward_pre_hook(lambda _, inputs: features.append(inputs[0]))
-        with torch.no_grad():
-            probabilities = self.module(self.normalised(grey)).softmax(1)
-        hook.remove()
-        return probabilities, features[0]
-
-    @property
-    def _mean_probabilities(self) -> Tensor:
-        return self._grey_outputs[0].mean(0)
-
-    @property
-    def _mean_feature_sum(self) -> float:
-        return max(1e-12, float(self._grey_outputs[1].sum(1).mean()))
+        """The classes behind the upload, sorted."""
+        return labels_of(self)
 
 
 def target_of(exposure: Exposure, names: Sequence[str]) -> tuple[dict[str, Tensor], float]:
     """What the adversary received, in the sign of one client's upload, and the noise on each of its coordinates."""
     protocol = exposure.protocol
-    if exposure.view in ("server", "aggregate"):
-        return {name: exposure.received[name] for name in names}, protocol.std
-    if exposure.view == "client":  # a client subtracts the model it received before from the one it receives now
-        change = {name: exposure.received[name] - exposure.sent[name] for name in names if name in exposure.sent}
-    else:
-        change = {name: exposure.received[name] for name in names}
-    sign = -1.0 if protocol.kind == "gradient" else 1.0
-    return {name: sign * tensor for name, tensor in change.items()}, protocol.std
+    received = {name: exposure.upload.model[name] for name in names}
+    # An outsider and a client receive the change of the model, which goes against the gradient.
+    turned = protocol.kind == "gradient" and exposure.view in ("outsider", "client")
+    return weights.scale(received, -1.0) if turned else received, protocol.std
+
+
+def drift_of(exposure: Exposure, names: Sequence[str]) -> dict[str, Tensor]:
+    """The server's control variate minus the client's; empty if there is none, or this observer does not know it."""
+    if not exposure.protocol.drift or "c_k" not in exposure.known:
+        return {}
+    return weights.subtract({name: exposure.packet.extra["control"][name] for name in names}, exposure.known["c_k"])
 
 
 def joint_norm(tensors: Iterable[Tensor]) -> Tensor:
     """The norm of all tensors as one vector."""
     return torch.stack([tensor.square().sum() for tensor in tensors]).sum().sqrt()
-
-
-def last_layer(module: nn.Module) -> tuple[str, str]:
-    """The names of the weight and the bias of the last linear layer."""
-    name = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)][-1]
-    return f"{name}.weight", f"{name}.bias"
-
-
-def labels_in_order(pictures: Tensor, problem: InversionProblem) -> Tensor:
-    """The label of each picture: two labels are swapped as long as that explains more of the upload."""
-    labels = problem.labels.clone()
-    lowest = problem.unexplained(pictures, labels)
-    improved = True
-    while improved:
-        improved = False
-        for first, second in combinations(range(len(labels)), 2):
-            trial = labels.clone()
-            trial[[first, second]] = labels[[second, first]]
-            if torch.equal(trial, labels):
-                continue
-            unexplained = problem.unexplained(pictures, trial)
-            if unexplained < lowest:
-                lowest = unexplained
-                labels = trial
-                improved = True
-    return labels
 
 
 def first_linear(module: nn.Module) -> tuple[str, str] | None:

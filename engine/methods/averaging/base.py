@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
+
+from pydantic import Field
 
 from engine.capabilities import HasNoise, HasServerStep, Strength
 from engine.compute import sgd, weights
 from engine.compute.context import ClientContext
+from engine.compute.sgd import NO_CHANGE, StepChange
 from engine.methods.base import Method, Trained, clip_field, noise_field
 from engine.records import (
     Client,
@@ -29,11 +33,24 @@ from engine.records import (
 class Averaging(HasServerStep, Method):
     """Clients train from the server's model and upload the difference; the server adds the mean."""
 
+    def start(self, packet: Packet) -> Weights:
+        """The weights from which a client trains."""
+        return packet.model
+
+    def step_changes(self, packets: Sequence[Packet], privates: Sequence[Private | None]) -> Sequence[StepChange]:
+        """What the method changes in each local step of each client, with or without DP-SGD."""
+        del privates
+        return [NO_CHANGE] * len(packets)
+
     def fit(
-        self, starts: Sequence[Packet], clients: Sequence[Client], contexts: Sequence[ClientContext]
+        self,
+        starts: Sequence[Weights],
+        clients: Sequence[Client],
+        contexts: Sequence[ClientContext],
+        changes: Sequence[StepChange],
     ) -> list[Weights]:
         """Train every client from its start; the weights after training."""
-        return sgd.fit(contexts, starts, clients)
+        return sgd.fit(contexts, starts, clients, changes)
 
     def upload(self, client: Client, start: Weights, end: Weights, context: ClientContext) -> Upload:
         """The upload of a client: the exact update, unless the method protects it."""
@@ -50,8 +67,9 @@ class Averaging(HasServerStep, Method):
         privates: Sequence[Private | None],
         contexts: Sequence[ClientContext],
     ) -> list[Trained]:
-        ends = self.fit(packets, clients, contexts)
-        uploads = contexts[0].team.each(self.upload, clients, packets, ends, contexts)
+        starts = [self.start(packet) for packet in packets]
+        ends = self.fit(starts, clients, contexts, self.step_changes(packets, privates))
+        uploads = contexts[0].team.each(self.upload, clients, starts, ends, contexts)
         return [(upload, private) for upload, private in zip(uploads, privates, strict=True)]
 
     def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
@@ -66,7 +84,7 @@ class Averaging(HasServerStep, Method):
     ) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory
-        mean = weights.total([upload.tensors for upload in uploads], self.shares(uploads, context.world))
+        mean = weights.total([upload.model for upload in uploads], self.shares(uploads, context.world))
         return self.stepped(server, mean, self.server_step), memory
 
     def shared_weights(self, server: Weights, world: World) -> Weights:
@@ -80,6 +98,24 @@ class Averaging(HasServerStep, Method):
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         return Protocol(**baseline_protocol(self, world, seat, view))
+
+
+class Proximal(Averaging):
+    """An averaging method whose local steps are pulled back towards their start."""
+
+    mu: float = Field(
+        0.1,
+        ge=0,
+        le=100,
+        title="pull μ",
+        description="Local training adds μ ||w - start||² to the loss: a larger μ keeps clients nearer to the server.",
+    )
+
+    def step_changes(self, packets: Sequence[Packet], privates: Sequence[Private | None]) -> Sequence[StepChange]:
+        return [replace(change, pull=self.mu) for change in super().step_changes(packets, privates)]
+
+    def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
+        return replace(super().protocol(world, seat, view), proximal=self.mu)
 
 
 def baseline_protocol(method: Averaging, world: World, seat: Seat, view: View) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class PerBatch(HasServerStep, Method):
     def train(self, client: Client, packet: Packet, private: Private | None, context: ClientContext) -> Trained:
         places = self.batch(len(client.y), context)
         context.used = places
-        gradient = sgd.gradient(context, packet, client.x[places], client.y[places])
+        gradient = sgd.gradient(context, packet.model, client.x[places], client.y[places])
         return Upload(client.id, "gradient", gradient), private
 
     def batch(self, size: int, context: ClientContext) -> torch.Tensor:
@@ -72,7 +72,7 @@ class PerBatch(HasServerStep, Method):
     ) -> tuple[Weights, Memory]:
         if not uploads:
             return server, memory
-        mean = weights.total([upload.tensors for upload in uploads], [1 / len(uploads)] * len(uploads))
+        mean = weights.total([upload.model for upload in uploads], [1 / len(uploads)] * len(uploads))
         return weights.add(server, mean, -self.server_step * context.world.local.lr), memory
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:

@@ -41,10 +41,10 @@ class Centaur(Personal):
         contexts: Sequence[ClientContext],
     ) -> list[Trained]:
         world = contexts[0].world
-        shared_names = tuple(self.shared_weights(packets[0], world))
+        shared_names = tuple(self.shared_weights(packets[0].model, world))
         starts: list[Weights] = []
         for packet, private in zip(packets, privates, strict=True):
-            starts.append({**packet, **(private or {})})
+            starts.append({**packet.model, **(private or {})})
         head_only = [StepChange(only=world.head)] * len(clients)
         starts = list(sgd.fit(self.head_contexts(contexts), starts, clients, head_only))
         heads = [{name: start[name] for name in world.head} for start in starts]

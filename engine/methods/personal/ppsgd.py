@@ -27,13 +27,13 @@ class PPSGD(Personal):
         contexts: Sequence[ClientContext],
     ) -> list[Trained]:
         head = contexts[0].world.head
-        starts = [corrected(packet, private) for packet, private in zip(packets, privates, strict=True)]
+        starts = [corrected(packet.model, private) for packet, private in zip(packets, privates, strict=True)]
         if self.head_epochs:
             head_only = [StepChange(only=head)] * len(clients)
             starts = sgd.fit(self.head_contexts(contexts), starts, clients, head_only)
         corrections = []
         for start, packet in zip(starts, packets, strict=True):
-            corrections.append({name: start[name] - packet[name] for name in head})
+            corrections.append({name: start[name] - packet.model[name] for name in head})
         # The shared last layer and the correction have the same gradient, so all further training counts as shared.
         # Privacy (the correction never leaves its client): `upload` subtracts the start, which contains it.
         ends = sgd.fit(contexts, starts, clients)

@@ -9,13 +9,13 @@ from typing import Literal
 
 from engine.compute import dp_sgd
 from engine.compute.context import ClientContext
+from engine.compute.sgd import StepChange
 from engine.methods.averaging.base import Noised
 from engine.records import (
     VIEWS,
     Client,
     Gaussian,
     Guarantee,
-    Packet,
     Protocol,
     Release,
     Seat,
@@ -32,12 +32,16 @@ class RecordLevel(Noised):
         return "record"
 
     def fit(
-        self, starts: Sequence[Packet], clients: Sequence[Client], contexts: Sequence[ClientContext]
+        self,
+        starts: Sequence[Weights],
+        clients: Sequence[Client],
+        contexts: Sequence[ClientContext],
+        changes: Sequence[StepChange],
     ) -> list[Weights]:
-        def fit_client(context: ClientContext, start: Packet, client: Client) -> Weights:
-            return dp_sgd.fit_private(context, start, client, bound=self.clip, multiplier=self.noise)
+        def fit_client(context: ClientContext, start: Weights, client: Client, change: StepChange) -> Weights:
+            return dp_sgd.fit_private(context, start, client, bound=self.clip, multiplier=self.noise, extra=change)
 
-        return contexts[0].team.each(fit_client, contexts, starts, clients, progress=contexts[0].progress)
+        return contexts[0].team.each(fit_client, contexts, starts, clients, changes, progress=contexts[0].progress)
 
     def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
         releases: list[Release] = []

@@ -84,12 +84,11 @@ class Smoothing(Noised):
 
     def send(self, seat: Seat, server: Weights, memory: Memory) -> Packet:
         """The slice of this client if the last round left one, else the server's model."""
-        # The memory holds every parameter once per slice, and once more for the model before the smoothing.
-        slices = len(memory) // len(server) - 1
+        slices = len(memory.keys() - {BEFORE_SMOOTHING})
         # Privacy (ε of an outsider under Poisson sampling): the client's id selects the slice, not its place in the
         # cohort. With the place, one more client would move the others to other slices, and that ε would be wrong.
         key = seat.client % max(1, slices) if self.unsampled_clients == "slot" else seat.client
-        return {name: memory.get(f"{key}/{name}", tensor) for name, tensor in server.items()}
+        return Packet(memory.get(str(key), server))
 
     def merge(
         self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
@@ -100,15 +99,15 @@ class Smoothing(Noised):
             # Privacy (what an outsider sees): an empty round is smoothed as well. A skipped smoothing would show
             # an outsider that no client took part.
             mean, _ = super().merge(server, uploads, {}, context)
-            return self.smoothed_mean(mean, context), unsmoothed(mean)
+            return self.smoothed_mean(mean, context), {BEFORE_SMOOTHING: mean}
         if not uploads:
             return super().merge(server, uploads, {}, context)[0], {}
         models = self.noisy_models(server, uploads, memory, context)
         slices = self.smoothed_models(models, uploads, context)
-        kept = unsmoothed(mean_of(models))
+        kept: dict[str, Weights] = {BEFORE_SMOOTHING: mean_of(models)}
         for slot, upload in enumerate(uploads):
             key = slot if self.unsampled_clients == "slot" else upload.client
-            kept |= {f"{key}/{name}": stack[slot] for name, stack in slices.items()}
+            kept[str(key)] = {name: stack[slot] for name, stack in slices.items()}
         return mean_of(slices), kept
 
     def smoothed_mean(self, mean: Weights, context: ClientContext) -> dict[str, Tensor]:
@@ -131,8 +130,8 @@ class Smoothing(Noised):
         ends = []
         for slot, upload in enumerate(uploads):
             seat = replace(context.seat, client=upload.client, slot=slot)
-            start = self.send(seat, server, memory)
-            ends.append(weights.add(start, upload.tensors, self.server_step))
+            start = self.send(seat, server, memory).model
+            ends.append(weights.add(start, upload.model, self.server_step))
         return {name: torch.stack([end[name] for end in ends]) for name in server}
 
     def smoothed_models(
@@ -194,11 +193,7 @@ class Smoothing(Noised):
     def judged(self, server: Weights, memory: Memory, privates: Mapping[int, Private]) -> Mapping[str | int, Weights]:
         """The server's model, and after a smoothing also the model before it."""
         del privates
-        before = {}
-        for key, tensor in memory.items():
-            owner, _, name = key.partition("/")
-            if owner == BEFORE_SMOOTHING:
-                before[name] = tensor
+        before = memory.get(BEFORE_SMOOTHING)
         return {"global": server, BEFORE_SMOOTHING: before} if before else {"global": server}
 
     def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
@@ -229,11 +224,6 @@ class Smoothing(Noised):
 def mean_of(stacks: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The mean over the clients of every stack (clients, ...)."""
     return {name: stack.mean(0) for name, stack in stacks.items()}
-
-
-def unsmoothed(mean: Weights) -> dict[str, Tensor]:
-    """The model without the smoothing, as entries of the memory. Only testing reads it."""
-    return {f"{BEFORE_SMOOTHING}/{name}": tensor for name, tensor in mean.items()}
 
 
 def largest_singular_value(stack: Tensor, orders: Sequence[Tensor | slice]) -> float:

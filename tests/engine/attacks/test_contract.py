@@ -94,7 +94,10 @@ def test_its_guesses_are_pictures(name: str, case: Case) -> None:
     scene = inversion_scene(attack, case)
     if not attack.malicious:
         module = scene.plan.world.build(torch.Generator())
-        assert attack.tamper(module, scene.exposure.sent, scene.plan.world) == (module, scene.exposure.sent)
+        assert attack.tamper(module, scene.exposure.packet, scene.plan.world) == (
+            module,
+            scene.exposure.packet,
+        )
     guesses = list(scene.guesses())
     many = min(8, scene.exposure.protocol.pictures or scene.exposure.protocol.batch)
     for guess in guesses:
@@ -129,15 +132,15 @@ def test_it_changes_none_of_its_inputs(name: str) -> None:
     module = scene.module()
     exposure = scene.exposure
     prior = scene.prior or {}
-    sent = copied(exposure.sent)
-    received = copied(exposure.received)
+    sent = copied(exposure.packet.model)
+    received = copied(exposure.upload.model)
     prior_copy = copied(prior)
     list(scene.guesses(module=module))
     parameters = dict(module.named_parameters())
     assert parameters.keys() == sent.keys()
     for parameter, tensor in sent.items():
         assert torch.equal(parameters[parameter], tensor) and parameters[parameter].grad is None
-    for before, after in ((sent, exposure.sent), (received, exposure.received), (prior_copy, prior)):
+    for before, after in ((sent, exposure.packet.model), (received, exposure.upload.model), (prior_copy, prior)):
         assert before.keys() == after.keys() and all(torch.equal(before[key], after[key]) for key in before)
 
 
@@ -161,5 +164,5 @@ def test_the_truth_is_not_in_reach(path: Path) -> None:
         if isinstance(node, ast.ImportFrom):
             names.add(node.module or "")
     imported = {name.split(".")[1] for name in names if name.startswith("engine.")}
-    allowed = {"attacks", "part", "records", "registry", "seeds", "errors", "compute"}
+    allowed = {"attacks", "capabilities", "part", "records", "registry", "seeds", "errors", "compute"}
     assert imported <= allowed, f"{path.name} imports {', '.join(sorted(imported - allowed))}"

@@ -43,7 +43,7 @@ def test_a_point_today_gives_the_result_that_ships() -> None:
         for view, epsilon in actual.epsilons.items():
             shipped_epsilon = expected.epsilons[view]
             assert replace(epsilon, value=shipped_epsilon.value) == shipped_epsilon
-            assert epsilon.value == pytest.approx(shipped_epsilon.value, rel=1e-3)
+            assert (epsilon.value or 0) == pytest.approx(shipped_epsilon.value or 0, rel=1e-3)
 
 
 def test_the_command_computes_the_sweep_and_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,10 +151,10 @@ def test_the_aggregate_is_the_sum_of_what_the_server_receives(method: str, slot:
     client = plan.cohort(1)[slot]
     single = probed(plan, "server", client=client)
     aggregate = probed(plan, "aggregate", client=client)
-    others = [upload.tensors for upload in first_exchange(plan).uploads if upload.client != client]
+    others = [upload.model for upload in first_exchange(plan).uploads if upload.client != client]
     assert len(others) == len(plan.cohort(1)) - 1 == aggregate.protocol.uploads - 1
-    assert_close(aggregate.received, weights.total([*others, single.received]), atol=1e-5)
-    assert_close(aggregate.sent, single.sent, rtol=0, atol=0)
+    assert_close(aggregate.upload.model, weights.total([*others, single.upload.model]), atol=1e-5)
+    assert_close(aggregate.packet.model, single.packet.model, rtol=0, atol=0)
 
 
 class ByPlace(FedAvg):
@@ -168,14 +168,14 @@ class ByPlace(FedAvg):
 def test_the_victim_keeps_the_slot_of_its_client(slot: int) -> None:
     plan = replace(loaded_plan(), method=ByPlace())
     client = plan.cohort(1)[slot]
-    tensors = [upload.tensors for upload in first_exchange(plan).uploads]
-    tensors[slot] = probed(plan, "server", client=client).received
-    outside = probed(plan, "outsider", client=client).received
+    tensors = [upload.model for upload in first_exchange(plan).uploads]
+    tensors[slot] = probed(plan, "server", client=client).upload.model
+    outside = probed(plan, "outsider", client=client).upload.model
     assert_close(outside, weights.total(tensors, [float(place) for place in range(len(tensors))]), atol=1e-5)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_outsider_receives_the_difference_of_two_models_and_a_client_the_second(method: str) -> None:
+def test_an_outsider_and_a_client_receive_the_difference_of_two_models(method: str) -> None:
     plan = loaded_plan(method)
     aggregate = probed(plan, "aggregate")
     outsider = probed(plan, "outsider")
@@ -186,9 +186,9 @@ def test_an_outsider_receives_the_difference_of_two_models_and_a_client_the_seco
         "udp-fedavg": 0.1 / 6,  # η / K
         "dp-fedavg": 1 / 6,
     }[method]
-    assert_close(outsider.received, weights.scale(aggregate.received, factor), atol=1e-6)
-    assert_close(outsider.sent, plan.world.weights, rtol=0, atol=0)
-    assert_close(client.received, weights.add(outsider.sent, outsider.received), atol=1e-6)
+    assert_close(outsider.upload.model, weights.scale(aggregate.upload.model, factor), atol=1e-6)
+    assert_close(outsider.packet.model, plan.world.weights, rtol=0, atol=0)
+    assert_close(client.upload.model, outsider.upload.model, atol=1e-6)
     assert {exposure.protocol.pictures for exposure in (aggregate, outsider, client)} == {2}
 
 
@@ -198,7 +198,7 @@ def test_a_client_receives_what_the_next_round_sends() -> None:
     with ThreadTeam(1) as team:
         witness, packet = probe.next_packet(plan, victim, first_state(plan), team)
     assert witness != victim.client and witness in plan.cohort(2)
-    assert_close(packet, plan.world.weights, rtol=0, atol=0)
+    assert_close(packet.model, plan.world.weights, rtol=0, atol=0)
 
 
 def plan_with_an_empty_round() -> tuple[LoadedPlan, int, int]:
@@ -222,8 +222,8 @@ def test_empty_rounds_in_between_are_replayed() -> None:
         _, packet = probe.next_packet(plan, victim, state, team)
         for empty in range(first + 1, second):
             state = train_round(plan, state, empty, team)
-    assert_close(packet, state.server, rtol=0, atol=0)
-    assert any(not torch.equal(packet[name], plan.world.weights[name]) for name in packet)
+    assert_close(packet.model, state.server, rtol=0, atol=0)
+    assert any(not torch.equal(packet.model[name], plan.world.weights[name]) for name in packet.model)
 
 
 def test_a_probe_has_its_own_noise() -> None:
@@ -232,16 +232,16 @@ def test_a_probe_has_its_own_noise() -> None:
     It would be as short as two clipped updates.
     """
     plan = loaded_plan("udp-fedavg")
-    recorded = first_exchange(plan).uploads[0].tensors
+    recorded = first_exchange(plan).uploads[0].model
     first = probed(plan, "server")
     noise = first.protocol.std * weights.count(recorded) ** 0.5
-    assert weights.norm(weights.subtract(recorded, first.received)) > noise
+    assert weights.norm(weights.subtract(recorded, first.upload.model)) > noise
     repeated = probed(plan, "server")
-    assert_close(first.received, repeated.received, rtol=0, atol=0)
+    assert_close(first.upload.model, repeated.upload.model, rtol=0, atol=0)
     x, y = pictures(1, start=7)
     with ThreadTeam(1) as team:
         other = probe.probe(plan, [], probe.make_victim(plan, 1, x, y), "server", team)
-    assert weights.norm(weights.subtract(other.received, first.received)) > noise
+    assert weights.norm(weights.subtract(other.upload.model, first.upload.model)) > noise
 
 
 @pytest.mark.parametrize("method", ["udp-fedavg", "dp-fedavg"])
@@ -251,13 +251,13 @@ def test_the_protocol_reports_the_noise_that_was_added(method: str, view: View) 
         tiny_spec(method={"name": method, "noise": 50.0, "clip": 0.01}, sampling="all", sampled=40, momentum=0.5)
     )
     exposure = probed(plan, view)
-    noise = torch.cat([tensor.flatten() for tensor in exposure.received.values()])
+    noise = torch.cat([tensor.flatten() for tensor in exposure.upload.model.values()])
     assert float(noise.std()) == pytest.approx(exposure.protocol.std, rel=0.05)
 
 
 def test_without_another_client_there_is_no_client_view() -> None:
     plan = load_plan(tiny_spec(clients=1, sampled=1, sampling="all", batch=5000, model=MLP))
-    with pytest.raises(BadInput, match=r"^probe: view: no other client receives anything after round 1. Choose"):
+    with pytest.raises(BadInput, match=r"^probe: view: client does not apply: there is no other client. Choose"):
         probed(plan, "client")
 
 
@@ -267,12 +267,12 @@ def test_the_server_receives_the_victims_own_gradient() -> None:
     exposure = probed(plan, "server")
     module = plan.world.build(torch.Generator())
     for name, parameter in module.named_parameters():
-        parameter.data.copy_(exposure.sent[name])
+        parameter.data.copy_(exposure.packet.model[name])
     mean = plan.world.mean[0]
     std = plan.world.std[0]
     loss = torch.nn.functional.cross_entropy(module((x - mean) / std), y)
     gradients = torch.autograd.grad(loss, list(module.parameters()))
-    assert_close(exposure.received, dict(zip(exposure.sent, gradients, strict=True)))
+    assert_close(exposure.upload.model, dict(zip(exposure.packet.model, gradients, strict=True)))
 
 
 @pytest.mark.parametrize(("method", "steps"), [("fedavg", 3), ("udp-fedavg", 3), ("dp-fedavg", 3), ("fedsgd", 1)])
@@ -288,8 +288,8 @@ def test_the_clip_and_noise_of_a_probe_are_the_runs_own() -> None:
     noisy_plan = load_plan(tiny_spec(method={**method, "noise": 4.0}, model=MLP))
     clean = probed(load_plan(tiny_spec(method={**method, "noise": 0.0}, model=MLP)), "server")
     noisy = probed(noisy_plan, "server")
-    assert weights.norm(clean.received) <= 0.5
-    difference = weights.subtract(noisy.received, clean.received)
+    assert weights.norm(clean.upload.model) <= 0.5
+    difference = weights.subtract(noisy.upload.model, clean.upload.model)
     noise = torch.cat([tensor.flatten() for tensor in difference.values()])
     assert float(noise.std()) == pytest.approx(noisy.protocol.std, rel=0.04)
     assert noisy.protocol.std == pytest.approx(4.0 * 0.5 / len(noisy_plan.cohort(1)) ** 0.5)
@@ -320,10 +320,10 @@ def test_a_probe_is_the_same_from_any_stored_state(view: View) -> None:
     from_last = probed(plan, view, 3, kept=states)
     from_first = probed(plan, view, 3, kept=states[:1])
     from_start = probed(plan, view, 3, kept=[])
-    for name in from_last.received:
-        assert torch.equal(from_last.received[name], from_first.received[name])
-        assert torch.equal(from_last.received[name], from_start.received[name])
-        assert torch.equal(from_last.sent[name], from_start.sent[name])
+    for name in from_last.upload.model:
+        assert torch.equal(from_last.upload.model[name], from_first.upload.model[name])
+        assert torch.equal(from_last.upload.model[name], from_start.upload.model[name])
+        assert torch.equal(from_last.packet.model[name], from_start.packet.model[name])
 
 
 # --- does an attack learn anything? ------------------------------------------------------------------------
@@ -332,11 +332,11 @@ def test_a_probe_is_the_same_from_any_stored_state(view: View) -> None:
 def invert(exposure: Exposure, module: torch.nn.Module, iterations: int) -> Tensor:
     """Matches the gradient. Everything used is in the exposure; the module gives only the architecture."""
     for name, parameter in module.named_parameters():
-        parameter.data.copy_(exposure.sent[name])
+        parameter.data.copy_(exposure.packet.model[name])
     parameters = list(module.parameters())
     protocol = exposure.protocol
     scale = 1.0 if protocol.kind == "gradient" else -1 / (protocol.local.lr * protocol.steps)
-    target = [exposure.received[name] * scale for name, _ in module.named_parameters()]
+    target = [exposure.upload.model[name] * scale for name, _ in module.named_parameters()]
     label = target[-1].argmin().view(1)
     mean = torch.tensor(protocol.mean).view(-1, 1, 1)
     std = torch.tensor(protocol.scale).view(-1, 1, 1)

@@ -1,4 +1,4 @@
-"""The contract of every method on the shelf; two test methods try the contract itself."""
+"""The contract of every method on the shelf; a test method tries the contract itself."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import first_state, train_round
 from tests.engine.makers import accuracies, parts_with_one_change, replayable, tiny_spec
-from tests.engine.methods.makers import PrivateHead, Scaffold
+from tests.engine.methods.makers import PrivateHead
 
-TEST_METHODS: dict[str, type[Method]] = {"test-scaffold": Scaffold, "test-private-head": PrivateHead}
+TEST_METHODS: dict[str, type[Method]] = {"test-private-head": PrivateHead}
 REAL = METHODS.names()
 DROPOUT = {"name": "mlp", "dropout": 0.4, "hidden": 16}
 
@@ -178,9 +178,11 @@ def test_a_probe_exists_in_every_view_that_applies(name: str) -> None:
                 continue
             exposure = probe.probe(plan, states, victim, view, team)
             assert exposure.view == view and exposure.protocol.pictures == 2
-            assert any(tensor.abs().sum() > 0 for tensor in exposure.received.values())
+            assert any(tensor.abs().sum() > 0 for tensor in exposure.upload.model.values())
             replayed = probe.probe(plan, [], victim, view, team)
-            assert all(torch.equal(exposure.received[key], replayed.received[key]) for key in exposure.received)
+            assert all(
+                torch.equal(exposure.upload.model[key], replayed.upload.model[key]) for key in exposure.upload.model
+            )
 
 
 @each_method()
@@ -192,7 +194,7 @@ def test_the_upload_depends_on_the_victims_pictures(name: str) -> None:
         for place in (0, 1):
             victim = probe.make_victim(plan, 1, data.test_x[place : place + 1], data.test_y[place : place + 1])
             exposures.append(probe.probe(plan, [], victim, "server", team))
-    first, second = (exposure.received for exposure in exposures)
+    first, second = (exposure.upload.model for exposure in exposures)
     assert any(not torch.equal(first[key], second[key]) for key in first)
 
 
@@ -219,17 +221,6 @@ def test_personal_parts_are_tested_and_never_sent() -> None:
     assert exposure.payload is not None
     assert not [key for key in exposure.payload if key.startswith("received/head")]
     assert any(key.startswith("private/") for key in events[-2].payload)  # type: ignore[attr-defined]
-
-
-def test_scaffold_keeps_controls_on_the_server_and_on_the_clients() -> None:
-    """After one round with all clients, the server's control is the mean of the clients' controls."""
-    plan = load_plan(tiny_spec(method="test-scaffold", clients=4, sampling="all", sampled=4))
-    with ThreadTeam(1) as team:
-        state = train_round(plan, first_state(plan), 1, team)
-    for name, control in state.memory.items():
-        mean = torch.stack([state.privates[client][name] for client in range(4)]).mean(0)
-        torch.testing.assert_close(control, mean, rtol=1e-4, atol=1e-6)
-        assert control.abs().sum() > 0
 
 
 def test_measured_classes_come_with_the_last_round() -> None:

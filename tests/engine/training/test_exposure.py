@@ -16,14 +16,14 @@ from torch import Tensor
 from engine.compute.threads import ThreadTeam
 from engine.errors import Damaged
 from engine.events import Kept
-from engine.records import Exposure, Local, Protocol
+from engine.records import Exposure, Local, Packet, Protocol, Upload, Weights
 from engine.training.exposure import pack, recorded_exposure, true_inputs, unpack
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, first_state, train_round
 from tests.engine.makers import tiny_spec
 
-METHODS = ["fedavg", "fedsgd", "udp-fedavg", "dp-fedavg"]
+METHODS = ["fedavg", "fedsgd", "udp-fedavg", "dp-fedavg", "scaffold"]
 MLP = {"name": "mlp", "hidden": 8}
 
 
@@ -45,14 +45,21 @@ def after_storage(exposure: Exposure) -> Exposure:
 
 def equal(exposure: Exposure, other: Exposure) -> bool:
     return (
-        same_tensors(exposure.sent, other.sent)
-        and same_tensors(exposure.received, other.received)
+        same_tensors(exposure.packet.model, other.packet.model)
+        and same_tensors(exposure.upload.model, other.upload.model)
+        and same_slots(exposure.packet.extra, other.packet.extra)
+        and same_slots(exposure.upload.extra, other.upload.extra)
+        and same_slots(exposure.known, other.known)
         and public_facts(exposure) == public_facts(other)
     )
 
 
 def same_tensors(tensors: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:
     return tensors.keys() == others.keys() and all(torch.equal(tensors[name], others[name]) for name in tensors)
+
+
+def same_slots(slots: Mapping[str, Weights], others: Mapping[str, Weights]) -> bool:
+    return slots.keys() == others.keys() and all(same_tensors(slots[slot], others[slot]) for slot in slots)
 
 
 def public_facts(exposure: Exposure) -> tuple[Any, ...]:
@@ -65,7 +72,7 @@ def test_an_exposure_holds_what_the_server_sent_and_received(method: str) -> Non
     for slot, upload in enumerate(exchange.uploads):
         exposure = recorded_exposure(plan, exchange, slot)
         assert exposure.view == "server" and not exposure.tampered
-        assert exposure.received is upload.tensors and exposure.sent is exchange.packets[slot]
+        assert exposure.upload is upload and exposure.packet is exchange.packets[slot]
         assert (exposure.shape, exposure.classes, exposure.protocol.uploads) == ((1, 28, 28), 10, 1)
 
 
@@ -96,17 +103,13 @@ def test_the_truth_is_exactly_the_pictures_that_entered_the_upload(method: str) 
 def test_an_exposure_has_no_field_for_a_secret() -> None:
     """An observer has no seed, generator, batch indices or truth. Check that a new field gives it none of them."""
     assert {field.name for field in fields(Exposure)} == {
-        "view",
-        "sent",
-        "received",
-        "protocol",
-        "shape",
-        "classes",
-        "tampered",
-    }
+        "view", "packet", "upload", "protocol", "shape", "classes", "tampered", "own", "known",
+    }  # fmt: skip
+    assert {field.name for field in fields(Packet)} == {"model", "extra"}
+    assert {field.name for field in fields(Upload)} == {"client", "kind", "model", "extra", "samples", "public"}
     assert {field.name for field in fields(Protocol)} == {
         "kind", "local", "steps", "batch", "drawing", "loss", "proximal", "clip", "bound", "noise", "std", "mask",
-        "server_step", "uploads", "mean", "scale", "pictures",
+        "server_step", "uploads", "mean", "scale", "pictures", "share", "coding", "drift",
     }  # fmt: skip
     assert {field.name for field in fields(Local)} == {"epochs", "batch", "lr", "momentum", "weight_decay"}
 
@@ -131,9 +134,12 @@ def test_an_exposure_holds_only_numbers_words_and_weights(method: str) -> None:
     values = leaves(exposure)
     assert {type(value) for value in values} <= {str, int, float, bool, type(None), Tensor}
     shapes = [tensor.shape for tensor in plan.world.weights.values()]
-    assert [value.shape for value in values if isinstance(value, Tensor)] == [*shapes, *shapes]
+    # SCAFFOLD sends and receives a control variate beside the model, and the server knows the client's.
+    models = 5 if method == "scaffold" else 2
+    assert [value.shape for value in values if isinstance(value, Tensor)] == shapes * models
     facts, payload = pack(exposure)
-    assert {key.split("/")[0] for key in payload} == {"sent", "received"}
+    extra = {"sent+", "received+", "known"} if method == "scaffold" else set()
+    assert {key.split("/")[0] for key in payload} == {"sent", "received", *extra}
     assert set(facts) == {"view", "protocol", "shape", "classes", "tampered"}
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from engine.attacks import ATTACKS, Attack, Prior
 from engine.compute.threads import ThreadTeam
 from engine.leakage.probe import expose, make_victim
-from engine.records import Exposure, Guess, View
+from engine.records import Exposure, Guess, Packet, View
 from engine.seeds import Seeds
 from engine.specs.run import RunSpec
 from engine.training.plan import LoadedPlan, load_plan
@@ -40,7 +40,7 @@ class InversionScene:
 
     def module(self) -> nn.Module:
         module = self.plan.world.build(torch.Generator())
-        return self.attack.tamper(module, {}, self.plan.world)[0]
+        return self.attack.tamper(module, Packet({}), self.plan.world)[0]
 
     def guesses(self, seed: int = 0, module: nn.Module | None = None) -> Iterator[Guess]:
         return self.attack.reconstruct(self.exposure, module or self.module(), self.prior, Seeds(seed))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from engine.attacks.pictures.analytic import by_bias, by_direction
-from engine.attacks.pictures.problem import InversionProblem, labels_in_order
+from engine.attacks.pictures.labels import labels_in_order
+from engine.attacks.pictures.problem import InversionProblem
 from engine.compute.threads import ThreadTeam
 from engine.leakage.probe import make_victim, probe
 from engine.specs.run import RunSpec

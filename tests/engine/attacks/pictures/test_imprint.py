@@ -10,6 +10,7 @@ import torch
 from engine.attacks.pictures.imprint import Imprint, by_bins
 from engine.events import Judged, Seen
 from engine.leakage.pictures import attack
+from engine.records import Packet
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from engine.training.plan import load_plan
@@ -46,8 +47,8 @@ def test_tampering_hardly_changes_the_outputs() -> None:
     world = load_plan(RunSpec(**RUN)).world
     honest = world.build(torch.Generator())
     honest.load_state_dict(dict(world.weights))
-    tampered, packet = Imprint().tamper(world.build(torch.Generator()), world.weights, world)
-    tampered.load_state_dict(dict(packet))
+    tampered, packet = Imprint().tamper(world.build(torch.Generator()), Packet(world.weights), world)
+    tampered.load_state_dict(dict(packet.model))
     x = torch.randn(8, *world.shape, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         assert float((tampered(x) - honest(x)).abs().max()) < 1e-3

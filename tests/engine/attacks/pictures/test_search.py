@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from engine.attacks.pictures.problem import InversionProblem
 from engine.attacks.pictures.search import PATIENCE, LbfgsObjective, lbfgs
-from engine.records import Exposure, Guess, Local, Protocol
+from engine.records import Exposure, Guess, Local, Packet, Protocol, Upload
 
 TRUTH = torch.tensor([[[[0.1, 0.9], [0.4, 0.6]]]])
 
@@ -24,10 +24,12 @@ def small_problem(std: float = 0.0) -> InversionProblem:
     rng = torch.Generator().manual_seed(5)
     sent = {name: torch.randn(tensor.shape, generator=rng) for name, tensor in module.named_parameters()}
     protocol = Protocol("gradient", Local(epochs=1, batch=1, lr=0.1), 1, 1, "whole", std=std, pictures=1)
-    unknown = Exposure("server", sent, sent, protocol, (1, 2, 2), 3)
+    unknown = Exposure("server", Packet(sent), Upload(0, "gradient", sent), protocol, (1, 2, 2), 3)
     clean = InversionProblem.of(unknown, module).upload(TRUTH, torch.tensor([2]), graph=False)
     noisy = {name: tensor + std * torch.randn(tensor.shape, generator=rng) for name, tensor in clean.items()}
-    return InversionProblem.of(Exposure("server", sent, noisy, protocol, (1, 2, 2), 3), module)
+    return InversionProblem.of(
+        Exposure("server", Packet(sent), Upload(0, "gradient", noisy), protocol, (1, 2, 2), 3), module
+    )
 
 
 def minimised(

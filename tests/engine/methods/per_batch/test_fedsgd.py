@@ -111,16 +111,16 @@ def test_each_exchange_is_a_step_against_the_mean_gradient() -> None:
     for exchange in exchanges:
         gradients = []
         for seat, packet, used in zip(exchange.seats, exchange.packets, exchange.used, strict=True):
-            assert packet is exchange.before and used is not None and len(used) == 100
+            assert packet.model is exchange.before and used is not None and len(used) == 100
             for name, parameter in module.named_parameters():
-                parameter.data.copy_(packet[name])
+                parameter.data.copy_(packet.model[name])
             client = plan.client(seat.client)
             loss = functional.cross_entropy(module(client.x[used]), client.y[used])
             slopes = torch.autograd.grad(loss, list(module.parameters()))
-            gradients.append(dict(zip(packet, slopes, strict=True)))
+            gradients.append(dict(zip(packet.model, slopes, strict=True)))
         for upload, expected in zip(exchange.uploads, gradients, strict=True):
             assert upload.kind == "gradient" and upload.public == {}
-            for name, tensor in upload.tensors.items():
+            for name, tensor in upload.model.items():
                 torch.testing.assert_close(tensor, expected[name], rtol=1e-3, atol=1e-6)
         stepped = weights.add(exchange.before, weights.total(gradients), -0.5 * 0.2 / 3)
         for name, tensor in exchange.after.items():

@@ -48,8 +48,8 @@ def test_the_head_never_leaves_a_client_of_centaur(split: str) -> None:
     plan = load_plan(tiny_spec(method=method_of("centaur", **{"noise-split": split, "head-epochs": 1}), rounds=3))
     state, exchanges = played(plan, 3)
     for exchange in exchanges:
-        assert all(set(upload.tensors) == {"hidden.weight"} and not upload.public for upload in exchange.uploads)
-        assert all(torch.equal(packet[HEAD], plan.world.weights[HEAD]) for packet in exchange.packets)
+        assert all(set(upload.model) == {"hidden.weight"} and not upload.public for upload in exchange.uploads)
+        assert all(torch.equal(packet.model[HEAD], plan.world.weights[HEAD]) for packet in exchange.packets)
     assert torch.equal(state.server[HEAD], plan.world.weights[HEAD])
     assert all(set(private) == {HEAD} for private in state.privates.values()) and state.privates
 
@@ -78,8 +78,8 @@ def test_ppsgd_keeps_the_change_of_its_head_epochs() -> None:
     for upload in exchanges[0].uploads:
         private = state.privates[upload.client]
         assert set(private) == {HEAD} and private[HEAD].any()
-        assert set(upload.tensors) == {"hidden.weight", HEAD}
-        assert not torch.allclose(upload.tensors[HEAD], private[HEAD], atol=1e-4)
+        assert set(upload.model) == {"hidden.weight", HEAD}
+        assert not torch.allclose(upload.model[HEAD], private[HEAD], atol=1e-4)
     judged = plan.method.judged(state.server, state.memory, state.privates)
     assert torch.allclose(judged[0][HEAD], state.server[HEAD] + state.privates[0][HEAD])
     assert torch.equal(judged[0]["hidden.weight"], state.server["hidden.weight"])
@@ -130,9 +130,9 @@ def test_the_server_adds_the_noise_it_declares(name: str) -> None:
     plan = plan_with(4.0)
     noisy, noisy_exchanges = played(plan)
     for clean, upload in zip(quiet_exchanges[0].uploads, noisy_exchanges[0].uploads, strict=True):
-        assert all(torch.equal(clean.tensors[key], upload.tensors[key]) for key in clean.tensors)  # clipped, no noise
-        assert weights.norm(clean.tensors) <= 0.5
-    shared = noisy_exchanges[0].uploads[0].tensors
+        assert all(torch.equal(clean.model[key], upload.model[key]) for key in clean.model)  # clipped, no noise
+        assert weights.norm(clean.model) <= 0.5
+    shared = noisy_exchanges[0].uploads[0].model
     drawn = torch.cat([(noisy.server[key] - quiet.server[key]).flatten() for key in shared])
     seat = noisy_exchanges[0].seats[0]
     protocol = plan.method.protocol(plan.world, seat, "outsider")

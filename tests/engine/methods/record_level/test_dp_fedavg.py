@@ -103,13 +103,13 @@ def test_no_picture_counts_for_more_than_the_clip(epochs: int) -> None:
     data = plan.spec.dataset.load()
     with ThreadTeam(1) as team:
         victim = probe.make_victim(plan, 1, data.test_x[:1], data.test_y[:1])
-        received = probe.probe(plan, [], victim, "server", team).received
+        received = probe.probe(plan, [], victim, "server", team).upload.model
     most = epochs * 0.5 * 0.01  # reached if all steps point the same way
     assert (0.999 if epochs == 1 else 0.9) * most <= weights.norm(received) <= 1.001 * most
     exchange = first_exchange(plan)
     for upload, used in zip(exchange.uploads, exchange.used, strict=True):
         assert used is not None and len(used) > 170  # Poisson batches of 100 out of 300, three per epoch
-        assert 0 < weights.norm(upload.tensors) <= epochs * 3 * 0.5 * 0.01 * 1.5
+        assert 0 < weights.norm(upload.model) <= epochs * 3 * 0.5 * 0.01 * 1.5
 
 
 def test_the_noise_of_an_upload_is_the_declared_noise() -> None:
@@ -120,7 +120,7 @@ def test_the_noise_of_an_upload_is_the_declared_noise() -> None:
     assert (protocol.clip, protocol.bound, protocol.noise) == ("per-example", 1e-4, "gaussian")
     assert (protocol.steps, protocol.batch) == (6, 100)
     for clean, noisy in zip(first_exchange(quiet).uploads, first_exchange(loud).uploads, strict=True):
-        difference = torch.cat([t.flatten() for t in weights.subtract(noisy.tensors, clean.tensors).values()])
+        difference = torch.cat([t.flatten() for t in weights.subtract(noisy.model, clean.model).values()])
         assert float(difference.std()) == pytest.approx(protocol.std, rel=0.05)
         assert abs(float(difference.mean())) < 4 * protocol.std / len(difference) ** 0.5
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from engine.compute.tensor_svd import soft_threshold, t_tsvd
 from engine.compute.threads import ThreadTeam
@@ -53,10 +52,9 @@ def last_state(method: Any, rounds: int, **fields: Any) -> State:
     return states[-1]
 
 
-def before_smoothing(state: State) -> dict[str, Tensor]:
+def before_smoothing(state: State) -> Weights:
     """The model in the memory that a round without smoothing would have given."""
-    prefix = f"{BEFORE}/"
-    return {key.removeprefix(prefix): tensor for key, tensor in state.memory.items() if key.startswith(prefix)}
+    return state.memory.get(BEFORE, {})
 
 
 def close(weights: Weights, others: Weights, atol: float = 1e-5) -> bool:
@@ -92,10 +90,10 @@ def test_every_second_round_smooths_the_noisy_models_as_one_tensor(name: str) ->
         exchange = exchanges[round - 1]
         memory = states[round].memory
         pairs = zip(exchange.packets, exchange.uploads, strict=True)
-        models = torch.stack([packet[name] + 0.1 * upload.tensors[name] for packet, upload in pairs])
+        models = torch.stack([packet.model[name] + 0.1 * upload.model[name] for packet, upload in pairs])
         expected = t_tsvd(models, threshold)
         for slot in range(len(models)):
-            assert torch.allclose(memory[f"{slot}/{name}"], expected[slot], atol=1e-5)
+            assert torch.allclose(memory[str(slot)][name], expected[slot], atol=1e-5)
         assert torch.allclose(states[round].server[name], expected.mean(0), atol=1e-5)
 
 
@@ -113,16 +111,16 @@ def test_which_client_starts_from_which_slice() -> None:
     states, exchanges = played(plan, 3)
     memory = states[2].memory
     slices = len(exchanges[1].uploads)
-    assert {int(key.partition("/")[0]) for key in memory if key[0].isdigit()} == set(range(slices))
+    assert {int(slot) for slot in memory if slot != BEFORE} == set(range(slices))
     for seat, packet in zip(exchanges[2].seats, exchanges[2].packets, strict=True):
-        assert packet["head.weight"] is memory[f"{seat.client % slices}/head.weight"]
+        assert packet.model["head.weight"] is memory[str(seat.client % slices)]["head.weight"]
     assert states[3].memory == {}
     own = FedCEO(unsampled_clients="own")
     own_slice = torch.ones(1)
-    memory = {"7/head.weight": own_slice}
+    memory = {"7": {"head.weight": own_slice}}
     server = {"head.weight": torch.zeros(1)}
-    assert own.send(Seat(7, 0, 3, 1, 1, 2), server, memory)["head.weight"] is own_slice
-    assert own.send(Seat(8, 7, 3, 1, 1, 2), server, memory)["head.weight"] is server["head.weight"]
+    assert own.send(Seat(7, 0, 3, 1, 1, 2), server, memory).model["head.weight"] is own_slice
+    assert own.send(Seat(8, 7, 3, 1, 1, 2), server, memory).model["head.weight"] is server["head.weight"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -133,7 +131,7 @@ def test_the_rest_of_the_cohort_does_not_change_a_clients_start(mode: str) -> No
 
     def starts(cohort: tuple[int, ...]) -> dict[int, Weights]:
         seats = [Seat(client, slot, 3, 1, 1, len(cohort)) for slot, client in enumerate(cohort)]
-        return {seat.client: plan.method.send(seat, state.server, state.memory) for seat in seats}
+        return {seat.client: plan.method.send(seat, state.server, state.memory).model for seat in seats}
 
     without, within = starts((1, 4, 5)), starts((0, 1, 4, 5))
     assert all(without[client][name] is within[client][name] for client in without for name in state.server)
@@ -153,7 +151,7 @@ def test_a_start_that_depends_on_the_cohort_would_cost_more_than_poisson_samplin
 def test_own_slices_are_kept_by_client() -> None:
     plan = load_plan(tiny_spec(method=fedceo("own"), rounds=3))
     states, exchanges = played(plan, 2)
-    owners = {key.partition("/")[0] for key in states[2].memory}
+    owners = set(states[2].memory)
     assert owners == {str(seat.client) for seat in exchanges[1].seats} | {BEFORE}
 
 
@@ -166,7 +164,7 @@ def test_the_mean_over_client_orders_changes_the_slices_and_keeps_their_mean() -
     methods = [fedceo(smoothing=2.0, noise=3.0, **{"client-order": order}) for order in ("id", "averaged")]
     by_id, averaged = (last_state(method, 2) for method in methods)
     assert close(by_id.server, averaged.server)
-    assert not torch.allclose(by_id.memory["0/hidden.weight"], averaged.memory["0/hidden.weight"], atol=1e-4)
+    assert not torch.allclose(by_id.memory["0"]["hidden.weight"], averaged.memory["0"]["hidden.weight"], atol=1e-4)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -192,8 +190,8 @@ def test_a_probe_of_a_smoothing_round(mode: str, view: Any) -> None:
     with ThreadTeam(1) as team:
         victim = probe.make_victim(plan, 2, pictures.clamp(0, 1), labels)
         exposure = probe.expose(plan, states[1], victim, view, team)
-    assert exposure.received
-    assert all(bool(torch.isfinite(tensor).all()) for tensor in exposure.received.values())
+    assert exposure.upload.model
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in exposure.upload.model.values())
 
 
 @pytest.mark.parametrize("split", ["paper", "full-local"])
@@ -209,7 +207,7 @@ def test_the_protocol_declares_the_noise_that_the_view_receives(mode: str, view:
 
     loud = exposed(5.0)
     quiet = exposed(0.0)
-    drawn = torch.cat([(loud.received[name] - quiet.received[name]).flatten() for name in quiet.received])
+    drawn = torch.cat([(loud.upload.model[name] - quiet.upload.model[name]).flatten() for name in quiet.upload.model])
     assert loud.protocol.std == pytest.approx(float(drawn.std()), rel=0.05)
 
 

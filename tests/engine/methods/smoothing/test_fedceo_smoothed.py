@@ -18,7 +18,7 @@ from engine.compute.context import ClientContext, Evaluate, Report
 from engine.compute.sgd import scores
 from engine.compute.tensor_svd import FLOOR, soft_threshold, spectra, t_tsvd, thinned
 from engine.compute.threads import ThreadTeam
-from engine.events import ByClass, Event, Kept, Smoothed, decode, encode
+from engine.events import BEFORE_SMOOTHING, ByClass, Event, Kept, Smoothed, decode, encode
 from engine.methods.smoothing import base
 from engine.methods.smoothing.base import event_of_slices
 from engine.training import evaluate
@@ -52,7 +52,7 @@ def second_round(plan: LoadedPlan, evaluate: Evaluate | None = None) -> tuple[Sm
     pairs = list(zip(exchanges[0].packets, exchanges[0].uploads, strict=True))
     models = {}
     for name in state.server:
-        models[name] = torch.stack([packet[name] + step * upload.tensors[name] for packet, upload in pairs])
+        models[name] = torch.stack([packet.model[name] + step * upload.model[name] for packet, upload in pairs])
     return event, models
 
 
@@ -197,7 +197,7 @@ def test_with_the_sum_alone_an_empty_round_is_smoothed_too() -> None:
     with ThreadTeam(1) as team:
         context = replace(server_context(plan, (), 2, 1, 1, team), report=reports.append)
         merged, memory = plan.method.merge(server, (), {}, context)
-    before = {key.partition("/")[2]: tensor for key, tensor in memory.items()}
+    before = memory[BEFORE_SMOOTHING]
     assert reports and before.keys() == server.keys()
     for name, tensor in before.items():
         torch.testing.assert_close(merged[name], soft_threshold(tensor, 0.25 / plan.world.sampled))

@@ -49,10 +49,10 @@ def test_before_the_noise_no_upload_is_longer_than_the_clip(bound: float) -> Non
     baseline = played(load_plan(tiny_spec(method="fedavg", sampling="poisson")))
     clipped = played(loaded_plan(noise=0.0, clip=bound))
     for unclipped, upload in zip(baseline.uploads, clipped.uploads, strict=True):
-        length = weights.norm(unclipped.tensors)
-        assert weights.norm(upload.tensors) <= bound
-        expected = weights.scale(unclipped.tensors, min(1.0, bound / length))
-        torch.testing.assert_close(flat(upload.tensors), flat(expected), rtol=1e-4, atol=1e-7)
+        length = weights.norm(unclipped.model)
+        assert weights.norm(upload.model) <= bound
+        expected = weights.scale(unclipped.model, min(1.0, bound / length))
+        torch.testing.assert_close(flat(upload.model), flat(expected), rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -64,7 +64,7 @@ def test_the_noise_of_an_upload_is_the_declared_noise(split: str) -> None:
     protocol = method.protocol(loaded_plan().world, loud.seats[0], "server")
     assert protocol.std == pytest.approx(std) and cohort > 1
     assert (protocol.clip, protocol.bound) == ("whole-update", 0.5)
-    noises = [flat(b.tensors) - flat(a.tensors) for a, b in zip(quiet.uploads, loud.uploads, strict=True)]
+    noises = [flat(b.model) - flat(a.model) for a, b in zip(quiet.uploads, loud.uploads, strict=True)]
     for noise in noises:
         assert float(noise.std()) == pytest.approx(std, rel=0.02)
         assert abs(float(noise.mean())) < 5 * std / math.sqrt(len(noise))
@@ -74,7 +74,7 @@ def test_the_noise_of_an_upload_is_the_declared_noise(split: str) -> None:
 
 def test_the_noise_of_two_rounds_is_independent() -> None:
     plan = loaded_plan(noise=100.0, clients=4, sampled=4, sampling="all")
-    uploads = [flat(played(plan, round).uploads[0].tensors) for round in (1, 2)]
+    uploads = [flat(played(plan, round).uploads[0].model) for round in (1, 2)]
     assert abs(float(torch.corrcoef(torch.stack(uploads))[0, 1])) < 0.05
 
 

@@ -1,0 +1,125 @@
+"""The classes behind an upload, read from its last layer or found by how well they explain the upload."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from engine.seeds import Seeds
+
+if TYPE_CHECKING:
+    from engine.attacks.pictures.problem import InversionProblem
+
+LABEL_STEPS = 40  # of the search that compares two classes
+GREY_PICTURES = 64  # grey noise pictures that estimate what the sent model answers before it has seen any data
+
+
+def labels_of(problem: InversionProblem) -> Tensor:
+    """The classes behind the upload, sorted."""
+    # A mask removes entries of the last layer, and the class with the missing entry would be read wrongly.
+    masked = problem.protocol.mask != "none"
+    return labels_by_objective(problem) if masked else labels_by_last_layer(problem)
+
+
+def labels_by_last_layer(problem: InversionProblem) -> Tensor:
+    """The last layer moves towards the classes of the pictures."""
+    protocol = problem.protocol
+    weight, bias = last_layer(problem.module)
+    sign = 1.0 if protocol.kind == "gradient" else -1.0 / step_length(problem)
+    if bias not in problem.target and weight not in problem.target:
+        return torch.zeros(problem.count, dtype=torch.int64)
+    probabilities, features = grey_outputs(problem)
+    expected = probabilities.mean(0)
+    if bias in problem.target:
+        per_picture = 1.0
+        gradients = sign * problem.target[bias]
+    else:
+        per_picture = max(1e-12, float(features.sum(1).mean()))
+        gradients = sign * problem.target[weight].sum(1)
+        expected = expected * per_picture
+    if protocol.clip != "none" or problem.direction_only:  # the length is unknown: use the negative gradients
+        negative = gradients.clamp(max=0).abs().sum().clamp_min(1e-30)
+        gradients = gradients / negative * per_picture * (1 - 1 / problem.classes)
+    missing = (expected - gradients) * problem.count / per_picture  # pictures of each class not yet in `labels`
+    labels = []
+    for _ in range(problem.count):
+        label = int(missing.argmax())
+        labels.append(label)
+        missing[label] -= 1
+    return torch.tensor(sorted(labels))
+
+
+def labels_by_objective(problem: InversionProblem) -> Tensor:
+    """The classes with which a short search explains most of the upload, chosen one after the other."""
+    labels: list[int] = []
+    for _ in range(problem.count):
+        losses = [shortest_distance(problem, torch.tensor([*labels, label])) for label in range(problem.classes)]
+        labels.append(min(range(problem.classes), key=losses.__getitem__))
+    return torch.tensor(sorted(labels))
+
+
+def shortest_distance(problem: InversionProblem, labels: Tensor) -> float:
+    """How near a short search comes to the upload with pictures of these classes."""
+    rng = Seeds(0).rng("labels")
+    start = 0.5 + 0.1 * torch.randn(len(labels), *problem.shape, generator=rng)
+    pictures = start.requires_grad_()
+    adam = torch.optim.Adam([pictures], lr=0.1)
+    lowest = math.inf
+    with torch.enable_grad():
+        for _ in range(LABEL_STEPS):
+            distance = problem.distance(problem.upload(pictures, labels))
+            (pictures.grad,) = torch.autograd.grad(distance, [pictures])
+            adam.step()
+            lowest = min(lowest, float(distance.detach()))
+    return lowest
+
+
+def step_length(problem: InversionProblem) -> float:
+    """The factor between one gradient and the update of all local steps along it."""
+    protocol = problem.protocol
+    if protocol.server_step and problem.direction_only and protocol.uploads > 1:
+        return protocol.local.lr
+    return protocol.path_length
+
+
+def grey_outputs(problem: InversionProblem) -> tuple[Tensor, Tensor]:
+    """The probabilities of the sent model for grey noise, and the inputs of its last layer."""
+    rng = Seeds(0).rng("grey")
+    grey = (0.5 + 0.25 * torch.randn(GREY_PICTURES, *problem.shape, generator=rng)).clamp(0, 1)
+    features: list[Tensor] = []
+    head = problem.module.get_submodule(last_layer(problem.module)[0].rpartition(".")[0])
+    hook = head.register_forward_pre_hook(lambda _, inputs: features.append(inputs[0]))
+    with torch.no_grad():
+        probabilities = problem.module(problem.normalised(grey)).softmax(1)
+    hook.remove()
+    return probabilities, features[0]
+
+
+def last_layer(module: nn.Module) -> tuple[str, str]:
+    """The names of the weight and the bias of the last linear layer."""
+    name = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)][-1]
+    return f"{name}.weight", f"{name}.bias"
+
+
+def labels_in_order(pictures: Tensor, problem: InversionProblem) -> Tensor:
+    """The label of each picture: two labels are swapped as long as that explains more of the upload."""
+    labels = problem.labels.clone()
+    lowest = problem.unexplained(pictures, labels)
+    improved = True
+    while improved:
+        improved = False
+        for first, second in combinations(range(len(labels)), 2):
+            trial = labels.clone()
+            trial[[first, second]] = labels[[second, first]]
+            if torch.equal(trial, labels):
+                continue
+            unexplained = problem.unexplained(pictures, trial)
+            if unexplained < lowest:
+                lowest = unexplained
+                labels = trial
+                improved = True
+    return labels
