@@ -14,7 +14,7 @@ from engine.seeds import Seeds
 if TYPE_CHECKING:
     from engine.attacks.pictures.problem import InversionProblem
 
-LABEL_STEPS = 40  # of the search that compares two classes
+LABEL_STEPS = 100  # of the search that compares two classes
 GREY_PICTURES = 64  # grey noise pictures that estimate what the sent model answers before it has seen any data
 
 
@@ -54,27 +54,28 @@ def labels_by_last_layer(problem: InversionProblem) -> Tensor:
 
 
 def labels_by_objective(problem: InversionProblem) -> Tensor:
-    """The classes with which a short search explains most of the upload, chosen one after the other."""
+    """The classes with which a short search comes nearest to the upload's direction, chosen one after the other."""
     labels: list[int] = []
     for _ in range(problem.count):
-        losses = [shortest_distance(problem, torch.tensor([*labels, label])) for label in range(problem.classes)]
+        losses = [least_angle(problem, torch.tensor([*labels, label])) for label in range(problem.classes)]
         labels.append(min(range(problem.classes), key=losses.__getitem__))
     return torch.tensor(sorted(labels))
 
 
-def shortest_distance(problem: InversionProblem, labels: Tensor) -> float:
-    """How near a short search comes to the upload with pictures of these classes."""
+def least_angle(problem: InversionProblem, labels: Tensor) -> float:
+    """The least angle to the upload that a short search reaches with pictures of these classes."""
     rng = Seeds(0).rng("labels")
     start = 0.5 + 0.1 * torch.randn(len(labels), *problem.shape, generator=rng)
     pictures = start.requires_grad_()
-    adam = torch.optim.Adam([pictures], lr=0.1)
+    adam = torch.optim.Adam([pictures], lr=0.05)
     lowest = math.inf
     with torch.enable_grad():
         for _ in range(LABEL_STEPS):
-            distance = problem.distance(problem.upload(pictures, labels))
-            (pictures.grad,) = torch.autograd.grad(distance, [pictures])
+            angle = problem.cosine_distance(problem.upload(pictures, labels))
+            (pictures.grad,) = torch.autograd.grad(angle, [pictures])
             adam.step()
-            lowest = min(lowest, float(distance.detach()))
+            pictures.data.clamp_(0, 1)
+            lowest = min(lowest, float(angle.detach()))
     return lowest
 
 

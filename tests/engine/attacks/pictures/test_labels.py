@@ -12,16 +12,22 @@ from torch import Tensor
 from engine.attacks import ATTACKS
 from engine.attacks.pictures.labels import labels_by_objective
 from engine.attacks.pictures.problem import InversionProblem
+from engine.compute.threads import ThreadTeam
+from engine.leakage.probe import make_victim, probe
 from engine.records import Exposure
 from engine.seeds import Seeds
-from tests.engine.attacks.pictures.makers import inversion_scene, quick, small_plan
+from tests.engine.attacks.pictures.makers import small_plan
 
 MLP = {"name": "mlp", "hidden": 16, "bias": True}
 
 
-def exposure_of(many: int = 1) -> tuple[Exposure, Tensor, Tensor]:
-    scene = inversion_scene(quick("analytic"), ("fedsgd", many, "server"), small_plan("fedsgd", MLP))
-    return scene.exposure, scene.x, scene.y
+def exposure_of(many: int = 1, first: int = 0) -> tuple[Exposure, Tensor, Tensor]:
+    plan = small_plan("fedsgd", MLP)
+    data = plan.spec.dataset.load()
+    x = data.test_x[first : first + many]
+    y = data.test_y[first : first + many]
+    with ThreadTeam(1) as team:
+        return probe(plan, [], make_victim(plan, 1, x, y), "server", team), x, y
 
 
 def masked(exposure: Exposure, kept: dict[str, Tensor], mask: Literal["zeros", "clear"] = "zeros") -> Exposure:
@@ -35,8 +41,9 @@ def problem_of(exposure: Exposure) -> InversionProblem:
     return InversionProblem.of(exposure, small_plan("fedsgd", MLP).world.build(torch.Generator()))
 
 
-def test_a_missing_entry_of_the_last_layer_does_not_change_the_label() -> None:
-    exposure, _, y = exposure_of()
+@pytest.mark.parametrize("place", range(4))
+def test_without_the_row_of_its_class_the_label_is_found(place: int) -> None:
+    exposure, _, y = exposure_of(1, place)
     rows = torch.ones(10)
     rows[y] = 0  # the entries that would name the class
     kept = {"head.weight": rows[:, None], "head.bias": rows}
