@@ -111,7 +111,8 @@ class Declared(BaseModel):
     def identity(self) -> dict[str, Any]:
         """The values that the id of a run hashes. Later fields at their default are left out, so old ids stay valid."""
         fields = type(self).model_fields
-        defaults = {hyphened(name) for name in self.later if getattr(self, name) == fields[name].default}
+        later = {name for base in type(self).__mro__ for name in vars(base).get("later", ())}
+        defaults = {hyphened(name) for name in later if getattr(self, name) == fields[name].default}
         return {name: value for name, value in self.values().items() if name not in defaults}
 
     def with_(self: D, **changes: Any) -> D:

@@ -1,5 +1,5 @@
-"""The shelf of attacks: ways to reconstruct pictures from what an adversary received."""
+"""The shelf of attacks: ways to learn about clients' data from what an adversary received."""
 
-from engine.attacks.base import ATTACKS, Attack, Prior
+from engine.attacks.base import ATTACKS, Attack, Goal
 
-__all__ = ["ATTACKS", "Attack", "Prior"]
+__all__ = ["ATTACKS", "Attack", "Goal"]

@@ -1,57 +1,25 @@
-"""The contract of an attack, which reconstructs pictures from one exposure.
+"""What all attacks share: their goal, and the kinds of upload that they read.
 
-Privacy: an attack never receives the original pictures, a data set, a metric or a seed of the run. With any of them it
-could check its guesses against the truth, and its result would not show what the upload leaks.
+Privacy: an attack never receives a metric, the truth or a seed of the run. With any of them it could check its guesses,
+and its result would not show what an adversary learns.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import ClassVar
-
-from torch import Tensor, nn
+from typing import ClassVar, Literal
 
 from engine.part import Part
-from engine.records import Exposure, Guess, Packet, World
+from engine.records import UploadKind
 from engine.registry import Shelf
-from engine.seeds import Seeds
 
-Prior = Mapping[str, Tensor]  # what an attack learned from public pictures
+Goal = Literal["pictures", "membership", "text"]
 
 
 class Attack(Part):
-    """A way to reconstruct pictures from what an adversary received."""
+    """A way to learn about clients' data from what an adversary received."""
 
-    malicious: ClassVar[bool] = False  # whether the server must tamper with the model that it sends
-    chance: ClassVar[bool] = True  # whether another restart gives another result
-    # A converged attack leaves at most this share of the upload unexplained, relative to plain grey pictures. At that
-    # share its guess is the victim's picture. Squared distances fall to rounding errors. Angles stay higher, because
-    # their objectives also contain a smoothness term.
-    leaves: ClassVar[float] = 3e-4
-    learns: ClassVar[tuple[str, ...]] = ()  # the fields that `learn` depends on; empty for an attack without one
-
-    @abstractmethod
-    def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
-        """The guesses of one restart; each improves the attack's own objective, which does not contain the truth.
-
-        The module belongs to this thread. The seeds are the attacker's, not the run's.
-        """
-
-    def misfit(self, world: World, module: nn.Module) -> str:
-        """Why this attack cannot work on the model; empty if it can."""
-        del world, module
-        return ""
-
-    def learn(self, public: Tensor, seeds: Seeds) -> Iterator[tuple[float, Prior]]:
-        """Learns from public pictures (n, channels, height, width); yields the share of work done and the prior."""
-        del public, seeds
-        yield 1.0, {}
-
-    def tamper(self, module: nn.Module, packet: Packet, world: World) -> tuple[nn.Module, Packet]:
-        """The model and packet that a malicious server sends instead, equal at every call; by default unchanged."""
-        del world
-        return module, packet
+    goal: ClassVar[Goal]
+    reads: ClassVar[frozenset[UploadKind]] = frozenset({"gradient", "update"})
 
 
 ATTACKS: Shelf[Attack] = Shelf("engine.attacks", "attack")

@@ -12,6 +12,7 @@ import torch
 from engine.attacks.pictures.analytic import Analytic
 from engine.bench import BenchRow
 from engine.bench.first_accuracy import PATIENCE_S, PRELOAD, seconds_to_event, wait_until_warm
+from engine.compute.context import AttackContext
 from engine.compute.threads import ThreadTeam
 from engine.events import Pictured
 from engine.jobs.store import Store
@@ -56,7 +57,7 @@ def analytic_seconds() -> float:
     times = []
     for _ in range(20):
         start = time.perf_counter()
-        list(attack.reconstruct(exposure, module, None, Seeds(0)))
+        list(attack.reconstruct(exposure, module, None, AttackContext(Seeds(0))))
         times.append(time.perf_counter() - start)
     return statistics.median(times)
 

@@ -18,6 +18,7 @@ from torch import nn
 from engine.attacks.pictures.inverting_gradients import InvertingGradients
 from engine.bench import BenchRow
 from engine.bench.clock import time_pair
+from engine.compute.context import AttackContext
 from engine.compute.threads import ThreadTeam, set_thread_modes
 from engine.leakage.probe import make_victim, probe
 from engine.records import Exposure
@@ -41,7 +42,7 @@ def measure() -> BenchRow:
     module = plan.world.build(torch.Generator())
 
     def ours() -> None:
-        for _ in attack.reconstruct(exposure, module, None, Seeds(0)):
+        for _ in attack.reconstruct(exposure, module, None, AttackContext(Seeds(0))):
             pass
 
     peer = breaching_attack(plan, exposure)

@@ -36,6 +36,11 @@ class ClientContext:
     phase: str = ""  # names a part of local training; each part has random streams of its own
     report: Callable[[Report], None] = field(default=lambda report: None)  # adds an event, yielded after the round
 
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights of this run."""
+        return next(iter(self.world.weights.values())).device
+
     def rng(self, purpose: str) -> torch.Generator:
         """A generator that no other seat has."""
         return self.seeds.rng(self.phase + purpose, self.seat.round, self.seat.client, self.seat.exchange)
@@ -43,6 +48,14 @@ class ClientContext:
     def progress(self, fraction: float, **numbers: float) -> None:
         """Report the progress of long work. Call it at fixed steps, so that a replay reports the same."""
         self.on_progress(fraction, numbers)
+
+
+@dataclass(frozen=True)
+class AttackContext:
+    """What an attack may use besides its exposure: random streams of the attacker, and a device."""
+
+    seeds: Seeds
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
 
 def generators(contexts: Sequence[ClientContext], purpose: str) -> list[torch.Generator]:

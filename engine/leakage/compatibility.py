@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from engine.attacks import ATTACKS
 from engine.errors import BadInput, LeakLensError, refusal
 from engine.part import Problem
+from engine.records import Seat
 from engine.specs.attack import PICTURE, AttackSpec
 from engine.specs.run import SHELVES, RunSpec
 from engine.training.plan import Plan, make_plan
@@ -59,16 +61,38 @@ def first_problem(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | 
     absent = plan.guarantee.absent.get(spec.view)
     if absent:
         return Problem(f"is not possible in this view: {absent}", "Choose another view")
+    unread = unread_upload(spec, plan)
+    if unread:
+        return unread
     if attack.malicious and spec.view != "server":
         return Problem(
             "works only for the server, which tampers with the model it sends", "Choose the view of the server"
         )
+    if attack.malicious and plan.method.stateful:
+        reason = f"changes the layers of the model, and the clients of {plan.method.name} keep values for each layer"
+        return Problem(reason, "Choose another attack or another method")
     if attack.malicious and not spec.pictures:
         return Problem("needs a tampered model, and no run sent one", "Choose a picture")
     misfit = attack.misfit(plan.world, module)
     if misfit:
         return Problem(misfit, "Choose another attack or another model")
     return _learned_picture(spec, plan)
+
+
+def unread_upload(spec: AttackSpec, plan: Plan) -> Problem | None:
+    """Why the attack cannot read what this observer receives. A method uploads gradients, updates or samples."""
+    attack = spec.attack
+    seat = Seat(0, 0, 1, 1, 1, max(1, plan.world.sampled))
+    kind = plan.method.protocol(plan.world, seat, spec.view).kind
+    if kind not in attack.reads:
+        wanted = " or ".join(sorted(f"{read}s" if read != "samples" else read for read in attack.reads))
+        uploaded = kind if kind == "samples" else f"{kind}s"
+        fitting = sorted(part.name for part in ATTACKS if part.goal == attack.goal and kind in part.reads)
+        remedy = f"Choose {', '.join(fitting)}" if fitting else "Choose another method"
+        return Problem(f"reads {wanted}, and the clients of {plan.method.name} upload {uploaded}", remedy)
+    if kind == "samples" and spec.view in ("outsider", "client"):
+        return Problem("needs the uploaded samples, and this observer receives only models", "Choose the server's view")
+    return None
 
 
 def _learned_picture(spec: AttackSpec, plan: Plan) -> Problem | None:

@@ -21,13 +21,14 @@ import torch
 from torch import Tensor
 
 from engine import images
-from engine.attacks import Attack, Prior
+from engine.attacks.pictures.base import PictureAttack, Prior
 from engine.compute.threads import ThreadTeam
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
 from engine.leakage.compatibility import refuse
 from engine.leakage.processes import RestartRequest, borrowed_processes
 from engine.leakage.target import AttackResources, AttackTarget, prepare_target
-from engine.metrics import METRICS, Metric
+from engine.metrics import METRICS
+from engine.metrics.pictures.base import PictureMetric
 from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess
 from engine.seeds import Seeds
@@ -151,7 +152,7 @@ def search_restarts(
             wait([done])
 
 
-def pictured(attack: Attack, restart: int, guess: Guess, truth: Tensor) -> Pictured:
+def pictured(attack: PictureAttack, restart: int, guess: Guess, truth: Tensor) -> Pictured:
     """The event for one guess, with its pictures in the order of the originals."""
     places, pictures = in_order_of_originals(guess.pictures, truth)
     return Pictured(
@@ -176,7 +177,7 @@ def in_order_of_originals(guess: Tensor, truth: Tensor) -> tuple[tuple[int, ...]
 # --- the verdict -------------------------------------------------------------------------------------------
 
 
-def judge(attack: Attack, paths: Mapping[int, Sequence[Guess]], truth: Tensor, std: Sequence[float]) -> Judged:
+def judge(attack: PictureAttack, paths: Mapping[int, Sequence[Guess]], truth: Tensor, std: Sequence[float]) -> Judged:
     """The restart with the lowest loss, measured by every available metric.
 
     Privacy: the loss is the attack's own objective. A choice by the truth would show a stronger attacker than one that
@@ -189,7 +190,7 @@ def judge(attack: Attack, paths: Mapping[int, Sequence[Guess]], truth: Tensor, s
     originals = truth[list(places)]
     path = [guess.pictures[matched(guess.pictures, originals)] for guess in paths[best]]
     state, reason = state_of(paths[best], attack.leaves)
-    metrics = [part().with_deviations(std) for part in METRICS if not part.unavailable()]
+    metrics = [metric.with_deviations(std) for metric in picture_metrics()]
     return Judged(
         attack=attack.name,
         state=state,
@@ -205,7 +206,7 @@ def judge(attack: Attack, paths: Mapping[int, Sequence[Guess]], truth: Tensor, s
     )
 
 
-def restart_row(attack: Attack, path: Sequence[Guess], truth: Tensor) -> dict[str, float | str]:
+def restart_row(attack: PictureAttack, path: Sequence[Guess], truth: Tensor) -> dict[str, float | str]:
     """The end of one restart."""
     end = path[-1]
     places, pictures = in_order_of_originals(end.pictures, truth)
@@ -241,6 +242,11 @@ def state_of(path: Sequence[Guess], allowed_residual: float) -> tuple[str, str]:
     return "converged", ""
 
 
+def picture_metrics() -> list[PictureMetric]:
+    """All metrics of pictures that this machine can compute."""
+    return [part() for part in METRICS if issubclass(part, PictureMetric) and not part.unavailable()]
+
+
 def sortable_loss(loss: float) -> float:
     """The loss, with infinity for NaN and for minus infinity."""
     return loss if math.isfinite(loss) else math.inf
@@ -249,10 +255,11 @@ def sortable_loss(loss: float) -> float:
 def measure_pairs(name: str, guesses: Tensor, originals: Tensor) -> tuple[float, ...]:
     """One number for each pair of guess and original."""
     metric = METRICS[name]()
+    assert isinstance(metric, PictureMetric)
     return tuple(metric.measure(guess, original) for guess, original in zip(guesses, originals, strict=False))
 
 
-def measure_paths(metric: Metric, path: Sequence[Tensor], originals: Tensor) -> tuple[float, ...]:
+def measure_paths(metric: PictureMetric, path: Sequence[Tensor], originals: Tensor) -> tuple[float, ...]:
     """One number for each original, over all guesses of it."""
     numbers = []
     for place in range(min(len(originals), len(path[-1]))):

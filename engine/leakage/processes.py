@@ -20,7 +20,8 @@ from typing import IO, Any, BinaryIO
 import torch
 from torch import Tensor, nn
 
-from engine.attacks import Attack, Prior
+from engine.attacks.pictures.base import PictureAttack, Prior
+from engine.compute.context import AttackContext
 from engine.compute.threads import set_thread_modes
 from engine.errors import RunFailed
 from engine.pipes import start_child, take_pipes
@@ -32,7 +33,7 @@ from engine.seeds import Seeds
 class RestartRequest:
     """Everything that a restart of an attack may read."""
 
-    attack: Attack
+    attack: PictureAttack
     build: Callable[[torch.Generator], nn.Module]
     exposure: Exposure
     prior: Prior | None
@@ -45,7 +46,7 @@ class RestartRequest:
         """
         digest = hashlib.sha256(f"attack:{self.seed}:{restart}".encode()).digest()
         seeds = Seeds(int.from_bytes(digest[:8], "big"))
-        return self.attack.reconstruct(self.exposure, self.build(torch.Generator()), self.prior, seeds)
+        return self.attack.reconstruct(self.exposure, self.build(torch.Generator()), self.prior, AttackContext(seeds))
 
 
 class AttackProcess:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from engine import images
-from engine.attacks import Attack
+from engine.attacks.pictures.base import PictureAttack
 from engine.capabilities import HasNoise
 from engine.compute import weights
 from engine.compute.threads import ThreadTeam
@@ -20,7 +20,7 @@ from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
 from engine.leakage.compatibility import picture_name_parts, round_number
 from engine.leakage.probe import expose, make_victim, state_before
-from engine.records import Exposure, Packet, World
+from engine.records import Exposure, Packet, Upload, World
 from engine.specs.attack import AttackSpec
 from engine.training.exposure import recorded_exposure, true_inputs
 from engine.training.plan import LoadedPlan
@@ -100,7 +100,7 @@ def probed_target(
     return AttackTarget(exposure, build, pictures, labels, facts, round, subject.client)
 
 
-def tampered_model(attack: Attack, world: World, rng: torch.Generator) -> nn.Module:
+def tampered_model(attack: PictureAttack, world: World, rng: torch.Generator) -> nn.Module:
     """The model that a malicious server builds."""
     return attack.tamper(world.build(rng), Packet({}), world)[0]
 
@@ -183,7 +183,7 @@ def upload_facts(exposure: Exposure, round: int, probe: bool, labels: Tensor) ->
         "bound": protocol.bound,
         "std": protocol.std,
         "tampered": exposure.tampered,
-        "numbers": sum(tensor.numel() for tensor in exposure.upload.model.values()),
+        "numbers": sum(tensor.numel() for tensor in numbers_of(exposure.upload).values()),
     }
 
 
@@ -197,18 +197,24 @@ def lacks(exposure: Exposure, round: int) -> str:
 
 def noise_facts(exposure: Exposure, clean: Exposure | None) -> dict[str, float]:
     """The norms of the upload, its signal and its noise; without a clean upload the last two are estimated."""
-    norm = joint_norm(exposure.upload.model)
+    received = numbers_of(exposure.upload)
+    norm = joint_norm(received)
     if clean is None:
-        count = sum(tensor.numel() for tensor in exposure.upload.model.values())
+        count = sum(tensor.numel() for tensor in received.values())
         noise = exposure.protocol.std * math.sqrt(count)
         signal = math.sqrt(max(norm**2 - noise**2, 1e-30))
         bound = exposure.protocol.bound
         if exposure.protocol.clip == "whole-update" and bound:
             signal = min(signal, bound)
     else:
-        noise = joint_norm(weights.subtract(exposure.upload.model, clean.upload.model))
-        signal = joint_norm(clean.upload.model)
+        signal = joint_norm(numbers_of(clean.upload))
+        noise = joint_norm(weights.subtract(received, numbers_of(clean.upload)))
     return {"norm": norm, "signal": signal, "noise": noise, "noise-to-signal": noise / max(signal, 1e-15)}
+
+
+def numbers_of(upload: Upload) -> Mapping[str, Tensor]:
+    """The tensors that an attack reads: the model's, or the samples."""
+    return {"samples": upload.samples.x} if upload.samples else upload.model
 
 
 def joint_norm(tensors: Mapping[str, Tensor]) -> float:

@@ -41,6 +41,7 @@ class Method(Part):
 
     strength: ClassVar[Strength | None] = None  # the field that a picker shows as off, light, medium, strong
     variants: ClassVar[tuple[Variant, ...]] = ()
+    stateful: ClassVar[bool] = False  # whether clients keep values for each layer: they cannot train another model
     headless: ClassVar[bool] = False  # True if clients share no last layer: the server has no complete model
 
     # --- the protected unit, and the memory the server begins with

@@ -1,4 +1,4 @@
-"""The shelf of metrics: how close a guess is to the truth."""
+"""The shelf of metrics: how much an attack learned."""
 
 from engine.metrics.base import METRICS, Metric
 

@@ -1,16 +1,20 @@
-"""AttackSpec: one attack on one upload, frozen, validated, and named by a short hash of its canonical JSON."""
+"""The specs of attacks, one class for each goal. Each is frozen, validated, and named by a hash of its JSON."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
-from engine.attacks import ATTACKS, Attack
-from engine.errors import BadInput, refusal
+from engine.attacks import ATTACKS, Attack, Goal
+from engine.attacks.pictures.base import PictureAttack
+from engine.errors import BadInput, UnknownName, refusal, shown
 from engine.part import Part, Problem, as_written
 from engine.records import View
+from engine.registry import Shelf
 from engine.specs.base import Spec
 from engine.specs.run import RunSpec
 
@@ -18,13 +22,73 @@ PICTURE = re.compile(r"(train|test)-(\d{1,7})|own-([0-9a-f]{16})-(\d{1,3})")
 MOST_PICTURES = 8  # of one probe
 
 
-class AttackSpec(Spec):
-    """One attack on one upload: an upload that a run recorded, or one of a probe with chosen pictures."""
+def as_run(value: Any) -> RunSpec:
+    if isinstance(value, RunSpec):
+        return value
+    if not isinstance(value, Mapping):
+        raise refusal("attack: run", "must be a run, as an object", as_written(value))
+    return RunSpec(**{str(key): item for key, item in value.items()})
 
-    run: Annotated[RunSpec, PlainValidator(lambda value: _as_run(value)), PlainSerializer(RunSpec.canonical)] = Field(
+
+def attack_with(goal: Goal, value: Any) -> Attack:
+    """The attack, if it has this goal."""
+    attack = ATTACKS.make(value)
+    if attack.goal != goal:
+        rule = f"attack: {attack.name}: is an attack on {attack.goal}, and this request is one on {goal}"
+        known = ", ".join(part.name for part in ATTACKS if part.goal == goal)
+        raise BadInput(rule, f"Choose one of {known}, or write kind {attack.goal}")
+    return attack
+
+
+def attack_field(goal: Goal) -> tuple[PlainValidator, PlainSerializer]:
+    """The validator and the serializer of a field that holds an attack with this goal."""
+    return PlainValidator(partial(attack_with, goal)), PlainSerializer(Shelf.dump)
+
+
+class BaseAttackSpec(Spec):
+    """One attack on a run."""
+
+    kind: ClassVar[Goal]
+    remedy: ClassVar[str] = "Remove `format` to attack as this version does"
+
+    run: Annotated[RunSpec, PlainValidator(as_run), PlainSerializer(RunSpec.canonical)] = Field(
+        title="run", description="The training run that is attacked"
+    )
+    attack: Attack
+    seed: int = Field(0, ge=0, le=2**53, title="seed", description="The attack seed: the attack's random numbers")
+
+    def __init__(self, /, **values: Any) -> None:  # parts are given by their name, as JSON, or as an object
+        kind = values.pop("kind", self.kind)
+        if kind != self.kind:
+            raise refusal("attack: kind", f"must be {self.kind} in this request", kind)
+        super().__init__(**values)
+
+    @classmethod
+    def label(cls) -> str:
+        return "attack"
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.attack,)
+
+    def canonical(self) -> dict[str, Any]:
+        """The spec as JSON. The kind is left out for pictures, the first kind, so that ids survive."""
+        body = super().canonical()
+        return body if self.kind == "pictures" else {"kind": self.kind, **body}
+
+    def replay_problem(self) -> Problem | None:
+        return super().replay_problem() or self.run.replay_problem()
+
+
+class PictureAttackSpec(BaseAttackSpec):
+    """One attack on the pictures of an upload: one that a run recorded, or one of a probe with chosen pictures."""
+
+    kind: ClassVar[Goal] = "pictures"
+
+    run: Annotated[RunSpec, PlainValidator(as_run), PlainSerializer(RunSpec.canonical)] = Field(
         title="run", description="The training run whose upload is attacked"
     )
-    attack: Annotated[Attack, *ATTACKS.field()] = Field(
+    attack: Annotated[PictureAttack, *attack_field("pictures")] = Field(
         "map", title="attack", description="How the pictures are reconstructed"
     )  # type: ignore[assignment]
     pictures: tuple[str, ...] = Field(
@@ -40,14 +104,9 @@ class AttackSpec(Spec):
     restarts: int = Field(
         1, ge=1, le=64, title="restarts", description="How often the attack starts again from another guess"
     )
-    seed: int = Field(0, ge=0, le=2**53, title="seed", description="The attack seed: the attack's random numbers")
 
-    def __init__(self, /, **values: Any) -> None:  # parts are given by their name, as JSON, or as an object
+    def __init__(self, /, **values: Any) -> None:
         super().__init__(**values)
-
-    @classmethod
-    def label(cls) -> str:
-        return "attack"
 
     @field_validator("round", mode="before")
     @classmethod
@@ -69,20 +128,22 @@ class AttackSpec(Spec):
         return value
 
     @model_validator(mode="after")
-    def _resolve_attack(self) -> AttackSpec:
+    def _resolve_attack(self) -> PictureAttackSpec:
         if not self.attack.chance:  # another start would give the same result
             object.__setattr__(self, "restarts", 1)
         if not self.pictures and self.view != "server":
             raise BadInput(f"attack: view: only server uploads are recorded, got {self.view}", "Choose a picture")
         return self
 
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (self.attack,)
 
-    def replay_problem(self) -> Problem | None:
-        return super().replay_problem() or self.run.replay_problem()
+AttackSpec = PictureAttackSpec  # the name of the first kind, which scripts import
+
+KINDS: Mapping[str, type[BaseAttackSpec]] = {"pictures": PictureAttackSpec}
 
 
-def _as_run(value: Any) -> RunSpec:
-    return value if isinstance(value, RunSpec) else RunSpec(**value)
+def attack_spec(values: Mapping[str, Any]) -> BaseAttackSpec:
+    """The spec of an attack from its JSON. Without a kind, it is an attack on pictures."""
+    kind = values.get("kind", "pictures")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise UnknownName(f"attack: no kind {shown(kind)}", f"Known here: {', '.join(KINDS)}")
+    return KINDS[kind](**values)

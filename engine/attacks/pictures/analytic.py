@@ -12,12 +12,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from engine.attacks.base import ATTACKS, Attack, Prior
+from engine.attacks.base import ATTACKS
+from engine.attacks.pictures.base import PictureAttack, Prior
 from engine.attacks.pictures.labels import labels_in_order
 from engine.attacks.pictures.problem import InversionProblem, first_linear
 from engine.attacks.pictures.search import make_guess
+from engine.compute.context import AttackContext
 from engine.records import Exposure, Guess, World
-from engine.seeds import Seeds
 
 SCALES = 61  # factors that are tried if only the direction is known
 REFINEMENTS = 40  # golden-section steps for the best factor
@@ -26,7 +27,7 @@ REFINEMENTS = 40  # golden-section steps for the best factor
 @ATTACKS.add(
     "analytic", title="Read off the first layer", source="arXiv:1706.10239 (section 4); arXiv:2003.14053 (appendix)"
 )
-class Analytic(Attack):
+class Analytic(PictureAttack):
     """Computes the picture exactly from the gradient of a linear first layer. It needs no search and no restarts."""
 
     chance: ClassVar[bool] = False
@@ -36,8 +37,10 @@ class Analytic(Attack):
         del world
         return "" if first_linear(module) else "needs a model whose first layer is linear, such as mlp"
 
-    def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
-        del prior, seeds
+    def reconstruct(
+        self, exposure: Exposure, module: nn.Module, prior: Prior | None, context: AttackContext
+    ) -> Iterator[Guess]:
+        del prior, context
         problem = InversionProblem.of(exposure, module)
         names = first_linear(module)
         assert names is not None

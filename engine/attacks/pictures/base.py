@@ -1,52 +1,57 @@
-"""The base of the picture attacks that use L-BFGS."""
+"""The contract of picture attacks, which reconstruct pictures from one exposure.
+
+Privacy: an attack never receives the original pictures, a data set, a metric or a seed of the run. With any of them it
+could check its guesses against the truth, and its result would not show what the upload leaks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
-from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
-from engine.attacks.base import Attack
-from engine.attacks.pictures.problem import InversionProblem
-from engine.attacks.pictures.search import lbfgs
-from engine.capabilities import HasIterations
-from engine.records import Guess
+from engine.attacks.base import Attack, Goal
+from engine.compute.context import AttackContext
+from engine.records import Exposure, Guess, Packet, World
+from engine.seeds import Seeds
+
+Prior = Mapping[str, Tensor]  # what an attack learned from public pictures
 
 
-class LbfgsAttack(HasIterations, Attack):
-    """An attack that minimises the squared distance with L-BFGS."""
+class PictureAttack(Attack):
+    """A way to reconstruct pictures from what an adversary received."""
 
-    iterations: int = Field(300, ge=1, le=10_000, title="iterations", description="Each is twenty steps of L-BFGS.")
-    lr: float = Field(1.0, gt=0, le=10, title="step", description="Share of each step that is taken.")
-    gain: float = Field(
-        1e5,
-        gt=0,
-        le=1e12,
-        title="gain",
-        description="Multiplies the distance, so that L-BFGS does not round its curvature to zero.",
-    )
-    search: bool = Field(
-        True,
-        title="line search",
-        description="Tries several lengths for each step, which prevents divergence; the paper does not.",
-    )
-    tolerance: float = Field(
-        1e-11,
-        ge=0,
-        le=1,
-        title="tolerance",
-        description="The search ends when at most this share of the upload is unexplained.",
-    )
+    goal: ClassVar[Goal] = "pictures"
+    malicious: ClassVar[bool] = False  # whether the server must tamper with the model that it sends
+    chance: ClassVar[bool] = True  # whether another restart gives another result
+    # A converged attack leaves at most this share of the upload unexplained, relative to plain grey pictures. At that
+    # share its guess is the victim's picture. Squared distances fall to rounding errors. Angles stay higher, because
+    # their objectives also contain a smoothness term.
+    leaves: ClassVar[float] = 3e-4
+    learns: ClassVar[tuple[str, ...]] = ()  # the fields that `learn` depends on; empty for an attack without one
 
-    def minimise(self, problem: InversionProblem, start: Tensor, label_logits: Tensor | None = None) -> Iterator[Guess]:
-        return lbfgs(
-            problem,
-            start,
-            label_logits,
-            iterations=self.iterations,
-            lr=self.lr,
-            gain=self.gain,
-            search=self.search,
-            tolerance=self.tolerance,
-        )
+    @abstractmethod
+    def reconstruct(
+        self, exposure: Exposure, module: nn.Module, prior: Prior | None, context: AttackContext
+    ) -> Iterator[Guess]:
+        """The guesses of one restart; each improves the attack's own objective, which does not contain the truth.
+
+        The module belongs to this thread. The seeds of the context are the attacker's, not the run's.
+        """
+
+    def misfit(self, world: World, module: nn.Module) -> str:
+        """Why this attack cannot work on the model; empty if it can."""
+        del world, module
+        return ""
+
+    def learn(self, public: Tensor, seeds: Seeds) -> Iterator[tuple[float, Prior]]:
+        """Learns from public pictures (n, channels, height, width); yields the share of work done and the prior."""
+        del public, seeds
+        yield 1.0, {}
+
+    def tamper(self, module: nn.Module, packet: Packet, world: World) -> tuple[nn.Module, Packet]:
+        """The model and packet that a malicious server sends instead, equal at every call; by default unchanged."""
+        del world
+        return module, packet

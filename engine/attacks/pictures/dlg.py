@@ -12,21 +12,24 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from engine.attacks.base import ATTACKS, Prior
-from engine.attacks.pictures.base import LbfgsAttack
+from engine.attacks.base import ATTACKS
+from engine.attacks.pictures.base import Prior
+from engine.attacks.pictures.lbfgs import LbfgsAttack
 from engine.attacks.pictures.problem import InversionProblem
+from engine.compute.context import AttackContext
 from engine.records import Exposure, Guess
-from engine.seeds import Seeds
 
 
 @ATTACKS.add("dlg", title="DLG", source="arXiv:1906.08935")
 class Dlg(LbfgsAttack):
     """Optimises pictures and labels together until they give the same gradient. Made for smooth networks."""
 
-    def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
+    def reconstruct(
+        self, exposure: Exposure, module: nn.Module, prior: Prior | None, context: AttackContext
+    ) -> Iterator[Guess]:
         del prior
         problem = InversionProblem.of(exposure, module)
-        rng = seeds.rng("start")
+        rng = context.seeds.rng("start")
         start = torch.randn(problem.count, *problem.shape, generator=rng)
         label_logits = torch.randn(problem.count, problem.classes, generator=rng)
         return self.minimise(problem, start, label_logits)

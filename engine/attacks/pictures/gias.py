@@ -15,10 +15,12 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from engine.attacks.base import ATTACKS, Attack, Prior
+from engine.attacks.base import ATTACKS
+from engine.attacks.pictures.base import PictureAttack, Prior
 from engine.attacks.pictures.problem import InversionProblem, total_variation
 from engine.attacks.pictures.search import cosine_decay, make_guess, shown_iterations
 from engine.capabilities import HasIterations
+from engine.compute.context import AttackContext
 from engine.records import Exposure, Guess
 from engine.seeds import Seeds
 
@@ -29,7 +31,7 @@ CODE_LR = 0.02  # for the codes in training
 
 
 @ATTACKS.add("gias", title="Generator as a prior", source="arXiv:2110.14962")
-class Gias(HasIterations, Attack):
+class Gias(HasIterations, PictureAttack):
     """Learns from public pictures what pictures look like, and searches such pictures first. Helps where an upload
     reveals little."""
 
@@ -64,13 +66,15 @@ class Gias(HasIterations, Attack):
                 prior["codes.std"] = codes.detach().std(0)
                 yield epoch / self.epochs, prior
 
-    def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
+    def reconstruct(
+        self, exposure: Exposure, module: nn.Module, prior: Prior | None, context: AttackContext
+    ) -> Iterator[Guess]:
         assert prior is not None
         problem = InversionProblem.of(exposure, module)
         labels = problem.labels
-        network = generator(problem.shape, seeds.rng("generator"))
+        network = generator(problem.shape, context.seeds.rng("generator"))
         weights = {name: prior[name].clone().requires_grad_() for name, _ in network.named_parameters()}
-        noise = torch.randn(problem.count, CODE, generator=seeds.rng("start"))
+        noise = torch.randn(problem.count, CODE, generator=context.seeds.rng("start"))
         code = (prior["codes.mean"] + 0.3 * prior["codes.std"] * noise).requires_grad_()
         grey_angle = angle_of_grey(problem)
         last = self.iterations + self.bends

@@ -15,18 +15,19 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from engine.attacks.base import ATTACKS, Attack, Prior
+from engine.attacks.base import ATTACKS
+from engine.attacks.pictures.base import PictureAttack, Prior
 from engine.attacks.pictures.problem import InversionProblem, total_variation
 from engine.attacks.pictures.search import cosine_decay, grey_noise, make_guess, mismatch, shown_iterations
 from engine.capabilities import HasIterations
+from engine.compute.context import AttackContext
 from engine.records import Exposure, Guess
-from engine.seeds import Seeds
 
 WARM_UP = 50  # steps that grow until they have their full size
 
 
 @ATTACKS.add("gradinversion", title="GradInversion", source="arXiv:2104.07586")
-class Gradinversion(HasIterations, Attack):
+class Gradinversion(HasIterations, PictureAttack):
     """Optimises several candidates together, disturbed by noise and pulled to their mean. The paper's term for batch
     statistics is left out, because no model here has any."""
 
@@ -48,12 +49,14 @@ class Gradinversion(HasIterations, Attack):
     )
     noise: float = Field(0.05, ge=0, le=10, title="noise", description="Noise on every step, as a share of its size.")
 
-    def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
+    def reconstruct(
+        self, exposure: Exposure, module: nn.Module, prior: Prior | None, context: AttackContext
+    ) -> Iterator[Guess]:
         del prior
         problem = InversionProblem.of(exposure, module)
         labels = problem.labels
-        start_rng = seeds.rng("start")
-        noise_rng = seeds.rng("noise")
+        start_rng = context.seeds.rng("start")
+        noise_rng = context.seeds.rng("noise")
         pool = torch.stack([grey_noise(problem, start_rng) for _ in range(self.candidates)])  # (candidates, m, ...)
         adam = torch.optim.Adam([pool], lr=self.lr)
         last = self.iterations

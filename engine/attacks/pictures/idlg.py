@@ -12,19 +12,22 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from engine.attacks.base import ATTACKS, Prior
-from engine.attacks.pictures.base import LbfgsAttack
+from engine.attacks.base import ATTACKS
+from engine.attacks.pictures.base import Prior
+from engine.attacks.pictures.lbfgs import LbfgsAttack
 from engine.attacks.pictures.problem import InversionProblem
+from engine.compute.context import AttackContext
 from engine.records import Exposure, Guess
-from engine.seeds import Seeds
 
 
 @ATTACKS.add("idlg", title="iDLG", source="arXiv:2001.02610")
 class Idlg(LbfgsAttack):
     """Reads the labels off the last layer, then optimises the pictures as DLG does. Made for smooth networks."""
 
-    def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
+    def reconstruct(
+        self, exposure: Exposure, module: nn.Module, prior: Prior | None, context: AttackContext
+    ) -> Iterator[Guess]:
         del prior
         problem = InversionProblem.of(exposure, module)
-        start = torch.randn(problem.count, *problem.shape, generator=seeds.rng("start"))
+        start = torch.randn(problem.count, *problem.shape, generator=context.seeds.rng("start"))
         return self.minimise(problem, start)

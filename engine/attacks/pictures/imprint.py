@@ -14,12 +14,13 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from engine.attacks.base import ATTACKS, Attack, Prior
+from engine.attacks.base import ATTACKS
+from engine.attacks.pictures.base import PictureAttack, Prior
 from engine.attacks.pictures.labels import labels_in_order
 from engine.attacks.pictures.problem import InversionProblem
 from engine.attacks.pictures.search import make_guess
+from engine.compute.context import AttackContext
 from engine.records import Exposure, Guess, Packet, World
-from engine.seeds import Seeds
 
 # Both are small: the change of a local step must exceed float32 rounding, and yet must not move a picture to another
 # bin.
@@ -47,7 +48,7 @@ class Imprinted(nn.Module):
 
 
 @ATTACKS.add("imprint", title="Robbing the Fed", source="arXiv:2110.13057")
-class Imprint(Attack):
+class Imprint(PictureAttack):
     """A malicious server changes the model that it sends, and reads whole batches of pictures exactly."""
 
     malicious: ClassVar[bool] = True
@@ -79,8 +80,10 @@ class Imprint(Attack):
             tampered[f"inner.{name}"] = tensor
         return model, replace(packet, model=tampered)
 
-    def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
-        del prior, seeds
+    def reconstruct(
+        self, exposure: Exposure, module: nn.Module, prior: Prior | None, context: AttackContext
+    ) -> Iterator[Guess]:
+        del prior, context
         problem = InversionProblem.of(exposure, module)
         weight = problem.target["rows.weight"]
         bias = problem.target["rows.bias"]

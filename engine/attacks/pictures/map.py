@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from pydantic import Field
 from torch import Tensor, nn
 
-from engine.attacks.base import ATTACKS, Attack, Prior
+from engine.attacks.base import ATTACKS
+from engine.attacks.pictures.base import PictureAttack, Prior
 from engine.attacks.pictures.problem import InversionProblem, total_variation
 from engine.attacks.pictures.search import descend, grey_noise
 from engine.capabilities import HasIterations
+from engine.compute.context import AttackContext
 from engine.records import Exposure, Guess
-from engine.seeds import Seeds
 
 
 @ATTACKS.add("map", title="Most probable picture", source="the noise-aware form of Zhu et al. 2019")
-class Map(HasIterations, Attack):
+class Map(HasIterations, PictureAttack):
     """Finds the picture that best explains the upload, given clip and noise. Nearly exact on smooth networks."""
 
     iterations: int = Field(1500, ge=1, le=100_000, title="iterations", description="Steps of the descent.")
@@ -32,7 +33,9 @@ class Map(HasIterations, Attack):
         description="How strongly smooth pictures are preferred where noise leaves a choice.",
     )
 
-    def reconstruct(self, exposure: Exposure, module: nn.Module, prior: Prior | None, seeds: Seeds) -> Iterator[Guess]:
+    def reconstruct(
+        self, exposure: Exposure, module: nn.Module, prior: Prior | None, context: AttackContext
+    ) -> Iterator[Guess]:
         del prior
         problem = InversionProblem.of(exposure, module)
         pixels = problem.count * problem.mean.numel() * problem.shape[-1] * problem.shape[-2]
@@ -43,5 +46,5 @@ class Map(HasIterations, Attack):
             distance = problem.distance(problem.upload(pictures, problem.labels))
             return distance + weight * total_variation(pictures) if weight else distance
 
-        start = grey_noise(problem, seeds.rng("start"))
+        start = grey_noise(problem, context.seeds.rng("start"))
         return descend(problem, start, objective, iterations=self.iterations, lr=self.lr)

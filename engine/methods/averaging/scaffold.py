@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.compute import weights
 from engine.compute.context import ClientContext
@@ -38,6 +38,8 @@ CONTROL = "control"  # the slot of c in memory, packets and uploads
 @METHODS.add("scaffold", title="SCAFFOLD", source="arXiv:1910.06378")
 class Scaffold(Averaging):
     """Clients correct each local step by how far their data differ from everyone's. Nothing is protected."""
+
+    stateful: ClassVar[bool] = True
 
     def problems(self, spec: Any) -> tuple[Problem, ...]:
         if not spec.local.momentum and not spec.local.weight_decay:

@@ -32,6 +32,7 @@ from engine.records import (
 class Personal(UserLevel):
     """Part of every model stays on its client. Only the rest is clipped, noised and averaged."""
 
+    stateful: ClassVar[bool] = True
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant(
             "the server adds the noise",

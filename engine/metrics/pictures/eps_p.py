@@ -9,12 +9,13 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from engine.metrics.base import METRICS, Metric
+from engine.metrics.base import METRICS
+from engine.metrics.pictures.base import PictureMetric
 from engine.metrics.pictures.pairing import paired
 
 
 @METRICS.add("eps-p", title="Leakage score εp", source="FedEM (under review), equation 9")
-class EpsP(Metric):
+class EpsP(PictureMetric):
     """Leakage score: the share of the largest possible distance that an attack closed; not an ε of privacy.
 
     (D - mean over the guesses of ‖x_i - x‖) / D with D = √n for n pixel values in [0, 1]. The score is 1 where every

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from engine.metrics.base import METRICS, Metric
+from engine.metrics.base import METRICS
 from engine.metrics.pictures import networks
+from engine.metrics.pictures.base import PictureMetric
 from engine.metrics.pictures.pairing import paired
 
 SIDE = 224  # pixels, the size that SqueezeNet was trained on; it answers differently for smaller pictures
@@ -19,7 +20,7 @@ MIN_PROBABILITY = 1e-8
 @METRICS.add(
     "kl-squeezenet", title="KL (SqueezeNet)", source="FedEM (under review), there with VGG16; Iandola et al. 2016"
 )
-class KlSqueezenet(Metric):
+class KlSqueezenet(PictureMetric):
     """KL divergence between the answers of SqueezeNet 1.1 for the original and for the guess: 0 means equal answers.
 
     KL(softmax f(x) || softmax f(x̂)) over the thousand classes of ImageNet, in nats. Probabilities are at least 1e-8,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from engine.metrics.base import METRICS, Metric
+from engine.metrics.base import METRICS
 from engine.metrics.pictures import networks
+from engine.metrics.pictures.base import PictureMetric
 from engine.metrics.pictures.pairing import paired
 
 
 @METRICS.add("lpips-vgg", title="LPIPS (VGG16)", source="Zhang et al. 2018, version 0.1 on VGG16; small sides made 64")
-class LpipsVgg(Metric):
+class LpipsVgg(PictureMetric):
     """Learned perceptual distance on VGG16, as some papers measure it: its numbers differ from those on AlexNet.
 
     The weights are torchvision's, from its cache on this machine. They are downloaded only with LEAKLENS_DOWNLOAD=1.

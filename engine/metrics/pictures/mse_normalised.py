@@ -10,12 +10,13 @@ from pydantic import Field, field_validator
 from torch import Tensor
 
 from engine.errors import refusal
-from engine.metrics.base import METRICS, Metric
+from engine.metrics.base import METRICS
+from engine.metrics.pictures.base import PictureMetric
 from engine.metrics.pictures.pairing import paired
 
 
 @METRICS.add("mse-normalised", title="MSE, normalised pixels", source="FedEM (under review): its MSE, not its PSNR")
-class MseNormalised(Metric):
+class MseNormalised(PictureMetric):
     """Mean squared error of normalised pixels, as some papers print it: compare it with their numbers only.
 
     Normalised pixels are divided by the deviation of their channel over the data set. The largest error is therefore

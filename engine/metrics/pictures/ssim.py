@@ -7,14 +7,15 @@ from typing import Any
 from torch import Tensor
 
 from engine.errors import refusal
-from engine.metrics.base import METRICS, Metric
+from engine.metrics.base import METRICS
+from engine.metrics.pictures.base import PictureMetric
 from engine.metrics.pictures.pairing import paired
 
 WINDOW = 11  # pixels a side: 3.5 deviations of 1.5 pixels on either side of the middle
 
 
 @METRICS.add("ssim", title="SSIM", source="Wang et al. 2004: Gaussian window of 11 x 11, deviation 1.5")
-class Ssim(Metric):
+class Ssim(PictureMetric):
     """Structural similarity: 1 means the same picture, 0 no shared structure, below 0 like its negative.
 
     For colour pictures it is the mean over the channels.

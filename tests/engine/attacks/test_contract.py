@@ -13,6 +13,7 @@ import torch
 
 from engine.attacks import ATTACKS
 from engine.attacks import base as contract
+from engine.attacks.pictures.base import PictureAttack
 from engine.leakage.compatibility import first_problem
 from engine.models import MODELS
 from engine.records import Guess
@@ -24,7 +25,8 @@ from tests.engine.makers import parts_with_one_change
 
 pytestmark = pytest.mark.slow
 
-NAMES = ATTACKS.names()
+PICTURE_ATTACKS = {part.name: part for part in ATTACKS if issubclass(part, PictureAttack)}
+NAMES = tuple(PICTURE_ATTACKS)
 FILES = sorted(Path(contract.__file__).parent.rglob("*.py"))
 CASES: tuple[Case, ...] = (
     ("fedsgd", 1, "server"),
@@ -39,11 +41,13 @@ CASES: tuple[Case, ...] = (
 )
 
 each_attack = pytest.mark.parametrize("name", NAMES)
+SEARCHES = [name for name in NAMES if "gradient" in PICTURE_ATTACKS[name].reads]
+each_search = pytest.mark.parametrize("name", SEARCHES)  # of gradients or updates; `look` has tests in leakage
 
 
 @each_attack
 def test_it_declares_itself(name: str) -> None:
-    part = ATTACKS.make(name)
+    part = PICTURE_ATTACKS[name]()
     assert part.title and part.source and part.summary().endswith(".")
     for field in type(part).model_fields.values():
         assert field.title and field.description and field.description.endswith(".")
@@ -71,7 +75,7 @@ def test_it_fits_a_model_or_gives_a_reason(name: str, model: str) -> None:
         problem = first_problem(spec, plan, module)
         assert problem is not None and "pictures" in problem.reason and problem.remedy
         return
-    reason = ATTACKS.make(name).misfit(world, module)
+    reason = PICTURE_ATTACKS[name]().misfit(world, module)
     assert reason == reason.strip().rstrip(".") and "\n" not in reason
     assert not reason or len(reason.split()) > 3
 
@@ -85,7 +89,7 @@ def check_guess(guess: Guess, many: int, shape: tuple[int, ...], classes: int) -
     assert not guess.pictures.requires_grad
 
 
-@each_attack
+@each_search
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
 def test_its_guesses_are_pictures(name: str, case: Case) -> None:
     attack = quick(name)
@@ -116,17 +120,17 @@ def pixel_bytes(guess: Guess) -> bytes:
     return guess.pictures.numpy().tobytes()
 
 
-@each_attack
+@each_search
 def test_only_its_seeds_decide(name: str) -> None:
     scene = inversion_scene(quick(name))
     first = bits(list(scene.guesses(0)))
     other = bits(list(scene.guesses(1)))
     torch.rand(7)  # the state of torch's own generator has no influence
     assert bits(list(scene.guesses(0))) == first
-    assert (first != other) is ATTACKS[name].chance
+    assert (first != other) is PICTURE_ATTACKS[name].chance
 
 
-@each_attack
+@each_search
 def test_it_changes_none_of_its_inputs(name: str) -> None:
     scene = inversion_scene(quick(name), ("fedavg", 1, "server"))
     module = scene.module()
@@ -144,7 +148,7 @@ def test_it_changes_none_of_its_inputs(name: str) -> None:
         assert before.keys() == after.keys() and all(torch.equal(before[key], after[key]) for key in before)
 
 
-@each_attack
+@each_search
 def test_guesses_come_while_it_works(name: str) -> None:
     long = {field: 10_000 for field in ("iterations", "bends") if field in ATTACKS[name].model_fields}
     scene = inversion_scene(quick(name, **long))

@@ -1,19 +1,39 @@
-"""A method for tests of the contract only: it has personal models."""
+"""Methods for tests of the contract only: one has personal models, and one uploads pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
 
-from engine.compute import weights
+import torch
+from pydantic import Field
+
+from engine.compute import sgd, weights
 from engine.compute.context import ClientContext
 from engine.compute.sgd import NO_CHANGE
 from engine.methods.averaging.base import Averaging
 from engine.methods.base import Trained
-from engine.records import Client, Guarantee, Memory, Packet, Private, Upload, Weights, World
+from engine.records import (
+    Client,
+    Guarantee,
+    Memory,
+    Packet,
+    Private,
+    Protocol,
+    Samples,
+    Seat,
+    Upload,
+    View,
+    Weights,
+    World,
+)
 
 
 class PrivateHead(Averaging):
     """Like CENTAUR: the last layer stays on each client, and all other layers are shared."""
+
+    stateful: ClassVar[bool] = True
 
     def train_all(
         self,
@@ -45,3 +65,39 @@ class PrivateHead(Averaging):
 
     def guarantee(self, world: World) -> Guarantee:
         return Guarantee("none", "nothing is clipped or noised")
+
+
+class UploadsPictures(Averaging):
+    """Each client uploads its first pictures, and the server trains on the union. It protects nothing."""
+
+    pictures: int = Field(2, ge=1, le=8, title="pictures", description="How many pictures a client uploads.")
+
+    def train_all(
+        self,
+        clients: Sequence[Client],
+        packets: Sequence[Packet],
+        privates: Sequence[Private | None],
+        contexts: Sequence[ClientContext],
+    ) -> list[Trained]:
+        trained: list[Trained] = []
+        for client, context in zip(clients, contexts, strict=True):
+            context.used = torch.arange(min(self.pictures, len(client.y)))
+            samples = Samples(client.x[context.used], client.y[context.used])
+            trained.append((Upload(client.id, "samples", samples=samples), None))
+        return trained
+
+    def merge(
+        self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext
+    ) -> tuple[Weights, Memory]:
+        samples = [upload.samples for upload in uploads if upload.samples]
+        if not samples:
+            return server, memory
+        x = torch.cat([part.x for part in samples])
+        y = torch.cat([part.y for part in samples])
+        return sgd.fit([context], [server], [Client(-1, x, y)])[0], memory
+
+    def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
+        return replace(super().protocol(world, seat, view), kind="samples")
+
+    def guarantee(self, world: World) -> Guarantee:
+        return Guarantee("none", "the pictures leave as they are")

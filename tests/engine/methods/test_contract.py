@@ -1,4 +1,4 @@
-"""The contract of every method on the shelf; a test method tries the contract itself."""
+"""The contract of every method on the shelf; two test methods try the contract itself."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from engine.compute.threads import ThreadTeam
 from engine.events import Event, Finished, Kept, Measured, Spent, decode, encode
 from engine.leakage import probe
+from engine.leakage.target import numbers_of
 from engine.methods import METHODS, Method
 from engine.records import VIEWS, Gaussian, Seat, Status
 from engine.specs.run import RunSpec
@@ -19,9 +20,9 @@ from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import first_state, train_round
 from tests.engine.makers import accuracies, parts_with_one_change, replayable, tiny_spec
-from tests.engine.methods.makers import PrivateHead
+from tests.engine.methods.makers import PrivateHead, UploadsPictures
 
-TEST_METHODS: dict[str, type[Method]] = {"test-private-head": PrivateHead}
+TEST_METHODS: dict[str, type[Method]] = {"test-private-head": PrivateHead, "test-uploads-pictures": UploadsPictures}
 REAL = METHODS.names()
 DROPOUT = {"name": "mlp", "dropout": 0.4, "hidden": 16}
 
@@ -178,11 +179,10 @@ def test_a_probe_exists_in_every_view_that_applies(name: str) -> None:
                 continue
             exposure = probe.probe(plan, states, victim, view, team)
             assert exposure.view == view and exposure.protocol.pictures == 2
-            assert any(tensor.abs().sum() > 0 for tensor in exposure.upload.model.values())
-            replayed = probe.probe(plan, [], victim, view, team)
-            assert all(
-                torch.equal(exposure.upload.model[key], replayed.upload.model[key]) for key in exposure.upload.model
-            )
+            received = numbers_of(exposure.upload)
+            assert any(tensor.abs().sum() > 0 for tensor in received.values())
+            replayed = numbers_of(probe.probe(plan, [], victim, view, team).upload)
+            assert all(torch.equal(received[key], replayed[key]) for key in received)
 
 
 @each_method()
@@ -194,7 +194,7 @@ def test_the_upload_depends_on_the_victims_pictures(name: str) -> None:
         for place in (0, 1):
             victim = probe.make_victim(plan, 1, data.test_x[place : place + 1], data.test_y[place : place + 1])
             exposures.append(probe.probe(plan, [], victim, "server", team))
-    first, second = (exposure.upload.model for exposure in exposures)
+    first, second = (numbers_of(exposure.upload) for exposure in exposures)
     assert any(not torch.equal(first[key], second[key]) for key in first)
 
 

@@ -12,7 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.attacks import ATTACKS, Attack, Prior
+from engine.attacks import ATTACKS, Attack
+from engine.attacks.pictures.base import PictureAttack, Prior
+from engine.compute.context import AttackContext
 from engine.compute.threads import ThreadTeam
 from engine.leakage.probe import expose, make_victim
 from engine.records import Exposure, Guess, Packet, View
@@ -32,7 +34,7 @@ class InversionScene:
     """An exposure, the truth behind it, and the plan that builds the model."""
 
     exposure: Exposure
-    attack: Attack
+    attack: PictureAttack
     prior: Prior | None
     x: Tensor
     y: Tensor
@@ -43,7 +45,7 @@ class InversionScene:
         return self.attack.tamper(module, Packet({}), self.plan.world)[0]
 
     def guesses(self, seed: int = 0, module: nn.Module | None = None) -> Iterator[Guess]:
-        return self.attack.reconstruct(self.exposure, module or self.module(), self.prior, Seeds(seed))
+        return self.attack.reconstruct(self.exposure, module or self.module(), self.prior, AttackContext(Seeds(seed)))
 
 
 def small_plan(method: Any, model: Any = "lenet-sigmoid", dataset: str = "fashion-mnist") -> LoadedPlan:
@@ -59,13 +61,15 @@ def _small_plan(key: str) -> LoadedPlan:
     )
 
 
-def quick(name: str, **fields: Any) -> Attack:
+def quick(name: str, **fields: Any) -> PictureAttack:
     """The attack with few steps."""
     few = {field: value for field, value in QUICK.items() if field in ATTACKS[name].model_fields}
-    return ATTACKS.make({"name": name, **few, **fields})
+    attack = ATTACKS.make({"name": name, **few, **fields})
+    assert isinstance(attack, PictureAttack)
+    return attack
 
 
-def suitable_plan(attack: Attack, method: str) -> LoadedPlan:
+def suitable_plan(attack: PictureAttack, method: str) -> LoadedPlan:
     """A plan with the first small model that this attack can work on."""
     for model in SMALL_MODELS:
         plan = small_plan(method, model)
@@ -78,6 +82,7 @@ def inversion_scene(
     attack: Attack, case: Case = ("fedsgd", 1, "server"), plan: LoadedPlan | None = None
 ) -> InversionScene:
     """The exposure of one case, and what the attack needs."""
+    assert isinstance(attack, PictureAttack)
     method, many, view = case
     plan = plan or suitable_plan(attack, method)
     data = plan.spec.dataset.load()
@@ -89,7 +94,7 @@ def inversion_scene(
     return InversionScene(exposure, attack, learned_prior(attack, data.test_x[-8:]), x, y, plan)
 
 
-def learned_prior(attack: Attack, public: Tensor) -> Prior | None:
+def learned_prior(attack: PictureAttack, public: Tensor) -> Prior | None:
     return list(attack.learn(public, Seeds(0)))[-1][1] if attack.learns else None
 
 

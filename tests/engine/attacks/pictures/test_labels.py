@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.attacks import ATTACKS
 from engine.attacks.pictures.labels import labels_by_objective
 from engine.attacks.pictures.problem import InversionProblem
+from engine.compute.context import AttackContext
 from engine.compute.threads import ThreadTeam
 from engine.leakage.probe import make_victim, probe
 from engine.records import Exposure
 from engine.seeds import Seeds
-from tests.engine.attacks.pictures.makers import small_plan
+from tests.engine.attacks.pictures.makers import quick, small_plan
 
 MLP = {"name": "mlp", "hidden": 16, "bias": True}
 
@@ -79,5 +79,5 @@ def test_a16_a_bias_that_was_masked_away_gives_a_guess(many: int) -> None:
     exposure, _, _ = exposure_of(many)
     without = masked(exposure, {"hidden.bias": torch.zeros(16)})
     module = small_plan("fedsgd", MLP).world.build(torch.Generator())
-    (guess,) = ATTACKS.make("analytic").reconstruct(without, module, None, Seeds(0))
+    (guess,) = quick("analytic").reconstruct(without, module, None, AttackContext(Seeds(0)))
     assert guess.pictures.shape == (many, 1, 28, 28) and bool(guess.pictures.isfinite().all())

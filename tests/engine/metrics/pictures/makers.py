@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.environment import ROOT
+from engine.metrics import METRICS
+from engine.metrics.pictures.base import PictureMetric
 from engine.seeds import Seeds
 
 ASSETS = ROOT / "assets"
@@ -26,3 +29,10 @@ def pictures(name: str, many: int = 6) -> Tensor:
 def noisy(truth: Tensor, deviation: float) -> Tensor:
     """The pictures plus noise, not clipped, because metrics clip their guess."""
     return truth + deviation * torch.randn(truth.shape, generator=Seeds(0).rng("noise"))
+
+
+def made(value: Any) -> PictureMetric:
+    """A metric of pictures, from its name or its JSON."""
+    metric = METRICS.make(value)
+    assert isinstance(metric, PictureMetric)
+    return metric

@@ -14,7 +14,7 @@ from engine.metrics import METRICS
 from engine.metrics.pictures.mse_normalised import MseNormalised
 from engine.part import Part
 from engine.vision import torchvision
-from tests.engine.metrics.pictures.makers import noisy, pictures
+from tests.engine.metrics.pictures.makers import made, noisy, pictures
 
 TRUTH = pictures("cifar10")[0]
 GUESS = noisy(TRUTH, 0.2).clamp(0, 1)
@@ -22,7 +22,7 @@ GREY = torch.full((1, 32, 32), 0.5)
 
 
 def measured(name: str, guess: torch.Tensor, truth: torch.Tensor, **values: object) -> float:
-    return METRICS.make({"name": name, **values}).measure(guess, truth)
+    return made({"name": name, **values}).measure(guess, truth)
 
 
 def test_an_error_of_a_tenth_everywhere():
@@ -110,7 +110,7 @@ def test_ssim_of_a_negative_is_below_zero():
 
 
 def score(path: list[torch.Tensor], **values: Part | str) -> float:
-    return METRICS.make({"name": "eps-p", **values}).measure_path(path, TRUTH)
+    return made({"name": "eps-p", **values}).measure_path(path, TRUTH)
 
 
 def test_it_is_the_mean_over_all_guesses_or_the_last():

@@ -11,8 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from engine.metrics import METRICS
-from tests.engine.metrics.pictures.makers import ASSETS
+from tests.engine.metrics.pictures.makers import ASSETS, made
 
 KNOWN = json.loads((Path(__file__).parent / "image_metrics.json").read_text(encoding="utf-8"))
 NAMES = {"mse": "mse", "psnr": "psnr", "ssim": "ssim", "lpips_alex": "lpips"}
@@ -46,5 +45,5 @@ def test_it_gives_the_known_number(row: dict[str, Any], column: str):
     image = picture(row["image"])
     noise = np.random.RandomState(0).standard_normal(image.shape)
     guess = 1 - image if row["sigma"] is None else image + row["sigma"] * noise  # clipped by the metric
-    number = METRICS.make(NAMES[column]).measure(tensor(guess), tensor(image))
+    number = made(NAMES[column]).measure(tensor(guess), tensor(image))
     assert number == pytest.approx(row[column], abs=KNOWN["tolerance"][column])
