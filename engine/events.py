@@ -3,7 +3,8 @@
 Arrays travel in a separate payload, which `encode` leaves out of the JSON.
 
 A run yields Started, then for each round Round, Measured, Spent and Kept. It ends with one of Finished, Failed and
-Cancelled. Smoothed and Warned may come at any time. An attack yields Started, Step, Seen, Pictured and Judged.
+Cancelled. Smoothed and Warned may come at any time. An attack yields Started, Step, Seen, Pictured and
+Judged, or Scored.
 """
 
 from __future__ import annotations
@@ -177,6 +178,23 @@ class Judged(Event):
 
 
 @dataclass(frozen=True)
+class Scored(Event):
+    """A membership attack is over: how well its scores tell members from held-out records of the same law."""
+
+    attack: str
+    view: str
+    unit: str  # `record`, or `user` where a client has the mean score of its records
+    round: int
+    client: int | None  # whose upload was seen; None: the view has no single upload
+    members: int
+    others: int
+    auc: float
+    interval: tuple[float, float]  # of the AUC, 95 %
+    tpr: Mapping[str, float]  # by the FPR as text
+    roc: tuple[tuple[float, float], ...]  # at most 60 points (FPR, TPR)
+
+
+@dataclass(frozen=True)
 class Warned(Event):
     """A warning for the user, and what to do about it."""
 
@@ -234,6 +252,7 @@ KINDS: Mapping[str, type[Event]] = {
     "seen": Seen,
     "pictured": Pictured,
     "judged": Judged,
+    "scored": Scored,
     "warned": Warned,
     "kept": Kept,
     "finished": Finished,
@@ -242,7 +261,7 @@ KINDS: Mapping[str, type[Event]] = {
 }
 KIND_NAMES = {kind: name for name, kind in KINDS.items()}
 
-TUPLE_KINDS = (Spent, Smoothed, Seen, Pictured, Judged)  # `decode` turns their lists into tuples
+TUPLE_KINDS = (Spent, Smoothed, Seen, Pictured, Judged, Scored)  # `decode` turns their lists into tuples
 UPDATE = "It may come from a newer LeakLens: update this one"
 
 

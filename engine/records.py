@@ -173,6 +173,21 @@ class Exposure:
 
 
 @dataclass(frozen=True)
+class Sight:
+    """What a membership attack sees: the outputs of models on a pool of records that anyone could hold.
+
+    It does not say which records were in the training data, except for runs that the attacker trained itself.
+    """
+
+    view: View
+    rounds: tuple[int, ...]  # of the models; the server has two of one round: what it sent, and that plus the upload
+    logits: Tensor  # (models, pool, classes)
+    labels: Tensor  # (pool,)
+    own: Tensor | None = None  # (pool,) True for records that the attacker itself holds
+    members: Tensor | None = None  # (pool,) of the attacker's own runs only
+
+
+@dataclass(frozen=True)
 class ExtraWork:
     """The work of a run apart from the steps of its protocol and from testing. The forecast of the time reads it."""
 

@@ -84,9 +84,11 @@ def _share(guess: Pictured) -> float:
     return round(guess.iteration / guess.of, 4) if guess.of else 1.0
 
 
-def attacks(content: PageContent) -> tuple[Html, Html | None]:
+def attacks(content: PageContent) -> tuple[Html | None, Html | None]:
     """The section of the attacks, and the data of its script. Without an attack: how to start one."""
     heading = tag("h2", export_texts.LEAK)
+    if not content.attacks and content.memberships:
+        return None, None
     if not content.attacks:
         return tag("section", heading, tag("p", export_texts.NO_ATTACK.format(id=content.id))), None
     frames = ScrubberFrames(sum(len(_pictures(attack)) * len(attack.cells) for attack in content.attacks))

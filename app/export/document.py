@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 
 from app import theme
-from app.export import attack_section, run_section
+from app.export import attack_section, membership_section, run_section
 from app.export import texts as export_texts
-from app.export.gather import PageContent, find
+from app.export.gather import PageContent, attack_name, find
 from app.export.markup import Html, joined, tag
 from app.session import run_settings
 from app.texts import privacy, product, states
@@ -34,6 +34,7 @@ def page(store: Store, run: str, made: date | None = None) -> str:
             tag(
                 "main",
                 attacks,
+                membership_section.memberships(content),
                 run_section.accuracy_section(content.run),
                 run_section.epsilon_section(content.run),
                 run_section.request_section(content),
@@ -70,9 +71,9 @@ def _title(content: PageContent) -> str:
     method = run_section.title(content.run)
     data = run_section.data(content.run)
     if content.is_attack:
-        attack = run_settings.attack_title(content.attacks[0].cell.attack)
+        attack = run_settings.attack_title(attack_name(content.listed.spec))
         return export_texts.AGAINST.format(attack=attack, method=method, data=data)
-    text = export_texts.ON if content.attacks else export_texts.PLAIN
+    text = export_texts.ON if content.attacks or content.memberships else export_texts.PLAIN
     return text.format(method=method, data=data)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.session import run_settings
 from app.texts import privacy
+from app.texts.membership import is_membership
 from engine.epsilon import Epsilon
 from engine.errors import BadInput, LeakLensError
-from engine.events import Event, Spent, Started
+from engine.events import Event, Scored, Spent, Started
 from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
 from engine.results import attack_summary
@@ -19,6 +20,7 @@ from engine.specs import attack_grid
 from engine.specs.attack_grid import RequestedAttack
 
 if TYPE_CHECKING:
+    from engine.specs.attack import BaseAttackSpec
     from engine.specs.run import RunSpec
 
 MOST = 24  # attacks on one page
@@ -69,6 +71,17 @@ class ExportedAttack:
 
 
 @dataclass(frozen=True)
+class ExportedMembership:
+    """A finished membership attack, and the same attack on the baseline, if the store has it."""
+
+    id: str
+    spec: Mapping[str, Any]
+    title: str
+    scored: Scored
+    baseline: Scored | None
+
+
+@dataclass(frozen=True)
 class PageContent:
     """The content of one page."""
 
@@ -77,6 +90,7 @@ class PageContent:
     run: ExportedRun
     attacks: tuple[ExportedAttack, ...]
     left_out: int = 0
+    memberships: tuple[ExportedMembership, ...] = ()
 
     @property
     def is_attack(self) -> bool:
@@ -111,8 +125,10 @@ def find(store: Store, run: str) -> PageContent:
         target = listed
     rows = sorted(rows, key=lambda row: (row.submitted, row.id))
     exported = _run(store, spec, target)
-    attacks = [_attack(store, row, exported) for row in rows[-MOST:]]
-    return PageContent(run, listed, exported, tuple(attacks), max(0, len(rows) - MOST))
+    shown = rows[-MOST:]
+    attacks = tuple(_attack(store, row, exported) for row in shown if not is_membership(row.spec))
+    memberships = tuple(_membership(store, row) for row in shown if is_membership(row.spec))
+    return PageContent(run, listed, exported, attacks, len(rows) - len(shown), memberships)
 
 
 def _recorded_run(store: Store, spec: Mapping[str, Any]) -> ListedRun | None:
@@ -185,21 +201,37 @@ def _attack(store: Store, listed: ListedRun, run: ExportedRun) -> ExportedAttack
     return ExportedAttack(listed.id, listed.spec, cell, baseline, classes)
 
 
+def _membership(store: Store, listed: ListedRun) -> ExportedMembership:
+    scored = _scored(event for _, event in store.events(listed.id))
+    assert scored is not None
+    baseline = _baseline_attack(listed.spec)
+    title = run_settings.attack_title(attack_name(listed.spec))
+    known = _scored(_finished(store, baseline.id)) if baseline else None
+    return ExportedMembership(listed.id, listed.spec, title, scored, known)
+
+
+def _scored(events: Iterable[Event]) -> Scored | None:
+    return next((event for event in events if isinstance(event, Scored)), None)
+
+
 def _cell(column: str, name: str, events: tuple[Event, ...]) -> AttackCell:
     return attack_summary.collect_cell(RequestedAttack(column, name, None), AttackEvents("finished", events))
 
 
 def _baseline_cell(store: Store, spec: Mapping[str, Any]) -> AttackCell | None:
     """The same attack on the same upload of the baseline, if the store has its result."""
-    from engine.specs.attack import AttackSpec
+    attack = _baseline_attack(spec)
+    events = _finished(store, attack.id) if attack else ()
+    return _cell(attack_grid.NONE, attack_name(spec), events) if events else None
+
+
+def _baseline_attack(spec: Mapping[str, Any]) -> BaseAttackSpec | None:
+    """The same attack on the baseline of its run; None if the run has no baseline."""
+    from engine.specs.attack import attack_spec
     from engine.specs.run import RunSpec
 
     baseline = run_settings.baseline_of(RunSpec(**spec["run"]))
-    if baseline is None:
-        return None
-    attack = AttackSpec(**{**spec, "run": baseline.canonical()})
-    events = _finished(store, attack.id)
-    return _cell(attack_grid.NONE, attack_name(spec), events) if events else None
+    return attack_spec({**spec, "run": baseline.canonical()}) if baseline else None
 
 
 def attack_name(spec: Mapping[str, Any]) -> str:

@@ -228,6 +228,9 @@ def request_section(content: PageContent) -> Html:
         pieces.append(_attack_settings(attack))
         run_id = run_settings.spec_of(content.run.settings).id
         commands.append(export_texts.command(attack.spec, run_id))
+    for membership in content.memberships:
+        run_id = run_settings.spec_of(content.run.settings).id
+        commands.append(export_texts.command(membership.spec, run_id))
     pieces += [tag("h3", export_texts.AGAIN), *map(_command, commands)]
     if own(content):
         pieces.append(tag("p", export_texts.AGAIN_OWN, class_="faint"))

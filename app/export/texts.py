@@ -112,10 +112,13 @@ def command(spec: Mapping[str, Any], run: str) -> str:
         if name != "name":
             written = setting if isinstance(setting, str) else json.dumps(setting)
             words += ["--set", f"{name}={written}"]
-    for name in spec["pictures"]:
+    for name in spec.get("pictures", ()):
         words += ["--picture", str(name)]
     words += ["--round", str(spec["round"]), "--view", str(spec["view"])]
-    words += ["--restarts", str(spec["restarts"]), "--seed", str(spec["seed"])]
+    for option in ("unit", "restarts"):
+        if option in spec:
+            words += [f"--{option}", str(spec[option])]
+    words += ["--seed", str(spec["seed"])]
     if spec.get("client") is not None:
         words += ["--client", str(spec["client"])]
     return shlex.join(words)

@@ -296,7 +296,9 @@ def attack_class(name: str) -> type[Part]:
 
 
 def attack_names() -> tuple[str, ...]:
-    return _attacks().names()
+    """The attacks on pictures that read gradients or updates. No method uploads samples yet."""
+    searches = [part for part in _attacks() if part.goal == "pictures" and part.reads != {"samples"}]
+    return tuple(part.name for part in searches)
 
 
 def _attacks() -> Shelf[Any]:

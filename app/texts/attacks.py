@@ -295,11 +295,15 @@ def row_title(spec: Mapping[str, Any], attack: str, method: str) -> str:
     run = spec.get("run")
     part = run.get("method") if isinstance(run, Mapping) else None
     level = part.get("noise") if isinstance(part, Mapping) else None
-    when = {"first": "first round", "last": "last round"}.get(str(spec.get("round")), f"round {spec.get('round')}")
     against = method or "a method"
     if level is not None:
         against += f" noise {noise(level)}"
-    return f"{attack or 'An attack'} on {pictures}, {against}, {when}"
+    return f"{attack or 'An attack'} on {pictures}, {against}, {when(spec)}"
+
+
+def when(spec: Mapping[str, Any]) -> str:
+    """The attacked round."""
+    return {"first": "first round", "last": "last round"}.get(str(spec.get("round")), f"round {spec.get('round')}")
 
 
 def row_details(spec: Mapping[str, Any], model: str, dataset: str) -> str:

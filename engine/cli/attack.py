@@ -1,4 +1,4 @@
-"""The command `attack`: reads an AttackSpec, follows the attack in the terminal, and prints its report."""
+"""The command `attack`: reads the spec of an attack, follows the attack in the terminal, and prints its report."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.arguments import emit, literal, read_threads
+from engine.cli.membership import membership_lines, membership_report, read_membership
 from engine.cli.progress import say, submit_and_follow, supervised
 from engine.cli.run import is_finished
 from engine.errors import BadInput, RunFailed, refusal
@@ -18,7 +19,7 @@ from engine.part import hyphened
 
 if TYPE_CHECKING:
     from engine.jobs.store import Store
-    from engine.specs.attack import AttackSpec
+    from engine.specs.attack import MembershipSpec, PictureAttackSpec
 
 SCORES = ("psnr", "ssim", "lpips", "mse")  # reported under these names
 LARGEST_MB = 10
@@ -41,7 +42,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--round", type=literal, default=None, metavar="N", help="first, last, or a number")
     client_help = "the client that is attacked; the default is the first one"
     parser.add_argument("--client", type=literal, default=None, metavar="N", help=client_help)
-    parser.add_argument("--view", default="server", metavar="NAME", help="server, aggregate, outsider or client")
+    view_help = "server, aggregate, outsider or client; the default is server, for membership outsider"
+    parser.add_argument("--view", default=None, metavar="NAME", help=view_help)
+    parser.add_argument("--unit", default=None, metavar="NAME", help="record or user: what a membership attack scores")
     parser.add_argument("--seed", type=literal, default=0, metavar="N", help="the attack seed")
     parser.add_argument("--out", metavar="DIR", help="a folder for the pictures")
     parser.add_argument("--threads", type=literal, default=None, metavar="N", help="the default is all cores")
@@ -57,7 +60,8 @@ def run(args: argparse.Namespace) -> int:
             return 130
     status = store.status(spec.id)
     events = [event for _, event in store.events(spec.id)]
-    body = {**attack_report(spec.id, events), "status": status}
+    report = membership_report if spec.kind == "membership" else attack_report
+    body = {**report(spec.id, events), "status": status}
     if args.out and status == "finished":
         body["files"] = write_pictures(events, Path(args.out))
     return _answer(body, args.json)
@@ -72,15 +76,17 @@ def _answer(body: Mapping[str, Any], as_json: bool) -> int:
         say(str(error))
         return error.exit_code
     if not as_json:
-        print("\n".join(attack_lines(body)))
+        lines = membership_lines if body.get("kind") == "membership" else attack_lines
+        print("\n".join(lines(body)))
     return 0 if body["status"] == "finished" else 1
 
 
-def read_attack(args: argparse.Namespace, store: Store) -> AttackSpec:
+def read_attack(args: argparse.Namespace, store: Store) -> PictureAttackSpec | MembershipSpec:
     """The attack that the options describe. A picture from a file is stored with the uploaded pictures."""
+    from engine.attacks import ATTACKS
     from engine.jobs.entries import HomeResources
     from engine.leakage.compatibility import refuse
-    from engine.specs.attack import AttackSpec
+    from engine.specs.attack import PictureAttackSpec
 
     run = store.run(args.run).spec
     if "attack" in run:
@@ -91,12 +97,16 @@ def read_attack(args: argparse.Namespace, store: Store) -> AttackSpec:
         if not equals or not name:
             raise refusal("attack: --set", "must be NAME=VALUE", pair)
         attack[hyphened(name)] = literal(value)
-    spec = AttackSpec(
+    if ATTACKS[attack["name"]].goal == "membership":
+        return read_membership(args, run, attack)
+    if args.unit is not None:
+        raise BadInput("attack: --unit: is for attacks on membership", "Leave it out")
+    spec = PictureAttackSpec(
         run=dict(run),
         attack=attack,
         pictures=[_picture(word, args.label, store) for word in args.picture],
         round=args.round if args.round is not None else "last",
-        view=hyphened(args.view),
+        view=hyphened(args.view or "server"),
         restarts=args.restarts,
         client=args.client,
         seed=args.seed,

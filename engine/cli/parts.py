@@ -61,6 +61,7 @@ def list_parts(arguments: argparse.Namespace) -> int:
             "title": part.title,
             "summary": part.summary(),
             "parameters": part.model_json_schema(by_alias=True),
+            "goal": goal(part),
             "guarantee": promise(part),
             "source": part.source,
         }
@@ -78,6 +79,14 @@ def list_parts(arguments: argparse.Namespace) -> int:
 
 def parts(shelf: str) -> list[type[Part]]:
     return list(getattr(importlib.import_module(f"engine.{shelf}"), shelf.upper(), ()))  # some are empty yet
+
+
+def goal(part: type[Part]) -> str | None:
+    """What an attack looks for, or what a metric judges; None for other parts."""
+    from engine.attacks import Attack
+    from engine.metrics import Metric
+
+    return part.goal if issubclass(part, Attack | Metric) else None
 
 
 def promise(part: Any) -> str | None:

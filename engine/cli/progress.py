@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engine.jobs.status import ListedRun
     from engine.jobs.store import Store
     from engine.jobs.supervisor import Supervisor
-    from engine.specs.attack import AttackSpec
+    from engine.specs.attack import BaseAttackSpec
     from engine.specs.run import RunSpec
 
 BAR = 24  # characters
@@ -37,7 +37,7 @@ def supervised() -> Iterator[tuple[Store, Supervisor, set[str]]]:
 
 
 def submit_and_follow(
-    store: Store, supervisor: Supervisor, spec: RunSpec | AttackSpec, options: Mapping[str, object], quiet: bool
+    store: Store, supervisor: Supervisor, spec: RunSpec | BaseAttackSpec, options: Mapping[str, object], quiet: bool
 ) -> bool:
     """Submit a run and follow it to its end. False if Ctrl-C ended the following while another process computes it."""
 

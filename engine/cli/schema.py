@@ -38,21 +38,29 @@ def run(arguments: argparse.Namespace) -> int:
 
 def schema() -> dict[str, Any]:
     """The schema of one file, which holds a run or an attack."""
-    from engine.specs.attack import AttackSpec  # imported here: it loads torch, and most commands need none
+    from engine.specs.attack import (  # imported here: it loads torch, and most commands need none
+        AttackSpec,
+        MembershipSpec,
+    )
     from engine.specs.run import SHELVES, RunSpec
 
     definitions: dict[str, Any] = {"run": spec_schema(RunSpec), "attack-spec": spec_schema(AttackSpec)}
+    definitions["membership-spec"] = spec_schema(MembershipSpec)
+    definitions["membership-spec"]["properties"]["kind"] = {"const": "membership"}
+    definitions["membership-spec"].setdefault("required", []).append("kind")
     for name in PARTS:
         definitions["run"]["properties"][name] |= {"$ref": f"#/$defs/{name}"}
     definitions["attack-spec"]["properties"]["run"] |= {"$ref": "#/$defs/run"}
     definitions["attack-spec"]["properties"]["attack"] |= {"$ref": "#/$defs/attack"}
+    definitions["membership-spec"]["properties"]["run"] |= {"$ref": "#/$defs/run"}
+    definitions["membership-spec"]["properties"]["attack"] |= {"$ref": "#/$defs/attack"}
     for name in (*PARTS, "attack"):
         definitions[name] = shelf_schema(SHELVES[name])
     return {
         "$schema": DIALECT,
         "title": "LeakLens: runs and attacks",
         "description": NOTE,
-        "anyOf": [{"$ref": "#/$defs/run"}, {"$ref": "#/$defs/attack-spec"}],
+        "anyOf": [{"$ref": "#/$defs/run"}, {"$ref": "#/$defs/attack-spec"}, {"$ref": "#/$defs/membership-spec"}],
         "$defs": definitions,
     }
 

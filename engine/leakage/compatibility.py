@@ -13,7 +13,7 @@ from engine.attacks import ATTACKS
 from engine.errors import BadInput, LeakLensError, refusal
 from engine.part import Problem
 from engine.records import Seat
-from engine.specs.attack import PICTURE, AttackSpec
+from engine.specs.attack import PICTURE, AttackSpec, MembershipSpec
 from engine.specs.run import SHELVES, RunSpec
 from engine.training.plan import Plan, make_plan
 
@@ -79,6 +79,40 @@ def first_problem(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | 
     return _learned_picture(spec, plan)
 
 
+def membership_problem(spec: MembershipSpec, plan: Plan) -> Problem | None:
+    """The first reason why this membership attack cannot work; finding it needs no training."""
+    method, view = plan.method, spec.view
+    absent = plan.guarantee.absent.get(view)
+    if absent:
+        return Problem(f"is not possible in this view: {absent}", "Choose another view")
+    if method.headless:
+        reason = f"scores the answers of a model, and the clients of {method.name} share no last layer"
+        return Problem(reason, "Choose another method")
+    kind = method.protocol(plan.world, Seat(0, 0, 1, 1, 1, max(1, plan.world.sampled)), view).kind
+    if view in ("server", "aggregate") and kind not in spec.attack.reads:
+        reason = f"scores the answers of models, and the clients of {method.name} upload {kind}"
+        return Problem(reason, "Choose the view of an outsider")
+    if spec.unit == "user" and view == "server":
+        return Problem("compares clients, and an upload is of one client", "Choose unit record, or another view")
+    return None
+
+
+def refuse_membership(spec: MembershipSpec) -> None:
+    """Raises BadInput for anything that would stop the attack, before it trains."""
+    spec.refuse_replay()
+    plan = make_plan(spec.run)
+    reason = membership_problem(spec, plan)
+    if reason:
+        raise BadInput(f"attack: {spec.attack.name}: {reason.reason}", reason.remedy)
+    round = round_number(spec, plan)
+    cohort = plan.cohort(round)
+    if spec.client is not None and spec.client not in cohort:
+        clients = ", ".join(map(str, cohort[:20])) or "none"
+        raise refusal(
+            "attack: client", f"must be one that took part in that round ({clients})", spec.client, "Leave it out"
+        )
+
+
 def unread_upload(spec: AttackSpec, plan: Plan) -> Problem | None:
     """Why the attack cannot read what this observer receives. A method uploads gradients, updates or samples."""
     attack = spec.attack
@@ -117,7 +151,9 @@ def refuse(spec: AttackSpec, resources: AttackResources) -> None:
     cohort = plan.cohort(round_number(spec, plan))
     if spec.client is not None and spec.client not in cohort:
         clients = ", ".join(map(str, cohort[:20])) or "none"
-        raise refusal("attack: client", f"must be one that took part in that round ({clients})", spec.client)
+        raise refusal(
+            "attack: client", f"must be one that took part in that round ({clients})", spec.client, "Leave it out"
+        )
     for name in spec.pictures:
         refuse_picture(name, spec, plan, resources)
 
@@ -143,13 +179,15 @@ def picture_name_parts(picture: str) -> tuple[str, str, str | None, str]:
     return split, place, upload, label
 
 
-def round_number(spec: AttackSpec, plan: Plan) -> int:
+def round_number(spec: AttackSpec | MembershipSpec, plan: Plan) -> int:
     """The attacked round as a number; `first` and `last` count only rounds with clients."""
     rounds = [round for round in range(1, plan.last_round + 1) if plan.cohort(round)]
     if not rounds:
         raise BadInput("attack: round: no client took part in this run", "Choose more rounds or clients")
     if isinstance(spec.round, int):
         if not 1 <= spec.round <= plan.last_round:
-            raise refusal("attack: round", f"must be between 1 and {plan.last_round}", spec.round)
+            raise refusal(
+                "attack: round", f"must be between 1 and {plan.last_round}", spec.round, "Choose first or last"
+            )
         return spec.round
     return rounds[0] if spec.round == "first" else rounds[-1]

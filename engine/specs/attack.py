@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from engine.attacks import ATTACKS, Attack, Goal
+from engine.attacks.membership.base import MembershipAttack
 from engine.attacks.pictures.base import PictureAttack
 from engine.errors import BadInput, UnknownName, refusal, shown
 from engine.part import Part, Problem, as_written
@@ -26,7 +27,9 @@ def as_run(value: Any) -> RunSpec:
     if isinstance(value, RunSpec):
         return value
     if not isinstance(value, Mapping):
-        raise refusal("attack: run", "must be a run, as an object", as_written(value))
+        raise refusal(
+            "attack: run", "must be a run, as an object", as_written(value), "Write its fields, or {} for defaults"
+        )
     return RunSpec(**{str(key): item for key, item in value.items()})
 
 
@@ -45,6 +48,14 @@ def attack_field(goal: Goal) -> tuple[PlainValidator, PlainSerializer]:
     return PlainValidator(partial(attack_with, goal)), PlainSerializer(Shelf.dump)
 
 
+def checked_round(value: Any) -> Any:
+    if value in ("first", "last"):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    raise refusal("attack: round", "must be first, last, or a whole number at least 1", as_written(value))
+
+
 class BaseAttackSpec(Spec):
     """One attack on a run."""
 
@@ -60,7 +71,7 @@ class BaseAttackSpec(Spec):
     def __init__(self, /, **values: Any) -> None:  # parts are given by their name, as JSON, or as an object
         kind = values.pop("kind", self.kind)
         if kind != self.kind:
-            raise refusal("attack: kind", f"must be {self.kind} in this request", kind)
+            raise refusal("attack: kind", f"must be {self.kind} in this request", kind, "Leave it out")
         super().__init__(**values)
 
     @classmethod
@@ -111,11 +122,7 @@ class PictureAttackSpec(BaseAttackSpec):
     @field_validator("round", mode="before")
     @classmethod
     def _check_round(cls, value: Any) -> Any:
-        if value in ("first", "last"):
-            return value
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-            return value
-        raise refusal("attack: round", "must be first, last, or a whole number at least 1", as_written(value))
+        return checked_round(value)
 
     @field_validator("pictures")
     @classmethod
@@ -136,9 +143,42 @@ class PictureAttackSpec(BaseAttackSpec):
         return self
 
 
+class MembershipSpec(BaseAttackSpec):
+    """One attack on membership: it scores records of the training data and held-out records of the same law."""
+
+    kind: ClassVar[Goal] = "membership"
+
+    attack: Annotated[MembershipAttack, *attack_field("membership")] = Field(
+        "loss-threshold", title="attack", description="How records are scored"
+    )  # type: ignore[assignment]
+    view: View = Field("outsider", title="view", description="Who observes the run")
+    unit: Literal["record", "user"] = Field(
+        "record", title="unit", description="What is scored: a record, or a client by the mean of its records"
+    )
+    round: int | Literal["first", "last"] = Field("last", title="round", description="The round that is observed")
+    client: int | None = Field(
+        None, ge=0, title="client", description="The client of the upload, in the server's view; by default the first"
+    )
+
+    def __init__(self, /, **values: Any) -> None:
+        super().__init__(**values)
+
+    @field_validator("round", mode="before")
+    @classmethod
+    def _check_round(cls, value: Any) -> Any:
+        return checked_round(value)
+
+    @model_validator(mode="after")
+    def _check_client(self) -> MembershipSpec:
+        if self.client is not None and self.view != "server":
+            rule = f"must be left out in the view {self.view}, which has no single upload"
+            raise refusal("attack: client", rule, self.client, "Choose the server's view")
+        return self
+
+
 AttackSpec = PictureAttackSpec  # the name of the first kind, which scripts import
 
-KINDS: Mapping[str, type[BaseAttackSpec]] = {"pictures": PictureAttackSpec}
+KINDS: Mapping[str, type[BaseAttackSpec]] = {"pictures": PictureAttackSpec, "membership": MembershipSpec}
 
 
 def attack_spec(values: Mapping[str, Any]) -> BaseAttackSpec:

@@ -121,6 +121,11 @@ EVENTS: dict[str, dict[str, Any]] = {
         "numbers": {"psnr": [31.5]}, "trivial": {"psnr": [14.75]}, "curves": {"psnr": [14.75, 31.5]},
         "restarts": [{"loss": 0.125, "left": 0.0, "state": "converged", "psnr": 31.5}], "floor": 0.25,
     },
+    "scored": {
+        "attack": "loss-threshold", "view": "server", "unit": "record", "round": 3, "client": 7, "members": 60,
+        "others": 60, "auc": 0.75,
+        "interval": [0.6875, 0.8125], "tpr": {"0.01": 0.125}, "roc": [[0.5, 0.75], [1.0, 1.0]],
+    },
     "warned": {"reason": "ε is large", "remedy": "More noise helps", "round": 3},
     "kept": {"kind": "exposure", "name": "exposure-1-0-server", "round": 1, "facts": {"client": 0}},
     "finished": {"rounds": 30, "seconds": 1.5},

@@ -11,6 +11,7 @@ from typing import Any
 from app.session import limits as class_limits
 from app.session import owners, run_settings, services, session
 from app.texts import attacks as attack_texts
+from app.texts import membership as membership_texts
 from app.texts import runs as run_texts
 from app.texts import states
 from engine.errors import LeakLensError, UnknownName
@@ -30,8 +31,9 @@ class RunResult:
     unit: str = ""
     promised: bool = False  # whether the run recorded an ε of an outsider
     failure: str = ""
-    psnr: float | None = None  # of an attack: the mean over its pictures, and its final state
+    psnr: float | None = None  # of an attack on pictures: the mean over its pictures, and its final state
     ending: str = ""
+    auc: tuple[float, float, float] | None = None  # of a membership attack, with its interval
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class RunRow:
     def attack(self) -> bool:
         """Whether this is an attack on an upload, not a training run."""
         return "attack" in self.listed.spec
+
+    @property
+    def membership(self) -> bool:
+        """Whether this is an attack on membership, which has no screen yet."""
+        return membership_texts.is_membership(self.listed.spec)
 
     @property
     def deletable(self) -> bool:
@@ -125,7 +132,11 @@ def _attack_sentences(spec: Mapping[str, Any], title: run_texts.Title) -> tuple[
     titles = {part: title(part, str(run.get(part, ""))) for part in ("method", "model", "dataset")}
     attack = spec["attack"]
     name = str(attack.get("name", "") if isinstance(attack, Mapping) else attack)
-    sentence = attack_texts.row_title(spec, title("attack", name), titles["method"])
+    if membership_texts.is_membership(spec):
+        when = attack_texts.when(spec)
+        sentence = membership_texts.row_title(title("attack", name), titles["method"], when, str(spec.get("unit")))
+    else:
+        sentence = attack_texts.row_title(spec, title("attack", name), titles["method"])
     return sentence, attack_texts.row_details(spec, titles["model"], titles["dataset"])
 
 
@@ -169,12 +180,15 @@ def fold(bodies: Sequence[Mapping[str, Any]]) -> RunResult:
     spent: Mapping[str, Any] = {}
     psnr: float | None = None
     ending = ""
+    auc: tuple[float, float, float] | None = None
     for body in bodies:
         kind = body.get("event")
         if kind == "measured" and (body["name"], body["who"]) == ("accuracy", "global"):
             accuracy = body["value"] if body["value"] is not None else accuracy
         elif kind == "spent" and body["view"] == "outsider":
             spent = body
+        elif kind == "scored":
+            auc = (body["auc"], *body["interval"])
         elif kind == "judged":
             values = [value for value in body["numbers"].get("psnr", ()) if value is not None]
             if values:
@@ -182,4 +196,4 @@ def fold(bodies: Sequence[Mapping[str, Any]]) -> RunResult:
                 ending = body["state"]
     last = bodies[-1] if bodies else {}
     failure = str(LeakLensError(last["reason"], last["remedy"])) if last.get("event") == "failed" else ""
-    return RunResult(accuracy, spent.get("epsilon"), spent.get("unit", ""), bool(spent), failure, psnr, ending)
+    return RunResult(accuracy, spent.get("epsilon"), spent.get("unit", ""), bool(spent), failure, psnr, ending, auc)

@@ -12,6 +12,7 @@ from app.screens.runs import requests as run_requests
 from app.screens.runs.listing import STOPPED, RunResult, RunRow
 from app.session import url
 from app.texts import attacks as attack_texts
+from app.texts import membership as membership_texts
 from app.texts import numbers, states
 from app.texts import runs as run_texts
 
@@ -67,12 +68,19 @@ def draw(row: RunRow) -> None:
         progress = ""  # an attack has no rounds
     bar = _bar(listed.round / of) if listed.status == "running" and of else ""
     attempts = f"asked {listed.attempt} times" if listed.attempt > 1 else ""
-    notes = [f"run {row.id}", row.unusual, attack_texts.outcome(result.psnr, result.ending), attempts]
+    notes = [f"run {row.id}", row.unusual, _outcome(result), attempts]
     cells = {"state": _cell(word, progress) + bar, **_numbers(result), **_facts(row)}
     with st.container(horizontal=True, vertical_alignment="top", key=f"row-{row.id}"):
         _text(row.sentence, notes, result.failure, cells)
         with st.container(horizontal=True, vertical_alignment="center", width=BUTTONS_PX):
             _buttons(row)
+
+
+def _outcome(result: RunResult) -> str:
+    """The result of an attack."""
+    if result.auc:
+        return membership_texts.outcome(*result.auc)
+    return attack_texts.outcome(result.psnr, result.ending)
 
 
 def example(title: str, notes: Sequence[str], result: RunResult) -> None:
@@ -119,7 +127,8 @@ def _facts(row: RunRow) -> dict[str, str]:
 def _buttons(row: RunRow) -> None:
     """The actions that this visitor may take. Every label has the id of the run, for screen readers only."""
     readable = bool(row.listed.spec)
-    if readable and _button(run_texts.OPEN, row):
+    no_screen = membership_texts.NO_SCREEN if row.membership else None
+    if readable and _button(run_texts.OPEN, row, disabled=row.membership, help=no_screen):
         if row.attack:
             run_requests.open_in_leak(row)
         else:

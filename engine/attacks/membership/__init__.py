@@ -1,0 +1,1 @@
+"""Attacks on membership: was this record, or this client, in the training data?"""

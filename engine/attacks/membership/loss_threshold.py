@@ -1,0 +1,22 @@
+"""The loss threshold: a model has a lower loss on the records that it was trained on (arXiv:1709.01604)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+from torch.nn import functional
+
+from engine.attacks.base import ATTACKS
+from engine.attacks.membership.base import MembershipAttack
+from engine.compute.context import AttackContext
+from engine.records import Sight
+
+
+@ATTACKS.add("loss-threshold", title="Loss threshold", source="arXiv:1709.01604")
+class LossThreshold(MembershipAttack):
+    """Calls a record a member if the loss of the last model on it is low. It trains nothing."""
+
+    def score(self, sight: Sight, shadows: Sequence[Sight], context: AttackContext) -> Tensor:
+        del shadows, context
+        return -functional.cross_entropy(sight.logits[-1], sight.labels, reduction="none")

@@ -1,0 +1,1 @@
+"""Metrics of membership: how well scores tell members from other records."""

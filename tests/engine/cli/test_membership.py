@@ -1,0 +1,47 @@
+"""The command `attack` with an attack on membership: its report, its options and its refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.makers import SMALL, run_command
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def run() -> str:
+    return str(run_command(f"run {SMALL} --set model.hidden=8 --json").json["id"])
+
+
+def test_the_report_has_the_view_the_unit_the_number_and_the_interval(run: str) -> None:
+    answer = run_command(f"attack {run} --attack loss-threshold --json")
+    body = answer.json
+    assert answer.code == 0 and body["status"] == "finished" and body["kind"] == "membership"
+    assert (body["view"], body["unit"], body["round"], body["client"]) == ("outsider", "record", 2, None)
+    low, high = body["interval"]
+    assert low <= body["auc"] <= high and body["n"] == body["others"] > 100
+    assert set(body["tpr"]) == {"0.1", "0.01", "0.001"} and 1 < len(body["roc"]) <= 60
+    again = run_command(f"attack {run} --attack loss_threshold --json")
+    assert again.json == body
+    lines = run_command(f"attack {run} --attack loss-threshold").out
+    assert "0.5 tells nothing" in lines and "held-out test records of the same classes" in lines
+    assert "An AUC of 0.5 is no proof of privacy" in lines
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("--attack loss-threshold --picture 3", "attack: --picture: is for attacks on pictures, and loss-threshold is"),
+        ("--attack loss-threshold --restarts 3", "attack: --restarts: is for attacks on pictures"),
+        ("--attack loss-threshold --view server --unit user", "compares clients, and an upload is of one client"),
+        ("--attack loss-threshold --unit crowd", "attack: unit: must be one of record, user, got crowd"),
+        ("--attack loss-threshold --view server --client 39999", "attack: client: must be one that took part"),
+        ("--attack map --unit user", "attack: --unit: is for attacks on membership. Leave it out."),
+        ("--attack look", "attack: look: reads samples, and the clients of fedavg upload updates. Choose "),
+        ("--attack loss", "attack: no loss. "),
+    ],
+)
+def test_a_request_that_cannot_be_run_has_exit_code_2(run: str, options: str, text: str) -> None:
+    answer = run_command(f"attack {run} {options}")
+    assert answer.code == 2 and text in answer.sentence()
