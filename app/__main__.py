@@ -18,7 +18,7 @@ import traceback
 import webbrowser
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from engine.environment import ROOT, enter
+from engine.environment import CLASS, ROOT, enter
 from engine.errors import BadInput, LeakLensError, refusal
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def start(args: argparse.Namespace) -> int:
     os.environ["LEAKLENS_HOME"] = str(home.path)
     os.chdir(ROOT)  # Streamlit reads its settings from the current folder
     if not ipaddress.ip_address(args.address.partition("%")[0]).is_loopback:
-        os.environ[class_limits.CLASS] = "1"
+        os.environ[CLASS] = "1"
     limits = class_limits.caps()
     if limits.gigabytes:
         os.environ.setdefault("LEAKLENS_QUOTA_GB", f"{limits.gigabytes:g}")

@@ -64,9 +64,21 @@ def examine() -> list[Finding]:
         _checked("denormals", denormals),
     ]
     findings += data_sets()
+    findings.append(_checked("outside parts", outside_parts_load))
     findings.append(_checked("torchvision", torchvision_loads))
     findings.append(_checked("lpips", lpips_works))
     return findings
+
+
+def outside_parts_load() -> Finding:
+    """Whether the parts of other installed packages could be imported."""
+    from engine import outside_parts
+
+    broken = outside_parts.import_all()
+    if not broken:
+        return Finding("outside parts", True, f"{len(outside_parts.packages())} other packages have parts for LeakLens")
+    reasons = "; ".join(f"{package.name}: {package.reason}" for package in broken)
+    return Finding("outside parts", False, f"cannot be imported: {reasons}", "Repair or uninstall these packages")
 
 
 def can_run(findings: Sequence[Finding]) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 OLDEST = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
+CLASS = "LEAKLENS_CLASS"  # "1" if others can reach the dashboard
 GUARD = "LEAKLENS_STARTED_BY"  # the Python a start has just handed over to
 SCARCE = 100_000_000  # bytes; a bare environment takes a third of it
 PIN = re.compile(r"([A-Za-z0-9._-]+)==([^\s;=]+)(?:\s*;.+)?")  # a marker after it is for pip
@@ -160,6 +161,11 @@ class Venv:
         stamp = {"python": sys.implementation.cache_tag, "requirements": hashes}
         self.mark.write_text(json.dumps(stamp), encoding="utf-8")
         os.replace(self.mark, self.stamp)
+
+
+def class_mode() -> bool:
+    """Whether others can reach the dashboard, so that visitors share this machine."""
+    return os.environ.get(CLASS, "0") not in ("", "0")
 
 
 def enter(module: str, requirements: Path, argv: Sequence[str], root: Path = ROOT) -> list[str]:

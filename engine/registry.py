@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import PlainSerializer, PlainValidator
 
+from engine import outside_parts
 from engine.errors import BadInput, LeakLensError, UnknownName, shown
 from engine.part import Part, hyphened
 
@@ -17,7 +18,7 @@ P = TypeVar("P", bound=Part)
 
 
 class Shelf(Generic[P]):
-    """All parts of one kind. Its package and sub-packages are imported once, on first use."""
+    """All parts of one kind. Its package, its sub-packages and outside parts are imported once, on first use."""
 
     def __init__(self, package: str, noun: str) -> None:
         self.package = package
@@ -86,3 +87,4 @@ class Shelf(Generic[P]):
         for module in sorted(modules, key=lambda module: module.name):
             importlib.import_module(module.name)
         self._imported = True
+        outside_parts.import_all()

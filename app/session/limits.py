@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -12,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from engine import environment
 from engine.environment import ROOT
 from engine.errors import BadInput, UnknownName, refusal
 
-CLASS = "LEAKLENS_CLASS"  # "1" if others can reach the dashboard
 FILE = ROOT / "assets" / "class.toml"
 TABLES = {
     "visitor": ("runs", "seeds", "rounds", "clients", "sampled", "epochs"),
@@ -52,7 +51,7 @@ class VisitorLimits:
 
 def class_mode() -> bool:
     """Whether people other than the owner of this machine can visit the dashboard."""
-    return os.environ.get(CLASS, "0") not in ("", "0")
+    return environment.class_mode()
 
 
 def caps() -> VisitorLimits:

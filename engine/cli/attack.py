@@ -42,8 +42,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--round", type=literal, default=None, metavar="N", help="first, last, or a number")
     client_help = "the client that is attacked; the default is the first one"
     parser.add_argument("--client", type=literal, default=None, metavar="N", help=client_help)
-    view_help = "server, aggregate, outsider or client; the default is server, for membership outsider"
-    parser.add_argument("--view", default=None, metavar="NAME", help=view_help)
+    parser.add_argument("--view", default="server", metavar="NAME", help="server, aggregate, outsider or client")
     parser.add_argument("--unit", default=None, metavar="NAME", help="record or user: what a membership attack scores")
     parser.add_argument("--seed", type=literal, default=0, metavar="N", help="the attack seed")
     parser.add_argument("--out", metavar="DIR", help="a folder for the pictures")
@@ -106,7 +105,7 @@ def read_attack(args: argparse.Namespace, store: Store) -> PictureAttackSpec | M
         attack=attack,
         pictures=[_picture(word, args.label, store) for word in args.picture],
         round=args.round if args.round is not None else "last",
-        view=hyphened(args.view or "server"),
+        view=hyphened(args.view),
         restarts=args.restarts,
         client=args.client,
         seed=args.seed,

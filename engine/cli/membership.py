@@ -33,7 +33,7 @@ def read_membership(args: argparse.Namespace, run: Mapping[str, Any], attack: Ma
     spec = MembershipSpec(
         run=dict(run),
         attack=dict(attack),
-        view=hyphened(args.view or "outsider"),
+        view=hyphened(args.view),
         unit=args.unit or "record",
         round=args.round if args.round is not None else "last",
         client=args.client,

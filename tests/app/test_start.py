@@ -24,7 +24,7 @@ from app import __main__ as start_app
 from app import server
 from app.__main__ import IDENTITY, main
 from app.session import limits as class_limits
-from engine.environment import ROOT
+from engine.environment import CLASS, ROOT
 from engine.errors import BadInput, HomeUnwritable
 
 LOCALHOST = "127.0.0.1"
@@ -82,7 +82,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
             calls.append({"address": listening.getsockname()[:2], "answers": answers})
             ready()
 
-    for name in (class_limits.CLASS, "LEAKLENS_QUOTA_GB", "DISPLAY", "WAYLAND_DISPLAY"):
+    for name in (CLASS, "LEAKLENS_QUOTA_GB", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)  # monkeypatch restores it afterwards
     monkeypatch.setenv("LEAKLENS_HOME", os.environ["LEAKLENS_HOME"])

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.session import limits as class_limits
-from app.session.limits import CLASS, FILE, VisitorLimits, caps, read, refused
+from app.session.limits import FILE, VisitorLimits, caps, read, refused
 from app.session.limits import limits_text as limits_text
+from engine.environment import CLASS
 from engine.errors import BadInput
 from engine.specs.run import RunSpec
 

@@ -15,14 +15,14 @@ def run() -> str:
 
 
 def test_the_report_has_the_view_the_unit_the_number_and_the_interval(run: str) -> None:
-    answer = run_command(f"attack {run} --attack loss-threshold --json")
+    answer = run_command(f"attack {run} --attack loss-threshold --view outsider --json")
     body = answer.json
     assert answer.code == 0 and body["status"] == "finished" and body["kind"] == "membership"
     assert (body["view"], body["unit"], body["round"], body["client"]) == ("outsider", "record", 2, None)
     low, high = body["interval"]
     assert low <= body["auc"] <= high and body["n"] == body["others"] > 100
     assert set(body["tpr"]) == {"0.1", "0.01", "0.001"} and 1 < len(body["roc"]) <= 60
-    again = run_command(f"attack {run} --attack loss_threshold --json")
+    again = run_command(f"attack {run} --attack loss_threshold --view outsider --json")
     assert again.json == body
     lines = run_command(f"attack {run} --attack loss-threshold").out
     assert "0.5 tells nothing" in lines and "held-out test records of the same classes" in lines

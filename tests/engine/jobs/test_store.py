@@ -202,6 +202,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "Mapping[str, tuple[float, ...]]": st.dictionaries(NAMES, st.just((1.0, -2.5)), max_size=3),
     "Mapping[str, tuple[int, ...]]": st.dictionaries(NAMES, st.just((1, 9)), max_size=3),
     "Mapping[str, tuple[tuple[float, ...], ...]]": st.dictionaries(NAMES, st.just(((4.0,), (1.5, -2.5))), max_size=3),
+    "tuple[float, float]": st.just((0.25, 0.75)),
+    "tuple[tuple[float, float], ...]": st.just(((0.5, 0.75), (1.0, 1.0))),
     "tuple[ByClass, ByClass]": st.just((((0.5, None),), ())),
     "tuple[Mapping[str, Any], ...]": st.lists(JSON, max_size=3).map(tuple),
 }

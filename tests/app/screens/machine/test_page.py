@@ -15,9 +15,9 @@ from streamlit.testing.v1 import AppTest
 from app.screens.machine import examination as examinations
 from app.screens.machine import texts as machine_texts
 from app.screens.machine.examination import Examination
-from app.session import limits as class_limits
 from engine import doctor
 from engine.doctor import Finding
+from engine.environment import CLASS
 from engine.errors import HomeFull
 from engine.jobs.process_id import ProcessId, cores
 from engine.jobs.store import Store
@@ -170,7 +170,7 @@ def test_no_user_name_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def test_visitors_of_a_class_see_no_folders_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(class_limits.CLASS, "1")
+    monkeypatch.setenv(CLASS, "1")
     text = "3.11 on Linux/x86, /opt/lens/.venv/bin/python; full set: looked in /srv/data/a.npz, /srv/data/b"
     finding = examinations.redacted(Finding("home", True, text, "See /srv/data/readme: it says"))
     assert finding.text == "3.11 on Linux/x86, …/python; full set: looked in …/a.npz, …/b"
