@@ -12,6 +12,14 @@ from engine.part import Part, bounds, hyphened
 
 
 @dataclass(frozen=True)
+class Family:
+    """A group of methods: one folder, one title and one colour. Symbols tell apart what shares a colour."""
+
+    title: str
+    colour: Literal["grey", "blue", "sky", "purple", "yellow", "ink"]
+
+
+@dataclass(frozen=True)
 class Strength:
     """One field of a method as four steps: off, light, medium, strong. Pickers offer these in place of numbers."""
 

@@ -33,6 +33,7 @@ class ClientContext:
     team: ThreadTeam
     on_progress: Callable[[float, dict[str, float]], None] = field(default=lambda fraction, numbers: None)
     used: Tensor | None = None  # the indices of the examples that were used; None: all
+    losses: list[float] | None = None  # of each local step, if the method asks for them; None: they are not computed
     phase: str = ""  # names a part of local training; each part has random streams of its own
     report: Callable[[Report], None] = field(default=lambda report: None)  # adds an event, yielded after the round
 

@@ -58,12 +58,32 @@ def fit_private(
     for _ in range(local.epochs * steps_per_epoch(size, local)):
         batch = torch.rand(size, generator=batch_rng, dtype=torch.float64) < rate
         used |= batch
-        sums = clipped_sum(ghost, parameters, client.x[batch], client.y[batch])
+        y = client.y[batch]
+        sums = clipped_sum(ghost, parameters, perturbed(ghost, client.x[batch], y, extra), y)
         noised = noise.gaussian_added(dict(zip(names, sums, strict=True)), multiplier * bound, noise_rng)
         gradients = [tensor / (rate * size) for tensor in noised.values()]
         momenta = descend(parameters, gradients, momenta, context.world, start, extra)
     context.used = torch.nonzero(used).flatten()
     return copied(zip(names, parameters, strict=True))
+
+
+def perturbed(ghost: Any, x: Tensor, y: Tensor, extra: StepChange) -> Tensor:
+    """The inputs of a batch, perturbed if the method does so. The hooks must not record the passes of that."""
+    if extra.perturb is None or len(y) == 0:
+        return x
+    ghost.disable_hooks()
+    try:
+        return extra.inputs(ghost, x, y)
+    finally:
+        ghost.enable_hooks()
+
+
+def clipped_mean(context: ClientContext, weights: Weights, x: Tensor, y: Tensor, bound: float) -> dict[str, Tensor]:
+    """The mean over the examples of their gradients, each shortened to `bound`. No noise is added."""
+    ghost, parameters = loaded_ghost_module(context.world, weights, bound)
+    seed_dropout(ghost, context.rng("dropout"))
+    sums = clipped_sum(ghost, parameters, x, y)
+    return {name: tensor / max(1, len(y)) for name, tensor in zip(_thread.names, sums, strict=True)}
 
 
 def clipped_sum(ghost: Any, parameters: list[Tensor], x: Tensor, y: Tensor) -> list[Tensor]:

@@ -18,6 +18,30 @@ def gaussian(like: Mapping[str, Tensor], std: float, rng: torch.Generator) -> di
     return noise
 
 
+def laplace(like: Mapping[str, Tensor], scale: float, rng: torch.Generator) -> dict[str, Tensor]:
+    """Independent Laplace noise of this scale, in the order of the names.
+
+    It is the difference of two exponentials. The usual -b · sign(u) · log1p(-2|u|) of a float32 uniform is infinite
+    once in 2^24 draws, which ends a run.
+    """
+    noise: dict[str, Tensor] = {}
+    for name, tensor in like.items():
+        first = torch.empty(tensor.shape, dtype=torch.float64).exponential_(generator=rng)
+        second = torch.empty(tensor.shape, dtype=torch.float64).exponential_(generator=rng)
+        noise[name] = (scale * (first - second)).to(tensor.device, tensor.dtype)
+    return noise
+
+
+def binomial(like: Mapping[str, Tensor], coins: int, rng: torch.Generator) -> dict[str, Tensor]:
+    """Independent centred binomial noise: the number of heads of `coins` fair coins, minus half of them."""
+    noise: dict[str, Tensor] = {}
+    for name, tensor in like.items():
+        count = torch.full(tensor.shape, float(coins), dtype=torch.float64)
+        heads = torch.binomial(count, torch.full_like(count, 0.5), generator=rng)
+        noise[name] = (heads - coins / 2).to(tensor.device, tensor.dtype)
+    return noise
+
+
 def gaussian_added(tensors: Mapping[str, Tensor], std: float, rng: torch.Generator) -> dict[str, Tensor]:
     """The tensors with new Gaussian noise on every coordinate."""
     noise = gaussian(tensors, std, rng)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -19,13 +19,25 @@ T = TypeVar("T")
 _thread = threading.local()
 
 
+# The inputs of a step, changed by a method: from the module, the inputs and the labels of a batch.
+Perturb = Callable[[nn.Module, Tensor, Tensor], Tensor]
+
+
 @dataclass(frozen=True)
 class StepChange:
-    """What a method changes in local training. Each step uses g + offset + 2 · pull · (w - start)."""
+    """What a method changes in local training, with and without DP-SGD.
+
+    Each step uses g + offset + 2 · pull · (w - start), with g at the perturbed inputs.
+    """
 
     offset: Weights | None = None
     pull: float = 0.0
     only: tuple[str, ...] = ()  # the weights that are trained; empty: all
+    perturb: Perturb | None = None
+
+    def inputs(self, module: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        """The inputs of a batch, perturbed if the method does so."""
+        return x if self.perturb is None else self.perturb(module, x, y).detach()
 
 
 NO_CHANGE = StepChange()
@@ -41,7 +53,8 @@ def fit(
     extras = extras or [NO_CHANGE] * len(clients)
     world = contexts[0].world
     team = contexts[0].team
-    if world.stacked is None:
+    one_by_one = any(extra.perturb for extra in extras) or contexts[0].losses is not None
+    if world.stacked is None or one_by_one:  # a stack has neither a module nor a loss of one client
         return team.each(fit_one, contexts, starts, clients, extras, progress=contexts[0].progress)
     order = sorted(range(len(clients)), key=lambda index: (-len(clients[index].y), clients[index].id))
     groups = [order[at : at + STACK] for at in range(0, len(order), STACK)]
@@ -76,7 +89,10 @@ def fit_one(context: ClientContext, start: Weights, client: Client, extra: StepC
     for _ in range(local.epochs):
         order = torch.randperm(len(client.y), generator=shuffle)
         for batch in order.split(local.batch):
-            loss = functional.cross_entropy(module(image_layout(client.x[batch])), client.y[batch])
+            x = image_layout(extra.inputs(module, client.x[batch], client.y[batch]))
+            loss = functional.cross_entropy(module(x), client.y[batch])
+            if context.losses is not None:
+                context.losses.append(float(loss.detach()))
             gradients = list(torch.autograd.grad(loss, parameters))
             momenta = descend(parameters, gradients, momenta, context.world, start, extra)
     return copied(module.named_parameters())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -11,7 +12,7 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from engine.capabilities import Strength, Variant
+from engine.capabilities import Family, Strength, Variant
 from engine.compute.context import ClientContext
 from engine.part import Part, Problem
 from engine.records import (
@@ -41,8 +42,19 @@ class Method(Part):
 
     strength: ClassVar[Strength | None] = None  # the field that a picker shows as off, light, medium, strong
     variants: ClassVar[tuple[Variant, ...]] = ()
+    # Whether `train` needs the loss of each step. Privacy: a loss that leaves the client is a release like any other.
+    losses: ClassVar[bool] = False
     stateful: ClassVar[bool] = False  # whether clients keep values for each layer: they cannot train another model
     headless: ClassVar[bool] = False  # True if clients share no last layer: the server has no complete model
+
+    @classmethod
+    def family(cls) -> Family:
+        """The family of the method: that of its nearest base class whose module declares one."""
+        for base in cls.__mro__:
+            family = vars(sys.modules[base.__module__]).get("FAMILY")
+            if isinstance(family, Family):
+                return family
+        raise TypeError(f"{cls.__name__}: no base class belongs to a family")
 
     # --- the protected unit, and the memory the server begins with
 

@@ -105,7 +105,10 @@ def client_contexts(
 ) -> list[ClientContext]:
     """A context for every client of the cohort, in the order of their ids."""
     seats = [Seat(client, slot, round, exchange, exchanges, len(cohort)) for slot, client in enumerate(cohort)]
-    return [ClientContext(plan.world, seat, plan.seeds, team, progress) for seat in seats]
+    contexts = [ClientContext(plan.world, seat, plan.seeds, team, progress) for seat in seats]
+    if plan.method.losses:
+        contexts = [replace(context, losses=[]) for context in contexts]
+    return contexts
 
 
 def server_context(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from engine.capabilities import HasNoise, HasServerStep, Strength
@@ -56,6 +58,13 @@ def test_a_baseline_protects_nothing(method: type[Method]) -> None:
     else:
         assert baseline.unit() is None and baseline.baseline() is None
         assert not (isinstance(baseline, HasNoise) and baseline.noise_level)
+
+
+@pytest.mark.parametrize("method", ALL, ids=lambda method: method.name)
+def test_a_method_has_the_family_of_its_folder(method: type[Method]) -> None:
+    folder = method.__module__.rpartition(".")[0]
+    assert method.family() == importlib.import_module(f"{folder}.base").FAMILY
+    assert method.family().title
 
 
 def test_a_method_without_protection_has_no_baseline() -> None:

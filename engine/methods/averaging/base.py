@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from engine.capabilities import HasNoise, HasServerStep, Strength
+from engine.capabilities import Family, HasNoise, HasServerStep, Strength
 from engine.compute import sgd, weights
 from engine.compute.context import ClientContext
 from engine.compute.sgd import NO_CHANGE, StepChange
@@ -28,6 +28,8 @@ from engine.records import (
     Weights,
     World,
 )
+
+FAMILY = Family("no protection", "grey")
 
 
 class Averaging(HasServerStep, Method):

@@ -8,12 +8,14 @@ from typing import Any, Literal
 import torch
 from pydantic import Field
 
-from engine.capabilities import HasServerStep, server_step_field
+from engine.capabilities import Family, HasServerStep, server_step_field
 from engine.compute import sgd, weights
 from engine.compute.context import ClientContext
 from engine.methods.base import Method, Trained
 from engine.part import Problem
 from engine.records import Client, Memory, Packet, Private, Protocol, Seat, Upload, View, Weights, World
+
+FAMILY = Family("changes each batch", "ink")
 
 
 class PerBatch(HasServerStep, Method):

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from engine.capabilities import Variant
+from engine.capabilities import Family, Variant
 from engine.compute import noise
 from engine.compute.context import ClientContext
 from engine.methods.user_level.base import UserLevel
@@ -27,6 +27,8 @@ from engine.records import (
     Weights,
     World,
 )
+
+FAMILY = Family("stays on the device", "purple")
 
 
 class Personal(UserLevel):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from engine.capabilities import Family
 from engine.compute import dp_sgd
 from engine.compute.context import ClientContext
 from engine.compute.sgd import StepChange
@@ -23,6 +24,8 @@ from engine.records import (
     Weights,
     World,
 )
+
+FAMILY = Family("noise on steps", "sky")
 
 
 class RecordLevel(Noised):

@@ -13,6 +13,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from engine.capabilities import Family
 from engine.compute import weights
 from engine.compute.context import ClientContext, Evaluate
 from engine.compute.tensor_svd import matrix_count, roughness, soft_threshold, spectra, t_tsvd, thinned
@@ -23,6 +24,8 @@ from engine.records import ExtraWork, Guarantee, Memory, Packet, Private, Releas
 ORDERS = 8  # `averaged` takes the mean over this many client orders
 REPORTED_CLIENTS = 20  # the event of a smoothing describes at most this many clients
 LARGEST_EXPONENT = 700.0  # exp of a larger number overflows
+
+FAMILY = Family("noise on updates, smoothed", "blue")
 
 
 class Smoothing(Noised):

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from engine.capabilities import Variant, server_step_field
+from engine.capabilities import Family, Variant, server_step_field
 from engine.compute import noise, weights
 from engine.compute.context import ClientContext
 from engine.methods.averaging.base import Noised
@@ -27,6 +27,8 @@ from engine.records import (
     Weights,
     World,
 )
+
+FAMILY = Family("noise on updates", "blue")
 
 
 class UserLevel(Noised):

@@ -149,3 +149,71 @@ def test_a_module_is_rebuilt_for_another_world() -> None:
     for world in (first, second, first):
         module, _ = sgd.loaded_module(world, world.weights)
         assert torch.equal(dict(module.named_parameters())["head.weight"], world.weights["head.weight"])
+
+
+def darker(module: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Inputs moved against the gradient of the loss, as a method that perturbs them does."""
+    inputs = x.clone().requires_grad_()
+    with torch.enable_grad():
+        loss = functional.cross_entropy(module(inputs), y)
+    (slope,) = torch.autograd.grad(loss, [inputs])
+    return x - 0.1 * slope.sign()
+
+
+def test_perturbed_inputs_are_those_of_each_batch() -> None:
+    """With one batch of all data, one step is the gradient at the perturbed inputs, with and without DP-SGD."""
+    client = Client(0, torch.rand(20, 1, 28, 28, generator=torch.Generator().manual_seed(2)), torch.arange(20) % 10)
+    spec = RunSpec(model={"name": "mlp", "hidden": 12, "bias": True}, rounds=1)
+    plain = replace(make_plan(spec).world, stacked=None, local=Local(1, 50, 0.1), sizes=(20,) * len(SIZES))
+    network = plain.build(torch.Generator())
+    for name, parameter in network.named_parameters():
+        parameter.data.copy_(plain.weights[name])
+    loss = functional.cross_entropy(network(darker(network, client.x, client.y)), client.y)
+    slopes = dict(zip(plain.weights, torch.autograd.grad(loss, list(network.parameters())), strict=True))
+    change = StepChange(perturb=darker)
+    with ThreadTeam(1) as team:
+        context = contexts(plain, team)[0]
+        trained = sgd.fit([context], [plain.weights], [client], [change])[0]
+        private = dp_sgd.fit_private(context, plain.weights, client, bound=1e3, multiplier=0.0, extra=change)
+        untouched = sgd.fit([context], [plain.weights], [client])[0]
+    for name, slope in slopes.items():
+        torch.testing.assert_close(trained[name], plain.weights[name] - 0.1 * slope, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(private[name], plain.weights[name] - 0.1 * slope, rtol=1e-3, atol=1e-5)
+        assert not torch.allclose(untouched[name], trained[name], atol=1e-6)
+
+
+def test_a_stack_falls_back_to_single_clients_where_inputs_are_perturbed() -> None:
+    stacked = world()
+    changes = [StepChange(perturb=darker)] * len(SIZES)
+    with ThreadTeam(2) as team:
+        together = sgd.fit(contexts(stacked, team), [stacked.weights] * len(SIZES), clients(), changes)
+        apart = sgd.fit(
+            contexts(replace(stacked, stacked=None), team), [stacked.weights] * len(SIZES), clients(), changes
+        )
+    for first, second in zip(together, apart, strict=True):
+        assert all(torch.equal(first[name], second[name]) for name in stacked.weights)
+
+
+def test_a_clipped_mean_is_the_mean_of_clipped_gradients() -> None:
+    plan_world = world()
+    client = clients()[1]
+    with ThreadTeam(1) as team:
+        context = contexts(plan_world, team)[1]
+        mean = dp_sgd.clipped_mean(context, plan_world.weights, client.x, client.y, 0.5)
+        wide = dp_sgd.clipped_mean(context, plan_world.weights, client.x, client.y, 1e6)
+        empty = dp_sgd.clipped_mean(context, plan_world.weights, client.x[:0], client.y[:0], 0.5)
+    assert weights.norm(mean) <= 0.5 < weights.norm(wide)
+    assert not any(tensor.any() for tensor in empty.values()) and empty.keys() == mean.keys()
+
+
+def test_a_method_may_ask_for_the_loss_of_each_step() -> None:
+    stacked = world()
+    with ThreadTeam(1) as team:
+        asking = [replace(context, losses=[]) for context in contexts(stacked, team)]
+        sgd.fit(asking, [stacked.weights] * len(SIZES), clients())
+        silent = contexts(stacked, team)
+        sgd.fit(silent, [stacked.weights] * len(SIZES), clients())
+    assert all(context.losses is None for context in silent)
+    steps = [len(context.losses or ()) for context in asking]
+    assert steps == [2 * -(-size // 8) for size in SIZES]
+    assert all(1.5 < loss < 4 for context in asking for loss in context.losses or ())
