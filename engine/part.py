@@ -5,6 +5,7 @@ Forms, validation, JSON, ids and the command line all read that declaration.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
 from collections import Counter
@@ -204,8 +205,7 @@ def raise_first_error(declared: type[Declared], error: ValidationError) -> NoRet
     name_not_text = first["type"] == "string_unicode" and not place
     if first["type"] == "extra_forbidden" or name_not_text:
         name = shown(first["input"] if name_not_text else place)
-        known = ", ".join(fields) or "none"
-        raise BadInput(f"{declared.label()}: {name}: no such parameter", f"Known here: {known}") from None
+        raise BadInput(f"{declared.label()}: {name}: no such parameter", _known(name, list(fields))) from None
     message = first["msg"].removeprefix("Value error, ")
     if place not in fields:
         raise BadInput(f"{declared.label()}: {message}") from None
@@ -215,6 +215,15 @@ def raise_first_error(declared: type[Declared], error: ValidationError) -> NoRet
         raise BadInput(f"{declared.label()}: {place}: {message}") from None
     value = as_written(first["input"]) if first["type"].endswith("_type") else first["input"]
     raise refusal(f"{declared.label()}: {place}", rule_of(fields[place]), value) from None
+
+
+def _known(name: str, fields: list[str]) -> str:
+    """The nearest parameter, and all that there are."""
+    if not fields:
+        return "It has no parameters: leave it out"
+    nearest = difflib.get_close_matches(name, fields, n=1)
+    suggestion = f"Did you mean {nearest[0]}? " if nearest else ""
+    return f"{suggestion}Known here: {', '.join(fields)}"
 
 
 def as_written(value: object) -> object:

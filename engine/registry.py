@@ -53,7 +53,7 @@ class Shelf(Generic[P]):
         known = self.names()
         name = hyphened(name)
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            near = difflib.get_close_matches(name.lower(), known, n=1)
             hint = f"Did you mean {near[0]}? " if near else ""
             raise UnknownName(f"{self.noun}: no {shown(name)}", f"{hint}Known here: {', '.join(known)}")
         return self._parts[name]

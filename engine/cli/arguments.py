@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from engine.specs.presets import read_preset, read_spec_file
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec
 
+WRITTEN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 PARTS = ("method", "dataset", "model", "partition")
 NUMBERS = ("rounds", "clients", "sampled", "epochs", "batch", "lr", "momentum", "weight-decay", "seed")
 PRIVACY = ("honest-share", "delta", "target-epsilon", "budget")
@@ -116,11 +118,14 @@ def described(name: str) -> str:
 
 
 def literal(text: str) -> Any:
-    """The value of a JSON literal. Any other text stays text."""
+    """The value of a JSON literal, or of a number as people write it: `.5`, `+3`, `1e3`. Any other text stays text."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        value = float(text) if WRITTEN_NUMBER.fullmatch(text) else text
+    if isinstance(value, float) and "." not in text and value.is_integer() and abs(value) < 2**53:
+        return int(value)  # 1e3 is a whole number
+    return value
 
 
 def refuse_machine(args: Namespace) -> None:

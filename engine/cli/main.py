@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from engine.cli import attack, export, parts, run, schema, sweep, table
@@ -13,6 +15,8 @@ from engine.cli.arguments import emit, literal, machine_options, read_threads, s
 from engine.errors import BadInput, UnknownName, shown
 from engine.part import hyphened
 
+# What argparse says of a command or a shelf that does not exist.
+UNKNOWN_COMMAND = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)")
 ACCOUNT = {
     "noise": "the noise multiplier z: its standard deviation over the clip",
     "rate": "the share that takes part in a step (Poisson sampling), above 0 and at most 1",
@@ -46,14 +50,18 @@ class CommandParser(argparse.ArgumentParser):
         return f"Run `{self.prog} --help` to see the options"
 
     def error(self, message: str) -> NoReturn:
+        unknown = UNKNOWN_COMMAND.search(message)
+        if unknown:
+            commands = re.findall(r"[\w-]+", unknown[2])
+            nearest = difflib.get_close_matches(unknown[1], commands, n=1, cutoff=0.5)
+            suggestion = f"Did you mean `{nearest[0]}`? " if nearest else ""
+            raise BadInput(f"{self.prog}: there is no {shown(unknown[1])}", suggestion + self.help_hint)
         raise BadInput(f"{self.prog}: {message}", self.help_hint)
 
 
 def parser(words: Sequence[str] = ()) -> CommandParser:
     """The parser of all commands. The options of `run` have full descriptions only for `--help`: they need torch."""
-    top = CommandParser(
-        prog="python3 -m engine", description="What federated learning leaks, and what protection costs."
-    )
+    top = CommandParser(prog=program(), description="What federated learning leaks, and what protection costs.")
     top.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     shared = CommandParser(add_help=False)
@@ -97,6 +105,11 @@ def parser(words: Sequence[str] = ()) -> CommandParser:
     return top
 
 
+def program() -> str:
+    """The name that started this process: the installed command, or the module."""
+    return "leaklens" if Path(sys.argv[0]).name == "leaklens" else "python3 -m engine"
+
+
 # --- the other commands ------------------------------------------------------------------------------------
 
 
@@ -134,13 +147,23 @@ def list_runs(args: argparse.Namespace) -> int:
         emit([row.json() for row in rows])
         return 0
     for row in rows:
-        method = row.spec.get("method", {})
-        name = method.get("name", "") if isinstance(method, Mapping) else method
         place = f" (place {row.place} in the queue)" if row.place else ""
-        print(f"{row.id}  {row.status:<12} {name:<14} round {row.round}  {row.bytes / 1e6:.1f} MB{place}")
+        print(f"{row.id}  {row.status:<12} {described(row.spec, row.round):<34} {row.bytes / 1e6:.1f} MB{place}")
     if not rows:
         print("No runs yet. Start one with: python3 -m engine run --method udp-fedavg")
     return 0
+
+
+def described(spec: Mapping[str, Any], round: int) -> str:
+    """What a run or an attack is, in a few words."""
+    if "attack" in spec:
+        run = spec.get("run")
+        return f"{_name(spec['attack'])} on {_name(run.get('method')) if isinstance(run, Mapping) else 'a run'}"
+    return f"{_name(spec.get('method'))}, round {round}"
+
+
+def _name(part: Any) -> str:
+    return str(part.get("name", "") if isinstance(part, Mapping) else part)
 
 
 def cancel(args: argparse.Namespace) -> int:

@@ -232,7 +232,10 @@ def _existing_run(connection: sqlite3.Connection, run: str) -> StoredRun:
 
 
 def _unknown(run: str) -> NoReturn:
-    raise UnknownName(f"run: no {shown(run)}", "It was never submitted in this home, or it was deleted")
+    raise UnknownName(
+        f"run: no {shown(run)}",
+        "It was never submitted in this home, or it was deleted. `python3 -m engine runs` lists what is there",
+    )
 
 
 def _queue(connection: sqlite3.Connection, runs: Sequence[StoredRun]) -> list[str]:

@@ -57,7 +57,8 @@ def privacy(spent: dict[str, Spent]) -> dict[str, Any]:
 
 def lines(body: dict[str, Any]) -> list[str]:
     """The report as text for a person."""
-    text = [f"run {body['id']}: {body['status']}, {body['rounds-done']} rounds"]
+    rounds = body["rounds-done"]
+    text = [f"run {body['id']}: {body['status']}, {rounds} round{'' if rounds == 1 else 's'}"]
     if body["accuracy"] is not None:
         text.append(f"  accuracy {100 * body['accuracy']:.1f} % (best {100 * body['accuracy-best']:.1f} %)")
     if body["accuracy-personal"] is not None:

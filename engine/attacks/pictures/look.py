@@ -22,7 +22,7 @@ NOTHING_LEFT = ResidualScale(grey=1.0, floor=0.0, noise_tolerance=0.0, direct=Tr
 
 @ATTACKS.add("look", title="Look at the upload", source="the upload itself")
 class Look(PictureAttack):
-    """Shows the pictures that a client uploaded. It needs no search: what is uploaded can be looked at."""
+    """Shows the pictures that a client uploaded. It fits methods whose clients upload pictures, and needs no search."""
 
     reads: ClassVar[frozenset[UploadKind]] = frozenset({"samples"})
     chance: ClassVar[bool] = False

@@ -110,7 +110,8 @@ class Proximal(Averaging):
         ge=0,
         le=100,
         title="pull μ",
-        description="Local training adds μ ||w - start||² to the loss: a larger μ keeps clients nearer to the server.",
+        description="Local training adds μ ||w - start||² to the loss (without the half that the FedProx paper has): a "
+        "larger μ keeps clients nearer to the server.",
     )
 
     def step_changes(self, packets: Sequence[Packet], privates: Sequence[Private | None]) -> Sequence[StepChange]:

@@ -216,3 +216,15 @@ def test_a_value_is_read_as_json_or_stays_text(text: str, value: Any):
 def test_json_that_is_nested_too_deeply_stays_text():
     deep = "[" * 100_000
     assert literal(deep) == deep
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (".5", 0.5), ("+3", 3), ("1e3", 1000), ("-.25", -0.25), ("3.", 3.0), ("1e-3", 0.001), ("2.0", 2.0), ("7", 7),
+        ("9007199254740993", 9007199254740993), ("true", True), ("own-7", "own-7"), (".", "."), ("1e", "1e"),
+        ("1e999", float("inf")),
+    ],
+)  # fmt: skip
+def test_a_number_is_read_as_people_write_it(text: str, value: object) -> None:
+    assert literal(text) == value and type(literal(text)) is type(value)
