@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 Weights = Mapping[str, Tensor]  # named parameters
@@ -56,6 +58,11 @@ class World:
     def pictures(self) -> bool:
         """Whether the data are pictures, which have three axes. A sentence has one."""
         return len(self.shape) == 3
+
+    @cached_property
+    def size_array(self) -> NDArray[np.intp]:
+        """`sizes` as an array."""
+        return np.array(self.sizes, dtype=np.intp)
 
     @cached_property
     def equal_sizes(self) -> bool:
@@ -195,6 +202,7 @@ class ExtraWork:
     server_steps: float = 0.0  # training steps of the server
     decomposed: float = 0.0  # rows² · columns of complex matrices
     judged: int = 0  # models
+    kept: float = 0.0  # copies of the weights that the server keeps between rounds
 
 
 @dataclass(frozen=True)

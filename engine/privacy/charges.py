@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from engine.privacy.accountant import RenyiLaw
 from engine.privacy.sums import Amounts, Ids, Sums
 from engine.records import EpsilonDeltaPair, Gaussian, Laplace, Mechanism, NoNoise, Release, Renyi, View
 
-PAIR_WORK = 150_000_000  # additions to pairs in one view: more take over a second, and then observers are merged
+PAIR_WORK = 150_000_000  # additions to pairs in one view; beyond them, absent observers are charged by subtraction
 PAIR_LIMIT = 2**24  # numbers stored for pairs of clients in one view: 4096 clients squared
 
 
@@ -44,8 +44,11 @@ class Charges:
     def __post_init__(self) -> None:
         self.basic = self.basic or tuple(Sums(self.size) for _ in range(4))
 
-    def add(self, release: Release, clients: Ids | None, observers: Ids | None) -> None:
-        """Charge one release to these clients in the view of these observers. None means all."""
+    def add(self, release: Release, clients: Ids | None, observers: Ids | None, left_out: Ids | None = None) -> None:
+        """Charge one release to these clients in the view of these observers. None means all.
+
+        `left_out` are the other observers, where the release names those.
+        """
         protection = (release.unit, release.adjacency)
         if protection != self.protection:
             rule = f"all releases of a view must protect the same thing, here {' and '.join(self.protection)}"
@@ -56,13 +59,25 @@ class Charges:
             return
         for sums, amount in self._charges(release.mechanism):
             charged_observers = observers if self.view == "client" else None
-            if charged_observers is not None and clients is not None:
-                if self.pair_work < PAIR_WORK and (sums.pair is not None or self._has_room()):
-                    self.pair_work += len(charged_observers) * len(clients)
-                else:
-                    charged_observers = None  # charges every observer, so that ε stays an upper bound
-                    self.merged = True
-            sums.add(amount, clients, charged_observers)
+            if charged_observers is None or clients is None:
+                sums.add(amount, clients, charged_observers)
+            elif sums.pair is None and not self._has_room():
+                sums.add(amount, clients)  # charges every observer, so that ε stays an upper bound
+                self.merged = True
+            else:
+                self._add_pairs(sums, amount, clients, charged_observers, left_out)
+
+    def _add_pairs(self, sums: Sums, amount: float, clients: Ids, observers: Ids, left_out: Ids | None) -> None:
+        """Charge clients in the view of some observers. For nearly all observers, subtracting the others is faster.
+
+        Its result differs in the last digits, so it serves only where the sum itself would take seconds.
+        """
+        self.pair_work += len(observers) * len(clients)
+        if left_out is None or self.pair_work < PAIR_WORK:
+            sums.add(amount, clients, observers)
+            return
+        sums.add(amount, clients)
+        sums.add(-amount, clients, left_out)
 
     def _charges(self, law: Mechanism) -> list[tuple[Sums, float]]:
         """The sums that a law adds to, each with its amount."""
@@ -136,6 +151,7 @@ class Charges:
             return self._largest_mu2() if only_mu2 else self._pairs(each)
         table = np.stack([sums.for_clients() for sums in columns], axis=1)
         ids = np.arange(self.size)
+        table = np.maximum(table, 0)  # a subtraction may leave a rounding error
         if only_mu2 and not each:  # ε grows with mu²
             ids = np.array([table[:, 0].argmax()])
         return ClientCharges(table[ids], ids, ids, merged=by_observer or self.merged)
@@ -148,13 +164,14 @@ class Charges:
         ids = np.arange(self.size)
         client = pairs.argmax(axis=1)
         table = np.stack([pairs[ids, client], *(sums.for_observers() for sums in others)], axis=1)
-        return ClientCharges(table, client, ids, self.merged)
+        return ClientCharges(np.maximum(table, 0), client, ids, self.merged)
 
     def _pairs(self, each: bool) -> ClientCharges:
         """Every pair; of pairs that differ only in mu², the one with the largest."""
         others = ~np.eye(self.size, dtype=bool)
         observer, client = np.nonzero(others)
         table = np.stack([sums.matrix()[others] for sums in self.all_sums()], axis=1)  # (pairs, 4 + laws)
+        table = np.maximum(table, 0)  # a subtraction may leave a rounding error
         columns = list(table[:, 1:].T)
         if each:
             columns.append(observer)
@@ -166,6 +183,22 @@ class Charges:
         order = np.lexsort((-client, table[:, 0], kinds))
         last = order[np.append(np.diff(kinds[order]) != 0, True)]
         return ClientCharges(table[last], client[last], observer[last], self.merged)
+
+    def with_noise(self, factor: float) -> Charges:
+        """The charges of the same releases with Gaussian noise that is `factor` times as large.
+
+        It raises ValueError where a charge is known in another way than by the size of a Gaussian.
+        """
+        cost, spent_delta = self.basic[1], self.basic[2]
+        if cost.any() or spent_delta.any() or not all(isinstance(law, Gaussian) for law in self.laws):
+            raise ValueError(f"{self.view}: not every release is Gaussian")
+        scaled = self.copy()
+        scaled.basic[0].scale(1 / factor**2)
+        scaled.laws = {}
+        for law, sums in self.laws.items():
+            assert isinstance(law, Gaussian)
+            scaled.laws[replace(law, z=law.z * factor)] = sums.copy()
+        return scaled
 
     def copy(self) -> Charges:
         return Charges(

@@ -46,7 +46,8 @@ class Ledger:
             if charges is None:
                 charges = Charges(release.view, self.clients, (release.unit, release.adjacency))
                 self._charges[release.view] = charges
-            charges.add(release, self._indices(release.clients), self._indices(release.observers))
+            left_out = self._indices(release.observers.ids) if isinstance(release.observers, AllBut) else None
+            charges.add(release, self._indices(release.clients), self._indices(release.observers), left_out)
 
     def _indices(self, ids: Clients) -> Ids | None:
         """Client ids as an index array; None if they are all clients. The releases of a round share their tuples."""
@@ -140,6 +141,12 @@ class Ledger:
         copy = Ledger(self.clients, self.delta)
         copy._charges = {view: charges.copy() for view, charges in self._charges.items()}
         return copy
+
+    def with_noise(self, factor: float) -> Ledger:
+        """The ledger of the same releases with `factor` times the noise. ValueError: not every release is Gaussian."""
+        scaled = Ledger(self.clients, self.delta)
+        scaled._charges = {view: charges.with_noise(factor) for view, charges in self._charges.items()}
+        return scaled
 
     def with_releases(self, releases: Iterable[Release]) -> Ledger:
         """A copy with these releases added."""

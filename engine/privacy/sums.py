@@ -38,6 +38,18 @@ class Sums:
                 self.pair = np.zeros((self.size, self.size))
             self.pair[observers[:, None], clients] += amount
 
+    def any(self) -> bool:
+        """Whether any charge is above 0."""
+        arrays = [array for array in (self.client, self.observer, self.pair) if array is not None]
+        return self.everyone > 0 or any(array.any() for array in arrays)
+
+    def scale(self, factor: float) -> None:
+        """Multiply every charge."""
+        self.everyone *= factor
+        for array in (self.client, self.observer, self.pair):
+            if array is not None:
+                array *= factor
+
     @property
     def per_client(self) -> bool:
         return self.client is not None or self.pair is not None

@@ -1,7 +1,9 @@
 """What the specs of runs and attacks share: the result format, the canonical JSON and the id.
 
-A part raises its `result_format` when the same spec would give other results than before. A spec keeps the format that
-it was written with, so a stored run keeps its id and stays readable. It cannot be computed again with today's code.
+A part raises its `result_format` when the same spec would give other results than before. It takes the next number of
+the whole project, FORMAT + 1, so that the largest number of a spec's parts changes with each raise. A spec keeps the
+format that it was written with, so a stored run keeps its id and stays readable. It cannot be computed again with
+today's code.
 """
 
 from __future__ import annotations

@@ -117,7 +117,8 @@ def memory(plan: Plan, threads: int) -> float:
     cohort = min(world.clients, world.sampled + spread)
     # copies of the weights: an upload of each client, two for each client of a wave, those that the threads train,
     # and those of the server
-    copies = cohort + 2 * min(cohort, WAVE) + threads * (3 * STACK if world.stacked else 4) + 8
+    kept = plan.method.work(world, plan.last_round).kept
+    copies = kept + cohort + 2 * min(cohort, WAVE) + threads * (3 * STACK if world.stacked else 4) + 8
     batch = min(spec.batch, max(world.sizes))
     layers = threads * max(2 * batch, TESTED) * activations(spec.model, world.shape, world.classes)
     # pictures are in memory twice: as read, and as partitioned

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -21,7 +20,7 @@ from engine.part import Problem
 from engine.partitions import Division, divide
 from engine.privacy.ledger import Ledger
 from engine.privacy.solver import solve
-from engine.records import VIEWS, Client, Guarantee, World
+from engine.records import VIEWS, Client, Gaussian, Guarantee, NoNoise, View, World
 from engine.seeds import Seeds
 from engine.specs.base import problems_of
 from engine.specs.run import RunSpec, default_delta
@@ -80,13 +79,33 @@ class Plan:
         spec = self.spec
         if spec.budget is None or spec.view is None:
             return spec.rounds
-        if self._exceeds_budget(spec.rounds):
-            return bisect_left(range(1, spec.rounds + 1), True, key=self._exceeds_budget)
-        return spec.rounds
+        return self._last_within(spec.view, spec.budget)
 
-    def _exceeds_budget(self, rounds: int) -> bool:
-        assert self.spec.view is not None and self.spec.budget is not None
-        return self.ledger(rounds).exceeds(self.spec.view, self.spec.budget)
+    def _last_within(self, view: View, budget: float) -> int:
+        """The last round that keeps the budget: rounds are doubled, then halved, on copies of one ledger."""
+        low, kept = 0, Ledger(self.world.clients, self.delta)
+        high = min(1, self.spec.rounds)
+        while high > low:
+            ledger = self._continued(kept, low, high)
+            if ledger.exceeds(view, budget):
+                break
+            low, kept = high, ledger
+            high = min(2 * high, self.spec.rounds)
+        while high - low > 1:
+            middle = (low + high) // 2
+            ledger = self._continued(kept, low, middle)
+            if ledger.exceeds(view, budget):
+                high = middle
+            else:
+                low, kept = middle, ledger
+        return low
+
+    def _continued(self, ledger: Ledger, after: int, until: int) -> Ledger:
+        """A copy of the ledger with the rounds that follow."""
+        longer = ledger.copy()
+        for round in range(after + 1, until + 1):
+            longer.add(self.method.releases(self.world, round, self.cohort(round)))
+        return longer
 
     def counts(self) -> dict[str, Tensor]:
         """The number of pictures of each class that each client has: (clients, classes)."""
@@ -236,19 +255,57 @@ def _solved(plan: Plan, precise: bool) -> Method:
     spec = plan.spec
     view = spec.view
     assert spec.target_epsilon is not None and view is not None and isinstance(spec.method, HasNoise)
-    cohorts = [plan.cohort(round) for round in range(1, spec.rounds + 1)]
+    ledger_at = _ledger_by_noise(plan, view)
 
     def epsilon_at(noise: float, precise: bool) -> float | None:
+        return ledger_at(noise).answer(view, precise=precise).value
+
+    _refuse_without_epsilon(plan, "target-epsilon", spec.method.with_noise(spec.method.default_noise()))
+    noise = solve(epsilon_at, spec.target_epsilon, high=spec.method.most_noise(), precise=precise)
+    return spec.method.with_noise(noise)
+
+
+def _ledger_by_noise(plan: Plan, view: View) -> Callable[[float], Ledger]:
+    """The ledger of all rounds in one view, for any noise.
+
+    Where the noise scales every Gaussian, the rounds are added once. A search tries ten noises or more.
+    """
+    spec = plan.spec
+    assert isinstance(spec.method, HasNoise)
+    cohorts = [plan.cohort(round) for round in range(1, spec.rounds + 1)]
+
+    def added(noise: float) -> Ledger:
+        assert isinstance(spec.method, HasNoise)
         method = spec.method.with_noise(noise)
         ledger = Ledger(plan.world.clients, plan.delta)
         for round, cohort in enumerate(cohorts, start=1):
             releases = method.releases(plan.world, round, cohort)
             ledger.add(release for release in releases if release.view == view)
-        return ledger.answer(view, precise=precise).value
+        return ledger
 
-    _refuse_without_epsilon(plan, "target-epsilon", spec.method.with_noise(spec.method.default_noise()))
-    noise = solve(epsilon_at, spec.target_epsilon, high=spec.method.most_noise(), precise=precise)
-    return spec.method.with_noise(noise)
+    if not _scales_with_noise(plan, spec.method, cohorts):
+        return added
+    unit = added(1.0)
+    return unit.with_noise
+
+
+def _scales_with_noise(plan: Plan, method: HasNoise, cohorts: Sequence[tuple[int, ...]]) -> bool:
+    """Whether twice the noise doubles every Gaussian of a release, tried in rounds of every kind."""
+    rounds = {*range(1, 4), *plan.method.landmarks(plan.world)[:2], len(cohorts)}
+    single, double = method.with_noise(1.0), method.with_noise(2.0)
+    assert isinstance(single, Method) and isinstance(double, Method)
+    for round in sorted(rounds & {*range(1, len(cohorts) + 1)}):
+        pairs = zip(
+            single.releases(plan.world, round, cohorts[round - 1]),
+            double.releases(plan.world, round, cohorts[round - 1]),
+            strict=True,
+        )
+        for first, second in pairs:
+            law = first.mechanism
+            doubled = replace(law, z=2 * law.z) if isinstance(law, Gaussian) else law
+            if doubled != second.mechanism or not isinstance(law, Gaussian | NoNoise):
+                return False
+    return True
 
 
 def _refuse_without_epsilon(plan: Plan, field: str, method: Method) -> None:

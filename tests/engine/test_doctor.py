@@ -28,7 +28,7 @@ from tests.engine.makers import run_command
 
 SETS = ["cifar10", "emnist", "fashion-mnist", "mnist", "movie-reviews", "sentiment140"]
 NAMES = ["python", "packages", "torch", "home", "disk", "store", "payloads", "threads", "gpu", "denormals"]
-NAMES += [*SETS, "torchvision", "lpips"]
+NAMES += [*SETS, "outside parts", "torchvision", "lpips"]
 ARRAYS = {"x": np.arange(5000.0)}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.epsilon import NO_EPSILON, Epsilon, of_report
 from engine.events import Finished, Spent, Started
 from engine.results.report import report
@@ -18,6 +20,7 @@ def test_the_event_of_an_epsilon_keeps_every_term() -> None:
 def test_flat_json_keeps_the_number_and_its_terms() -> None:
     assert Epsilon.from_json("server", NONE.json()) == NONE
     assert FULL.json().keys() == NO_EPSILON.keys()
+    assert Epsilon.from_json("outsider", FULL.json()) == replace(FULL, worst=None, quantiles=())
 
 
 def test_the_report_of_a_run_holds_the_terms_of_every_view() -> None:

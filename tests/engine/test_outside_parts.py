@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from engine.environment import ROOT
+from engine import outside_parts
+from engine.doctor import outside_parts_load
+from engine.environment import CLASS, ROOT
+from engine.methods import METHODS
 
 PART = '''
 """A method of another package."""
@@ -73,13 +77,29 @@ def test_a_part_of_another_package_is_listed_run_and_attacked(tmp_path: Path) ->
     assert attacked.returncode == 0 and json.loads(attacked.stdout)["status"] == "finished", attacked.stderr
 
 
-@pytest.mark.slow
-def test_no_outside_part_is_imported_in_class_mode(tmp_path: Path) -> None:
-    package(tmp_path, "stranger", PART)
-    assert "foreign" not in names(command(tmp_path, "list", "methods", "--json", LEAKLENS_CLASS="1"))
+@pytest.fixture
+def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for packages that this process finds. Their modules and parts are removed afterwards."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(METHODS._parts)
+    outside_parts.import_all.cache_clear()
+    yield tmp_path
+    outside_parts.import_all.cache_clear()
+    sys.modules.pop("stranger", None)
+    for name in set(METHODS._parts) - before:
+        del METHODS._parts[name]
 
 
-@pytest.mark.slow
+def test_no_outside_part_is_imported_in_class_mode(stranger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package(stranger, "stranger", PART)
+    monkeypatch.setenv(CLASS, "1")
+    assert outside_parts.import_all() == () and "foreign" not in METHODS.names()
+    monkeypatch.setenv(CLASS, "0")
+    outside_parts.import_all.cache_clear()
+    assert outside_parts.import_all() == () and "foreign" in METHODS.names()
+    assert outside_parts.packages() == ("stranger",)
+
+
 @pytest.mark.parametrize(
     ("code", "module", "reason"),
     [
@@ -89,11 +109,9 @@ def test_no_outside_part_is_imported_in_class_mode(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_package_is_reported_and_hides_nothing(
-    tmp_path: Path, code: str, module: str | None, reason: str
+    stranger: Path, code: str, module: str | None, reason: str
 ) -> None:
-    package(tmp_path, "stranger", code, module)
-    listed = command(tmp_path, "list", "methods", "--json")
-    assert listed.returncode == 0 and {"fedavg", "fedceo"} <= set(names(listed))
-    findings = {row["name"]: row for row in json.loads(command(tmp_path, "doctor", "--json").stdout)}
-    finding = findings["outside parts"]
-    assert not finding["ok"] and "stranger: " in finding["text"] and reason in finding["text"] and finding["remedy"]
+    package(stranger, "stranger", code, module)
+    finding = outside_parts_load()
+    assert not finding.ok and "stranger: " in finding.text and reason in finding.text and finding.remedy
+    assert {"fedavg", "fedceo"} <= set(METHODS.names())

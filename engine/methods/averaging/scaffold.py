@@ -20,6 +20,7 @@ from engine.methods.base import METHODS, Trained
 from engine.part import Problem
 from engine.records import (
     Client,
+    ExtraWork,
     Guarantee,
     Memory,
     Packet,
@@ -90,6 +91,11 @@ class Scaffold(Averaging):
             slot = client_slot(upload.client)
             kept[slot] = weights.add(memory[slot], change) if slot in memory else change
         return merged, kept
+
+    def work(self, world: World, rounds: int) -> ExtraWork:
+        """The server keeps a control variate for each client that took part, and its own."""
+        took_part = world.clients * (1 - (1 - world.rate) ** rounds)
+        return replace(super().work(world, rounds), kept=1 + took_part)
 
     def known(self, view: View, seat: Seat, memory: Memory) -> Mapping[str, Weights]:
         """The server adds up a client's changes, so it knows c_i. No one else sees single changes."""

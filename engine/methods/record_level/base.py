@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+import numpy as np
+
 from engine.capabilities import Family
 from engine.compute import dp_sgd
 from engine.compute.context import ClientContext
@@ -24,6 +26,7 @@ from engine.records import (
     Weights,
     World,
 )
+from engine.seeds import Cohort
 
 FAMILY = Family("noise on steps", "sky")
 
@@ -80,9 +83,11 @@ class RecordLevel(Noised):
 
 def clients_by_size(world: World, cohort: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
     """The clients of a round by how many records they have, in the order of their first client."""
+    if not cohort:
+        return {}
     if world.equal_sizes:
-        return {world.sizes[0]: cohort} if cohort else {}
-    lists: dict[int, list[int]] = {}
-    for client in cohort:
-        lists.setdefault(world.sizes[client], []).append(client)
-    return {size: tuple(clients) for size, clients in lists.items()}
+        return {world.sizes[0]: cohort}
+    clients = cohort.array if isinstance(cohort, Cohort) else np.array(cohort)
+    sizes = world.size_array[clients]
+    distinct, first = np.unique(sizes, return_index=True)
+    return {int(distinct[place]): Cohort(clients[sizes == distinct[place]]) for place in first.argsort()}

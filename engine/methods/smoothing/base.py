@@ -81,7 +81,7 @@ class Smoothing(Noised):
         decomposed = smoothings * matrix_count(models) * work_per_matrix
         extra = super().work(world, rounds)
         judged = smoothings * 2 * min(models, REPORTED_CLIENTS)
-        return replace(extra, decomposed=decomposed, judged=judged)
+        return replace(extra, decomposed=decomposed, judged=judged, kept=float(models))
 
     # --- slices: the models that clients receive after a smoothing
 

@@ -281,9 +281,10 @@ def test_a_shelf_is_listed(shelf: str):
     result = run_command(f"list {shelf} --json")
     assert result.code == 0
     for row in result.json:
-        assert row.keys() == {"name", "title", "summary", "parameters", "guarantee", "source"}
+        assert row.keys() == {"name", "title", "summary", "parameters", "goal", "guarantee", "source"}
         assert row["parameters"]["type"] == "object"
         assert (row["guarantee"] is None) == (shelf != "methods")
+        assert (row["goal"] is None) == (shelf not in ("attacks", "metrics"))
         assert all([row["name"], row["title"], row["summary"]])
     names = [row["name"] for row in result.json]
     assert [line.split()[0] for line in run_command(f"list {shelf}").out.splitlines()] == names

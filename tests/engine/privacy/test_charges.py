@@ -110,17 +110,72 @@ def test_all_but_some_charges_what_the_others_would():
     assert ledger.answer("client").value == spent("client", [Gaussian(2.0)]).value
 
 
-def test_pairs_beyond_the_work_limit_are_charged_to_every_observer(monkeypatch):
-    releases = schedule(2, "client", observed=True)
-    full, limited = Ledger(6, DELTA), Ledger(6, DELTA)
-    full.add(releases)
-    monkeypatch.setattr(charges, "PAIR_WORK", 10)
-    limited.add(releases[:2])
-    limited.copy().add(releases[2:])
-    limited.add(releases[2:])
-    answer = limited.answer("client")
-    assert answer.bound == "upper bound" and full.answer("client").bound == ""
-    assert number(answer) >= number(full.answer("client"))
+def round_releases(cohort, others, noise=2.0):
+    """What one round releases: to participants, and to those who were absent."""
+    return [
+        Release("client", Gaussian(noise), cohort, cohort),
+        Release("client", Gaussian(2 * noise), cohort, others),
+        Release("client", Gaussian(noise, 0.3), None, others, sampling="poisson"),
+    ]
+
+
+def test_a_cohort_and_all_but_it_are_kept_apart_in_one_round():
+    """Both are one tuple in the releases of a round. Confusing them charges participants for what others received."""
+    cohorts = [(0, 1), (1, 2, 4), (0, 3), (2, 5), (0, 1)]
+    short, long = Ledger(6, DELTA), Ledger(6, DELTA)
+    for cohort in cohorts:
+        others = tuple(client for client in range(6) if client not in cohort)
+        short.add(round_releases(cohort, AllBut(cohort)))
+        long.add(round_releases(cohort, others))
+    assert short.answer("client", quantiles=True) == long.answer("client", quantiles=True)
+
+
+def test_index_arrays_are_not_confused_when_tuples_are_collected():
+    """The ledger finds arrays by the id of a tuple, which Python reuses once the tuple is gone."""
+    made = Ledger(50, DELTA)
+    kept = Ledger(50, DELTA)
+    alive = []
+    for round in range(200):
+        clients = sorted({round % 50, (round * 7 + 1) % 50})
+        alive.append(tuple(clients))
+        made.add([Release("server", Gaussian(1.0 + round / 50), tuple(clients))])
+        kept.add([Release("server", Gaussian(1.0 + round / 50), alive[-1])])
+    assert made.answer("server", quantiles=True) == kept.answer("server", quantiles=True)
+
+
+def test_absent_observers_may_be_charged_by_subtraction(monkeypatch):
+    cohorts = [(0, 1), (1, 2, 4), (0, 3), (2, 5), (0, 1)]
+    direct, subtracted = Ledger(6, DELTA), Ledger(6, DELTA)
+    for cohort in cohorts:
+        direct.add(round_releases(cohort, AllBut(cohort)))
+    monkeypatch.setattr(charges, "PAIR_WORK", 20)
+    for cohort in cohorts[:2]:
+        subtracted.add(round_releases(cohort, AllBut(cohort)))
+    subtracted = subtracted.copy()
+    assert subtracted._charges["client"].pair_work > 20
+    for cohort in cohorts[2:]:
+        subtracted.add(round_releases(cohort, AllBut(cohort)))
+    first, second = direct.answer("client", quantiles=True), subtracted.answer("client", quantiles=True)
+    assert second.value == pytest.approx(first.value, rel=1e-9) and second.bound == first.bound == ""
+    assert second.quantiles == pytest.approx(first.quantiles, rel=1e-9)
+
+
+def test_a_ledger_with_other_noise_is_that_of_releases_with_other_noise():
+    cohorts = [(0, 1), (1, 2, 4), (0, 3)]
+    single, triple = Ledger(6, DELTA), Ledger(6, DELTA)
+    for cohort in cohorts:
+        single.add(round_releases(cohort, AllBut(cohort)))
+        triple.add(round_releases(cohort, AllBut(cohort), 6.0))
+    assert single.with_noise(3.0).answer("client").value == pytest.approx(triple.answer("client").value, rel=1e-12)
+    assert number(single.answer("client")) > number(triple.answer("client"))
+    without = Ledger(6, DELTA)
+    without.add([Release("client", NoNoise("it leaves as it is"))])
+    assert without.with_noise(5.0).answer("client") == without.answer("client")
+    for law in (Laplace(1.0), EpsilonDeltaPair(0.1, 1e-7), Renyi((2.0,), (0.1,))):
+        other = Ledger(6, DELTA)
+        other.add([Release("client", law)])
+        with pytest.raises(ValueError, match="not every release is Gaussian"):
+            other.with_noise(2.0)
 
 
 def test_too_many_pairs_are_charged_to_one_observer(monkeypatch):

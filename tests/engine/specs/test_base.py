@@ -7,8 +7,11 @@ from typing import Any, Literal
 
 import pytest
 
+from engine.attacks.pictures.analytic import Analytic
 from engine.errors import BadInput, NewerVersion
-from engine.leakage.compatibility import problem
+from engine.leakage.compatibility import problem, refuse
+from engine.leakage.pictures import attack
+from engine.leakage.target import AttackResources
 from engine.methods import METHODS
 from engine.methods.averaging.fedavg import FedAvg
 from engine.specs import base
@@ -75,6 +78,18 @@ def test_an_attack_on_an_old_run_is_refused_and_keeps_its_id() -> None:
     assert old.run.id == spec(format=1).id
     reason = problem(old)
     assert reason and reason.reason == REFUSAL
+
+
+def test_an_attack_of_an_old_format_is_refused_on_every_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Analytic, "result_format", lambda part, spec: 2)
+    old = AttackSpec(run=spec("old"), attack="analytic", pictures=("test-0",), format=1)
+    assert old.canonical()["format"] == 1 and AttackSpec(run=spec("old"), attack="analytic").format == 2
+    reason = problem(old)
+    assert reason and reason.reason == "attack: format: must be 2 to be replayed, got 1"
+    with pytest.raises(BadInput, match="attack: format: must be 2 to be replayed, got 1"):
+        refuse(old, AttackResources())
+    with pytest.raises(BadInput, match="Remove `format` to attack as this version does"):
+        list(attack(old, AttackResources()))
 
 
 @pytest.mark.parametrize("kind", [RunSpec, AttackSpec])

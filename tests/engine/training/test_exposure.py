@@ -16,8 +16,8 @@ from torch import Tensor
 from engine.compute.threads import ThreadTeam
 from engine.errors import Damaged
 from engine.events import Kept
-from engine.records import Exposure, Local, Packet, Protocol, Upload, Weights
-from engine.training.exposure import pack, recorded_exposure, true_inputs, unpack
+from engine.records import Exposure, Local, Packet, Protocol, Samples, Upload, Weights
+from engine.training.exposure import pack, recorded_exposure, summed, true_inputs, unpack
 from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, first_state, train_round
@@ -56,6 +56,18 @@ def equal(exposure: Exposure, other: Exposure) -> bool:
 
 def same_tensors(tensors: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:
     return tensors.keys() == others.keys() and all(torch.equal(tensors[name], others[name]) for name in tensors)
+
+
+def test_a_sum_holds_the_extra_tensors_and_a_union_of_samples() -> None:
+    _, exchange = first_exchange("scaffold")
+    total = summed(exchange.uploads)
+    for slot in ("control",):
+        for name, tensor in total.extra[slot].items():
+            expected = torch.stack([upload.extra[slot][name] for upload in exchange.uploads]).sum(0)
+            torch.testing.assert_close(tensor, expected, rtol=1e-4, atol=1e-6)
+    parts = [Upload(k, "samples", samples=Samples(torch.full((2, 3), k), torch.tensor([k, k]))) for k in (1, 2)]
+    union = summed(parts).samples
+    assert union is not None and union.y.tolist() == [1, 1, 2, 2] and union.x.shape == (4, 3)
 
 
 def same_slots(slots: Mapping[str, Weights], others: Mapping[str, Weights]) -> bool:

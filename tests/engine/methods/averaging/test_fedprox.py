@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from engine.attacks.pictures.problem import InversionProblem
+from engine.compute.threads import ThreadTeam
+from engine.leakage.probe import make_victim, probe
 from engine.methods import METHODS
 from engine.methods.averaging.base import Proximal
 from engine.methods.averaging.fedprox import FedProx
@@ -57,6 +62,18 @@ def test_the_same_pull_works_under_dp_sgd() -> None:
     plain, _ = trained_alone(plan, FedProx(mu=0.5))
     for name, tensor in private.model.items():
         torch.testing.assert_close(tensor, plain.model[name], rtol=1e-3, atol=1e-5)
+
+
+def test_an_attack_simulates_the_pull_of_several_steps() -> None:
+    """The upload that an attack computes for the true pictures is the upload."""
+    plan = load_plan(tiny_spec(method={"name": "fedprox", "mu": 2.0}, model={"name": "mlp", "hidden": 8}, epochs=4))
+    data = plan.spec.dataset.load()
+    with ThreadTeam(1) as team:
+        exposure = probe(plan, [], make_victim(plan, 1, data.test_x[:2], data.test_y[:2]), "server", team)
+    problem = InversionProblem.of(exposure, plan.world.build(torch.Generator()))
+    assert exposure.protocol.steps == 4 and problem.unexplained(data.test_x[:2], data.test_y[:2]) < 1e-8
+    weaker = replace(problem, protocol=replace(exposure.protocol, proximal=1.0))
+    assert weaker.unexplained(data.test_x[:2], data.test_y[:2]) > 1e-4
 
 
 def test_an_attacker_knows_the_pull() -> None:
