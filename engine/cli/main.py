@@ -16,7 +16,7 @@ from engine.errors import BadInput, UnknownName, shown
 from engine.part import hyphened
 
 # What argparse says of a command or a shelf that does not exist.
-UNKNOWN_COMMAND = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)")
+UNKNOWN_COMMAND = re.compile(r"^argument [^-].*invalid choice: '(.*)' \(choose from (.*)\)")
 ACCOUNT = {
     "noise": "the noise multiplier z: its standard deviation over the clip",
     "rate": "the share that takes part in a step (Poisson sampling), above 0 and at most 1",

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from engine.jobs.store import Store
+from engine.specs.run import RunSpec
 from tests.engine.makers import SMALL, run_command
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def run() -> str:
-    return str(run_command(f"run {SMALL} --set model.hidden=8 --json").json["id"])
+def queued() -> str:
+    """A run that no one computes: a refusal needs only its spec."""
+    spec = RunSpec(rounds=2, clients=40, sampled=4, epochs=1, batch=100)
+    Store().submit(spec.id, spec.canonical())
+    return spec.id
 
 
-def test_the_report_has_the_view_the_unit_the_number_and_the_interval(run: str) -> None:
+def test_the_report_has_the_view_the_unit_the_number_and_the_interval() -> None:
+    run = run_command(f"run {SMALL} --set model.hidden=8 --json").json["id"]
     answer = run_command(f"attack {run} --attack loss-threshold --view outsider --json")
     body = answer.json
     assert answer.code == 0 and body["status"] == "finished" and body["kind"] == "membership"
@@ -42,6 +48,6 @@ def test_the_report_has_the_view_the_unit_the_number_and_the_interval(run: str) 
         ("--attack loss", "attack: no loss. "),
     ],
 )
-def test_a_request_that_cannot_be_run_has_exit_code_2(run: str, options: str, text: str) -> None:
-    answer = run_command(f"attack {run} {options}")
+def test_a_request_that_cannot_be_run_has_exit_code_2(queued: str, options: str, text: str) -> None:
+    answer = run_command(f"attack {queued} {options}")
     assert answer.code == 2 and text in answer.sentence()
