@@ -12,7 +12,7 @@ from engine.privacy.accountant import RenyiLaw
 from engine.privacy.sums import Amounts, Ids, Sums
 from engine.records import EpsilonDeltaPair, Gaussian, Laplace, Mechanism, NoNoise, Release, Renyi, View
 
-PAIR_WORK = 150_000_000  # additions to pairs in one view; beyond them, absent observers are charged by subtraction
+PAIR_WORK = 80_000_000  # additions to pairs in one view; beyond them, absent observers are charged by subtraction
 PAIR_LIMIT = 2**24  # numbers stored for pairs of clients in one view: 4096 clients squared
 
 

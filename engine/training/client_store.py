@@ -12,7 +12,7 @@ import torch
 
 from engine.records import Private
 
-LIMIT_BYTES = 200_000_000
+LIMIT_BYTES = 50_000_000
 
 
 class ClientStore(MutableMapping[int, Private]):
