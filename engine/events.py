@@ -179,7 +179,10 @@ class Judged(Event):
 
 @dataclass(frozen=True)
 class Scored(Event):
-    """A membership attack is over: how well its scores tell members from held-out records of the same law."""
+    """A membership attack is over: how well its scores tell members from others.
+
+    The others are held-out test records of the same classes, or clients that never took part.
+    """
 
     attack: str
     view: str
@@ -192,6 +195,7 @@ class Scored(Event):
     interval: tuple[float, float]  # of the AUC, 95 %
     tpr: Mapping[str, float]  # by the FPR as text
     roc: tuple[tuple[float, float], ...]  # at most 60 points (FPR, TPR)
+    numbers: Mapping[str, float] = field(default_factory=dict)  # by metric of membership
 
 
 @dataclass(frozen=True)

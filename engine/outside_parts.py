@@ -6,11 +6,14 @@ mode no such module is imported: visitors share the machine, and only parts of t
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import sys
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+from engine import registry
 from engine.environment import class_mode
 
 GROUP = "leaklens.parts"
@@ -26,14 +29,21 @@ class BrokenPackage:
 
 @cache
 def import_all() -> tuple[BrokenPackage, ...]:
-    """Import the parts of all other packages, once. A package that is broken never hides the other parts."""
+    """Import the parts of all other packages, once. A package that is broken never hides the other parts.
+
+    All parts of this project come first, so no other package can take one of their names.
+    """
     if class_mode():
         return ()
+    registry.import_own_parts()
     broken: list[BrokenPackage] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        before = registry.snapshot()
         try:
-            importlib.import_module(entry.module)
-        except Exception as error:  # whatever a foreign module raises must not break the shelves
+            with contextlib.redirect_stdout(sys.stderr):  # the standard output of a command is its answer
+                importlib.import_module(entry.module)
+        except (Exception, SystemExit) as error:  # whatever a foreign module raises must not break the shelves
+            registry.restore(before)
             broken.append(BrokenPackage(_package(entry), f"{type(error).__name__}: {error}"))
     return tuple(broken)
 

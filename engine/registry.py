@@ -5,16 +5,19 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from pydantic import PlainSerializer, PlainValidator
 
-from engine import outside_parts
 from engine.errors import BadInput, LeakLensError, UnknownName, shown
 from engine.part import Part, hyphened
 
 P = TypeVar("P", bound=Part)
+SHELF_PACKAGES = (
+    "engine.methods", "engine.attacks", "engine.metrics", "engine.models", "engine.datasets", "engine.partitions",
+)  # fmt: skip
+_shelves: list[Shelf[Any]] = []
 
 
 class Shelf(Generic[P]):
@@ -25,6 +28,7 @@ class Shelf(Generic[P]):
         self.noun = noun
         self._parts: dict[str, type[P]] = {}
         self._imported = False
+        _shelves.append(self)
 
     def add(self, name: str, *, title: str, source: str = "") -> Callable[[type[P]], type[P]]:
         """A decorator that registers a class under the name that JSON, URL and command line use."""
@@ -82,9 +86,32 @@ class Shelf(Generic[P]):
     def _import_all(self) -> None:
         if self._imported:
             return
+        self.import_own()
+        self._imported = True
+        importlib.import_module("engine.outside_parts").import_all()  # it imports this module
+
+    def import_own(self) -> None:
+        """Import the modules of this shelf's package and its sub-packages."""
         package = importlib.import_module(self.package)
         modules = pkgutil.walk_packages(package.__path__, f"{self.package}.")
         for module in sorted(modules, key=lambda module: module.name):
             importlib.import_module(module.name)
-        self._imported = True
-        outside_parts.import_all()
+
+
+def import_own_parts() -> None:
+    """Import every part of this project, on all shelves."""
+    for package in SHELF_PACKAGES:
+        importlib.import_module(package)
+    for shelf in _shelves:
+        shelf.import_own()
+
+
+def snapshot() -> list[dict[str, Any]]:
+    """The parts of every shelf."""
+    return [dict(shelf._parts) for shelf in _shelves]
+
+
+def restore(parts: Sequence[Mapping[str, Any]]) -> None:
+    """Give every shelf the parts of a snapshot again."""
+    for shelf, known in zip(_shelves, parts, strict=True):
+        shelf._parts = dict(known)

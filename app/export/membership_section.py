@@ -36,7 +36,7 @@ def _attack(content: PageContent, place: int, attack: ExportedMembership) -> Htm
         tag("h3", heading),
         *sentences,
         tag("figure", tag("figcaption", texts.CURVE), _curve(place, attack)),
-        tag("p", texts.HOW, class_="faint"),
+        tag("p", texts.HOW[scored.unit], class_="faint"),
         tag("p", texts.NO_PROOF, class_="faint"),
         more(texts.TABLE, rows),
         class_="upload",
@@ -49,7 +49,8 @@ def _curve(place: int, attack: ExportedMembership) -> Html:
     lowest = min([LOWEST, *(100 * scored.roc[0][0] for scored in curves.values())])
     across = chart.decades(texts.ACROSS, [lowest, 100.0])
     lines = [SvgLine(_name(kind), _points(scored), kind) for kind, scored in curves.items()]
-    guessing = tuple((share, share) for share in (lowest, 1.0, 3.0, 10.0, 20.0, 40.0, 60.0, 80.0, 100.0))
+    steps = [lowest * (100.0 / lowest) ** (place / 40) for place in range(41)]
+    guessing = tuple((share, share) for share in steps)
     lines.append(SvgLine(texts.GUESSING, guessing, "guess", "4 4"))
     drawing = SvgChart(
         f"roc-{place}", texts.CURVE, texts.verdict(attack.scored, attack.title), lines, across,

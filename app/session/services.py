@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -43,6 +44,9 @@ class Services:
         self._lock = threading.Lock()
         self._ready = threading.Event()
         self.trouble: Exception | None = None  # the reason why the shelves could not be loaded
+        # Pages import plotly, and with it numpy, while the thread loads torch. Two threads that import numpy at once
+        # can meet it half imported.
+        importlib.import_module("numpy")
         threading.Thread(target=self._load, name="shelves", daemon=True).start()
 
     def _load(self) -> None:

@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 
 TITLE = "Was this record in the training data?"
 NO_SCREEN = "Membership attacks have no screen yet. Export this attack to see its curve."
-HOW = (
-    "Members are training records of clients that took part. The others are test records of the same classes, which no "
-    "one trained on. A label alone says nothing: both groups have equally many records of each class."
-)
+HOW = {
+    "record": "Members are training records that entered an upload. The others are test records of the same classes, "
+    "which no one trained on. A label alone says nothing: both groups have equally many records of each class. Where "
+    "the test data differ from the training data, part of the result is that difference.",
+    "user": "Members are clients that took part, each with the mean score of its records. The others are clients that "
+    "never took part.",
+}
 NO_PROOF = "50 % is no proof of privacy. A better attack may exist."
-CURVE = "Members found, by share of false alarms"
+CURVE = "Members found, by share of false alarms. The broken line is guessing."
 ACROSS, UP = "false alarms: others called members, %", "members found, %"
 GUESSING = "guessing"
 TABLE = "What the attack finds"
@@ -48,7 +51,7 @@ def verdict(scored: Scored, title: str) -> str:
     )
     if low > 50:
         return f"{result} It tells members apart better than guessing."
-    return f"{result} That is no better than guessing with this many {nouns}. {NO_PROOF}"
+    return f"{result} With this many {nouns}, that cannot be told from guessing."
 
 
 def rates(tpr: Mapping[str, float]) -> list[tuple[str, str]]:

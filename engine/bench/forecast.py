@@ -20,7 +20,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "all of 10,000": {"method": "udp-fedavg", **LARGEST, "sampling": "all"},
     "records": {"method": "dp-fedavg", **LARGEST, "sampled": 100},
     "pairs": {"method": {"name": "udp-fedavg", "noise-split": "full-local"}, "clients": 1000, "sampled": 100,
-              "rounds": 10_000, "model": LARGEST["model"]},
+              "rounds": 2000, "model": LARGEST["model"]},
     "convnet 128": {"method": "udp-fedavg", "model": WIDE},
     "convnet 128, records": {"method": "dp-fedavg", "model": WIDE, "batch": 10_000, "clients": 1, "sampled": 1},
 }  # fmt: skip

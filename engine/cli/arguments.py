@@ -16,7 +16,7 @@ from engine.specs.presets import read_preset, read_spec_file
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec
 
-WRITTEN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+WRITTEN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 PARTS = ("method", "dataset", "model", "partition")
 NUMBERS = ("rounds", "clients", "sampled", "epochs", "batch", "lr", "momentum", "weight-decay", "seed")
 PRIVACY = ("honest-share", "delta", "target-epsilon", "budget")

@@ -43,7 +43,12 @@ def options(parser: argparse.ArgumentParser) -> None:
     client_help = "the client that is attacked; the default is the first one"
     parser.add_argument("--client", type=literal, default=None, metavar="N", help=client_help)
     parser.add_argument("--view", default="server", metavar="NAME", help="server, aggregate, outsider or client")
-    parser.add_argument("--unit", default=None, metavar="NAME", help="record or user: what a membership attack scores")
+    parser.add_argument(
+        "--unit",
+        default=None,
+        metavar="NAME",
+        help="record or user: what a membership attack scores (user needs --view outsider or aggregate)",
+    )
     parser.add_argument("--seed", type=literal, default=0, metavar="N", help="the attack seed")
     parser.add_argument("--out", metavar="DIR", help="a folder for the pictures")
     parser.add_argument("--threads", type=literal, default=None, metavar="N", help="the default is all cores")

@@ -88,7 +88,9 @@ def parser(words: Sequence[str] = ()) -> CommandParser:
         spec_options(spec_parser, describe)
     for machine_parser in (run_parser, sweep_parser, table_parser):
         machine_options(machine_parser)
-    attack.options(command("attack", attack.run, "attack an upload of a run: reconstruct its pictures"))
+    attack.options(
+        command("attack", attack.run, "attack a run: reconstruct pictures of an upload, or ask who was in the data")
+    )
     epsilon = command("epsilon", tell_epsilon, "ε of Gaussian noise, or the noise for an ε")
     for name, help_text in ACCOUNT.items():
         epsilon.add_argument(f"--{name}", type=literal, metavar="X", help=help_text)

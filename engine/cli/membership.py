@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from engine.specs.attack import MembershipSpec
 
 NO_PROOF = "An AUC of 0.5 is no proof of privacy: a better attack may exist."
-POOL = "members are training records, the others held-out test records of the same classes"
+POOL = {
+    "record": "members are training records, the others held-out test records of the same classes",
+    "user": "members are clients that took part, the others clients that never did",
+}
 
 
 def read_membership(args: argparse.Namespace, run: Mapping[str, Any], attack: Mapping[str, Any]) -> MembershipSpec:
@@ -24,6 +27,7 @@ def read_membership(args: argparse.Namespace, run: Mapping[str, Any], attack: Ma
 
     for option, value, absent in (
         ("picture", args.picture, []),
+        ("label", args.label, 0),
         ("restarts", args.restarts, 1),
         ("out", args.out, None),
     ):
@@ -61,6 +65,7 @@ def membership_report(run_id: str, events: Iterable[Event]) -> dict[str, Any]:
             "auc": scored.auc,
             "interval": list(scored.interval),
             "tpr": dict(scored.tpr),
+            "numbers": dict(scored.numbers),
             "roc": [list(point) for point in scored.roc],
         }
     if isinstance(ending, Failed):
@@ -81,6 +86,8 @@ def membership_lines(body: Mapping[str, Any]) -> list[str]:
     lines.append(f"  {body['attack']}: AUC {body['auc']:.3f} (95 %: {low:.3f} to {high:.3f}; 0.5 tells nothing)")
     for fpr, tpr in body["tpr"].items():
         lines.append(f"  {100 * tpr:.1f} % of members found at {100 * float(fpr):g} % false alarms")
-    lines.append(f"  seen by: {body['view']}, {seen}; {body['n']} {noun} against {body['others']}: {POOL}")
+    lines.append(
+        f"  seen by: {body['view']}, {seen}; {body['n']} {noun} against {body['others']}: {POOL[body['unit']]}"
+    )
     lines.append(f"  {NO_PROOF}")
     return lines

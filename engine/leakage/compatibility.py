@@ -92,6 +92,8 @@ def membership_problem(spec: MembershipSpec, plan: Plan) -> Problem | None:
     if view in ("server", "aggregate") and kind not in spec.attack.reads:
         reason = f"scores the answers of models, and the clients of {method.name} upload {kind}"
         return Problem(reason, "Choose the view of an outsider")
+    if spec.attack.shadows(spec.run):
+        return Problem("needs models that the attacker trains itself, which do not run yet", "Choose another attack")
     if spec.unit == "user" and view == "server":
         return Problem("compares clients, and an upload is of one client", "Choose unit record, or another view")
     return None
@@ -106,6 +108,13 @@ def refuse_membership(spec: MembershipSpec) -> None:
         raise BadInput(f"attack: {spec.attack.name}: {reason.reason}", reason.remedy)
     round = round_number(spec, plan)
     cohort = plan.cohort(round)
+    took_part = {client for number in range(1, round + 1) for client in plan.cohort(number)}
+    if not cohort and (spec.view != "outsider" or not took_part):
+        raise BadInput(f"attack: round: no client took part in round {round}", "Choose first or last, or another round")
+    members = cohort if spec.view == "aggregate" else took_part
+    if spec.unit == "user" and min(len(members), plan.world.clients - len(took_part)) < 2:
+        rule = f"{len(took_part)} of {plan.world.clients} clients took part, and both groups need at least 2"
+        raise BadInput(f"attack: unit: {rule}", "Choose unit record, or attack a run that draws fewer clients")
     if spec.client is not None and spec.client not in cohort:
         clients = ", ".join(map(str, cohort[:20])) or "none"
         raise refusal(

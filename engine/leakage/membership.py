@@ -1,6 +1,6 @@
 """Runs a membership attack: scores records of the training data and held-out records, and judges the scores.
 
-build_pool     records of the training data, and as many test records of the same classes
+build_pool     records that entered an upload, and as many test records of the same classes
 sight_of       what the observer's models answer for them
 score          by the attack, which does not learn which records are members          (attacks/membership/)
 judge          the scores, compared with who was a member                             (metrics/membership/)
@@ -8,9 +8,11 @@ judge          the scores, compared with who was a member                       
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -23,7 +25,9 @@ from engine.errors import BadInput
 from engine.events import Event, Finished, Kept, Scored, Started, Step
 from engine.leakage.compatibility import refuse_membership, round_number
 from engine.leakage.target import AttackResources
+from engine.metrics import METRICS
 from engine.metrics.membership.auc import Auc
+from engine.metrics.membership.base import ScoreMetric
 from engine.metrics.membership.tpr_at_fpr import TprAtFpr, roc
 from engine.records import Sight, Upload, Weights
 from engine.seeds import Seeds
@@ -47,7 +51,7 @@ class Pool:
     x: Tensor  # (n, ...) inputs of the model
     labels: Tensor
     members: Tensor  # (n,) True where the record was in the training data
-    owners: Tensor  # (n,) the client of a record, or of the test records that stand beside it
+    owners: Tensor  # (n,) the client of a record; -1 for a test record
 
 
 def membership(
@@ -68,63 +72,135 @@ def membership(
         round = round_number(spec, plan)
         kept: Sequence[Kept] = list(resources.states(spec.run.id))
         yield Step("playing the rounds up to the attacked one")
-        client, models = yield from observed_models(spec, plan, kept, round, team, stop)
+        seen = yield from observed(spec, plan, kept, round, team, stop)
+        if seen is None:
+            return
+        pool = build_pool(spec, plan, seen)
+        sight = sight_of(spec, plan, round, seen.models, pool, team)
+        assert isinstance(spec.attack, MembershipAttack)
+        scores = spec.attack.score(sight, (), AttackContext(own_seeds(spec, "attack")))
+        scored = judge(spec, round, seen.client, scores, pool)
         if stop():
             return
-        pool = build_pool(spec, plan, round, client)
-        sight = sight_of(spec, plan, round, models, pool, team)
-        assert isinstance(spec.attack, MembershipAttack)
-        scores = spec.attack.score(sight, (), AttackContext(Seeds(spec.seed)))
-        yield judge(spec, round, client, scores, pool)
+        yield scored
         yield Finished(0, rounded_seconds(time.monotonic() - began))
+
+
+def own_seeds(spec: MembershipSpec, purpose: str) -> Seeds:
+    """Random streams of the attack or of the pool.
+
+    Privacy: with the seeds of the run an attack could compute its noise, and with those of the pool its order.
+    """
+    digest = hashlib.sha256(f"membership:{purpose}:{spec.run.id}:{spec.seed}".encode()).digest()
+    return Seeds(int.from_bytes(digest[:8], "big"))
 
 
 # --- what the observer has ---------------------------------------------------------------------------------
 
 
-def observed_models(
+@dataclass(frozen=True)
+class Observed:
+    """What an observer has after a round, and for the judge the records behind it."""
+
+    client: int | None  # of the upload, if the view has one
+    models: list[Weights]
+    used: Mapping[int, Tensor]  # by client: the places of the training records that entered an upload
+    absent: Sequence[int] = ()  # the clients that never took part
+
+
+def observed(
     spec: MembershipSpec,
     plan: LoadedPlan,
     kept: Sequence[Kept],
     round: int,
     team: ThreadTeam,
     stop: Callable[[], bool],
-) -> Generator[Event, None, tuple[int | None, list[Weights]]]:
-    """The client of the upload, if the view has one, and the models that this observer can evaluate."""
-    state = yield from _state_after(plan, kept, round - 1, team, stop)
+) -> Generator[Event, None, Observed | None]:
+    """What this observer has after the round; None if the attack is stopped."""
+    played = yield from _played(plan, kept, round, team, stop)
+    cumulative = spec.view in ("outsider", "client")
+    partial_use = any(places is not None for exchange in played.exchanges for places in exchange.used)
+    if cumulative and partial_use and played.first > 1:  # which records earlier rounds used is stored nowhere
+        played = yield from _played(plan, (), round, team, stop)
     if stop():
-        return None, []
-    exchanges: list[Exchange] = []
-    after = train_round(plan, state, round, team, watch=exchanges.append)
+        return None
+    exchanges = played.exchanges
+    after = played.after
+    took_part = {client for number in range(1, round + 1) for client in plan.cohort(number)}
+    absent = [client for client in range(plan.world.clients) if client not in took_part]
     if spec.view == "outsider":
-        return None, [after.server]
+        return Observed(None, [after.server], _used(plan, exchanges, round, everyone=not partial_use), absent)
+    exchange = next(exchange for exchange in exchanges if exchange.seats and exchange.seats[0].round == round)
     if spec.view == "client":
-        seat = exchanges[0].seats[-1]
-        return None, [plan.method.send(seat, after.server, after.memory).model]
-    exchange = exchanges[0]
+        seat = exchange.seats[-1]
+        used = _used(plan, exchanges, round, everyone=not partial_use)
+        others = {client: places for client, places in used.items() if client != seat.client}
+        return Observed(None, [plan.method.send(seat, after.server, after.memory).model], others, absent)
+    records = {seat.client: _records(plan, exchange, slot) for slot, seat in enumerate(exchange.seats)}
     if spec.view == "aggregate":
         mean = weights.scale(summed(exchange.uploads).model, 1 / len(exchange.uploads))
-        return None, [exchange.before, moved(plan, exchange.before, exchange.uploads[0], mean)]
+        return Observed(
+            None, [exchange.before, moved(plan, exchange.before, exchange.uploads[0], mean)], records, absent
+        )
     slot = _slot(spec, exchange)
+    client = exchange.seats[slot].client
     packet = exchange.packets[slot].model
     upload = exchange.uploads[slot]
-    return exchange.seats[slot].client, [packet, moved(plan, packet, upload, upload.model)]
+    return Observed(client, [packet, moved(plan, packet, upload, upload.model)], {client: records[client]})
 
 
-def _state_after(
+@dataclass(frozen=True)
+class Played:
+    """Rounds that were replayed: every exchange from the first one on, and the state after the last."""
+
+    first: int
+    exchanges: list[Exchange]
+    after: State
+
+
+def _played(
     plan: LoadedPlan, kept: Sequence[Kept], round: int, team: ThreadTeam, stop: Callable[[], bool]
-) -> Generator[Event, None, State]:
-    """The state after a round: the latest stored one, and the rounds after it replayed."""
-    stored = [event for event in kept if event.kind in ("state", "checkpoint") and event.round <= round]
+) -> Generator[Event, None, Played]:
+    """The rounds from the latest stored state before the attacked round, replayed up to that round."""
+    stored = [event for event in kept if event.kind in ("state", "checkpoint") and event.round < round]
     latest = max(stored, key=lambda event: event.round, default=None)
     state = first_state(plan) if latest is None else read_state(latest.round, latest.payload, plan.world.weights)
     began = state.round
-    for number in range(state.round + 1, round + 1):
+    exchanges: list[Exchange] = []
+    for number in range(began + 1, round + 1):
         if stop():
-            return state
-        state = train_round(plan, state, number, team)
+            break
+        state = train_round(plan, state, number, team, watch=partial(_keep, exchanges, round))
         yield Step("playing the rounds up to the attacked one", (number - began) / (round - began))
-    return state
+    return Played(began + 1, exchanges, state)
+
+
+def _keep(exchanges: list[Exchange], round: int, exchange: Exchange) -> None:
+    """Keep the first exchange of the attacked round; of all others, only who used which records."""
+    attacked = any(seat.round == round for seat in exchange.seats)
+    first = not any(seat.round == round for known in exchanges for seat in known.seats)
+    if not (attacked and first):
+        exchange = replace(exchange, packets=(), uploads=(), before={}, after={}, memory={})
+    exchanges.append(exchange)
+
+
+def _records(plan: LoadedPlan, exchange: Exchange, slot: int) -> Tensor:
+    """The places of the training records that entered one upload."""
+    places = plan.train[exchange.seats[slot].client]
+    used = exchange.used[slot]
+    return places if used is None else places[used.cpu()]
+
+
+def _used(plan: LoadedPlan, exchanges: Sequence[Exchange], round: int, everyone: bool) -> dict[int, Tensor]:
+    """By client, the records that entered any upload up to this round; `everyone`: all records of who took part."""
+    if everyone:
+        took_part = sorted({client for number in range(1, round + 1) for client in plan.cohort(number)})
+        return {client: plan.train[client] for client in took_part}
+    places: dict[int, list[Tensor]] = {}
+    for exchange in exchanges:
+        for slot, seat in enumerate(exchange.seats):
+            places.setdefault(seat.client, []).append(_records(plan, exchange, slot))
+    return {client: torch.cat(parts).unique() for client, parts in sorted(places.items())}
 
 
 def moved(plan: LoadedPlan, start: Weights, upload: Upload, change: Weights) -> Weights:
@@ -142,31 +218,27 @@ def _slot(spec: MembershipSpec, exchange: Exchange) -> int:
 # --- the pool ----------------------------------------------------------------------------------------------
 
 
-def build_pool(spec: MembershipSpec, plan: LoadedPlan, round: int, client: int | None) -> Pool:
-    """Records of the clients that took part, and test records of the same classes.
+def build_pool(spec: MembershipSpec, plan: LoadedPlan, seen: Observed) -> Pool:
+    """Records that entered an upload, and test records of the same classes; for clients, those that never took part.
 
-    Only clients that took part are members: the records of the others were never trained on. Both halves have equally
-    many records of each class, so a label alone says nothing.
+    Both halves have equally many records of each class, so a label alone says nothing. The order is random.
     """
-    rng = Seeds(spec.seed).rng("pool")
-    clients = _participants(spec, plan, round, client)
+    rng = own_seeds(spec, "pool").rng("pool")
     if spec.unit == "user":
-        return _pool_of_clients(plan, clients, rng)
-    inside = torch.cat([plan.train[each] for each in clients])
-    owners = torch.cat([torch.full((len(plan.train[each]),), each) for each in clients])
+        return _pool_of_clients(plan, seen, rng)
+    inside = torch.cat(list(seen.used.values()))
+    owners = torch.cat([torch.full((len(places),), client) for client, places in seen.used.items()])
     order = torch.randperm(len(inside), generator=rng)
     inside, owners = inside[order], owners[order]
-    outside_order = torch.randperm(len(plan.test_labels), generator=rng)
-    kept, others = _paired_by_class(plan.labels[inside], plan.test_labels[outside_order])
+    outside = torch.randperm(len(plan.test_labels), generator=rng)
+    kept, others = _paired_by_class(plan.labels[inside], plan.test_labels.cpu()[outside])
     kept, others = kept[:MOST_RECORDS], others[:MOST_RECORDS]
-    return _pool(plan, inside[kept], outside_order[others], owners[kept], torch.full((len(others),), -1))
-
-
-def _participants(spec: MembershipSpec, plan: LoadedPlan, round: int, client: int | None) -> list[int]:
-    if client is not None:
-        return [client]
-    first = round if spec.view == "aggregate" else 1
-    return sorted({each for number in range(first, round + 1) for each in plan.cohort(number)})
+    if len(kept) < 2:
+        raise BadInput("attack: fewer than two records entered this upload", "Choose another client, round or view")
+    data = plan.spec.dataset.load()
+    x = torch.cat([data.train_x[inside[kept]], data.test_x[outside[others]]])
+    labels = torch.cat([plan.labels[inside[kept]], plan.test_labels.cpu()[outside[others]]])
+    return _shuffled(plan, x, labels, len(kept), torch.cat([owners[kept], torch.full((len(others),), -1)]), rng)
 
 
 def _paired_by_class(labels: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
@@ -184,30 +256,28 @@ def _paired_by_class(labels: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
     return places[order], torch.cat(right)[order]
 
 
-def _pool_of_clients(plan: LoadedPlan, clients: Sequence[int], rng: torch.Generator) -> Pool:
-    """Records of each client's training part, and as many of its test part, which has the same law."""
-    inside: list[Tensor] = []
-    outside: list[Tensor] = []
+def _pool_of_clients(plan: LoadedPlan, seen: Observed, rng: torch.Generator) -> Pool:
+    """Records of clients that took part, and of clients that never did: their data have the same law."""
+    used = seen.used
+    places: list[Tensor] = []
     owners: list[Tensor] = []
-    for client in clients:
-        count = min(len(plan.train[client]), len(plan.test[client]), MOST_OF_CLIENT)
-        if count:
-            chosen = torch.randperm(len(plan.train[client]), generator=rng)[:count]
-            inside.append(plan.train[client][chosen])
-            outside.append(plan.test[client][:count])
-            owners.append(torch.full((count,), client))
-    if len(owners) < 2:
-        raise BadInput("attack: unit: fewer than two clients have test records to compare with", "Choose unit record")
-    own = torch.cat(owners)
-    return _pool(plan, torch.cat(inside), torch.cat(outside), own, own)
-
-
-def _pool(plan: LoadedPlan, inside: Tensor, outside: Tensor, owners: Tensor, owners_of_others: Tensor) -> Pool:
+    for client in (*used, *seen.absent):
+        own = used.get(client, plan.train[client])
+        chosen = own[torch.randperm(len(own), generator=rng)[:MOST_OF_CLIENT]]
+        places.append(chosen)
+        owners.append(torch.full((len(chosen),), client))
+    inside = sum(len(part) for part in places[: len(used)])
+    chosen = torch.cat(places)
     data = plan.spec.dataset.load()
-    x = torch.cat([data.train_x[inside], data.test_x[outside]])
-    labels = torch.cat([plan.labels[inside], plan.test_labels.cpu()[outside]])
-    members = torch.cat([torch.ones(len(inside)), torch.zeros(len(outside))]).bool()
-    return Pool(data.normal_(x.clone()), labels, members, torch.cat([owners, owners_of_others]))
+    return _shuffled(plan, data.train_x[chosen], plan.labels[chosen], inside, torch.cat(owners), rng)
+
+
+def _shuffled(plan: LoadedPlan, x: Tensor, labels: Tensor, inside: int, owners: Tensor, rng: torch.Generator) -> Pool:
+    """The pool in a random order. Privacy: members in front would tell an attack which records they are."""
+    members = torch.arange(len(labels)) < inside
+    order = torch.randperm(len(labels), generator=rng)
+    normalised = plan.spec.dataset.load().normal_(x[order].clone())
+    return Pool(normalised, labels[order], members[order], owners[order])
 
 
 def sight_of(
@@ -228,6 +298,8 @@ def judge(spec: MembershipSpec, round: int, client: int | None, scores: Tensor, 
     if spec.unit == "user":
         scores, members = by_client(scores, pool)
     auc = Auc()
+    others = int((~members).sum())
+    rates = [fpr for fpr in RATES if fpr * others >= 1]  # below one record, a share of false alarms is not measurable
     return Scored(
         attack=spec.attack.name,
         view=spec.view,
@@ -235,16 +307,22 @@ def judge(spec: MembershipSpec, round: int, client: int | None, scores: Tensor, 
         round=round,
         client=client,
         members=int(members.sum()),
-        others=int((~members).sum()),
+        others=others,
         auc=auc.measure(scores, members),
         interval=auc.interval(scores, members),
-        tpr={f"{fpr:g}": TprAtFpr(fpr=fpr).measure(scores, members) for fpr in RATES},
+        tpr={f"{fpr:g}": TprAtFpr(fpr=fpr).measure(scores, members) for fpr in rates},
         roc=roc(scores, members),
+        numbers={metric.name: metric.measure(scores, members) for metric in score_metrics()},
     )
 
 
+def score_metrics() -> list[ScoreMetric]:
+    """All metrics of membership that this machine can compute."""
+    return [part() for part in METRICS if issubclass(part, ScoreMetric) and not part.unavailable()]
+
+
 def by_client(scores: Tensor, pool: Pool) -> tuple[Tensor, Tensor]:
-    """The mean score of each client's training records, and of the test records that stand beside it."""
+    """The mean score of each client's records: of those that took part, then of those that never did."""
     means: list[Tensor] = []
     members: list[bool] = []
     for inside in (True, False):

@@ -12,7 +12,6 @@ from engine.privacy.accountant import RenyiLaw
 from engine.privacy.sums import Amounts, Ids, Sums
 from engine.records import EpsilonDeltaPair, Gaussian, Laplace, Mechanism, NoNoise, Release, Renyi, View
 
-PAIR_WORK = 80_000_000  # additions to pairs in one view; beyond them, absent observers are charged by subtraction
 PAIR_LIMIT = 2**24  # numbers stored for pairs of clients in one view: 4096 clients squared
 
 
@@ -39,7 +38,6 @@ class Charges:
     laws: dict[RenyiLaw, Sums] = field(default_factory=dict)
     basic: tuple[Sums, ...] = ()  # mu² of Gaussians without sampling, ε and δ of pairs, releases without noise
     merged: bool = False
-    pair_work: int = 0  # additions to pairs so far
 
     def __post_init__(self) -> None:
         self.basic = self.basic or tuple(Sums(self.size) for _ in range(4))
@@ -59,25 +57,11 @@ class Charges:
             return
         for sums, amount in self._charges(release.mechanism):
             charged_observers = observers if self.view == "client" else None
-            if charged_observers is None or clients is None:
-                sums.add(amount, clients, charged_observers)
-            elif sums.pair is None and not self._has_room():
-                sums.add(amount, clients)  # charges every observer, so that ε stays an upper bound
+            by_pair = charged_observers is not None and clients is not None
+            if by_pair and sums.pair is None and not self._has_room():
+                charged_observers = None  # charges every observer, so that ε stays an upper bound
                 self.merged = True
-            else:
-                self._add_pairs(sums, amount, clients, charged_observers, left_out)
-
-    def _add_pairs(self, sums: Sums, amount: float, clients: Ids, observers: Ids, left_out: Ids | None) -> None:
-        """Charge clients in the view of some observers. For nearly all observers, subtracting the others is faster.
-
-        Its result differs in the last digits, so it serves only where the sum itself would take seconds.
-        """
-        self.pair_work += len(observers) * len(clients)
-        if left_out is None or self.pair_work < PAIR_WORK:
-            sums.add(amount, clients, observers)
-            return
-        sums.add(amount, clients)
-        sums.add(-amount, clients, left_out)
+            sums.add(amount, clients, charged_observers)
 
     def _charges(self, law: Mechanism) -> list[tuple[Sums, float]]:
         """The sums that a law adds to, each with its amount."""
@@ -151,7 +135,6 @@ class Charges:
             return self._largest_mu2() if only_mu2 else self._pairs(each)
         table = np.stack([sums.for_clients() for sums in columns], axis=1)
         ids = np.arange(self.size)
-        table = np.maximum(table, 0)  # a subtraction may leave a rounding error
         if only_mu2 and not each:  # ε grows with mu²
             ids = np.array([table[:, 0].argmax()])
         return ClientCharges(table[ids], ids, ids, merged=by_observer or self.merged)
@@ -164,14 +147,13 @@ class Charges:
         ids = np.arange(self.size)
         client = pairs.argmax(axis=1)
         table = np.stack([pairs[ids, client], *(sums.for_observers() for sums in others)], axis=1)
-        return ClientCharges(np.maximum(table, 0), client, ids, self.merged)
+        return ClientCharges(table, client, ids, self.merged)
 
     def _pairs(self, each: bool) -> ClientCharges:
         """Every pair; of pairs that differ only in mu², the one with the largest."""
         others = ~np.eye(self.size, dtype=bool)
         observer, client = np.nonzero(others)
         table = np.stack([sums.matrix()[others] for sums in self.all_sums()], axis=1)  # (pairs, 4 + laws)
-        table = np.maximum(table, 0)  # a subtraction may leave a rounding error
         columns = list(table[:, 1:].T)
         if each:
             columns.append(observer)
@@ -211,7 +193,6 @@ class Charges:
             {law: sums.copy() for law, sums in self.laws.items()},
             tuple(sums.copy() for sums in self.basic),
             self.merged,
-            self.pair_work,
         )
 
 

@@ -46,8 +46,7 @@ class Ledger:
             if charges is None:
                 charges = Charges(release.view, self.clients, (release.unit, release.adjacency))
                 self._charges[release.view] = charges
-            left_out = self._indices(release.observers.ids) if isinstance(release.observers, AllBut) else None
-            charges.add(release, self._indices(release.clients), self._indices(release.observers), left_out)
+            charges.add(release, self._indices(release.clients), self._indices(release.observers))
 
     def _indices(self, ids: Clients) -> Ids | None:
         """Client ids as an index array; None if they are all clients. The releases of a round share their tuples."""

@@ -95,7 +95,7 @@ def _trial(plan: Plan, size: int) -> StepSeconds:
     rng = plan.seeds.rng("timing")
     example = plan.spec.model.example
     trained = [Client(id, example(world.shape, size, rng), torch.zeros(size).long()) for id in range(count)]
-    steps = _protocol_steps(method, world) + method.work(world, 1).local_steps / count
+    steps = max(1.0, _protocol_steps(method, world) + method.work(world, 1).local_steps / count)
     with ThreadTeam(1) as team:
         contexts = [ClientContext(world, Seat(id, id, 1, 1, 1, count), plan.seeds, team) for id in range(count)]
         memory = method.begin(world)

@@ -125,6 +125,7 @@ EVENTS: dict[str, dict[str, Any]] = {
         "attack": "loss-threshold", "view": "server", "unit": "record", "round": 3, "client": 7, "members": 60,
         "others": 60, "auc": 0.75,
         "interval": [0.6875, 0.8125], "tpr": {"0.01": 0.125}, "roc": [[0.5, 0.75], [1.0, 1.0]],
+        "numbers": {"auc": 0.75},
     },
     "warned": {"reason": "ε is large", "remedy": "More noise helps", "round": 3},
     "kept": {"kind": "exposure", "name": "exposure-1-0-server", "round": 1, "facts": {"client": 0}},

@@ -105,7 +105,9 @@ def test_no_outside_part_is_imported_in_class_mode(stranger: Path, monkeypatch: 
     [
         ("raise RuntimeError('broken')", None, "RuntimeError: broken"),
         ("", "not_there", "No module named 'not_there'"),
+        ("raise SystemExit(3)", None, "SystemExit: 3"),
         (PART.replace('"foreign"', '"fedavg"'), None, "method fedavg is registered twice"),
+        (PART + "raise RuntimeError('halfway')", None, "RuntimeError: halfway"),
     ],
 )
 def test_a_broken_package_is_reported_and_hides_nothing(
@@ -114,4 +116,12 @@ def test_a_broken_package_is_reported_and_hides_nothing(
     package(stranger, "stranger", code, module)
     finding = outside_parts_load()
     assert not finding.ok and "stranger: " in finding.text and reason in finding.text and finding.remedy
-    assert {"fedavg", "fedceo"} <= set(METHODS.names())
+    assert {"fedavg", "fedceo"} <= set(METHODS.names()) and "foreign" not in METHODS.names()
+    assert METHODS["fedavg"].__module__ == "engine.methods.averaging.fedavg"
+
+
+def test_what_a_package_prints_is_no_part_of_an_answer(stranger: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    package(stranger, "stranger", PART + "print('hello')")
+    assert outside_parts.import_all() == () and "foreign" in METHODS.names()
+    written = capsys.readouterr()
+    assert written.out == "" and "hello" in written.err

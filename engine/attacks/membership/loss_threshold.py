@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
-from torch.nn import functional
 
 from engine.attacks.base import ATTACKS
 from engine.attacks.membership.base import MembershipAttack
@@ -19,4 +19,9 @@ class LossThreshold(MembershipAttack):
 
     def score(self, sight: Sight, shadows: Sequence[Sight], context: AttackContext) -> Tensor:
         del shadows, context
-        return -functional.cross_entropy(sight.logits[-1], sight.labels, reduction="none")
+        # log p - log (1 - p) of the true class has the order of the loss. The loss itself rounds to 0 for all records
+        # that the model is sure of.
+        logits = sight.logits[-1].double()
+        own = logits.gather(1, sight.labels[:, None]).squeeze(1)
+        others = logits.scatter(1, sight.labels[:, None], -torch.inf)
+        return own - others.logsumexp(1)

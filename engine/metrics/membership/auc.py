@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import torch
+from scipy.stats import t as student
 from torch import Tensor
 
 from engine.metrics.base import METRICS
@@ -28,8 +29,10 @@ class Auc(ScoreMetric):
         of_others = 1 - placements(outside, inside)
         area = float(of_members.mean())
         variance = spread(of_members) + spread(of_others)
-        # Where no pair is out of order the variance is 0. Three errors in n pairs are still possible (rule of three).
-        reach = max(1.96 * variance**0.5, 3 / min(len(inside), len(outside)) if area in (0.0, 1.0) else 0.0)
+        fewest = min(len(inside), len(outside))
+        # Student's quantile: the variance of a few records is itself uncertain. Where it is 0, three errors in n pairs
+        # are still possible (rule of three).
+        reach = float(student.ppf(0.975, max(1, fewest - 1))) * variance**0.5 if variance > 0 else 3 / fewest
         return max(0.0, area - reach), min(1.0, area + reach)
 
 

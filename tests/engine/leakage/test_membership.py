@@ -13,15 +13,18 @@ from torch import Tensor
 from engine.attacks import ATTACKS
 from engine.attacks.membership.base import MembershipAttack
 from engine.compute.context import AttackContext
+from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput
-from engine.events import Finished, Scored, Started, decode, encode
-from engine.leakage.membership import build_pool, by_client, judge, membership
+from engine.events import Finished, Kept, Scored, Started, decode, encode
+from engine.leakage.membership import MOST_OF_CLIENT, Observed, Pool, build_pool, by_client, judge, membership, observed
 from engine.methods import METHODS
 from engine.records import Sight
 from engine.seeds import Seeds
 from engine.specs.attack import MembershipSpec, PictureAttackSpec, attack_spec
 from engine.specs.run import RunSpec
-from engine.training.plan import load_plan
+from engine.training.loop import run
+from engine.training.plan import LoadedPlan, load_plan
+from engine.training.rounds import Exchange, first_state, train_round
 from tests.engine.makers import tiny_spec
 
 NAMES = [part.name for part in ATTACKS if part.goal == "membership"]
@@ -47,8 +50,10 @@ def test_an_overfitted_run_is_told_apart_and_a_private_one_is_not() -> None:
     assert outsider.interval[0] > 0.6 and server.interval[0] > 0.8 and server.auc > outsider.auc
     assert (outsider.members, outsider.others, outsider.client, server.client) == (600, 600, None, 0)
     assert len(outsider.roc) <= 60 and outsider.tpr["0.1"] > 0.15
-    clients = scored(overfitted, unit="user")
-    assert (clients.members, clients.others) == (10, 10) and clients.auc > 0.9 and clients.interval[0] >= 0.5
+    half = RunSpec(method="fedavg", **{**OVERFITTED, "clients": 20, "sampling": "fixed", "sampled": 6, "rounds": 2})
+    clients = scored(half, unit="user")
+    assert clients.members + clients.others == 20 and clients.auc > 0.9 and clients.interval[0] > 0.5
+    assert "0.01" not in clients.tpr and clients.numbers["auc"] == clients.auc
     private = RunSpec(method={"name": "udp-fedavg", "noise": 4.0}, **{**OVERFITTED, "rounds": 3})
     for view in ("outsider", "server"):
         event = scored(private, view=view)
@@ -68,24 +73,141 @@ def test_every_view_of_every_family_is_scored_or_refused(method: str, view: str)
     assert (event.client is None) == (view != "server")
 
 
-def test_records_of_clients_that_never_took_part_are_no_members() -> None:
+def seen_by(plan: LoadedPlan, kept: Sequence[Kept] = (), round: int = 2, **fields: Any) -> Observed:
+    """What an observer has after a round."""
+    spec = MembershipSpec(run=plan.spec, round=round, **fields)
+    with ThreadTeam(2) as team:
+        steps = observed(spec, plan, kept, round, team, lambda: False)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                assert isinstance(end.value, Observed)
+                return end.value
+
+
+def pool_of(plan: LoadedPlan, round: int = 2, **fields: Any) -> Pool:
+    seen = seen_by(plan, round=round, **fields)
+    return build_pool(MembershipSpec(run=plan.spec, round=round, **fields), plan, seen)
+
+
+def places_of(plan: LoadedPlan, pool: Pool, members: bool) -> set[int]:
+    """Where the records of one half are in the data set they must come from, compared number by number."""
+    data = plan.spec.dataset.load()
+    source = data.normal_((data.train_x if members else data.test_x).clone()).flatten(1)
+    index = {row.numpy().tobytes(): place for place, row in enumerate(source)}
+    return {index[row.numpy().tobytes()] for row in pool.x[pool.members == members].flatten(1)}
+
+
+def test_members_are_training_records_of_clients_that_took_part_and_the_others_test_records() -> None:
     plan = load_plan(tiny_spec(clients=40, sampled=2, sampling="fixed"))
     took_part = {client for round in (1, 2) for client in plan.cohort(round)}
-    pool = build_pool(MembershipSpec(run=plan.spec), plan, 2, None)
+    pool = pool_of(plan)
+    assert places_of(plan, pool, True) <= {int(place) for client in took_part for place in plan.train[client]}
+    assert len(places_of(plan, pool, False)) > 100
     assert {*pool.owners[pool.members].tolist()} == took_part and len(took_part) < 10
-    one_round = build_pool(MembershipSpec(run=plan.spec, view="aggregate", round=2), plan, 2, None)
+    one_round = pool_of(plan, view="aggregate")
     assert {*one_round.owners[one_round.members].tolist()} == set(plan.cohort(2))
+    server = pool_of(plan, view="server", client=plan.cohort(2)[1])
+    assert {*server.owners[server.members].tolist()} == {plan.cohort(2)[1]}
+
+
+@pytest.mark.parametrize(
+    "method", ["dp-fedavg", {"name": "fedsgd", "batches": "one"}, {"name": "fedsgd", "batches": "every"}]
+)
+@pytest.mark.parametrize("view", ["server", "outsider", "aggregate"])
+def test_records_that_no_upload_used_are_no_members(method: Any, view: str) -> None:
+    partition = {"name": "dirichlet", "alpha": 0.3}
+    plan = load_plan(tiny_spec(method=method, clients=30, sampled=4, batch=20, partition=partition))
+    exchanges: list[Exchange] = []
+    state = first_state(plan)
+    with ThreadTeam(1) as team:
+        for round in (1, 2):
+            state = train_round(plan, state, round, team, watch=exchanges.append)
+    seen = seen_by(plan, view=view)
+    used: set[int] = set()
+    first = next(exchange for exchange in exchanges if exchange.seats and exchange.seats[0].round == 2)
+    for exchange in exchanges if view == "outsider" else [first]:
+        for slot, seat in enumerate(exchange.seats):
+            if view != "server" or slot == 0:
+                places = plan.train[seat.client]
+                kept = exchange.used[slot]
+                used |= {*(places if kept is None else places[kept]).tolist()}
+    assert {int(place) for places in seen.used.values() for place in places} == used
+    pool = build_pool(MembershipSpec(run=plan.spec, view=view), plan, seen)
+    assert places_of(plan, pool, True) <= used
+
+
+def test_what_each_view_can_evaluate() -> None:
+    """The server has what it sent and that with the upload, the aggregator the mean, an outsider the next model."""
+    for method, sign in (("fedavg", 1.0), ("fedsgd", -0.1)):
+        plan = load_plan(tiny_spec(method=method, clients=6, sampled=6, sampling="all", batch=100))
+        exchanges: list[Exchange] = []
+        states = [first_state(plan)]
+        with ThreadTeam(1) as team:
+            for round in (1, 2):
+                states.append(train_round(plan, states[-1], round, team, watch=exchanges.append))
+        exchange = next(each for each in exchanges if each.seats[0].round == 2)
+        packet, upload = exchange.packets[3].model, exchange.uploads[3].model
+        server = seen_by(plan, view="server", client=3)
+        assert server.client == 3
+        assert all(torch.equal(server.models[0][name], packet[name]) for name in packet)
+        for name in packet:
+            torch.testing.assert_close(server.models[1][name], packet[name] + sign * upload[name])
+        outsider = seen_by(plan, view="outsider")
+        assert all(torch.equal(outsider.models[-1][name], states[2].server[name]) for name in packet)
+        if method == "fedavg":  # all clients, a server step of 1: the mean of the uploads is the step of the server
+            aggregate = seen_by(plan, view="aggregate")
+            for name in packet:
+                torch.testing.assert_close(aggregate.models[1][name], states[2].server[name], rtol=1e-4, atol=1e-6)
+
+
+def test_a_stored_state_gives_the_same_result_as_none() -> None:
+    plan = load_plan(tiny_spec(rounds=4))
+    states = [event for event in run(plan.spec) if isinstance(event, Kept) and event.kind == "state"]
+    assert {state.round for state in states} >= {1, 3}
+    for view in ("server", "outsider"):
+        for round in (2, 3):
+            with_states, without = seen_by(plan, states, round, view=view), seen_by(plan, (), round, view=view)
+            for first, second in zip(with_states.models, without.models, strict=True):
+                assert all(torch.equal(first[name], second[name]) for name in first)
 
 
 def test_both_halves_of_a_pool_have_the_same_classes_and_share_no_record() -> None:
     partition = {"name": "dirichlet", "alpha": 0.3}
     plan = load_plan(tiny_spec(partition=partition, clients=20, sampled=4))
-    for client in (None, plan.cohort(2)[0]):
-        pool = build_pool(MembershipSpec(run=plan.spec), plan, 2, client)
+    for view in ("outsider", "server"):
+        pool = pool_of(plan, view=view)
         inside, outside = (torch.bincount(pool.labels[pool.members == side], minlength=10) for side in (True, False))
         assert torch.equal(inside, outside) and int(inside.sum()) > 20
         rows = pool.x.flatten(1)
         assert len(torch.unique(rows[~pool.members], dim=0)) == int((~pool.members).sum())
+
+
+@pytest.mark.parametrize("unit", ["record", "user"])
+@pytest.mark.parametrize("order", ["place", "label", "block"])
+def test_the_order_of_a_pool_says_nothing(unit: str, order: str) -> None:
+    plan = load_plan(tiny_spec(clients=40, sampled=6, sampling="fixed"))
+    pool = pool_of(plan, unit=unit)
+    count = len(pool.labels)
+    places = torch.arange(count).double()
+    scores = {"place": places, "label": pool.labels.double(), "block": (places // 50)}[order]
+    low, high = judge(MembershipSpec(run=plan.spec, unit=unit), 2, None, scores, pool).interval
+    assert low - 0.05 <= 0.5 <= high + 0.05
+
+
+def test_the_observers_own_records_are_no_members_of_its_view() -> None:
+    plan = load_plan(tiny_spec(clients=6, sampled=6, sampling="all"))
+    assert 5 not in seen_by(plan, view="client").used and 5 in seen_by(plan, view="outsider").used
+
+
+def test_clients_are_compared_with_clients_that_never_took_part() -> None:
+    plan = load_plan(tiny_spec(clients=40, sampled=6, sampling="fixed"))
+    took_part = {client for round in (1, 2) for client in plan.cohort(round)}
+    pool = pool_of(plan, unit="user")
+    assert {*pool.owners[pool.members].tolist()} == took_part
+    assert {*pool.owners[~pool.members].tolist()} == set(range(40)) - took_part
+    assert max(torch.bincount(pool.owners).tolist()) == MOST_OF_CLIENT
 
 
 def test_an_attack_sees_no_member_no_owner_and_no_seed() -> None:
@@ -96,7 +218,7 @@ def test_an_attack_sees_no_member_no_owner_and_no_seed() -> None:
     class Spy(MembershipAttack):
         def score(self, sight: Sight, shadows: Sequence[Sight], context: AttackContext) -> Tensor:
             sights.append(sight)
-            assert not shadows and context.seeds == Seeds(5)
+            assert not shadows and context.seeds not in (Seeds(5), Seeds(3))  # 3: the seed of the run
             return sight.logits[-1].amax(1)
 
     ATTACKS.add("spy", title="a test attack", source="tests")(Spy)
@@ -111,7 +233,7 @@ def test_an_attack_sees_no_member_no_owner_and_no_seed() -> None:
 def test_scores_that_know_nothing_are_judged_as_chance() -> None:
     plan = load_plan(tiny_spec())
     spec = MembershipSpec(run=plan.spec)
-    pool = build_pool(spec, plan, 2, None)
+    pool = pool_of(plan)
     inside = 0
     for seed in range(60):
         scores = torch.randn(len(pool.labels), generator=torch.Generator().manual_seed(seed))
@@ -121,13 +243,13 @@ def test_scores_that_know_nothing_are_judged_as_chance() -> None:
 
 
 def test_a_client_has_the_mean_score_of_its_records() -> None:
-    plan = load_plan(tiny_spec(clients=6, sampled=6, sampling="all"))
-    spec = MembershipSpec(run=plan.spec, unit="user")
-    pool = build_pool(spec, plan, 2, None)
-    scores = pool.owners.double() + pool.members.double()
+    plan = load_plan(tiny_spec(clients=8, sampled=3, sampling="fixed"))
+    pool = pool_of(plan, unit="user")
+    scores = pool.owners.double() + torch.randn(len(pool.owners), generator=torch.Generator().manual_seed(0)) / 1e3
     means, members = by_client(scores, pool)
-    assert members.tolist() == [True] * 6 + [False] * 6
-    assert means.tolist() == pytest.approx([1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5])
+    owners = [*pool.owners[pool.members].unique().tolist(), *pool.owners[~pool.members].unique().tolist()]
+    assert means.tolist() == pytest.approx(owners, abs=1e-3) and len(owners) == 8
+    assert members.tolist() == [client in pool.owners[pool.members] for client in owners]
 
 
 def test_the_same_request_gives_the_same_result_from_any_state() -> None:
@@ -149,6 +271,14 @@ def test_the_same_request_gives_the_same_result_from_any_state() -> None:
         ),
         ({"round": 99}, "attack: round: must be between 1 and 30, got 99"),
         ({"view": "server", "client": 5000}, "attack: client: must be one that took part in that round ("),
+        (
+            {"run": {"clients": 5, "sampled": 5}, "unit": "user"},
+            "attack: unit: 5 of 5 clients took part, and both groups",
+        ),
+        (
+            {"run": {"sampling": "poisson", "sampled": 1, "clients": 40, "seed": 5}, "round": 1, "view": "server"},
+            "attack: round: no client took part in round 1",
+        ),
         ({"client": 3}, "attack: client: must be left out in the view outsider, which has no single upload, got 3"),
         ({"attack": "map"}, "attack: map: is an attack on pictures, and this request is one on membership"),
         ({"kind": "pictures"}, "attack: kind: must be membership in this request, got pictures"),

@@ -143,23 +143,6 @@ def test_index_arrays_are_not_confused_when_tuples_are_collected():
     assert made.answer("server", quantiles=True) == kept.answer("server", quantiles=True)
 
 
-def test_absent_observers_may_be_charged_by_subtraction(monkeypatch):
-    cohorts = [(0, 1), (1, 2, 4), (0, 3), (2, 5), (0, 1)]
-    direct, subtracted = Ledger(6, DELTA), Ledger(6, DELTA)
-    for cohort in cohorts:
-        direct.add(round_releases(cohort, AllBut(cohort)))
-    monkeypatch.setattr(charges, "PAIR_WORK", 20)
-    for cohort in cohorts[:2]:
-        subtracted.add(round_releases(cohort, AllBut(cohort)))
-    subtracted = subtracted.copy()
-    assert subtracted._charges["client"].pair_work > 20
-    for cohort in cohorts[2:]:
-        subtracted.add(round_releases(cohort, AllBut(cohort)))
-    first, second = direct.answer("client", quantiles=True), subtracted.answer("client", quantiles=True)
-    assert second.value == pytest.approx(first.value, rel=1e-9) and second.bound == first.bound == ""
-    assert second.quantiles == pytest.approx(first.quantiles, rel=1e-9)
-
-
 def test_a_ledger_with_other_noise_is_that_of_releases_with_other_noise():
     cohorts = [(0, 1), (1, 2, 4), (0, 3)]
     single, triple = Ledger(6, DELTA), Ledger(6, DELTA)

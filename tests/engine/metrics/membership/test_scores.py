@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -67,6 +69,23 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
         low, high = Auc().interval(scores, members)
         held += low <= 0.7602 <= high
     assert 0.92 <= held / 400 <= 0.98
+
+
+@pytest.mark.parametrize("count", [3, 5, 8])
+def test_the_interval_of_a_few_clients_is_wide_enough_for_chance(count: int) -> None:
+    """Every order of the scores is equally probable: 0.5 is outside in at most 5 % of them, and a little."""
+    total = 2 * count
+    outside = 0
+    orders = list(combinations(range(total), count))
+    for chosen in orders:
+        scores = torch.arange(total).double()
+        members = torch.zeros(total, dtype=torch.bool)
+        members[list(chosen)] = True
+        low, high = Auc().interval(scores, members)
+        outside += not low <= 0.5 <= high
+    assert outside / len(orders) < 0.07
+    low, high = Auc().interval(torch.zeros(total), torch.arange(total) < count)
+    assert low < 0.5 < high
 
 
 def test_few_records_without_an_error_are_no_certainty() -> None:
