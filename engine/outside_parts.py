@@ -33,11 +33,12 @@ def import_all() -> tuple[BrokenPackage, ...]:
 
     All parts of this project come first, so no other package can take one of their names.
     """
-    if class_mode():
+    entries = () if class_mode() else entry_points(group=GROUP)
+    if not entries:  # importing every shelf takes time that most processes do not need to spend
         return ()
     registry.import_own_parts()
     broken: list[BrokenPackage] = []
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+    for entry in sorted(entries, key=lambda entry: (entry.name, entry.value)):
         before = registry.snapshot()
         try:
             with contextlib.redirect_stdout(sys.stderr):  # the standard output of a command is its answer
