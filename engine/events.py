@@ -82,25 +82,14 @@ class Spent(Event):
     @classmethod
     def of(cls, round: int, total: Epsilon) -> Spent:
         """The event of an ε after a round."""
-        terms = {name.name: getattr(total, name.name) for name in fields(total) if name.name != "value"}
+        terms = {term.name: getattr(total, term.name) for term in fields(total) if term.name != "value"}
         return cls(round=round, epsilon=total.value, **terms)
 
     @property
     def total(self) -> Epsilon:
         """The ε with its terms."""
-        return Epsilon(
-            self.epsilon,
-            self.view,
-            self.unit,
-            self.adjacency,
-            self.delta,
-            self.accountant,
-            self.sampling,
-            self.bound,
-            self.reason,
-            self.worst,
-            self.quantiles,
-        )
+        terms = {term.name: getattr(self, term.name) for term in fields(Epsilon) if term.name != "value"}
+        return Epsilon(value=self.epsilon, **terms)
 
 
 ByClass = tuple[tuple[float | None, ...], ...]  # (classes, clients)

@@ -59,6 +59,11 @@ class World:
         """Whether the data are pictures, which have three axes. A sentence has one."""
         return len(self.shape) == 3
 
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return next(iter(self.weights.values())).device
+
     @cached_property
     def size_array(self) -> NDArray[np.intp]:
         """`sizes` as an array."""

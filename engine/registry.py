@@ -14,9 +14,7 @@ from engine.errors import BadInput, LeakLensError, UnknownName, shown
 from engine.part import Part, hyphened
 
 P = TypeVar("P", bound=Part)
-SHELF_PACKAGES = (
-    "engine.methods", "engine.attacks", "engine.metrics", "engine.models", "engine.datasets", "engine.partitions",
-)  # fmt: skip
+SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")  # packages of engine
 _shelves: list[Shelf[Any]] = []
 
 
@@ -100,10 +98,12 @@ class Shelf(Generic[P]):
 
 def import_own_parts() -> None:
     """Import every part of this project, on all shelves."""
-    for package in SHELF_PACKAGES:
+    packages = [f"engine.{name}" for name in SHELVES]
+    for package in packages:
         importlib.import_module(package)
     for shelf in _shelves:
-        shelf.import_own()
+        if shelf.package in packages:
+            shelf.import_own()
 
 
 def snapshot() -> list[dict[str, Any]]:

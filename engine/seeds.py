@@ -27,6 +27,12 @@ class Seeds:
 
     seed: int
 
+    @classmethod
+    def of_text(cls, text: str) -> Seeds:
+        """Random streams of their own for a purpose: they follow from the text, and from no other seed."""
+        digest = hashlib.sha256(text.encode()).digest()
+        return cls(int.from_bytes(digest[:8], "big"))
+
     def rng(self, purpose: str, *place: int) -> torch.Generator:
         """A new generator for a purpose at a place. Equal arguments give equal streams."""
         text = ":".join([str(self.seed), purpose, *map(str, place)])

@@ -49,8 +49,8 @@ def _curve(place: int, attack: ExportedMembership) -> Html:
     lowest = min([LOWEST, *(100 * scored.roc[0][0] for scored in curves.values())])
     across = chart.decades(texts.ACROSS, [lowest, 100.0])
     lines = [SvgLine(_name(kind), _points(scored), kind) for kind, scored in curves.items()]
-    steps = [lowest * (100.0 / lowest) ** (place / 40) for place in range(41)]
-    guessing = tuple((share, share) for share in steps)
+    shares = [lowest * (100.0 / lowest) ** (step / 40) for step in range(41)]
+    guessing = tuple((share, share) for share in shares)
     lines.append(SvgLine(texts.GUESSING, guessing, "guess", "4 4"))
     drawing = SvgChart(
         f"roc-{place}", texts.CURVE, texts.verdict(attack.scored, attack.title), lines, across,

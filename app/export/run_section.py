@@ -224,13 +224,10 @@ def request_section(content: PageContent) -> Html:
     settings = _settings(content.run)
     pieces: list[Html | None] = [tag("h2", export_texts.REQUEST), tag("h3", export_texts.SETTINGS), settings]
     commands = [run_settings.command(content.run.spec)]
-    for attack in content.attacks:
-        pieces.append(_attack_settings(attack))
-        run_id = run_settings.spec_of(content.run.settings).id
-        commands.append(export_texts.command(attack.spec, run_id))
-    for membership in content.memberships:
-        run_id = run_settings.spec_of(content.run.settings).id
-        commands.append(export_texts.command(membership.spec, run_id))
+    pieces += [_attack_settings(attack) for attack in content.attacks]
+    run_id = run_settings.spec_of(content.run.settings).id
+    specs = [*(attack.spec for attack in content.attacks), *(attack.spec for attack in content.memberships)]
+    commands += [export_texts.command(spec, run_id) for spec in specs]
     pieces += [tag("h3", export_texts.AGAIN), *map(_command, commands)]
     if own(content):
         pieces.append(tag("p", export_texts.AGAIN_OWN, class_="faint"))

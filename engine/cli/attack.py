@@ -65,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
     status = store.status(spec.id)
     events = [event for _, event in store.events(spec.id)]
     report = membership_report if spec.kind == "membership" else attack_report
-    body = {**report(spec.id, events), "status": status}
+    last = events[-1] if events else None
+    body = {**finite({**report(spec.id, events), **ending(last)}), "status": status}
     if args.out and status == "finished":
         body["files"] = write_pictures(events, Path(args.out))
     return _answer(body, args.json)
@@ -145,17 +146,19 @@ def attack_report(run_id: str, events: Iterable[Event]) -> dict[str, Any]:
     events = list(events)
     judged = _first_judged(events)
     seen = _first_seen(events)
-    ending = events[-1] if events else None
     body: dict[str, Any] = {"id": run_id}
     if seen:
         body |= {"view": seen.view, "round": seen.round, "client": seen.client, **seen.facts}
     if judged:
         body |= _scores(judged)
-    if isinstance(ending, Failed):
-        body |= {"error": ending.reason, "remedy": ending.remedy}
-    body["seconds"] = ending.seconds if isinstance(ending, Finished) else None
-    finite_body: dict[str, Any] = finite(body)
-    return finite_body
+    return body
+
+
+def ending(last: Event | None) -> dict[str, Any]:
+    """The seconds of a finished attack, or the error of a failed one."""
+    if isinstance(last, Failed):
+        return {"error": last.reason, "remedy": last.remedy, "seconds": None}
+    return {"seconds": last.seconds if isinstance(last, Finished) else None}
 
 
 def _first_judged(events: Iterable[Event]) -> Judged | None:

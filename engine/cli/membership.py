@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import BadInput
-from engine.events import Event, Failed, Finished, Scored, finite
+from engine.events import Event, Scored
 
 if TYPE_CHECKING:
     from engine.specs.attack import MembershipSpec
@@ -51,7 +51,6 @@ def membership_report(run_id: str, events: Iterable[Event]) -> dict[str, Any]:
     """The events of a membership attack as one object."""
     events = list(events)
     scored = next((event for event in events if isinstance(event, Scored)), None)
-    ending = events[-1] if events else None
     body: dict[str, Any] = {"id": run_id, "kind": "membership"}
     if scored:
         body |= {
@@ -68,11 +67,7 @@ def membership_report(run_id: str, events: Iterable[Event]) -> dict[str, Any]:
             "numbers": dict(scored.numbers),
             "roc": [list(point) for point in scored.roc],
         }
-    if isinstance(ending, Failed):
-        body |= {"error": ending.reason, "remedy": ending.remedy}
-    body["seconds"] = ending.seconds if isinstance(ending, Finished) else None
-    finite_body: dict[str, Any] = finite(body)
-    return finite_body
+    return body
 
 
 def membership_lines(body: Mapping[str, Any]) -> list[str]:

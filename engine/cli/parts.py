@@ -14,13 +14,13 @@ from engine.cli.arguments import emit
 from engine.cli.progress import say
 from engine.errors import BadInput, LeakLensError
 from engine.part import hyphened, rule_of
+from engine.registry import SHELVES
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from engine.part import Part
 
-SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")
 TABLES = "tables"
 COMMAND = "python3 -m engine list --markdown"
 TITLES = {"datasets": "Data sets"}  # where the name of a shelf, with a capital, is not it

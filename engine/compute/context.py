@@ -40,7 +40,7 @@ class ClientContext:
     @property
     def device(self) -> torch.device:
         """The device of the weights of this run."""
-        return next(iter(self.world.weights.values())).device
+        return self.world.device
 
     def rng(self, purpose: str) -> torch.Generator:
         """A generator that no other seat has."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from torch import nn
 from engine.attacks import ATTACKS
 from engine.errors import BadInput, LeakLensError, refusal
 from engine.part import Problem
-from engine.records import Seat
+from engine.records import Seat, UploadKind, View
 from engine.specs.attack import PICTURE, AttackSpec, MembershipSpec
 from engine.specs.run import SHELVES, RunSpec
 from engine.training.plan import Plan, make_plan
@@ -58,9 +59,9 @@ def first_problem(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | 
     if not plan.world.pictures:
         rule = f"looks for pictures, and {plan.spec.dataset.name} holds {plan.spec.dataset.noun}"
         return Problem(rule, "Choose a run that learns from pictures")
-    absent = plan.guarantee.absent.get(spec.view)
+    absent = absent_view(plan, spec.view)
     if absent:
-        return Problem(f"is not possible in this view: {absent}", "Choose another view")
+        return absent
     unread = unread_upload(spec, plan)
     if unread:
         return unread
@@ -79,16 +80,35 @@ def first_problem(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | 
     return _learned_picture(spec, plan)
 
 
+def absent_view(plan: Plan, view: View) -> Problem | None:
+    """Why this run has no such view."""
+    absent = plan.guarantee.absent.get(view)
+    return Problem(f"is not possible in this view: {absent}", "Choose another view") if absent else None
+
+
+def upload_kind(plan: Plan, view: View) -> UploadKind:
+    """What the clients of this run upload."""
+    return plan.method.protocol(plan.world, Seat(0, 0, 1, 1, 1, max(1, plan.world.sampled)), view).kind
+
+
+def refuse_absent_client(client: int | None, cohort: Sequence[int]) -> None:
+    """Refuse a client that took no part in the attacked round."""
+    if client is not None and client not in cohort:
+        clients = ", ".join(map(str, cohort[:20])) or "none"
+        rule = f"must be one that took part in that round ({clients})"
+        raise refusal("attack: client", rule, client, "Leave it out")
+
+
 def membership_problem(spec: MembershipSpec, plan: Plan) -> Problem | None:
     """The first reason why this membership attack cannot work; finding it needs no training."""
     method, view = plan.method, spec.view
-    absent = plan.guarantee.absent.get(view)
+    absent = absent_view(plan, view)
     if absent:
-        return Problem(f"is not possible in this view: {absent}", "Choose another view")
+        return absent
     if method.headless:
         reason = f"scores the answers of a model, and the clients of {method.name} share no last layer"
         return Problem(reason, "Choose another method")
-    kind = method.protocol(plan.world, Seat(0, 0, 1, 1, 1, max(1, plan.world.sampled)), view).kind
+    kind = upload_kind(plan, view)
     if view in ("server", "aggregate") and kind not in spec.attack.reads:
         reason = f"scores the answers of models, and the clients of {method.name} upload {kind}"
         return Problem(reason, "Choose the view of an outsider")
@@ -108,25 +128,20 @@ def refuse_membership(spec: MembershipSpec) -> None:
         raise BadInput(f"attack: {spec.attack.name}: {reason.reason}", reason.remedy)
     round = round_number(spec, plan)
     cohort = plan.cohort(round)
-    took_part = {client for number in range(1, round + 1) for client in plan.cohort(number)}
+    took_part = plan.took_part(round)
     if not cohort and (spec.view != "outsider" or not took_part):
         raise BadInput(f"attack: round: no client took part in round {round}", "Choose first or last, or another round")
     members = cohort if spec.view == "aggregate" else took_part
     if spec.unit == "user" and min(len(members), plan.world.clients - len(took_part)) < 2:
         rule = f"{len(took_part)} of {plan.world.clients} clients took part, and both groups need at least 2"
         raise BadInput(f"attack: unit: {rule}", "Choose unit record, or attack a run that draws fewer clients")
-    if spec.client is not None and spec.client not in cohort:
-        clients = ", ".join(map(str, cohort[:20])) or "none"
-        raise refusal(
-            "attack: client", f"must be one that took part in that round ({clients})", spec.client, "Leave it out"
-        )
+    refuse_absent_client(spec.client, cohort)
 
 
 def unread_upload(spec: AttackSpec, plan: Plan) -> Problem | None:
     """Why the attack cannot read what this observer receives. A method uploads gradients, updates or samples."""
     attack = spec.attack
-    seat = Seat(0, 0, 1, 1, 1, max(1, plan.world.sampled))
-    kind = plan.method.protocol(plan.world, seat, spec.view).kind
+    kind = upload_kind(plan, spec.view)
     if kind not in attack.reads:
         wanted = " or ".join(sorted(f"{read}s" if read != "samples" else read for read in attack.reads))
         uploaded = kind if kind == "samples" else f"{kind}s"
@@ -158,11 +173,7 @@ def refuse(spec: AttackSpec, resources: AttackResources) -> None:
     if reason:
         raise BadInput(f"attack: {spec.attack.name}: {reason.reason}", reason.remedy)
     cohort = plan.cohort(round_number(spec, plan))
-    if spec.client is not None and spec.client not in cohort:
-        clients = ", ".join(map(str, cohort[:20])) or "none"
-        raise refusal(
-            "attack: client", f"must be one that took part in that round ({clients})", spec.client, "Leave it out"
-        )
+    refuse_absent_client(spec.client, cohort)
     for name in spec.pictures:
         refuse_picture(name, spec, plan, resources)
 

@@ -8,7 +8,6 @@ judge          the scores, compared with who was a member                       
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,8 +23,9 @@ from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput
 from engine.events import Event, Finished, Kept, Scored, Started, Step
 from engine.leakage.compatibility import refuse_membership, round_number
+from engine.leakage.probe import latest_state
 from engine.leakage.target import AttackResources
-from engine.metrics import METRICS
+from engine.metrics import available
 from engine.metrics.membership.auc import Auc
 from engine.metrics.membership.base import ScoreMetric
 from engine.metrics.membership.tpr_at_fpr import TprAtFpr, roc
@@ -36,11 +36,12 @@ from engine.training.evaluate import predict
 from engine.training.exposure import summed
 from engine.training.loop import rounded_seconds, torch_settings
 from engine.training.plan import LoadedPlan, load_plan
-from engine.training.rounds import Exchange, first_state, train_round
-from engine.training.state import State, read_state
+from engine.training.rounds import Exchange, train_round
+from engine.training.state import State
 
 MOST_RECORDS = 2000  # members of one pool at most, and as many other records
 MOST_OF_CLIENT = 100  # records that stand for one client, where clients are scored
+PLAYING = "playing the rounds up to the attacked one"
 RATES = (0.1, 0.01, 0.001)  # of false alarms
 
 
@@ -71,7 +72,7 @@ def membership(
         yield Started(spec.id, spec.canonical(), {"classes": list(plan.spec.dataset.facts().classes)})
         round = round_number(spec, plan)
         kept: Sequence[Kept] = list(resources.states(spec.run.id))
-        yield Step("playing the rounds up to the attacked one")
+        yield Step(PLAYING)
         seen = yield from observed(spec, plan, kept, round, team, stop)
         if seen is None:
             return
@@ -91,8 +92,7 @@ def own_seeds(spec: MembershipSpec, purpose: str) -> Seeds:
 
     Privacy: with the seeds of the run an attack could compute its noise, and with those of the pool its order.
     """
-    digest = hashlib.sha256(f"membership:{purpose}:{spec.run.id}:{spec.seed}".encode()).digest()
-    return Seeds(int.from_bytes(digest[:8], "big"))
+    return Seeds.of_text(f"membership:{purpose}:{spec.run.id}:{spec.seed}")
 
 
 # --- what the observer has ---------------------------------------------------------------------------------
@@ -126,8 +126,7 @@ def observed(
         return None
     exchanges = played.exchanges
     after = played.after
-    took_part = {client for number in range(1, round + 1) for client in plan.cohort(number)}
-    absent = [client for client in range(plan.world.clients) if client not in took_part]
+    absent = sorted({*range(plan.world.clients)} - plan.took_part(round))
     if spec.view == "outsider":
         return Observed(None, [after.server], _used(plan, exchanges, round, everyone=not partial_use), absent)
     exchange = next(exchange for exchange in exchanges if exchange.seats and exchange.seats[0].round == round)
@@ -162,16 +161,14 @@ def _played(
     plan: LoadedPlan, kept: Sequence[Kept], round: int, team: ThreadTeam, stop: Callable[[], bool]
 ) -> Generator[Event, None, Played]:
     """The rounds from the latest stored state before the attacked round, replayed up to that round."""
-    stored = [event for event in kept if event.kind in ("state", "checkpoint") and event.round < round]
-    latest = max(stored, key=lambda event: event.round, default=None)
-    state = first_state(plan) if latest is None else read_state(latest.round, latest.payload, plan.world.weights)
+    state = latest_state(plan, round, kept)
     began = state.round
     exchanges: list[Exchange] = []
     for number in range(began + 1, round + 1):
         if stop():
             break
         state = train_round(plan, state, number, team, watch=partial(_keep, exchanges, round))
-        yield Step("playing the rounds up to the attacked one", (number - began) / (round - began))
+        yield Step(PLAYING, (number - began) / (round - began))
     return Played(began + 1, exchanges, state)
 
 
@@ -194,8 +191,7 @@ def _records(plan: LoadedPlan, exchange: Exchange, slot: int) -> Tensor:
 def _used(plan: LoadedPlan, exchanges: Sequence[Exchange], round: int, everyone: bool) -> dict[int, Tensor]:
     """By client, the records that entered any upload up to this round; `everyone`: all records of who took part."""
     if everyone:
-        took_part = sorted({client for number in range(1, round + 1) for client in plan.cohort(number)})
-        return {client: plan.train[client] for client in took_part}
+        return {client: plan.train[client] for client in sorted(plan.took_part(round))}
     places: dict[int, list[Tensor]] = {}
     for exchange in exchanges:
         for slot, seat in enumerate(exchange.seats):
@@ -284,8 +280,7 @@ def sight_of(
     spec: MembershipSpec, plan: LoadedPlan, round: int, models: Sequence[Weights], pool: Pool, team: ThreadTeam
 ) -> Sight:
     """The outputs of the observer's models. Privacy: it holds neither the members nor the owners of the records."""
-    device = next(iter(plan.world.weights.values())).device
-    logits = [predict(plan, model, pool.x.to(device), team).cpu() for model in models]
+    logits = [predict(plan, model, pool.x.to(plan.world.device), team).cpu() for model in models]
     return Sight(spec.view, (round,) * len(models), torch.stack(logits), pool.labels)
 
 
@@ -300,6 +295,7 @@ def judge(spec: MembershipSpec, round: int, client: int | None, scores: Tensor, 
     auc = Auc()
     others = int((~members).sum())
     rates = [fpr for fpr in RATES if fpr * others >= 1]  # below one record, a share of false alarms is not measurable
+    metrics = available(ScoreMetric)  # type: ignore[type-abstract]
     return Scored(
         attack=spec.attack.name,
         view=spec.view,
@@ -312,13 +308,8 @@ def judge(spec: MembershipSpec, round: int, client: int | None, scores: Tensor, 
         interval=auc.interval(scores, members),
         tpr={f"{fpr:g}": TprAtFpr(fpr=fpr).measure(scores, members) for fpr in rates},
         roc=roc(scores, members),
-        numbers={metric.name: metric.measure(scores, members) for metric in score_metrics()},
+        numbers={metric.name: metric.measure(scores, members) for metric in metrics},
     )
-
-
-def score_metrics() -> list[ScoreMetric]:
-    """All metrics of membership that this machine can compute."""
-    return [part() for part in METRICS if issubclass(part, ScoreMetric) and not part.unavailable()]
 
 
 def by_client(scores: Tensor, pool: Pool) -> tuple[Tensor, Tensor]:

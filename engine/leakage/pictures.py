@@ -27,7 +27,7 @@ from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
 from engine.leakage.compatibility import refuse
 from engine.leakage.processes import RestartRequest, borrowed_processes
 from engine.leakage.target import AttackResources, AttackTarget, prepare_target
-from engine.metrics import METRICS
+from engine.metrics import METRICS, available
 from engine.metrics.pictures.base import PictureMetric
 from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess
@@ -190,7 +190,7 @@ def judge(attack: PictureAttack, paths: Mapping[int, Sequence[Guess]], truth: Te
     originals = truth[list(places)]
     path = [guess.pictures[matched(guess.pictures, originals)] for guess in paths[best]]
     state, reason = state_of(paths[best], attack.leaves)
-    metrics = [metric.with_deviations(std) for metric in picture_metrics()]
+    metrics = [metric.with_deviations(std) for metric in available(PictureMetric)]  # type: ignore[type-abstract]
     return Judged(
         attack=attack.name,
         state=state,
@@ -240,11 +240,6 @@ def state_of(path: Sequence[Guess], allowed_residual: float) -> tuple[str, str]:
     if scale.noise_effect > max(allowed, QUIET):
         return "not converged", "the noise is too loud to tell whether it found the pictures"
     return "converged", ""
-
-
-def picture_metrics() -> list[PictureMetric]:
-    """All metrics of pictures that this machine can compute."""
-    return [part() for part in METRICS if issubclass(part, PictureMetric) and not part.unavailable()]
 
 
 def sortable_loss(loss: float) -> float:

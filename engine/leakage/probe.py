@@ -69,12 +69,17 @@ def _checked_client(plan: LoadedPlan, round: int, client: int | None) -> int:
 
 def state_before(plan: LoadedPlan, round: int, kept: Sequence[Kept], team: ThreadTeam) -> State:
     """The state before a round: the latest stored one, and the rounds after it replayed."""
-    stored = [event for event in kept if event.kind in ("state", "checkpoint") and event.round < round]
-    latest = max(stored, key=lambda event: event.round, default=None)
-    state = first_state(plan) if latest is None else read_state(latest.round, latest.payload, plan.world.weights)
+    state = latest_state(plan, round, kept)
     for number in range(state.round + 1, round):
         state = train_round(plan, state, number, team)
     return state
+
+
+def latest_state(plan: LoadedPlan, round: int, kept: Sequence[Kept]) -> State:
+    """The latest stored state before a round; without one, the state before the first round."""
+    stored = [event for event in kept if event.kind in ("state", "checkpoint") and event.round < round]
+    latest = max(stored, key=lambda event: event.round, default=None)
+    return first_state(plan) if latest is None else read_state(latest.round, latest.payload, plan.world.weights)
 
 
 def probe(plan: LoadedPlan, kept: Sequence[Kept], victim: Victim, view: View, team: ThreadTeam) -> Exposure:

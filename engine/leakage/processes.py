@@ -5,7 +5,6 @@ Privacy: a process receives one exposure and what the attacker knows besides. Th
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pickle
 import signal
@@ -44,8 +43,7 @@ class RestartRequest:
 
         Privacy: the module and the seeds are the attack's own. The run's seeds would reproduce its noise and batches.
         """
-        digest = hashlib.sha256(f"attack:{self.seed}:{restart}".encode()).digest()
-        seeds = Seeds(int.from_bytes(digest[:8], "big"))
+        seeds = Seeds.of_text(f"attack:{self.seed}:{restart}")
         return self.attack.reconstruct(self.exposure, self.build(torch.Generator()), self.prior, AttackContext(seeds))
 
 

@@ -6,7 +6,7 @@ metric could compare its guesses with the truth and choose the best, so no attac
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from engine.part import Part
 from engine.registry import Shelf
@@ -28,3 +28,9 @@ class Metric(Part):
 
 
 METRICS: Shelf[Metric] = Shelf("engine.metrics", "metric")
+M = TypeVar("M", bound=Metric)
+
+
+def available(kind: type[M]) -> list[M]:
+    """All metrics of this kind that this machine can compute."""
+    return [part() for part in METRICS if issubclass(part, kind) and not part.unavailable()]

@@ -42,11 +42,8 @@ class Charges:
     def __post_init__(self) -> None:
         self.basic = self.basic or tuple(Sums(self.size) for _ in range(4))
 
-    def add(self, release: Release, clients: Ids | None, observers: Ids | None, left_out: Ids | None = None) -> None:
-        """Charge one release to these clients in the view of these observers. None means all.
-
-        `left_out` are the other observers, where the release names those.
-        """
+    def add(self, release: Release, clients: Ids | None, observers: Ids | None) -> None:
+        """Charge one release to these clients in the view of these observers. None means all."""
         protection = (release.unit, release.adjacency)
         if protection != self.protection:
             rule = f"all releases of a view must protect the same thing, here {' and '.join(self.protection)}"

@@ -56,13 +56,13 @@ class Plan:
     def cohort(self, round: int) -> tuple[int, ...]:
         return self.seeds.cohort(round, self.world.clients, self.world.sampled, self.world.sampling)
 
+    def took_part(self, until: int) -> set[int]:
+        """The clients that were in any round up to this one."""
+        return {client for round in range(1, until + 1) for client in self.cohort(round)}
+
     def ledger(self, rounds: int, method: Method | None = None) -> Ledger:
         """The cost of the first `rounds` rounds. It is exact before the run: the seed decides who takes part."""
-        method = method or self.method
-        ledger = Ledger(self.world.clients, self.delta)
-        for round in range(1, rounds + 1):
-            ledger.add(method.releases(self.world, round, self.cohort(round)))
-        return ledger
+        return self._continued(Ledger(self.world.clients, self.delta), 0, rounds, method or self.method)
 
     def answers(self, ledger: Ledger, precise: bool = False) -> tuple[Epsilon, ...]:
         """ε of every view that applies; 0 where nothing was released. `precise` adds quantiles over the clients."""
@@ -86,25 +86,25 @@ class Plan:
         low, kept = 0, Ledger(self.world.clients, self.delta)
         high = min(1, self.spec.rounds)
         while high > low:
-            ledger = self._continued(kept, low, high)
+            ledger = self._continued(kept, low, high, self.method)
             if ledger.exceeds(view, budget):
                 break
             low, kept = high, ledger
             high = min(2 * high, self.spec.rounds)
         while high - low > 1:
             middle = (low + high) // 2
-            ledger = self._continued(kept, low, middle)
+            ledger = self._continued(kept, low, middle, self.method)
             if ledger.exceeds(view, budget):
                 high = middle
             else:
                 low, kept = middle, ledger
         return low
 
-    def _continued(self, ledger: Ledger, after: int, until: int) -> Ledger:
+    def _continued(self, ledger: Ledger, after: int, until: int, method: Method) -> Ledger:
         """A copy of the ledger with the rounds that follow."""
         longer = ledger.copy()
         for round in range(after + 1, until + 1):
-            longer.add(self.method.releases(self.world, round, self.cohort(round)))
+            longer.add(method.releases(self.world, round, self.cohort(round)))
         return longer
 
     def counts(self) -> dict[str, Tensor]:

@@ -29,7 +29,7 @@ POLL_S = 0.5
 PANELS: tuple[Panel[Any], ...] = (accuracy.PANEL, epsilon.PANEL, classes.PANEL, smoothing.PANEL)
 WITH_CHOICES: tuple[Panel[Any], ...] = (smoothness.PANEL, spectrum.PANEL)
 NO_RUNS = "This link names a run that is not on this machine. Press Run to compute it here."
-IS_ATTACK = "This link names an attack, not a run. Open it on the Runs screen: the Leak screen then shows it."
+IS_ATTACK = "This link names an attack, not a run. Find it on the Runs screen."
 
 
 def panel() -> None:
@@ -51,7 +51,7 @@ def _drawn(moving: bool) -> None:
     runs = [run for run in map(find, url.linked("run")) if run]
     baselines = [run for run in map(find, url.linked("twin")) if run]
     if not runs:
-        st.html(f'<p class="ll-note">{NO_RUNS if not _names_attack() else IS_ATTACK}</p>')
+        st.html(f'<p class="ll-note">{IS_ATTACK if _names_attack() else NO_RUNS}</p>')
         return
     main = runs[0]
     _origin(main)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cli.parts import SHELVES, TABLES, table
+from engine.cli.parts import TABLES, table
 from engine.methods import METHODS
+from engine.registry import SHELVES
 from tests.engine.makers import run_command
 
 
