@@ -53,10 +53,11 @@ def fit_private(
     seed_dropout(ghost, context.rng("dropout"))
     batch_rng = context.rng("batches")
     noise_rng = context.rng("noise")
-    used = torch.zeros(size, dtype=torch.bool)
+    used = torch.zeros(size, dtype=torch.bool, device=client.y.device)
     momenta: list[Tensor] | None = None
     for _ in range(local.epochs * steps_per_epoch(size, local)):
-        batch = torch.rand(size, generator=batch_rng, dtype=torch.float64) < rate
+        uniforms = torch.rand(size, generator=batch_rng, dtype=torch.float64, device="cpu")
+        batch = (uniforms < rate).to(client.y.device)
         used |= batch
         y = client.y[batch]
         sums = clipped_sum(ghost, parameters, perturbed(ghost, client.x[batch], y, extra), y)

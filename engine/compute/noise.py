@@ -1,4 +1,4 @@
-"""Noise laws. The caller gives the generator."""
+"""Noise laws. The caller gives the generator, which draws on the processor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ def gaussian(like: Mapping[str, Tensor], std: float, rng: torch.Generator) -> di
         return {name: torch.zeros_like(tensor) for name, tensor in like.items()}
     noise: dict[str, Tensor] = {}
     for name, tensor in like.items():
-        noise[name] = torch.empty(tensor.shape).normal_(0.0, std, generator=rng).to(tensor.device)
+        drawn = torch.empty(tensor.shape, device="cpu").normal_(0.0, std, generator=rng)
+        noise[name] = drawn.to(tensor.device)
     return noise
 
 
@@ -26,8 +27,8 @@ def laplace(like: Mapping[str, Tensor], scale: float, rng: torch.Generator) -> d
     """
     noise: dict[str, Tensor] = {}
     for name, tensor in like.items():
-        first = torch.empty(tensor.shape, dtype=torch.float64).exponential_(generator=rng)
-        second = torch.empty(tensor.shape, dtype=torch.float64).exponential_(generator=rng)
+        first = torch.empty(tensor.shape, dtype=torch.float64, device="cpu").exponential_(generator=rng)
+        second = torch.empty(tensor.shape, dtype=torch.float64, device="cpu").exponential_(generator=rng)
         noise[name] = (scale * (first - second)).to(tensor.device, tensor.dtype)
     return noise
 
@@ -36,7 +37,7 @@ def binomial(like: Mapping[str, Tensor], coins: int, rng: torch.Generator) -> di
     """Independent centred binomial noise: the number of heads of `coins` fair coins, minus half of them."""
     noise: dict[str, Tensor] = {}
     for name, tensor in like.items():
-        count = torch.full(tensor.shape, float(coins), dtype=torch.float64)
+        count = torch.full(tensor.shape, float(coins), dtype=torch.float64, device="cpu")
         heads = torch.binomial(count, torch.full_like(count, 0.5), generator=rng)
         noise[name] = (heads - coins / 2).to(tensor.device, tensor.dtype)
     return noise

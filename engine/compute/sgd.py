@@ -87,7 +87,7 @@ def fit_one(context: ClientContext, start: Weights, client: Client, extra: StepC
     shuffle = context.rng("batches")
     momenta: list[Tensor] | None = None
     for _ in range(local.epochs):
-        order = torch.randperm(len(client.y), generator=shuffle)
+        order = torch.randperm(len(client.y), generator=shuffle, device="cpu").to(client.y.device)
         for batch in order.split(local.batch):
             x = image_layout(extra.inputs(module, client.x[batch], client.y[batch]))
             loss = functional.cross_entropy(module(x), client.y[batch])
@@ -150,13 +150,14 @@ def fit_stacked(
     anchor = {name: tensor.clone() for name, tensor in stack.items()} if any(extra.pull for extra in extras) else stack
     shuffles = generators(contexts, "batches")
     dropouts = generators(contexts, "dropout")
-    new = torch.empty if sizes[0] == sizes[-1] else torch.zeros  # padding rows must not hold NaN
-    x = new(len(clients), sizes[0], *clients[0].x.shape[1:], device=clients[0].x.device)
+    first = clients[0].x
+    new = first.new_empty if sizes[0] == sizes[-1] else first.new_zeros  # padding rows must not hold NaN
+    x = new(len(clients), sizes[0], *first.shape[1:])
     y = clients[0].y.new_zeros(len(clients), sizes[0])
     momenta: dict[str, Tensor] = {}
     for _ in range(local.epochs):
         for row, client in enumerate(clients):
-            order = torch.randperm(sizes[row], generator=shuffles[row]).to(x.device)
+            order = torch.randperm(sizes[row], generator=shuffles[row], device="cpu").to(x.device)
             torch.index_select(client.x, 0, order, out=x[row, : sizes[row]])
             y[row, : sizes[row]] = client.y[order]
         for low in range(0, sizes[0], local.batch):

@@ -223,10 +223,10 @@ def build_pool(spec: MembershipSpec, plan: LoadedPlan, seen: Observed) -> Pool:
     if spec.unit == "user":
         return _pool_of_clients(plan, seen, rng)
     inside = torch.cat(list(seen.used.values()))
-    owners = torch.cat([torch.full((len(places),), client) for client, places in seen.used.items()])
-    order = torch.randperm(len(inside), generator=rng)
+    owners = torch.cat([owned_by(client, len(places)) for client, places in seen.used.items()])
+    order = torch.randperm(len(inside), generator=rng, device="cpu")
     inside, owners = inside[order], owners[order]
-    outside = torch.randperm(len(plan.test_labels), generator=rng)
+    outside = torch.randperm(len(plan.test_labels), generator=rng, device="cpu")
     kept, others = _paired_by_class(plan.labels[inside], plan.test_labels.cpu()[outside])
     kept, others = kept[:MOST_RECORDS], others[:MOST_RECORDS]
     if len(kept) < 2:
@@ -234,7 +234,12 @@ def build_pool(spec: MembershipSpec, plan: LoadedPlan, seen: Observed) -> Pool:
     data = plan.spec.dataset.load()
     x = torch.cat([data.train_x[inside[kept]], data.test_x[outside[others]]])
     labels = torch.cat([plan.labels[inside[kept]], plan.test_labels.cpu()[outside[others]]])
-    return _shuffled(plan, x, labels, len(kept), torch.cat([owners[kept], torch.full((len(others),), -1)]), rng)
+    return _shuffled(plan, x, labels, len(kept), torch.cat([owners[kept], owned_by(-1, len(others))]), rng)
+
+
+def owned_by(client: int, count: int) -> Tensor:
+    """The owner of each of these records: (count,)."""
+    return torch.full((count,), client, device="cpu")
 
 
 def _paired_by_class(labels: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
@@ -259,9 +264,10 @@ def _pool_of_clients(plan: LoadedPlan, seen: Observed, rng: torch.Generator) -> 
     owners: list[Tensor] = []
     for client in (*used, *seen.absent):
         own = used.get(client, plan.train[client])
-        chosen = own[torch.randperm(len(own), generator=rng)[:MOST_OF_CLIENT]]
+        order = torch.randperm(len(own), generator=rng, device="cpu")
+        chosen = own[order[:MOST_OF_CLIENT]]
         places.append(chosen)
-        owners.append(torch.full((len(chosen),), client))
+        owners.append(owned_by(client, len(chosen)))
     inside = sum(len(part) for part in places[: len(used)])
     chosen = torch.cat(places)
     data = plan.spec.dataset.load()
@@ -270,8 +276,8 @@ def _pool_of_clients(plan: LoadedPlan, seen: Observed, rng: torch.Generator) -> 
 
 def _shuffled(plan: LoadedPlan, x: Tensor, labels: Tensor, inside: int, owners: Tensor, rng: torch.Generator) -> Pool:
     """The pool in a random order. Privacy: members in front would tell an attack which records they are."""
-    members = torch.arange(len(labels)) < inside
-    order = torch.randperm(len(labels), generator=rng)
+    members = torch.arange(len(labels), device="cpu") < inside
+    order = torch.randperm(len(labels), generator=rng, device="cpu")
     normalised = plan.spec.dataset.load().normal_(x[order].clone())
     return Pool(normalised, labels[order], members[order], owners[order])
 
@@ -321,4 +327,4 @@ def by_client(scores: Tensor, pool: Pool) -> tuple[Tensor, Tensor]:
         for client in pool.owners[half].unique().tolist():
             means.append(scores[half & (pool.owners == client)].mean())
             members.append(inside)
-    return torch.stack(means), torch.tensor(members)
+    return torch.stack(means), torch.tensor(members, device=scores.device)

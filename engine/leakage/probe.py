@@ -205,8 +205,9 @@ def _train(
         return []
     clients = [plan.client(context.seat.client) for context in contexts]
     if victim is not None:
-        mean = torch.tensor(plan.world.mean).view(-1, 1, 1)
-        std = torch.tensor(plan.world.std).view(-1, 1, 1)
+        device = victim.pictures.device
+        mean = torch.tensor(plan.world.mean, device=device).view(-1, 1, 1)
+        std = torch.tensor(plan.world.std, device=device).view(-1, 1, 1)
         x = ((victim.pictures - mean) / std).to(clients[0].x.device)
         clients = [Client(victim.client, x, victim.labels.to(x.device))]
     privates = [state.privates.get(client.id) for client in clients]

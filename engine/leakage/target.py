@@ -119,7 +119,7 @@ def chosen_pictures(spec: AttackSpec, plan: LoadedPlan, resources: AttackResourc
         x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)
         pictures.append(x[int(place)])
         labels.append(int(y[int(place)]))
-    return torch.stack(pictures), torch.tensor(labels)
+    return torch.stack(pictures), torch.tensor(labels, device="cpu")
 
 
 def recorded_target(spec: AttackSpec, plan: LoadedPlan, state: State, round: int, team: ThreadTeam) -> AttackTarget:

@@ -28,6 +28,7 @@ class ClientStore(MutableMapping[int, Private]):
         self._in_memory: dict[int, Private] = {}
         self._offsets: dict[int, int] = {}  # client -> where its bytes begin in the file
         self._layout: dict[str, torch.Size] = {}  # the same for every client of a run
+        self._device = torch.device("cpu")  # of the tensors that were stored
         self._file: IO[bytes] | None = None
         self._end = 0  # of the file: an offset is never used for a second client
 
@@ -40,6 +41,7 @@ class ClientStore(MutableMapping[int, Private]):
             self._offsets.pop(client, None)
             return
         self._layout = {name: tensor.shape for name, tensor in private.items()}
+        self._device = next(iter(private.values())).device
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the run)
         offset = self._offsets.setdefault(client, self._end)
@@ -62,7 +64,7 @@ class ClientStore(MutableMapping[int, Private]):
         assert self._file is not None
         sizes = [shape.numel() for shape in self._layout.values()]
         stored = bytearray(os.pread(self._file.fileno(), 4 * sum(sizes), self._offsets[client]))
-        flat = torch.frombuffer(stored, dtype=torch.float32)
+        flat = torch.frombuffer(stored, dtype=torch.float32).to(self._device)
         private: dict[str, torch.Tensor] = {}
         for (name, shape), part in zip(self._layout.items(), flat.split(sizes), strict=True):
             private[name] = part.view(shape)

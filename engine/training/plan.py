@@ -120,7 +120,7 @@ class LoadedPlan(Plan):
     """A plan with its data: the training pictures of each client, and the test pictures."""
 
     clients: tuple[Client, ...] = ()
-    test_x: Tensor = field(default_factory=lambda: torch.empty(0))
+    test_x: Tensor = field(default_factory=lambda: torch.empty(0, device="cpu"))
 
     def client(self, id: int) -> Client:
         return self.clients[id]

@@ -94,7 +94,10 @@ def _trial(plan: Plan, size: int) -> StepSeconds:
     world = replace(plan.world, clients=clients, sampled=count, sizes=(size,) * clients, local=local)
     rng = plan.seeds.rng("timing")
     example = plan.spec.model.example
-    trained = [Client(id, example(world.shape, size, rng), torch.zeros(size).long()) for id in range(count)]
+    trained: list[Client] = []
+    for id in range(count):
+        labels = torch.zeros(size, dtype=torch.int64, device=world.device)
+        trained.append(Client(id, example(world.shape, size, rng).to(world.device), labels))
     steps = max(1.0, _protocol_steps(method, world) + method.work(world, 1).local_steps / count)
     with ThreadTeam(1) as team:
         contexts = [ClientContext(world, Seat(id, id, 1, 1, 1, count), plan.seeds, team) for id in range(count)]
@@ -108,7 +111,7 @@ def _trial(plan: Plan, size: int) -> StepSeconds:
         merged_at = time.perf_counter()
         step = (trained_at - start) / count / steps
         pictures = TESTED if step * TESTED / size < SHORT else size
-        x = example(world.shape, pictures, rng)
+        x = example(world.shape, pictures, rng).to(world.device)
         testing = time.perf_counter()
         team.each(scores, [world], [world.weights], [x])
         tested_at = time.perf_counter()
@@ -119,7 +122,7 @@ def _trial(plan: Plan, size: int) -> StepSeconds:
 def decomposing() -> float:
     """Seconds for one unit of rows² · columns, to smooth a stack and to compute its spectra."""
     clients, rows, columns = STACKED
-    stack = torch.randn(STACKED, generator=Seeds(0).rng("pace"))
+    stack = torch.randn(STACKED, generator=Seeds(0).rng("pace"), device="cpu")
     times: list[float] = []
     with ThreadTeam(1) as team:
         for _ in range(TRIES):

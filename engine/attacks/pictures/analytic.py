@@ -46,7 +46,7 @@ class Analytic(PictureAttack):
         assert names is not None
         weight, bias = (problem.target.get(name) for name in names)
         if weight is None:  # a method whose first layer never leaves the client
-            inputs = torch.zeros(problem.count, math.prod(problem.shape))
+            inputs = torch.zeros(problem.count, math.prod(problem.shape), device=problem.device)
         elif bias is not None and bool(bias.any()):  # a mask may have removed all of it
             inputs = by_bias(weight, bias, problem)
         else:

@@ -30,6 +30,6 @@ class Dlg(LbfgsAttack):
         del prior
         problem = InversionProblem.of(exposure, module)
         rng = context.seeds.rng("start")
-        start = torch.randn(problem.count, *problem.shape, generator=rng)
-        label_logits = torch.randn(problem.count, problem.classes, generator=rng)
+        start = torch.randn(problem.count, *problem.shape, generator=rng, device="cpu").to(problem.device)
+        label_logits = torch.randn(problem.count, problem.classes, generator=rng, device="cpu").to(problem.device)
         return self.minimise(problem, start, label_logits)

@@ -48,13 +48,15 @@ class Gias(HasIterations, PictureAttack):
 
     def learn(self, public: Tensor, seeds: Seeds) -> Iterator[tuple[float, Prior]]:
         """Trains codes and generator together, so that the generator draws each public picture from a code."""
-        network = generator(tuple(public.shape[1:]), seeds.rng("generator"))
-        codes = torch.randn(len(public), CODE, generator=seeds.rng("codes")).requires_grad_()
+        network = generator(tuple(public.shape[1:]), seeds.rng("generator")).to(public.device)
+        start = torch.randn(len(public), CODE, generator=seeds.rng("codes"), device="cpu")
+        codes = start.to(public.device).requires_grad_()
         groups = [{"params": list(network.parameters()), "lr": WEIGHT_LR}, {"params": [codes], "lr": CODE_LR}]
         adam = torch.optim.Adam(groups)
         rng = seeds.rng("batches")
         for epoch in range(1, self.epochs + 1):
-            for places in torch.randperm(len(public), generator=rng).split(BATCH):
+            order = torch.randperm(len(public), generator=rng, device="cpu").to(public.device)
+            for places in order.split(BATCH):
                 batch = codes[places]
                 loss = functional.mse_loss(network(batch), public[places]) + 1e-4 * batch.square().mean()
                 adam.zero_grad()
@@ -73,8 +75,9 @@ class Gias(HasIterations, PictureAttack):
         problem = InversionProblem.of(exposure, module)
         labels = problem.labels
         network = generator(problem.shape, context.seeds.rng("generator"))
+        prior = {name: tensor.to(problem.device) for name, tensor in prior.items()}
         weights = {name: prior[name].clone().requires_grad_() for name, _ in network.named_parameters()}
-        noise = torch.randn(problem.count, CODE, generator=context.seeds.rng("start"))
+        noise = torch.randn(problem.count, CODE, generator=context.seeds.rng("start"), device="cpu").to(problem.device)
         code = (prior["codes.mean"] + 0.3 * prior["codes.std"] * noise).requires_grad_()
         grey_angle = angle_of_grey(problem)
         last = self.iterations + self.bends
@@ -100,7 +103,7 @@ class Gias(HasIterations, PictureAttack):
 
 def angle_of_grey(problem: InversionProblem) -> float:
     """The cosine distance of plain grey pictures."""
-    grey = torch.full((problem.count, *problem.shape), 0.5)
+    grey = torch.full((problem.count, *problem.shape), 0.5, device=problem.device)
     sent = problem.upload(grey, problem.labels, graph=False)
     return float(problem.cosine_distance(sent).detach())
 

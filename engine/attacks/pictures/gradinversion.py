@@ -67,7 +67,7 @@ class Gradinversion(HasIterations, PictureAttack):
             lr = self.lr * warm_up_decay(iteration, last)
             adam.param_groups[0]["lr"] = lr
             adam.step()
-            noise = torch.randn(pool.shape, generator=noise_rng)
+            noise = torch.randn(pool.shape, generator=noise_rng, device="cpu").to(pool.device)
             pool.add_(noise, alpha=lr * self.noise).clamp_(0, 1)
             if iteration in shown:
                 best = min(range(self.candidates), key=losses.__getitem__)

@@ -29,5 +29,6 @@ class Idlg(LbfgsAttack):
     ) -> Iterator[Guess]:
         del prior
         problem = InversionProblem.of(exposure, module)
-        start = torch.randn(problem.count, *problem.shape, generator=context.seeds.rng("start"))
+        rng = context.seeds.rng("start")
+        start = torch.randn(problem.count, *problem.shape, generator=rng, device="cpu").to(problem.device)
         return self.minimise(problem, start)

@@ -69,12 +69,13 @@ class Imprint(PictureAttack):
     def tamper(self, module: nn.Module, packet: Packet, world: World) -> tuple[nn.Module, Packet]:
         width = math.prod(world.shape)
         model = Imprinted(module, width, self.bins)
-        quantiles = torch.arange(1, self.bins + 1, dtype=torch.float64) / (self.bins + 1)
+        places = torch.arange(1, self.bins + 1, dtype=torch.float64, device=world.device)
+        quantiles = places / (self.bins + 1)
         thresholds = self.spread * math.sqrt(2) * torch.special.erfinv(2 * quantiles - 1)
         tampered = {
-            "rows.weight": torch.full((self.bins, width), ROW_SUM / width),
+            "rows.weight": torch.full((self.bins, width), ROW_SUM / width, device=world.device),
             "rows.bias": -ROW_SUM * thresholds.float(),
-            "back.weight": torch.full((width, self.bins), GAIN),
+            "back.weight": torch.full((width, self.bins), GAIN, device=world.device),
         }
         for name, tensor in packet.model.items():
             tampered[f"inner.{name}"] = tensor
@@ -89,7 +90,8 @@ class Imprint(PictureAttack):
         bias = problem.target["rows.bias"]
         inputs = by_least_squares(weight, bias) if problem.count == 1 else by_bins(weight, bias, problem.count)
         pictures = inputs.view(-1, *problem.shape) * problem.scale + problem.mean
-        grey = torch.full((problem.count - len(pictures), *problem.shape), 0.5)  # for pictures that share a bin
+        missing = problem.count - len(pictures)  # pictures that share a bin
+        grey = torch.full((missing, *problem.shape), 0.5, device=problem.device)
         pictures = torch.cat([torch.nan_to_num(pictures, 0.5, 1.0, 0.0), grey]).clamp(0, 1)
         labels = labels_in_order(pictures, problem)
         yield make_guess(problem, 1, 1, pictures, labels, problem.unexplained(pictures, labels))

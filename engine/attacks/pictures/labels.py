@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ def labels_by_last_layer(problem: InversionProblem) -> Tensor:
     weight, bias = last_layer(problem.module)
     sign = 1.0 if protocol.kind == "gradient" else -1.0 / step_length(problem)
     if bias not in problem.target and weight not in problem.target:
-        return torch.zeros(problem.count, dtype=torch.int64)
+        return torch.zeros(problem.count, dtype=torch.int64, device=problem.device)
     probabilities, features = grey_outputs(problem)
     expected = probabilities.mean(0)
     if bias in problem.target:
@@ -50,23 +51,24 @@ def labels_by_last_layer(problem: InversionProblem) -> Tensor:
         label = int(missing.argmax())
         labels.append(label)
         missing[label] -= 1
-    return torch.tensor(sorted(labels))
+    return torch.tensor(sorted(labels), device=problem.device)
 
 
 def labels_by_objective(problem: InversionProblem) -> Tensor:
     """The classes with which a short search comes nearest to the upload's direction, chosen one after the other."""
     labels: list[int] = []
     for _ in range(problem.count):
-        losses = [least_angle(problem, torch.tensor([*labels, label])) for label in range(problem.classes)]
+        losses = [least_angle(problem, [*labels, label]) for label in range(problem.classes)]
         labels.append(min(range(problem.classes), key=losses.__getitem__))
-    return torch.tensor(sorted(labels))
+    return torch.tensor(sorted(labels), device=problem.device)
 
 
-def least_angle(problem: InversionProblem, labels: Tensor) -> float:
+def least_angle(problem: InversionProblem, classes: Sequence[int]) -> float:
     """The least angle to the upload that a short search reaches with pictures of these classes."""
     rng = Seeds(0).rng("labels")
-    start = 0.5 + 0.1 * torch.randn(len(labels), *problem.shape, generator=rng)
-    pictures = start.requires_grad_()
+    noise = torch.randn(len(classes), *problem.shape, generator=rng, device="cpu").to(problem.device)
+    pictures = (0.5 + 0.1 * noise).requires_grad_()
+    labels = torch.tensor(classes, device=problem.device)
     adam = torch.optim.Adam([pictures], lr=0.05)
     lowest = math.inf
     with torch.enable_grad():
@@ -90,7 +92,8 @@ def step_length(problem: InversionProblem) -> float:
 def grey_outputs(problem: InversionProblem) -> tuple[Tensor, Tensor]:
     """The probabilities of the sent model for grey noise, and the inputs of its last layer."""
     rng = Seeds(0).rng("grey")
-    grey = (0.5 + 0.25 * torch.randn(GREY_PICTURES, *problem.shape, generator=rng)).clamp(0, 1)
+    noise = torch.randn(GREY_PICTURES, *problem.shape, generator=rng, device="cpu").to(problem.device)
+    grey = (0.5 + 0.25 * noise).clamp(0, 1)
     features: list[Tensor] = []
     head = problem.module.get_submodule(last_layer(problem.module)[0].rpartition(".")[0])
     hook = head.register_forward_pre_hook(lambda _, inputs: features.append(inputs[0]))

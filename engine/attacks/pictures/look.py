@@ -33,8 +33,8 @@ class Look(PictureAttack):
         del module, prior, context
         samples = exposure.upload.samples
         assert samples is not None
-        mean = torch.tensor(exposure.protocol.mean).view(-1, 1, 1)
-        scale = torch.tensor(exposure.protocol.scale).view(-1, 1, 1)
+        mean = torch.tensor(exposure.protocol.mean, device="cpu").view(-1, 1, 1)
+        scale = torch.tensor(exposure.protocol.scale, device="cpu").view(-1, 1, 1)
         pictures = (samples.x.cpu() * scale + mean).clamp(0, 1)
         labels = samples.y.cpu() if samples.y.dim() == 1 else samples.y.cpu().argmax(1)
         yield Guess(1, 1, pictures, labels, 0.0, 0.0, NOTHING_LEFT)

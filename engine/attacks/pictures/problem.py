@@ -68,6 +68,11 @@ class InversionProblem:
             drift=drift,
         )
 
+    @property
+    def device(self) -> torch.device:
+        """The device of the model, on which the attack computes."""
+        return next(self.module.parameters()).device
+
     @cached_property
     def parameters(self) -> dict[str, Tensor]:
         return {name: parameter for name, parameter in self.module.named_parameters() if name in self.target}
@@ -90,18 +95,18 @@ class InversionProblem:
 
     @cached_property
     def residual_scale(self) -> ResidualScale:
-        grey = torch.full((self.count, *self.shape), 0.5)
+        grey = torch.full((self.count, *self.shape), 0.5, device=self.device)
         doubt = CONFIDENCE * self.floor * math.sqrt(2 / self.coordinates)
         direct = first_linear(self.module) is not None
         return ResidualScale(self.unexplained(grey, self.labels), self.floor, doubt, direct)
 
     @cached_property
     def mean(self) -> Tensor:
-        return torch.tensor(self.protocol.mean).view(-1, 1, 1)
+        return torch.tensor(self.protocol.mean, device=self.device).view(-1, 1, 1)
 
     @cached_property
     def scale(self) -> Tensor:
-        return torch.tensor(self.protocol.scale).view(-1, 1, 1)
+        return torch.tensor(self.protocol.scale, device=self.device).view(-1, 1, 1)
 
     def normalised(self, pictures: Tensor) -> Tensor:
         """Pixels in [0, 1] as the input of the model."""
@@ -251,7 +256,7 @@ class InversionProblem:
         """The target's biases of linear layers, then its other layers, in one piece."""
         biases = [f"{name}.bias" for name in self._linear_layers if f"{name}.bias" in self.target]
         pieces = [self.target[name].reshape(-1) for name in (*biases, *self._other_names)]
-        return torch.cat(pieces or [torch.zeros(0)])
+        return torch.cat(pieces or [torch.zeros(0, device=self.device)])
 
     @cached_property
     def _activations(self) -> dict[str, tuple[Tensor, Tensor]]:

@@ -30,7 +30,8 @@ def shown_iterations(iterations: int, many: int = 40) -> frozenset[int]:
 
 def grey_noise(problem: InversionProblem, rng: torch.Generator, spread: float = 0.1) -> Tensor:
     """The start of a descent: middle grey with a little noise, (m, channels, height, width)."""
-    return 0.5 + spread * torch.randn(problem.count, *problem.shape, generator=rng)
+    noise = torch.randn(problem.count, *problem.shape, generator=rng, device="cpu").to(problem.device)
+    return 0.5 + spread * noise
 
 
 def cosine_decay(share: float) -> float:

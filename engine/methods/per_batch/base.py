@@ -67,7 +67,8 @@ class PerBatch(HasServerStep, Method):
             per_epoch = self.exchanges(context.world) // context.world.local.epochs
         epoch, place = divmod(context.seat.exchange - 1, per_epoch)
         rng = context.seeds.rng("batches", context.seat.round, context.seat.client, epoch)
-        return torch.randperm(size, generator=rng)[place * length : (place + 1) * length]
+        order = torch.randperm(size, generator=rng, device="cpu").to(context.device)
+        return order[place * length : (place + 1) * length]
 
     def merge(
         self, server: Weights, uploads: Sequence[Upload], memory: Memory, context: ClientContext

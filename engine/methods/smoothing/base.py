@@ -157,9 +157,10 @@ class Smoothing(Noised):
     def client_orders(self, clients: int, context: ClientContext) -> list[Tensor]:
         """The orders in which the models are stacked: by client id, or several random ones."""
         if self.client_order == "id":
-            return [torch.arange(clients)]
+            return [torch.arange(clients, device=context.device)]
         rng = context.rng("order")
-        return [torch.randperm(clients, generator=rng) for _ in range(ORDERS)]
+        orders = [torch.randperm(clients, generator=rng, device="cpu") for _ in range(ORDERS)]
+        return [order.to(context.device) for order in orders]
 
     def smoothed_names(self, models: Mapping[str, Tensor]) -> tuple[str, ...]:
         """The parameters to smooth: weights and biases of all layers, or of the last ones."""
