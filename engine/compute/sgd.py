@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,8 @@ from engine.compute.context import ClientContext, generators
 from engine.records import Client, Weights, World
 
 STACK = 5  # clients per stacked group: fixed, so that results do not depend on the number of threads
+FAST_LAYOUT = torch.channels_last  # half the time of a convolution on a processor
+PLAIN_LAYOUT = torch.contiguous_format  # for second derivatives, which channels last slows down, and for vmap
 T = TypeVar("T")
 _thread = threading.local()
 
@@ -218,15 +220,22 @@ def scores(world: World, weights: Weights, x: Tensor) -> Tensor:
     return logits
 
 
-def loaded_module(world: World, weights: Weights) -> tuple[nn.Module, list[Tensor]]:
-    """This thread's own module with these weights. One module per thread: clients never share hooks or weights."""
+def loaded_module(
+    world: World, weights: Weights, layout: torch.memory_format = FAST_LAYOUT
+) -> tuple[nn.Module, list[Tensor]]:
+    """This thread's own module with these weights, for inputs from `image_layout` with the same layout.
+
+    No two threads have the same module: clients never share hooks or weights.
+    """
     if getattr(_thread, "owner", None) is not world.build:
-        device = next(iter(weights.values())).device
-        # channels last: half the time of a convolution on a processor
-        _thread.module = world.build(torch.Generator()).to(device)
-        _thread.module.to(memory_format=torch.channels_last)
+        _thread.modules = {}
         _thread.owner = world.build
-    module: nn.Module = _thread.module
+    modules: dict[torch.memory_format, nn.Module] = _thread.modules
+    if layout not in modules:
+        device = next(iter(weights.values())).device
+        built: Any = world.build(torch.Generator())  # torch's types do not know that `to` takes a layout
+        modules[layout] = built.to(device, memory_format=layout)
+    module = modules[layout]
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             parameter.copy_(weights[name])
@@ -242,6 +251,6 @@ def seed_dropout(module: nn.Module, rng: torch.Generator) -> None:
             setattr(layer, "generator", rng)  # noqa: B010  (torch types every attribute of a module as a tensor)
 
 
-def image_layout(x: Tensor) -> Tensor:
+def image_layout(x: Tensor, layout: torch.memory_format = FAST_LAYOUT) -> Tensor:
     """Pictures in the memory layout of the module, and other data as they are."""
-    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+    return x.contiguous(memory_format=layout) if x.dim() == 4 else x

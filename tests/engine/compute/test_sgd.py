@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
 from engine.compute import dp_sgd, noise, sgd, weights
 from engine.compute.context import ClientContext
-from engine.compute.sgd import StepChange
+from engine.compute.sgd import FAST_LAYOUT, PLAIN_LAYOUT, StepChange
 from engine.compute.threads import ThreadTeam
 from engine.records import Client, Local, Seat, World
 from engine.seeds import Seeds
@@ -149,6 +151,48 @@ def test_a_module_is_rebuilt_for_another_world() -> None:
     for world in (first, second, first):
         module, _ = sgd.loaded_module(world, world.weights)
         assert torch.equal(dict(module.named_parameters())["head.weight"], world.weights["head.weight"])
+
+
+def gradients_by_vmap(world: World, client: Client, layout: torch.memory_format) -> dict[str, Tensor]:
+    """The gradient of each example, (examples, ...), with all examples in one call."""
+    module, _ = sgd.loaded_module(world, world.weights, layout)
+
+    def loss(parameters: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
+        logits = functional_call(module, parameters, (sgd.image_layout(x[None], layout),))
+        return functional.cross_entropy(logits, y[None])
+
+    gradients: dict[str, Tensor] = vmap(grad(loss), (None, 0, 0))(dict(world.weights), client.x, client.y)
+    return gradients
+
+
+@pytest.mark.parametrize("model", ["lenet5", "lenet-sigmoid", {"name": "convnet", "width": 8}], ids=str)
+def test_the_plain_layout_works_with_vmap_and_gives_the_same_gradients(model: Any) -> None:
+    world = make_plan(RunSpec(model=model, dataset="cifar10", rounds=1)).world
+    client = clients(world.shape)[3]
+    together = gradients_by_vmap(world, client, PLAIN_LAYOUT)
+    with ThreadTeam(1) as team:
+        context = ClientContext(world, Seat(3, 0, 1, 1, 1, 1), Seeds(0), team)
+        for place in range(len(client.y)):
+            example = slice(place, place + 1)
+            alone = sgd.gradient(context, world.weights, client.x[example], client.y[example])
+            for name, tensor in alone.items():
+                torch.testing.assert_close(together[name][place], tensor, rtol=1e-4, atol=1e-5)
+    with pytest.raises(RuntimeError, match="inside vmap"):
+        gradients_by_vmap(world, client, FAST_LAYOUT)
+
+
+def test_each_layout_has_a_module_of_its_own() -> None:
+    world = make_plan(RunSpec(model="lenet5", dataset="cifar10", rounds=1)).world
+    fast, _ = sgd.loaded_module(world, world.weights)
+    plain, _ = sgd.loaded_module(world, world.weights, PLAIN_LAYOUT)
+    assert sgd.loaded_module(world, world.weights)[0] is fast is not plain
+    pictures = clients(world.shape)[0].x
+    for module, layout in ((fast, FAST_LAYOUT), (plain, PLAIN_LAYOUT)):
+        assert sgd.image_layout(pictures, layout).is_contiguous(memory_format=layout)
+        for name, parameter in module.named_parameters():
+            assert torch.equal(parameter, world.weights[name])
+            assert parameter.dim() < 4 or parameter.is_contiguous(memory_format=layout)
+    assert not next(parameter for parameter in fast.parameters() if parameter.dim() == 4).is_contiguous()
 
 
 def darker(module: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.attacks.pictures.problem import InversionProblem, total_variation
 from engine.attacks.pictures.search import shown_iterations
@@ -96,6 +96,16 @@ def test_only_the_direction_of_several_uploads_in_one_counts(view: str, method: 
     assert problem.direction_only
     unexplained = problem.unexplained(x, y)
     assert 0 < unexplained < problem.unexplained(1 - x, y)  # the victim's part is there, with the right sign
+
+
+def test_second_derivatives_use_the_plain_memory_layout() -> None:
+    problem, x, y = inversion_problem(model="lenet5", dataset="cifar10")
+    outputs: list[Tensor] = []
+    for layer in problem.module.modules():
+        if isinstance(layer, nn.Conv2d):
+            layer.register_forward_hook(lambda _, inputs, output: outputs.append(output))
+    problem.distance(problem.upload(x, y))
+    assert outputs and all(output.is_contiguous() for output in outputs)
 
 
 def test_long_training_is_not_unrolled() -> None:
