@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from engine.compute.dp_sgd import ghost_module
-from engine.compute.sgd import image_layout
+from engine.compute.sgd import image_layout, seed_dropout
 from engine.errors import BadInput
 from engine.models import MODELS
 from engine.seeds import Seeds
@@ -92,6 +92,17 @@ def test_a_model_reads_both_memory_layouts(name, shape):
     assert logits.shape == (4, 7)
     last = module.to(memory_format=torch.channels_last)(image_layout(x))
     torch.testing.assert_close(logits, last, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "shape"), [(name, shape) for name in NAMES for shape in shapes(name)])
+def test_a_model_on_meta_has_one_output_per_class(name, shape):
+    """A tensor on meta has a shape and no numbers. Arithmetic with one that stayed on the processor fails."""
+    with torch.device("meta"):
+        module = MODELS.make(name).layers(shape, 7)
+    seed_dropout(module, Seeds(0).rng("dropout"))
+    x = inputs(name, 4, shape).to("meta")
+    for logits in (module.train()(x), module.eval()(x)):
+        assert logits.shape == (4, 7) and logits.is_meta
 
 
 @pytest.mark.parametrize("name", NAMES)
