@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -295,15 +295,15 @@ Mechanism = Gaussian | Laplace | Renyi | EpsilonDeltaPair | NoNoise
 
 @dataclass(frozen=True)
 class AllBut:
-    """All clients except these. It is much smaller than a tuple of thousands of clients, and quicker to charge."""
+    """All clients except these. It is much smaller than a list of thousands of clients, and quicker to charge."""
 
-    ids: tuple[int, ...]
+    ids: Sequence[int]
 
     def __contains__(self, client: object) -> bool:
         return client not in self.ids
 
 
-Clients = tuple[int, ...] | AllBut | None  # None: all clients
+Clients = Sequence[int] | AllBut | None  # None: all clients
 
 
 @dataclass(frozen=True)

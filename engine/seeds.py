@@ -6,9 +6,10 @@ So results never depend on the order in which clients are scheduled.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Self
+from typing import overload
 
 import numpy as np
 import torch
@@ -55,18 +56,39 @@ class Seeds:
         return Cohort(np.flatnonzero(drawn.numpy()))
 
 
-class Cohort(tuple[int, ...]):
-    """The ids of a round's clients, sorted, also as an array: the ledger of 10,000 rounds reads no tuple."""
+class Cohort(Sequence[int]):
+    """The ids of a round's clients, sorted, kept as an array: the ledger of 10,000 rounds makes no numbers of them."""
 
-    array: NDArray[np.intp]
+    __slots__ = ("array",)
 
-    def __new__(cls, array: NDArray[np.int64]) -> Self:
-        cohort = super().__new__(cls, array.tolist())
-        cohort.array = array.astype(np.intp, copy=False)
-        return cohort
+    def __init__(self, array: NDArray[np.int64]) -> None:
+        self.array: NDArray[np.intp] = array.astype(np.intp, copy=False)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.array,))
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.array.tolist())
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[int, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> int | tuple[int, ...]:
+        if isinstance(place, slice):
+            return tuple(self.array[place].tolist())
+        return int(self.array[place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from torch import nn
 
@@ -126,10 +128,18 @@ class Method(Part):
         del memory, privates
         return {"global": server}
 
-    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
+    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         """What this round releases to each view. The ledger adds up the releases of all rounds."""
         del world, round, cohort
         return tuple(Release(view, NoNoise("nothing is clipped or noised")) for view in VIEWS)
+
+    def repeated_releases(self, world: World, counts: NDArray[np.intp]) -> tuple[Release, ...] | None:
+        """The releases of many rounds together, where `counts` says in how many of them each client was.
+
+        None: they depend on more than that. A class that changes `releases` must change this too, or it is not used.
+        """
+        del world, counts
+        return None
 
     @abstractmethod
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:

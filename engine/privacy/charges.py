@@ -38,9 +38,10 @@ class Charges:
     laws: dict[RenyiLaw, Sums] = field(default_factory=dict)
     basic: tuple[Sums, ...] = ()  # mu² of Gaussians without sampling, ε and δ of pairs, releases without noise
     merged: bool = False
+    in_blocks: bool = False  # see `Sums`
 
     def __post_init__(self) -> None:
-        self.basic = self.basic or tuple(Sums(self.size) for _ in range(4))
+        self.basic = self.basic or tuple(Sums(self.size, self.in_blocks) for _ in range(4))
 
     def add(self, release: Release, clients: Ids | None, observers: Ids | None) -> None:
         """Charge one release to these clients in the view of these observers. None means all."""
@@ -55,7 +56,7 @@ class Charges:
         for sums, amount in self._charges(release.mechanism):
             charged_observers = observers if self.view == "client" else None
             by_pair = charged_observers is not None and clients is not None
-            if by_pair and sums.pair is None and not self._has_room():
+            if by_pair and not sums.per_pair and not self._has_room():
                 charged_observers = None  # charges every observer, so that ε stays an upper bound
                 self.merged = True
             sums.add(amount, clients, charged_observers)
@@ -105,7 +106,7 @@ class Charges:
         return [(self.basic[3], 1)]
 
     def _law(self, law: RenyiLaw) -> Sums:
-        return self.laws.setdefault(law, Sums(self.size))
+        return self.laws.setdefault(law, Sums(self.size, self.in_blocks))
 
     def _has_room(self) -> bool:
         """Whether one more matrix of all pairs fits into the limit."""
@@ -190,6 +191,7 @@ class Charges:
             {law: sums.copy() for law, sums in self.laws.items()},
             tuple(sums.copy() for sums in self.basic),
             self.merged,
+            self.in_blocks,
         )
 
 

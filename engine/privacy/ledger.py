@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,16 +23,17 @@ class Ledger:
     A client is never charged in its own view as an observer: it already has its own data.
     """
 
-    def __init__(self, clients: int, delta: float) -> None:
+    def __init__(self, clients: int, delta: float, in_blocks: bool = False) -> None:
         if clients < 1:
             raise refusal("ledger: clients", "must be at least 1", clients)
         if not 0 < delta < 1:
             raise refusal("ledger: delta", "must be above 0 and below 1", delta)
         self.clients = clients
         self.delta = delta
+        self.in_blocks = in_blocks  # see `Sums`: quicker for many rounds before a run, not for the run itself
         self._charges: dict[View, Charges] = {}
-        # By the id of a tuple of the last rounds: the tuple, which must stay alive, and its index array.
-        self._known_ids: dict[tuple[int, bool], tuple[tuple[int, ...], Ids | None]] = {}
+        # By the id of a list of the last rounds: the list, which must stay alive, and its index array.
+        self._known_ids: dict[tuple[int, bool], tuple[Sequence[int], Ids | None]] = {}
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -44,7 +45,8 @@ class Ledger:
         for release in releases:
             charges = self._charges.get(release.view)
             if charges is None:
-                charges = Charges(release.view, self.clients, (release.unit, release.adjacency))
+                protection = (release.unit, release.adjacency)
+                charges = Charges(release.view, self.clients, protection, in_blocks=self.in_blocks)
                 self._charges[release.view] = charges
             charges.add(release, self._indices(release.clients), self._indices(release.observers))
 
@@ -62,7 +64,7 @@ class Ledger:
             self._known_ids[key] = (named, self._others(array) if left_out else array)
         return self._known_ids[key][1]
 
-    def _checked(self, ids: tuple[int, ...]) -> Ids | None:
+    def _checked(self, ids: Sequence[int]) -> Ids | None:
         array = ids.array if isinstance(ids, Cohort) else np.array(ids, dtype=np.intp)
         for client in (array.min(), array.max()) if len(array) else ():
             if not 0 <= client < self.clients:
@@ -137,14 +139,23 @@ class Ledger:
         return tuple(self.answer(view, precise, quantiles) for view in self.views)
 
     def copy(self) -> Ledger:
-        copy = Ledger(self.clients, self.delta)
-        copy._charges = {view: charges.copy() for view, charges in self._charges.items()}
+        return self.with_views(self.views)
+
+    def with_views(self, views: Sequence[View]) -> Ledger:
+        """A copy with some views alone."""
+        copy = Ledger(self.clients, self.delta, self.in_blocks)
+        copy._charges = {view: charges.copy() for view, charges in self._charges.items() if view in views}
         return copy
 
-    def with_noise(self, factor: float) -> Ledger:
-        """The ledger of the same releases with `factor` times the noise. ValueError: not every release is Gaussian."""
-        scaled = Ledger(self.clients, self.delta)
-        scaled._charges = {view: charges.with_noise(factor) for view, charges in self._charges.items()}
+    def with_noise(self, factor: float, views: Sequence[View] | None = None) -> Ledger:
+        """The ledger of the same releases with `factor` times the noise, in these views or in all.
+
+        ValueError: not every release is Gaussian.
+        """
+        scaled = Ledger(self.clients, self.delta, self.in_blocks)
+        for view, charges in self._charges.items():
+            if views is None or view in views:
+                scaled._charges[view] = charges.with_noise(factor)
         return scaled
 
     def with_releases(self, releases: Iterable[Release]) -> Ledger:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -81,7 +82,7 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
     )
     return Forecast(
         id=spec.id,
-        answers=plan.answers(plan.ledger(plan.last_round), precise),
+        answers=plan.answers(plan.final_ledger(), precise),
         guarantee=plan.guarantee,
         problems=problems,
         seconds=seconds(plan, threads),
@@ -174,7 +175,7 @@ def cliff(plan: Plan) -> ExpectedCliff:
     )
 
 
-def _first_cohort(plan: Plan) -> tuple[int, ...]:
+def _first_cohort(plan: Plan) -> Sequence[int]:
     for round in range(1, plan.spec.rounds + 1):
         cohort = plan.cohort(round)
         if cohort:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -20,10 +20,11 @@ from engine.part import Problem
 from engine.partitions import Division, divide
 from engine.privacy.ledger import Ledger
 from engine.privacy.solver import solve
-from engine.records import VIEWS, Client, Gaussian, Guarantee, NoNoise, View, World
-from engine.seeds import Seeds
+from engine.records import VIEWS, Client, Guarantee, View, World
+from engine.seeds import Cohort, Seeds
 from engine.specs.base import problems_of
 from engine.specs.run import RunSpec, default_delta
+from engine.training.spending import Spending
 
 SMALL = 200e6  # bytes: up to this size, a partitioned data set is kept for the next run
 PartitionedData = tuple[tuple[Client, ...], Tensor]  # the clients with their pictures, and the test pictures
@@ -41,6 +42,8 @@ class Plan:
     test: tuple[Tensor, ...]  # and of its test pictures
     labels: Tensor
     test_labels: Tensor
+    last_round: int  # the last one that keeps the budget, if there is a budget
+    spent: Ledger | None = None  # of all these rounds, where a target or a budget needed it already
 
     @property
     def seeds(self) -> Seeds:
@@ -53,7 +56,7 @@ class Plan:
             return guarantee
         return replace(guarantee, absent={**guarantee.absent, "client": "there is no other client"})
 
-    def cohort(self, round: int) -> tuple[int, ...]:
+    def cohort(self, round: int) -> Cohort:
         return self.seeds.cohort(round, self.world.clients, self.world.sampled, self.world.sampling)
 
     def took_part(self, until: int) -> set[int]:
@@ -62,7 +65,10 @@ class Plan:
 
     def ledger(self, rounds: int, method: Method | None = None) -> Ledger:
         """The cost of the first `rounds` rounds. It is exact before the run: the seed decides who takes part."""
-        return self._continued(Ledger(self.world.clients, self.delta), 0, rounds, method or self.method)
+        ledger = Ledger(self.world.clients, self.delta)
+        for round in range(1, rounds + 1):
+            ledger.add((method or self.method).releases(self.world, round, self.cohort(round)))
+        return ledger
 
     def answers(self, ledger: Ledger, precise: bool = False) -> tuple[Epsilon, ...]:
         """ε of every view that applies; 0 where nothing was released. `precise` adds quantiles over the clients."""
@@ -74,38 +80,12 @@ class Plan:
         return tuple(answers)
 
     @cached_property
-    def last_round(self) -> int:
-        """The last round of the run: the last one that keeps the budget, if there is a budget."""
-        spec = self.spec
-        if spec.budget is None or spec.view is None:
-            return spec.rounds
-        return self._last_within(spec.view, spec.budget)
+    def spending(self) -> Spending:
+        return Spending(self.world, self.cohort)
 
-    def _last_within(self, view: View, budget: float) -> int:
-        """The last round that keeps the budget: rounds are doubled, then halved, on copies of one ledger."""
-        low, kept = 0, Ledger(self.world.clients, self.delta)
-        high = min(1, self.spec.rounds)
-        while high > low:
-            ledger = self._continued(kept, low, high, self.method)
-            if ledger.exceeds(view, budget):
-                break
-            low, kept = high, ledger
-            high = min(2 * high, self.spec.rounds)
-        while high - low > 1:
-            middle = (low + high) // 2
-            ledger = self._continued(kept, low, middle, self.method)
-            if ledger.exceeds(view, budget):
-                high = middle
-            else:
-                low, kept = middle, ledger
-        return low
-
-    def _continued(self, ledger: Ledger, after: int, until: int, method: Method) -> Ledger:
-        """A copy of the ledger with the rounds that follow."""
-        longer = ledger.copy()
-        for round in range(after + 1, until + 1):
-            longer.add(method.releases(self.world, round, self.cohort(round)))
-        return longer
+    def final_ledger(self) -> Ledger:
+        """The cost of the whole run. It may differ from that of the run itself in the last bits (see `Sums`)."""
+        return self.spent or self.spending.after(self.last_round, self.method)
 
     def counts(self) -> dict[str, Tensor]:
         """The number of pictures of each class that each client has: (clients, classes)."""
@@ -139,11 +119,11 @@ def make_plan(spec: RunSpec, precise: bool = True) -> Plan:
     world = _world(spec, facts, division)
     _refuse_first(misfits(spec, world))
     parts = (tuple(division.train), tuple(division.test))
-    plan = Plan(spec, spec.method, world, world.delta, *parts, facts.train_y, facts.test_y)
+    plan = Plan(spec, spec.method, world, world.delta, *parts, facts.train_y, facts.test_y, spec.rounds)
     if spec.target_epsilon is not None:
-        plan = replace(plan, method=_solved(plan, precise))
-    if spec.budget is not None and spec.view is not None:
-        _refuse_without_epsilon(plan, "budget", plan.method)
+        plan = _solved(plan, precise)
+    if spec.budget is not None:
+        plan = _within_budget(plan)
     return plan
 
 
@@ -158,6 +138,7 @@ def load_plan(spec: RunSpec, device: str = "cpu") -> LoadedPlan:
     clients, test_x = partitioned
     first_weights = {name: tensor.to(device) for name, tensor in plan.world.weights.items()}
     values = {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
+    values["spent"] = None  # a run adds up its own ledger
     values["world"] = replace(plan.world, weights=first_weights)
     values["test_labels"] = data.test_y.to(device)
     return LoadedPlan(**values, clients=clients, test_x=test_x)
@@ -250,72 +231,45 @@ def _refuse_first(problems: Iterable[Problem]) -> None:
             raise BadInput(problem.reason, problem.remedy)
 
 
-def _solved(plan: Plan, precise: bool) -> Method:
-    """The method with the least noise that keeps the target ε over all rounds, in the view of the spec."""
+def _solved(plan: Plan, precise: bool) -> Plan:
+    """The plan with the least noise that keeps the target ε over all rounds, in the view of the spec."""
     spec = plan.spec
     view = spec.view
     assert spec.target_epsilon is not None and view is not None and isinstance(spec.method, HasNoise)
-    ledger_at = _ledger_by_noise(plan, view)
+    _refuse_absent_view(plan, "target-epsilon")
+    ledger_at = plan.spending.by_noise(spec.method)
+    _refuse_without_epsilon(ledger_at(spec.method.default_noise(), (view,)), view, "target-epsilon")
 
     def epsilon_at(noise: float, precise: bool) -> float | None:
-        return ledger_at(noise).answer(view, precise=precise).value
+        return ledger_at(noise, (view,)).answer(view, precise=precise).value
 
-    _refuse_without_epsilon(plan, "target-epsilon", spec.method.with_noise(spec.method.default_noise()))
     noise = solve(epsilon_at, spec.target_epsilon, high=spec.method.most_noise(), precise=precise)
-    return spec.method.with_noise(noise)
+    return replace(plan, method=spec.method.with_noise(noise), spent=ledger_at(noise, None))
 
 
-def _ledger_by_noise(plan: Plan, view: View) -> Callable[[float], Ledger]:
-    """The ledger of all rounds in one view, for any noise.
-
-    Where the noise scales every Gaussian, the rounds are added once. A search tries ten noises or more.
-    """
+def _within_budget(plan: Plan) -> Plan:
+    """The plan with the last round that keeps the budget, in the view of the spec."""
     spec = plan.spec
-    assert isinstance(spec.method, HasNoise)
-    cohorts = [plan.cohort(round) for round in range(1, spec.rounds + 1)]
-
-    def added(noise: float) -> Ledger:
-        assert isinstance(spec.method, HasNoise)
-        method = spec.method.with_noise(noise)
-        ledger = Ledger(plan.world.clients, plan.delta)
-        for round, cohort in enumerate(cohorts, start=1):
-            releases = method.releases(plan.world, round, cohort)
-            ledger.add(release for release in releases if release.view == view)
-        return ledger
-
-    if not _scales_with_noise(plan, spec.method, cohorts):
-        return added
-    unit = added(1.0)
-    return unit.with_noise
+    assert spec.budget is not None and spec.view is not None
+    _refuse_absent_view(plan, "budget")
+    full = plan.final_ledger()
+    _refuse_without_epsilon(full, spec.view, "budget")
+    if not full.exceeds(spec.view, spec.budget):
+        return replace(plan, spent=full)
+    last, ledger = plan.spending.last_within(plan.method, spec.view, spec.budget)
+    return replace(plan, last_round=last, spent=ledger)
 
 
-def _scales_with_noise(plan: Plan, method: HasNoise, cohorts: Sequence[tuple[int, ...]]) -> bool:
-    """Whether twice the noise doubles every Gaussian of a release, tried in rounds of every kind."""
-    rounds = {*range(1, 4), *plan.method.landmarks(plan.world)[:2], len(cohorts)}
-    single, double = method.with_noise(1.0), method.with_noise(2.0)
-    assert isinstance(single, Method) and isinstance(double, Method)
-    for round in sorted(rounds & {*range(1, len(cohorts) + 1)}):
-        pairs = zip(
-            single.releases(plan.world, round, cohorts[round - 1]),
-            double.releases(plan.world, round, cohorts[round - 1]),
-            strict=True,
-        )
-        for first, second in pairs:
-            law = first.mechanism
-            doubled = replace(law, z=2 * law.z) if isinstance(law, Gaussian) else law
-            if doubled != second.mechanism or not isinstance(law, Gaussian | NoNoise):
-                return False
-    return True
-
-
-def _refuse_without_epsilon(plan: Plan, field: str, method: Method) -> None:
-    """Refuse a target or a budget in a view that has no ε at any noise."""
+def _refuse_absent_view(plan: Plan, field: str) -> None:
     view = plan.spec.view
-    assert view is not None
-    if view in plan.guarantee.absent:
+    if view is not None and view in plan.guarantee.absent:
         reason = f"the {view} view does not apply: {plan.guarantee.absent[view]}"
         raise BadInput(f"run: {field}: {reason}", "Choose another view")
-    answer = plan.ledger(plan.spec.rounds, method).answer(view)
+
+
+def _refuse_without_epsilon(ledger: Ledger, view: View, field: str) -> None:
+    """Refuse a target or a budget in a view that has no ε at any noise."""
+    answer = ledger.answer(view)
     if answer.value is None:
         reason = f"there is no ε in the {view} view: {answer.reason}"
         raise BadInput(f"run: {field}: {reason}", "Choose another view or method")

@@ -85,7 +85,7 @@ class Personal(UserLevel):
         drawn = noise.gaussian(shared, self.noise * self.clip, context.rng("noise"))
         return self.stepped(merged, drawn, self.server_step / context.world.sampled), memory
 
-    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
+    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         if self.noise_split != "server":
             return super().releases(world, round, cohort)
         outside = Release("outsider", Gaussian(self.noise, world.rate), sampling=world.sampling)

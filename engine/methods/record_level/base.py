@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.capabilities import Family
 from engine.compute import dp_sgd
@@ -49,7 +50,7 @@ class RecordLevel(Noised):
 
         return contexts[0].team.each(fit_client, contexts, starts, clients, changes, progress=contexts[0].progress)
 
-    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
+    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         releases: list[Release] = []
         for size, clients in clients_by_size(world, cohort).items():
             steps = world.local.epochs * dp_sgd.steps_per_epoch(size, world.local)
@@ -58,6 +59,16 @@ class RecordLevel(Noised):
             for view in VIEWS:
                 exact = view == "server"
                 releases.append(to_server if exact else replace(to_server, view=view, bound="upper bound"))
+        return tuple(releases)
+
+    def repeated_releases(self, world: World, counts: NDArray[np.intp]) -> tuple[Release, ...] | None:
+        releases: list[Release] = []
+        for count in np.unique(counts[counts > 0]).tolist():
+            cohort = Cohort(np.flatnonzero(counts == count))
+            for release in self.releases(world, 1, cohort):
+                assert isinstance(release.mechanism, Gaussian)
+                law = replace(release.mechanism, steps=count * release.mechanism.steps)
+                releases.append(replace(release, mechanism=law))
         return tuple(releases)
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
@@ -81,7 +92,7 @@ class RecordLevel(Noised):
         )
 
 
-def clients_by_size(world: World, cohort: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+def clients_by_size(world: World, cohort: Sequence[int]) -> dict[int, Sequence[int]]:
     """The clients of a round by how many records they have, in the order of their first client."""
     if not cohort:
         return {}

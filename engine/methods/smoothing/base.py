@@ -9,7 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
@@ -200,11 +202,17 @@ class Smoothing(Noised):
         before = memory.get(BEFORE_SMOOTHING)
         return {"global": server, BEFORE_SMOOTHING: before} if before else {"global": server}
 
-    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
-        releases = super().releases(world, round, cohort)
+    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
+        return self._without_sums(super().releases(world, round, cohort))
+
+    def repeated_releases(self, world: World, counts: NDArray[np.intp]) -> tuple[Release, ...] | None:
+        repeated = super().repeated_releases(world, counts)
+        return None if repeated is None else self._without_sums(repeated)
+
+    def _without_sums(self, releases: tuple[Release, ...]) -> tuple[Release, ...]:
+        """The server stacks the models of single clients. A secure sum is impossible, so no view `aggregate` exists."""
         if self.unsampled_clients == "mean":
             return releases
-        # The server stacks the models of single clients. A secure sum is impossible, so no view `aggregate` exists.
         return tuple(release for release in releases if release.view != "aggregate")
 
     def noised_protocol(

@@ -10,6 +10,7 @@ clients of the next round start from the slices. This file holds the privacy cos
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.capabilities import server_step_field
@@ -25,7 +26,7 @@ class FedCEO(Smoothing, UserLevel):
 
     server_step: float = server_step_field(0.1)
 
-    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
+    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         if self.unsampled_clients == "mean" or not cohort or not self.smooths(round):
             return super().releases(world, round, cohort)
         # Privacy (user-level ε of every view): a slice is a function of noisy uploads, so each view that receives

@@ -82,13 +82,13 @@ class UserLevel(Noised):
         drawn = noise.gaussian(shared, self.noise * self.clip, context.rng("noise"))
         return self.stepped(server, drawn, self.server_step / context.world.sampled), memory
 
-    def releases(self, world: World, round: int, cohort: tuple[int, ...]) -> tuple[Release, ...]:
+    def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         absent = AllBut(cohort)
         if self.noise_split == "full-local":
             return self.full_noise_releases(world, cohort, absent)
         return self.shared_noise_releases(world, cohort, absent)
 
-    def shared_noise_releases(self, world: World, cohort: tuple[int, ...], absent: AllBut) -> tuple[Release, ...]:
+    def shared_noise_releases(self, world: World, cohort: Sequence[int], absent: AllBut) -> tuple[Release, ...]:
         """The clients of a round add one portion together. The protected client always adds its own part."""
         # Privacy (ε of an outsider): an outsider does not know |S|, so its law must not depend on |S|.
         outside_law = Gaussian(self.noise * math.sqrt(max(world.honest, 1 / world.clients)), world.rate)
@@ -111,7 +111,7 @@ class UserLevel(Noised):
             releases.append(Release("client", participant_law, cohort, observers=cohort))
         return (*releases, to_absent)
 
-    def full_noise_releases(self, world: World, cohort: tuple[int, ...], absent: AllBut) -> tuple[Release, ...]:
+    def full_noise_releases(self, world: World, cohort: Sequence[int], absent: AllBut) -> tuple[Release, ...]:
         """Every client adds a full portion. The noise of the sum reveals |S|, so sampling amplifies no view."""
         if not cohort:
             return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -45,7 +46,7 @@ def test_a_release_for_each_size_and_view() -> None:
     assert len(releases) == len(sizes) * len(VIEWS)
     clients_by_view: dict[str, list[int]] = {view: [] for view in VIEWS}
     for release in releases:
-        assert isinstance(release.clients, tuple)
+        assert isinstance(release.clients, Sequence)
         clients_by_view[release.view] += release.clients
         (size,) = {plan.world.sizes[client] for client in release.clients}
         assert release.mechanism == Gaussian(1.0, min(1.0, 100 / size), 3 * max(1, size // 100))

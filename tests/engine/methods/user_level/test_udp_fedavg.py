@@ -128,7 +128,7 @@ def test_the_protocol_declares_the_noise_that_an_outsider_receives(split: str) -
 
 def releases_of(
     honest: float = 1.0, split: str = "paper", noise: float = 2.0, **fields: Any
-) -> tuple[tuple[int, ...], list[Release]]:
+) -> tuple[Sequence[int], list[Release]]:
     """The cohort of the first round, and its releases."""
     method = {"name": "udp-fedavg", "noise": noise, "noise-split": split}
     plan = make_plan(tiny_spec(method=method, honest_share=honest, **fields))
