@@ -22,7 +22,7 @@ SMALL = {
     "methods": "udp-fedavg,ppsgd", "noises": "0.5, 1, 2", "steps": "", "seeds": 2, "plain": "false", "clients": 40,
     "sampled": 8, "sampling": "poisson", "rounds": 8,
 }  # fmt: skip
-LONG = {**SMALL, "rounds": 40, "clients": 60, "sampled": 12}
+LONG = {**SMALL, "rounds": 24, "clients": 60, "sampled": 12}
 SEEDS = count(100, 10)  # each test runs its own seeds
 
 
