@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.jobs.store import Store
+from engine.specs.attack import MembershipSpec
 from engine.specs.run import RunSpec
 from tests.engine.makers import SMALL, run_command
 
@@ -30,6 +31,10 @@ def test_the_report_has_the_view_the_unit_the_number_and_the_interval() -> None:
     assert set(body["tpr"]) == {"0.1", "0.01", "0.001"} and 1 < len(body["roc"]) <= 60
     again = run_command(f"attack {run} --attack loss_threshold --view outsider --json")
     assert again.json == body
+    other = run_command(f"attack {run} --attack loss-threshold --seed 5 --round first --json").json
+    of_run = RunSpec(rounds=2, clients=40, sampled=4, epochs=1, batch=100, model={"name": "mlp", "hidden": 8})
+    request = MembershipSpec(run=of_run, seed=5, round="first")
+    assert (other["id"], other["round"]) == (request.id, 1)
     lines = run_command(f"attack {run} --attack loss-threshold").out
     assert "0.5 tells nothing" in lines and "held-out test records of the same classes" in lines
     assert "An AUC of 0.5 is no proof of privacy" in lines

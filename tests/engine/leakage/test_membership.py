@@ -16,10 +16,19 @@ from engine.compute.context import AttackContext
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput
 from engine.events import Finished, Kept, Scored, Started, decode, encode
-from engine.leakage.membership import MOST_OF_CLIENT, Observed, Pool, build_pool, by_client, judge, membership, observed
+from engine.leakage.membership import (
+    MOST_OF_CLIENT,
+    Observed,
+    Pool,
+    build_pool,
+    by_client,
+    judge,
+    membership,
+    observed,
+    own_seeds,
+)
 from engine.methods import METHODS
 from engine.records import Sight
-from engine.seeds import Seeds
 from engine.specs.attack import MembershipSpec, PictureAttackSpec, attack_spec
 from engine.specs.run import RunSpec
 from engine.training.loop import run
@@ -218,16 +227,55 @@ def test_an_attack_sees_no_member_no_owner_and_no_seed() -> None:
     class Spy(MembershipAttack):
         def score(self, sight: Sight, shadows: Sequence[Sight], context: AttackContext) -> Tensor:
             sights.append(sight)
-            assert not shadows and context.seeds not in (Seeds(5), Seeds(3))  # 3: the seed of the run
+            assert not shadows and context.seeds == own_seeds(spec, "attack")
             return sight.logits[-1].amax(1)
 
     ATTACKS.add("spy", title="a test attack", source="tests")(Spy)
     try:
+        spec = MembershipSpec(run=tiny_spec(), attack="spy", seed=5)
         scored(tiny_spec(), attack="spy", seed=5)
     finally:
         del ATTACKS._parts["spy"]
     (sight,) = sights
     assert sight.members is None and sight.own is None and sight.logits.shape == (1, len(sight.labels), 10)
+
+
+def test_the_streams_of_the_attack_the_pool_and_the_run_differ() -> None:
+    """With the seeds of the pool, an attack could compute its order; with those of the run, its noise."""
+    requests = [(tiny_spec(), 0), (tiny_spec(), 1), (tiny_spec(rounds=3), 0)]
+    specs = [MembershipSpec(run=run, seed=seed) for run, seed in requests]
+    seeds = [own_seeds(spec, purpose).seed for spec in specs for purpose in ("attack", "pool")]
+    assert len({*seeds, 0, 1, tiny_spec().seed}) == len(seeds) + 3
+    plan = load_plan(tiny_spec())
+    first, second = (pool_of(plan, seed=seed) for seed in (0, 1))
+    assert not torch.equal(first.members, second.members)
+
+
+def test_a_large_pool_is_cut_to_the_limit_and_keeps_all_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.leakage.membership.MOST_RECORDS", 60)
+    pool = pool_of(load_plan(tiny_spec()))
+    for side in (True, False):
+        labels = pool.labels[pool.members == side]
+        assert len(labels) == 60 and len(labels.unique()) == 10
+
+
+def test_a_stopped_attack_ends_without_a_result() -> None:
+    events = list(membership(MembershipSpec(run=tiny_spec()), stop=lambda: True))
+    assert isinstance(events[0], Started) and not any(isinstance(event, Scored | Finished) for event in events)
+
+
+def test_the_server_knows_what_it_sent_to_this_client_where_it_sends_each_another_model() -> None:
+    method = {"name": "fedceo", "every": 2, "noise": 1.0}
+    plan = load_plan(tiny_spec(method=method, rounds=3, sampling="fixed"))
+    states = [first_state(plan)]
+    exchanges: list[Exchange] = []
+    with ThreadTeam(1) as team:
+        for round in (1, 2, 3):
+            states.append(train_round(plan, states[-1], round, team, watch=exchanges.append))
+    packets = [packet.model["head.weight"] for packet in exchanges[-1].packets]
+    assert not torch.equal(packets[1], states[2].server["head.weight"])
+    client = exchanges[-1].seats[1].client
+    assert torch.equal(seen_by(plan, round=3, view="server", client=client).models[0]["head.weight"], packets[1])
 
 
 def test_scores_that_know_nothing_are_judged_as_chance() -> None:
@@ -245,7 +293,14 @@ def test_scores_that_know_nothing_are_judged_as_chance() -> None:
 def test_a_client_has_the_mean_score_of_its_records() -> None:
     plan = load_plan(tiny_spec(clients=8, sampled=3, sampling="fixed"))
     pool = pool_of(plan, unit="user")
-    scores = pool.owners.double() + torch.randn(len(pool.owners), generator=torch.Generator().manual_seed(0)) / 1e3
+    # skewed, so that the median is not the mean
+    skewed = torch.randn(
+        len(pool.owners), generator=torch.Generator().manual_seed(0)
+    ).exp()  # its median is not its mean
+    for client in range(8):
+        own = pool.owners == client
+        skewed[own] -= skewed[own].mean()
+    scores = pool.owners.double() + skewed
     means, members = by_client(scores, pool)
     owners = [*pool.owners[pool.members].unique().tolist(), *pool.owners[~pool.members].unique().tolist()]
     assert means.tolist() == pytest.approx(owners, abs=1e-3) and len(owners) == 8
