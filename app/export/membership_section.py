@@ -38,7 +38,7 @@ def _attack(content: PageContent, place: int, attack: ExportedMembership) -> Htm
         tag("figure", tag("figcaption", texts.CURVE), _curve(place, attack)),
         tag("p", texts.HOW[scored.unit], class_="faint"),
         tag("p", texts.NO_PROOF, class_="faint"),
-        more(texts.TABLE, rows),
+        *([more(texts.TABLE, rows)] if scored.tpr else []),
         class_="upload",
     )
 

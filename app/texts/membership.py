@@ -16,8 +16,8 @@ HOW = {
     "record": "Members are training records that entered an upload. The others are test records of the same classes, "
     "which no one trained on. A label alone says nothing: both groups have equally many records of each class. Where "
     "the test data differ from the training data, part of the result is that difference.",
-    "user": "Members are clients that took part, each with the mean score of its records. The others are clients that "
-    "never took part.",
+    "user": "Members are clients that took part, each with the mean score of some of its records. The others are "
+    "clients that never took part, with as many records each.",
 }
 NO_PROOF = "50 % is no proof of privacy. A better attack may exist."
 CURVE = "Members found, by share of false alarms. The broken line is guessing."
@@ -51,6 +51,8 @@ def verdict(scored: Scored, title: str) -> str:
     )
     if low > 50:
         return f"{result} It tells members apart better than guessing."
+    if high < 50:
+        return f"{result} That is worse than guessing: its scores tell members apart the other way round."
     return f"{result} With this many {nouns}, that cannot be told from guessing."
 
 

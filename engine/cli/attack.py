@@ -101,6 +101,8 @@ def read_attack(args: argparse.Namespace, store: Store) -> PictureAttackSpec | M
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise refusal("attack: --set", "must be NAME=VALUE", pair)
+        if hyphened(name) == "name":
+            raise refusal("attack: --set", "must name a parameter of the attack", pair, "Use --attack to choose it")
         attack[hyphened(name)] = literal(value)
     if ATTACKS[attack["name"]].goal == "membership":
         return read_membership(args, run, attack)

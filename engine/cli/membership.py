@@ -38,7 +38,7 @@ def read_membership(args: argparse.Namespace, run: Mapping[str, Any], attack: Ma
         run=dict(run),
         attack=dict(attack),
         view=hyphened(args.view),
-        unit=args.unit or "record",
+        unit="record" if args.unit is None else args.unit,
         round=args.round if args.round is not None else "last",
         client=args.client,
         seed=args.seed,

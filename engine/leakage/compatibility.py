@@ -112,7 +112,8 @@ def membership_problem(spec: MembershipSpec, plan: Plan) -> Problem | None:
     if view in ("server", "aggregate") and kind not in spec.attack.reads:
         reason = f"scores the answers of models, and the clients of {method.name} upload {kind}"
         return Problem(reason, "Choose the view of an outsider")
-    if spec.attack.shadows(spec.run):
+    # Privacy: with the seed of the run an attack could compute its noise and batches, and the order of the pool.
+    if spec.attack.shadows(spec.run.with_(seed=0 if spec.run.seed else 1)):
         return Problem("needs models that the attacker trains itself, which do not run yet", "Choose another attack")
     if spec.unit == "user" and view == "server":
         return Problem("compares clients, and an upload is of one client", "Choose unit record, or another view")
@@ -131,7 +132,12 @@ def refuse_membership(spec: MembershipSpec) -> None:
     took_part = plan.took_part(round)
     if not cohort and (spec.view != "outsider" or not took_part):
         raise BadInput(f"attack: round: no client took part in round {round}", "Choose first or last, or another round")
-    members = cohort if spec.view == "aggregate" else took_part
+    members = {*cohort} if spec.view == "aggregate" else took_part
+    if spec.view == "client":
+        members = members - {cohort[-1]}  # the observer
+    if not members:
+        rule = f"no client but the observer took part up to round {round}"
+        raise BadInput(f"attack: view: {rule}", "Choose another view or a later round")
     if spec.unit == "user" and min(len(members), plan.world.clients - len(took_part)) < 2:
         rule = f"{len(took_part)} of {plan.world.clients} clients took part, and both groups need at least 2"
         raise BadInput(f"attack: unit: {rule}", "Choose unit record, or attack a run that draws fewer clients")

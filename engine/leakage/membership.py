@@ -33,7 +33,6 @@ from engine.records import Sight, Upload, Weights
 from engine.seeds import Seeds
 from engine.specs.attack import MembershipSpec
 from engine.training.evaluate import predict
-from engine.training.exposure import summed
 from engine.training.loop import rounded_seconds, torch_settings
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.rounds import Exchange, train_round
@@ -137,7 +136,7 @@ def observed(
         return Observed(None, [plan.method.send(seat, after.server, after.memory).model], others, absent)
     records = {seat.client: _records(plan, exchange, slot) for slot, seat in enumerate(exchange.seats)}
     if spec.view == "aggregate":
-        mean = weights.scale(summed(exchange.uploads).model, 1 / len(exchange.uploads))
+        mean = weights.total([upload.model for upload in exchange.uploads], _parts(plan, exchange))
         return Observed(
             None, [exchange.before, moved(plan, exchange.before, exchange.uploads[0], mean)], records, absent
         )
@@ -199,6 +198,12 @@ def _used(plan: LoadedPlan, exchanges: Sequence[Exchange], round: int, everyone:
     return {client: torch.cat(parts).unique() for client, parts in sorted(places.items())}
 
 
+def _parts(plan: LoadedPlan, exchange: Exchange) -> list[float]:
+    """The weight of each upload in the mean that the aggregate shows; they add up to 1."""
+    shares = plan.method.shares(exchange.uploads, plan.world)
+    return [share / sum(shares) for share in shares]
+
+
 def moved(plan: LoadedPlan, start: Weights, upload: Upload, change: Weights) -> Weights:
     """The model after a change that was uploaded. Layers that no one uploads stay as they were sent."""
     factor = -plan.world.local.lr if upload.kind == "gradient" else 1.0
@@ -222,8 +227,8 @@ def build_pool(spec: MembershipSpec, plan: LoadedPlan, seen: Observed) -> Pool:
     rng = own_seeds(spec, "pool").rng("pool")
     if spec.unit == "user":
         return _pool_of_clients(plan, seen, rng)
-    inside = torch.cat(list(seen.used.values()))
-    owners = torch.cat([owned_by(client, len(places)) for client, places in seen.used.items()])
+    inside = torch.cat([torch.zeros(0, dtype=torch.int64, device="cpu"), *seen.used.values()])
+    owners = torch.cat([owned_by(-1, 0), *(owned_by(client, len(places)) for client, places in seen.used.items())])
     order = torch.randperm(len(inside), generator=rng, device="cpu")
     inside, owners = inside[order], owners[order]
     outside = torch.randperm(len(plan.test_labels), generator=rng, device="cpu")
@@ -259,13 +264,17 @@ def _paired_by_class(labels: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
 
 def _pool_of_clients(plan: LoadedPlan, seen: Observed, rng: torch.Generator) -> Pool:
     """Records of clients that took part, and of clients that never did: their data have the same law."""
-    used = seen.used
+    used = {client: own for client, own in seen.used.items() if len(own)}
+    halves = {**used, **{client: plan.train[client] for client in seen.absent if len(plan.train[client])}}
+    if not used or len(halves) == len(used):
+        raise BadInput("attack: unit: one of the two groups of clients has no records", "Choose unit record")
+    # A mean of fewer records varies more. With as many of each client, that tells nothing of who took part.
+    count = min(MOST_OF_CLIENT, *(len(own) for own in halves.values()))
     places: list[Tensor] = []
     owners: list[Tensor] = []
-    for client in (*used, *seen.absent):
-        own = used.get(client, plan.train[client])
+    for client, own in halves.items():
         order = torch.randperm(len(own), generator=rng, device="cpu")
-        chosen = own[order[:MOST_OF_CLIENT]]
+        chosen = own[order[:count]]
         places.append(chosen)
         owners.append(owned_by(client, len(chosen)))
     inside = sum(len(part) for part in places[: len(used)])
@@ -296,8 +305,10 @@ def sight_of(
 def judge(spec: MembershipSpec, round: int, client: int | None, scores: Tensor, pool: Pool) -> Scored:
     """How well the scores tell members from the others. A client has the mean score of its records."""
     members = pool.members
+    classes: Tensor | None = pool.labels
     if spec.unit == "user":
         scores, members = by_client(scores, pool)
+        classes = None
     auc = Auc()
     others = int((~members).sum())
     rates = [fpr for fpr in RATES if fpr * others >= 1]  # below one record, a share of false alarms is not measurable
@@ -311,10 +322,10 @@ def judge(spec: MembershipSpec, round: int, client: int | None, scores: Tensor, 
         members=int(members.sum()),
         others=others,
         auc=auc.measure(scores, members),
-        interval=auc.interval(scores, members),
+        interval=auc.interval(scores, members, classes),
         tpr={f"{fpr:g}": TprAtFpr(fpr=fpr).measure(scores, members) for fpr in rates},
         roc=roc(scores, members),
-        numbers={metric.name: metric.measure(scores, members) for metric in metrics},
+        numbers={metric.name: metric.measure(scores, members) for metric in metrics if metric.resolves(others)},
     )
 
 

@@ -120,6 +120,11 @@ class Method(Part):
 
     # --- which models are tested, what is promised, what is public
 
+    def shares(self, uploads: Sequence[Upload], world: World) -> list[float]:
+        """The weight of each upload in the sum that the server uses."""
+        del world
+        return [1.0 / len(uploads)] * len(uploads)
+
     def judged(self, server: Weights, memory: Memory, privates: Mapping[int, Private]) -> Mapping[str | int, Weights]:
         """The models to test: `global`, and one per client id if clients have their own model.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Literal
 
 import torch
+from scipy.special import expit
 from scipy.stats import t as student
 from torch import Tensor
 
@@ -22,18 +24,28 @@ class Auc(ScoreMetric):
         inside, outside = checked(self.name, scores, members)
         return float(placements(inside, outside).mean())
 
-    def interval(self, scores: Tensor, members: Tensor) -> tuple[float, float]:
-        """A 95 % interval by the variance of DeLong. It is widest where there are few records."""
+    def interval(self, scores: Tensor, members: Tensor, classes: Tensor | None = None) -> tuple[float, float]:
+        """A 95 % interval by the variance of DeLong, on the scale of log odds.
+
+        `classes` are given where members and others were chosen to have equally many records of each class. What
+        differs between classes is then no chance.
+        """
         inside, outside = checked(self.name, scores, members)
         of_members = placements(inside, outside)
         of_others = 1 - placements(outside, inside)
         area = float(of_members.mean())
-        variance = spread(of_members) + spread(of_others)
+        if classes is None:
+            classes = torch.zeros(len(scores))
+        classes, members = classes.cpu(), members.cpu()
+        variance = spread(of_members, classes[members]) + spread(of_others, classes[~members])
         fewest = min(len(inside), len(outside))
-        # Student's quantile: the variance of a few records is itself uncertain. Where it is 0, three errors in n pairs
-        # are still possible (rule of three).
-        reach = float(student.ppf(0.975, max(1, fewest - 1))) * variance**0.5 if variance > 0 else 3 / fewest
-        return max(0.0, area - reach), min(1.0, area + reach)
+        if variance == 0 or not 0 < area < 1:  # three errors in n pairs are still possible (rule of three)
+            return max(0.0, area - 3 / fewest), min(1.0, area + 3 / fewest)
+        # Student's quantile: the variance of a few records is itself uncertain.
+        freedom = max(1, fewest - len(classes.unique()))
+        reach = float(student.ppf(0.975, freedom)) * variance**0.5 / (area * (1 - area))
+        middle = math.log(area / (1 - area))
+        return float(expit(middle - reach)), float(expit(middle + reach))
 
 
 def placements(scores: Tensor, others: Tensor) -> Tensor:
@@ -44,6 +56,15 @@ def placements(scores: Tensor, others: Tensor) -> Tensor:
     return (below + up_to).double() / (2 * len(others))
 
 
-def spread(values: Tensor) -> float:
-    """The variance of a mean."""
-    return float(values.var()) / len(values) if len(values) > 1 else 0.25
+def spread(values: Tensor, classes: Tensor) -> float:
+    """The variance of a mean, where the number of values of each class is given."""
+    if len(values) == 1:
+        return 0.25
+    squares, freedom = 0.0, 0
+    for label in classes.unique():
+        own = values[classes == label]
+        squares += float((own - own.mean()).square().sum())
+        freedom += len(own) - 1
+    if freedom == 0:  # one value of each class: they are treated as values of one class
+        return float(values.var()) / len(values)
+    return squares / freedom / len(values)

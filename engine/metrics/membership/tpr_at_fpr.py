@@ -29,6 +29,9 @@ class TprAtFpr(ScoreMetric):
         inside, outside = checked(self.name, scores, members)
         return found_at(inside, outside, self.fpr)
 
+    def resolves(self, others: int) -> bool:
+        return self.fpr * others >= 1
+
 
 def found_at(inside: Tensor, outside: Tensor, fpr: float) -> float:
     """The share of members strictly above the threshold that at most this share of the others exceeds."""

@@ -31,9 +31,8 @@ def test_the_report_has_the_view_the_unit_the_number_and_the_interval() -> None:
     assert set(body["tpr"]) == {"0.1", "0.01", "0.001"} and 1 < len(body["roc"]) <= 60
     again = run_command(f"attack {run} --attack loss_threshold --view outsider --json")
     assert again.json == body
-    other = run_command(f"attack {run} --attack loss-threshold --seed 5 --round first --json").json
-    of_run = RunSpec(rounds=2, clients=40, sampled=4, epochs=1, batch=100, model={"name": "mlp", "hidden": 8})
-    request = MembershipSpec(run=of_run, seed=5, round="first")
+    other = run_command(f"attack {run} --attack loss-threshold --view outsider --seed 5 --round first --json").json
+    request = MembershipSpec(run=RunSpec(**Store().run(run).spec), seed=5, round="first")
     assert (other["id"], other["round"]) == (request.id, 1)
     lines = run_command(f"attack {run} --attack loss-threshold").out
     assert "0.5 tells nothing" in lines and "held-out test records of the same classes" in lines
@@ -51,6 +50,8 @@ def test_the_report_has_the_view_the_unit_the_number_and_the_interval() -> None:
         ("--attack map --unit user", "attack: --unit: is for attacks on membership. Leave it out."),
         ("--attack look", "attack: look: reads samples, and the clients of fedavg upload updates. Choose "),
         ("--attack loss", "attack: no loss. "),
+        ("--attack loss-threshold --unit ''", "attack: unit: must be one of record, user, got "),
+        ("--attack loss-threshold --set name=map", "attack: --set: must name a parameter of the attack, got name=map"),
     ],
 )
 def test_a_request_that_cannot_be_run_has_exit_code_2(queued: str, options: str, text: str) -> None:

@@ -12,10 +12,12 @@ from torch import Tensor
 
 from engine.attacks import ATTACKS
 from engine.attacks.membership.base import MembershipAttack
+from engine.attacks.membership.loss_threshold import LossThreshold
 from engine.compute.context import AttackContext
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput
 from engine.events import Finished, Kept, Scored, Started, decode, encode
+from engine.leakage.compatibility import refuse_membership
 from engine.leakage.membership import (
     MOST_OF_CLIENT,
     Observed,
@@ -216,7 +218,61 @@ def test_clients_are_compared_with_clients_that_never_took_part() -> None:
     pool = pool_of(plan, unit="user")
     assert {*pool.owners[pool.members].tolist()} == took_part
     assert {*pool.owners[~pool.members].tolist()} == set(range(40)) - took_part
-    assert max(torch.bincount(pool.owners).tolist()) == MOST_OF_CLIENT
+    assert set(torch.bincount(pool.owners).tolist()) == {MOST_OF_CLIENT}
+
+
+@pytest.mark.parametrize("view", ["outsider", "aggregate"])
+def test_every_client_is_scored_by_equally_many_records(view: str) -> None:
+    """A mean of two records varies more than one of 50, which named 44 % of the members at 10 % false alarms."""
+    method = {"name": "fedsgd", "batches": "one"}
+    plan = load_plan(tiny_spec(method=method, clients=40, sampled=6, sampling="fixed", batch=2))
+    counts = torch.bincount(pool_of(plan, unit="user", view=view).owners)
+    assert set(counts[counts > 0].tolist()) == {2}
+
+
+def test_the_aggregate_is_weighted_as_the_server_weighs_it() -> None:
+    method = {"name": "fedavg", "weighting": "size"}
+    partition = {"name": "dirichlet", "alpha": 0.1}
+    plan = load_plan(tiny_spec(method=method, partition=partition, clients=6, sampled=6, sampling="all", rounds=1))
+    with ThreadTeam(1) as team:
+        after = train_round(plan, first_state(plan), 1, team).server
+    seen = seen_by(plan, round=1, view="aggregate").models[1]
+    for name in after:
+        torch.testing.assert_close(seen[name], after[name], rtol=1e-4, atol=1e-6)
+
+
+def test_classes_that_both_halves_share_are_no_chance() -> None:
+    """Scores that follow the class alone: with as many of each class, the area is .5 without any doubt."""
+    plan = load_plan(tiny_spec())
+    pool = pool_of(plan)
+    chance = torch.randn(len(pool.labels), generator=torch.Generator().manual_seed(0)) / 10
+    spec = MembershipSpec(run=plan.spec)
+    by_class = judge(spec, 2, None, 10.0 * pool.labels + chance, pool).interval
+    alone = judge(spec, 2, None, chance, pool).interval
+    assert by_class[1] - by_class[0] < (alone[1] - alone[0]) / 3
+
+
+def test_an_attack_does_not_learn_the_seed_of_the_run() -> None:
+    class Curious(LossThreshold):
+        def shadows(self, spec: Any) -> tuple[Any, ...]:
+            told.append(spec.seed)
+            return ()
+
+    told: list[int] = []
+    ATTACKS.add("curious", title="a test attack", source="tests")(Curious)
+    try:
+        for seed in (0, 3):
+            refuse_membership(MembershipSpec(run=tiny_spec(seed=seed), attack="curious"))
+    finally:
+        del ATTACKS._parts["curious"]
+    assert told == [1, 0]
+
+
+@pytest.mark.parametrize(("sampled", "unit"), [(1, "record"), (1, "user"), (2, "user")])
+def test_the_observer_is_no_member_of_its_own_view(sampled: int, unit: str) -> None:
+    run = tiny_spec(clients=10, sampled=sampled, sampling="fixed")
+    with pytest.raises(BadInput, match=r"no client but the observer took part|both groups need at least 2"):
+        refuse_membership(MembershipSpec(run=run, view="client", unit=unit, round="first"))
 
 
 def test_an_attack_sees_no_member_no_owner_and_no_seed() -> None:

@@ -59,16 +59,36 @@ def test_the_curve_has_few_points_and_never_falls() -> None:
         assert tpr == pytest.approx(TprAtFpr(fpr=fpr).measure(scores + members.float(), members))
 
 
-def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
-    """Two normal laws one deviation apart have an area of 0.760."""
+@pytest.mark.parametrize(("distance", "area"), [(0.0, 0.5), (1.0, 0.7602), (2.9, 0.9799)])
+@pytest.mark.parametrize("classes", [1, 5])
+def test_the_interval_holds_the_truth_as_often_as_it_says(distance: float, area: float, classes: int) -> None:
+    """Two normal laws this far apart, and classes whose scores differ by another amount."""
     rng = torch.Generator().manual_seed(1)
-    members = torch.cat([torch.ones(60), torch.zeros(80)]).bool()
-    held = 0
+    members = torch.arange(160) < 80
+    labels = torch.arange(160) % classes
+    held, widths = 0, 0.0
     for _ in range(400):
-        scores = torch.randn(140, generator=rng) + members.float()
-        low, high = Auc().interval(scores, members)
-        held += low <= 0.7602 <= high
+        scores = torch.randn(160, generator=rng) + distance * members.float()
+        low, high = Auc().interval(scores, members, labels)
+        held += low <= area <= high
+        widths += high - low
     assert 0.92 <= held / 400 <= 0.98
+    assert widths / 400 < 0.2
+
+
+def test_an_interval_is_narrow_where_the_scores_follow_the_class() -> None:
+    """Each class has its own level, and 40 members and 40 others: only what differs within a class is chance."""
+    rng = torch.Generator().manual_seed(2)
+    members = torch.arange(80) < 40
+    labels = torch.arange(80) % 8
+    held, widths = 0, [0.0, 0.0]
+    for _ in range(300):
+        scores = 3.0 * labels + torch.randn(80, generator=rng)
+        for place, classes in enumerate((labels, None)):
+            low, high = Auc().interval(scores, members, classes)
+            widths[place] += high - low
+            held += place == 0 and low <= 0.5 <= high
+    assert 0.92 <= held / 300 <= 0.99 and widths[0] < widths[1] / 2
 
 
 @pytest.mark.parametrize("count", [3, 5, 8])
