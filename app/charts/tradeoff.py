@@ -205,11 +205,11 @@ def _add_baseline(chart: go.Figure, frontier: Frontier, dark: bool) -> None:
 
 
 def _add_zones(chart: go.Figure, span: tuple[float, float], dark: bool) -> None:
-    """Shades the ε where a guarantee means nothing as a worst case, and where it is no protection at all."""
+    """Shades the ε where a promise rules out almost nothing, and where it is no meaningful promise."""
     shade = theme.LEAKING["dark" if dark else "light"]
     zones = (
-        (privacy.VACUOUS, privacy.NOTHING, sweep_texts.VACUOUS, FAINTEST),
-        (privacy.NOTHING, math.inf, sweep_texts.NOTHING, FAINT),
+        (privacy.WEAK, privacy.VACUOUS, sweep_texts.WEAK, FAINTEST),
+        (privacy.VACUOUS, math.inf, sweep_texts.VACUOUS, FAINT),
     )
     for start, end, text, opacity in zones:
         left = max(start, span[0])

@@ -212,7 +212,7 @@ def _side(record: Epsilon) -> str:
 
 def _term_cells(record: Epsilon) -> tuple[str, str, str]:
     terms = record.reason if record.value is None else privacy.terms(record)
-    odds = privacy.odds(record.view, record.unit, record.value)
+    odds = privacy.odds(record)
     return tag("b", f"ε {numbers.epsilon(record.value)}", class_=_side(record)), odds, terms
 
 

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def times(epsilon: float) -> str:
-    """e to the power of ε, rounded."""
-    if epsilon > math.log(1e6):
-        return "10" + f"{epsilon / math.log(10):.0f}".translate(RAISED)
-    factor = math.exp(epsilon)
-    return f"{factor:.3g}" if factor < 100 else _two_digits(factor)
 
 
 def tiny(value: float) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from app.texts.numbers import percent, times, tiny
+import math
+
+from app.texts.numbers import percent, tiny
 from engine.epsilon import Epsilon
+from engine.odds import MOST_PERCENT, certainty
 
 VIEWS = ("outsider", "client", "aggregate", "server")  # ordered by what they see, least first
 
@@ -24,31 +27,18 @@ SEEN_BY = {
 }
 
 
-SECRETS = {
-    "outsider": "whether {who} in the data",
-    "client": "whether {who} in the data",
-    "aggregate": "whether a sum holds {whose} data or none",
-    "server": "whether {upload} was made from {whose} data or from none",
-}
-
-
-UNITS = {
-    "user": {"who": "you were", "whose": "your", "upload": "your upload"},
-    "record": {
-        "who": "one record of yours (a picture or a sentence) was",
-        "whose": "that record's",
-        "upload": "an upload",
-    },
-}
+# What an ε hides follows from its release, not from its view alone.
+PARTICIPATION = "whether you took part"
+UPLOAD = "whether what you sent was made from your data or from none"
+RECORD = "whether this one record (a picture or a sentence) was among the data"
+REPLACED = "whether it was this record (a picture or a sentence) or another one"
 
 
 OBSERVERS = {"outsider": "outsider", "client": "participant", "aggregate": "aggregator", "server": "server"}
 
 
-VACUOUS = 10.0  # above this ε, a guarantee means nothing as a worst case
-
-
-NOTHING = 50.0  # above this ε, it is no protection at all
+WEAK = math.log(99)  # above this ε, an observer with even odds can become more than 99 % sure
+VACUOUS = 10.0  # above this ε, a guarantee is no meaningful promise
 
 
 STATUSES = {
@@ -67,26 +57,50 @@ NOT_COVERED = (
     "Floating-point effects and side channels, such as how long a step takes, are not covered.",
     "The noise of a run comes from its seed, and the seed is shown: anyone who knows it can subtract the noise. "
     "This is a simulation. A deployment needs secret cryptographic randomness.",
-    "A server that breaks the rules is covered only where the noise is added inside the client.",
+    "A server that breaks the rules is covered only where each client adds a whole portion of noise itself: all the "
+    "noise on its update, or noise on every step. Where the clients of a round share one portion, the server says how "
+    "large each part is, and a server that lies gets uploads that are nearly bare.",
 )
 
 
 PER = {"user": "per client", "record": "per record"}  # a record is a picture or a sentence
 
 
-def odds(view: str, unit: str, epsilon: float | None) -> str:
-    """The meaning of an ε as odds, in the sentence that fits the view."""
-    if epsilon is None:
+def secret(epsilon: Epsilon) -> str:
+    """What this ε hides."""
+    if epsilon.unit == "record":
+        return REPLACED if epsilon.adjacency == "replace" else RECORD
+    # Only the Poisson number of an outsider hides that a client took part. Elsewhere the roster shows it, or the
+    # size of the noise.
+    if epsilon.view == "outsider" and epsilon.sampling == "poisson":
+        return PARTICIPATION
+    return UPLOAD
+
+
+def odds(epsilon: Epsilon) -> str:
+    """The meaning of an ε for an observer who starts with even odds."""
+    if epsilon.value is None:
         return "No finite ε: nothing is promised in this view."
-    secret = SECRETS[view].format(**UNITS[unit])
-    if epsilon == 0:
-        return f"An observer who {OBSERVER_SEES[view]} learns nothing about {secret}."
-    sentence = f"An observer's odds of telling {secret} grow at most {times(epsilon)} times."
-    if epsilon > NOTHING:
-        return f"{sentence} That is no protection worth the name."
-    if epsilon > VACUOUS:
-        return f"{sentence} As a worst-case promise that says nothing."
-    return sentence
+    sees = OBSERVER_SEES[epsilon.view]
+    if epsilon.value == 0:
+        rest = f", except in {_one_of(epsilon.delta)} cases" if epsilon.delta else ""
+        return f"An observer who {sees} learns nothing about {secret(epsilon)}{rest}."
+    if epsilon.value > VACUOUS:
+        return f"An observer who {sees}: this ε is no meaningful promise."
+    reached = certainty(epsilon)
+    if reached.percent > MOST_PERCENT:
+        return f"An observer who {sees}: in the worst case this promise rules out almost nothing."
+    return (
+        f"An observer who {sees} and starts at 50:50 {secret(epsilon)} can become at most {reached.percent} in 100 "
+        f"sure, either way, except in {_one_of(reached.exception)} cases."
+    )
+
+
+def _one_of(chance: float) -> str:
+    """`1 of 6,200`, rounded down to two digits."""
+    cases = 1 / chance
+    step = 10 ** max(0, math.floor(math.log10(cases)) - 1)
+    return f"1 of {math.floor(cases / step + 1e-9) * step:,}"
 
 
 def terms(epsilon: Epsilon) -> str:

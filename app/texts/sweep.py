@@ -61,7 +61,7 @@ APART = (
 BY_NOISE, BY_EPSILON = "Accuracy by noise", "Accuracy by ε"
 ACCURACY = "accuracy on test data, %"
 NOISE_AXIS = "noise σ"
-VACUOUS, NOTHING = "says nothing as<br>a worst case", "no protection<br>worth the name"
+WEAK, VACUOUS = "rules out<br>almost nothing", "no meaningful<br>promise"
 NO_PROTECTION = "no protection"
 WAITING = "No point is known yet."
 BUYS = "What each noise would buy, known before anything runs: ε {per}, {seen}, first seed; lower is more private."
@@ -70,7 +70,7 @@ UNPROMISED = "nothing is promised in this view"
 ZERO = "ε = 0 {seen}, for nothing is learnt; a log axis cannot show that"
 READ_AS = "Read as {numbers}. A decimal has a point: 0.5."
 MORE_TOLD = "{many} more settings of this link cannot be meant."
-NOTHING_SAID = "says nothing"  # next to a very large ε
+NOTHING_SAID = "no meaningful promise"  # next to a very large ε
 CHOOSE = "Click a point, or choose a line of the table, to open its runs in the Lab."
 OPEN, OPEN_LIVE = "Open in the Lab", "Run it live and open it in the Lab"
 TABLE, TABLE_ALT = "Every point", "Accuracy and ε of every method at every noise"

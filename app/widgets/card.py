@@ -57,14 +57,13 @@ def privacy_block(epsilons: Sequence[Epsilon], guarantee: Mapping[str, Any] | No
 def _view_row(epsilon: Epsilon, opened: bool) -> str:
     value = epsilon.value
     side = "leaking" if value is None or value > privacy.VACUOUS else "private"
-    odds = html.escape(privacy.odds(epsilon.view, epsilon.unit, value))
+    odds = html.escape(privacy.odds(epsilon))
     terms = html.escape(epsilon.reason if value is None else privacy.terms(epsilon))
-    factor = f"odds × {numbers.times(value)}" if value else ""
     seen_by = html.escape(privacy.SEEN_BY[epsilon.view])
     return (
         f"<details{' open' if opened else ''}>"
         f'<summary><b class="ll-{side}">ε {numbers.epsilon(value)}</b> {seen_by} '
-        f'<span class="ll-faint">{factor}</span></summary><p>{odds}</p><p>{terms}</p></details>'
+        f"</summary><p>{odds}</p><p>{terms}</p></details>"
     )
 
 

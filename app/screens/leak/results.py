@@ -340,7 +340,7 @@ def _guarantee(view: GridView, column: GridColumn) -> str:
         guarantee = view.forecasts[column.key].guarantee
         absent = guarantee.absent.get(view.eyes, "") if guarantee else ""
         return absent or attack_texts.UNPROMISED
-    odds = privacy.odds(answer.view, answer.unit, answer.value)
+    odds = privacy.odds(answer)
     return f"ε = {numbers.epsilon(answer.value)} ({privacy.terms(answer)}), {attack_texts.WHOLE_RUN}. {odds}"
 
 

@@ -127,7 +127,7 @@ def test_a_point_opens_its_runs_in_the_lab_and_the_lab_links_back(server: Server
     expect(button(page, "open")).to_be_visible()
     description = page.locator(".st-key-tradeoff-one").inner_text()
     assert description.startswith("UDP-FedAvg, noise ")
-    assert "seen by an outsider" in description and "odds" in description
+    assert "seen by an outsider" in description and "An observer who" in description
     button(page, "open").click()
     lab = LabPage(page, server.address).settled()
     runs = lab.link("run")

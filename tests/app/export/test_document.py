@@ -91,8 +91,9 @@ def test_every_view_has_its_odds_and_terms(store: Store, run: RunSpec) -> None:
     stored_run(store, run)
     text = shown(store, run.id).text
     for view, epsilon in (("outsider", 2.0), ("server", 154.0)):
-        assert privacy.odds(view, "user", epsilon) in text
-        assert privacy.terms(Epsilon(epsilon, view, "user", "zero-out", 1e-5, "rdp", "poisson")) in text
+        record = Epsilon(epsilon, view, "user", "zero-out", 1e-5, "rdp", "poisson")
+        assert privacy.odds(record) in text
+        assert privacy.terms(record) in text
     assert "no one else takes part" in text
 
 
@@ -127,7 +128,7 @@ def test_the_page_of_an_attack_shows_no_other_attack(store: Store, run: RunSpec,
 def test_an_attack_on_a_run_that_was_never_requested_has_its_forecast(store: Store, attack: AttackSpec) -> None:
     stored_attack(store, attack, [15.0])
     text = shown(store, attack.id).text
-    assert export_texts.NOT_RUN in text and "odds" in text
+    assert export_texts.NOT_RUN in text and "An observer who" in text
     assert "Accuracy by round" not in text
 
 

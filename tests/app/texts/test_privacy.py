@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import pytest
 
@@ -11,22 +11,43 @@ from engine.epsilon import Epsilon
 from engine.records import VIEWS
 
 
-def test_odds_are_e_to_the_epsilon() -> None:
-    assert "at most 2.72 times" in privacy.odds("outsider", "user", 1.0)
-    assert "at most 128 times" not in privacy.odds("outsider", "user", 4.85)
-    assert numbers.times(4.85) == "130"
-    assert numbers.times(20) == "10⁹"
-    assert numbers.times(math.log(1e6)) == "1,000,000"
+def epsilon_of(value: float | None, **terms: Any) -> Epsilon:
+    known = {"view": "outsider", "unit": "user", "adjacency": "zero-out", "delta": 1e-5, "accountant": "exact"}
+    return Epsilon(**{"value": value, "sampling": "all", **known, **terms})
+
+
+def test_a09_the_sentence_says_how_sure_and_how_often_not() -> None:
+    assert privacy.odds(epsilon_of(1.0)).endswith("at most 74 in 100 sure, either way, except in 1 of 6,200 cases.")
+    by_prv = privacy.odds(epsilon_of(1.0, accountant="prv", sampling="poisson"))
+    assert by_prv.endswith(
+        "whether you took part can become at most 85 in 100 sure, either way, except in 1 of 50,000 cases."
+    )
+
+
+@pytest.mark.parametrize(
+    ("terms", "what"),
+    [
+        ({"sampling": "poisson"}, privacy.PARTICIPATION),
+        ({"sampling": "all"}, privacy.UPLOAD),
+        ({"view": "client", "sampling": "all + poisson"}, privacy.UPLOAD),
+        ({"view": "server"}, privacy.UPLOAD),
+        ({"view": "aggregate"}, privacy.UPLOAD),
+        ({"view": "server", "unit": "record", "adjacency": "add-remove", "sampling": "poisson"}, privacy.RECORD),
+        ({"view": "outsider", "unit": "record", "adjacency": "add-remove", "sampling": "poisson"}, privacy.RECORD),
+        ({"view": "server", "unit": "record", "adjacency": "replace"}, privacy.REPLACED),
+    ],
+)
+def test_a09_what_is_hidden_follows_the_release(terms: dict[str, Any], what: str) -> None:
+    assert what in privacy.odds(epsilon_of(1.0, **terms))
 
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("unit", ["user", "record"])
-def test_every_view_has_its_sentence(view: str, unit: str) -> None:
-    sentences = [privacy.odds(view, unit, epsilon) for epsilon in (None, 0.0, 1.0, 11.0, 51.0)]
-    assert len(set(sentences)) == 5
-    assert unit == "user" or "picture or a sentence" in sentences[2] or view in ("aggregate", "server")
-    assert "nothing is promised" in sentences[0] and "learns nothing" in sentences[1]
-    assert "says nothing" in sentences[3] and "no protection worth the name" in sentences[4]
+def test_every_size_has_its_sentence(view: str, unit: str) -> None:
+    sentences = [privacy.odds(epsilon_of(value, view=view, unit=unit)) for value in (None, 0.0, 1.0, 6.0, 11.0, 1e6)]
+    assert len(set(sentences)) == 5 and sentences[4] == sentences[5]
+    assert "nothing is promised" in sentences[0] and "learns nothing" in sentences[1] and "1 of 100,000" in sentences[1]
+    assert "rules out almost nothing" in sentences[3] and "no meaningful promise" in sentences[4]
 
 
 def test_the_terms_of_an_epsilon() -> None:

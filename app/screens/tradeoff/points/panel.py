@@ -187,7 +187,7 @@ def _describe(line: TradeoffLine, point: PointSummary, settings: TradeoffSetting
     """Return the accuracy, the ε and the odds of a point in words. The seed with the largest ε decides."""
     view = settings.eyes
     largest = point.finite_epsilon(view)
-    odds = privacy.odds(view, largest.unit, largest.value) if largest else ""
+    odds = privacy.odds(largest) if largest else ""
     return f"{sweep_texts.point(line.title, point, settings.own)}. {sweep_texts.largest_epsilon(point, view)}. {odds}"
 
 

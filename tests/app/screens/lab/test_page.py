@@ -211,7 +211,7 @@ def test_every_change_of_the_form_updates_the_forecast(lab: AppTest) -> None:
 
     before = shown()
     lab.select_slider(key="w:method.noise:slider").set_value(0.1).run()
-    assert shown() != before and "no protection worth the name" in shown()
+    assert shown() != before and "no meaningful promise" in shown()
     assert spec_in(lab).method.noise == 0.1  # type: ignore[attr-defined]
     lab.segmented_control(key="w:protect").set_value("by ε").run()
     assert spec_in(lab).target_epsilon == 8.0 and spec_in(lab).view == "outsider"

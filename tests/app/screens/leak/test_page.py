@@ -305,7 +305,7 @@ def test_each_protection_shows_its_epsilon(small: LeakSettings) -> None:
     answers = services.forecast_of(spec.canonical()).answers
     answer = next(answer for answer in answers if answer.view == "server")
     assert grid(page)["columns"][1]["lines"][1]["text"] == attack_texts.epsilon(answer.value, True)
-    assert privacy.odds("server", "user", answer.value).replace("'", "&#x27;") in text(page)
+    assert privacy.odds(answer).replace("'", "&#x27;") in text(page)
 
 
 # --- uploaded pictures -------------------------------------------------------------------------------------
