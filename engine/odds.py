@@ -27,7 +27,7 @@ def certainty(epsilon: Epsilon) -> Certainty:
     """
     assert epsilon.value is not None
     value = epsilon.value
-    if epsilon.bound == "approximation":
+    if "approximation" in epsilon.bound:
         value *= UNDERSTATED
     if value == 0:
         return Certainty(50, epsilon.delta)

@@ -92,8 +92,7 @@ class UserLevel(Noised):
         """The clients of a round add one portion together. The protected client always adds its own part."""
         # Privacy (ε of an outsider): an outsider does not know |S|, so its law must not depend on |S|.
         outside_law = Gaussian(self.noise * math.sqrt(max(world.honest, 1 / world.clients)), world.rate)
-        # With dishonest clients the noise depends on the cohort: this is the noise of the average round.
-        bound = "" if world.honest == 1 else "approximation"
+        bound = _bound(world)
         outside = Release("outsider", outside_law, sampling=world.sampling, bound=bound)
         to_absent = replace(outside, view="client", observers=absent)
         if not cohort:
@@ -102,28 +101,30 @@ class UserLevel(Noised):
         sum_law = Gaussian(self.noise * math.sqrt(max(part, world.honest)))
         releases = [
             Release("server", Gaussian(self.noise / math.sqrt(len(cohort))), cohort),
-            Release("aggregate", sum_law, cohort),
+            Release("aggregate", sum_law, cohort, bound=bound),
             outside,
         ]
         if len(cohort) > 1:
             # A participant can subtract its own noise.
             participant_law = Gaussian(self.noise * math.sqrt(max(part, world.honest - part)))
-            releases.append(Release("client", participant_law, cohort, observers=cohort))
+            releases.append(Release("client", participant_law, cohort, observers=cohort, bound=bound))
         return (*releases, to_absent)
 
     def full_noise_releases(self, world: World, cohort: Sequence[int], absent: AllBut) -> tuple[Release, ...]:
         """Every client adds a full portion. The noise of the sum reveals |S|, so sampling amplifies no view."""
         if not cohort:
             return ()
+        bound = _bound(world)
+        hidden = bound or "upper bound"
         honest = world.honest * len(cohort)
         sum_law = Gaussian(self.noise * math.sqrt(max(1.0, honest)))
         participant_law = Gaussian(self.noise * math.sqrt(max(1.0, honest - 1)))  # it can subtract its own noise
         return (
             Release("server", Gaussian(self.noise), cohort),
-            Release("aggregate", sum_law, cohort),
-            Release("outsider", sum_law, cohort, bound="upper bound"),
-            Release("client", participant_law, cohort, observers=cohort, bound="upper bound"),
-            Release("client", sum_law, cohort, observers=absent, bound="upper bound"),
+            Release("aggregate", sum_law, cohort, bound=bound),
+            Release("outsider", sum_law, cohort, bound=hidden),
+            Release("client", participant_law, cohort, observers=cohort, bound=hidden),
+            Release("client", sum_law, cohort, observers=absent, bound=hidden),
         )
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
@@ -138,3 +139,8 @@ class UserLevel(Noised):
             f"the clients of a round share one portion of noise: it holds against those {observers}, "
             "but the server the paper names sees every upload with only 1/√|S| of it",
         )
+
+
+def _bound(world: World) -> str:
+    """How the numbers relate to the true ε. Who is honest differs by round, and they are those of the average round."""
+    return "" if world.honest == 1 else "approximation"
