@@ -56,6 +56,11 @@ class HasNoise(Part):
     def noise_level(self) -> float:
         return float(getattr(self, self.noise_field))
 
+    def result_format(self, spec: Any) -> int:
+        """2: noise with the tails of a Gaussian, added in float64, in streams of its own for each run."""
+        noisy = self.noise_level > 0 or getattr(spec, "target_epsilon", None) is not None
+        return max(super().result_format(spec), 2 if noisy else 1)
+
     def with_noise(self, level: float) -> Self:
         """The same part with this much noise."""
         return self.with_(**{self.noise_field: level})

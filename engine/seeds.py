@@ -27,6 +27,7 @@ class Seeds:
     """The seed of a run, from which all its random streams are derived."""
 
     seed: int
+    run: str = ""  # the id of the run, which its noise streams hold too
 
     @classmethod
     def of_text(cls, text: str) -> Seeds:
@@ -44,6 +45,15 @@ class Seeds:
         generator = torch.Generator()
         generator.set_state(torch.from_numpy(state))
         return generator
+
+    def noise(self, purpose: str, *place: int) -> torch.Generator:
+        """A new generator for noise.
+
+        Privacy: two runs of one seed that shared their standard normals would reveal the model without noise, as a
+        weighted difference of their models. Weights, partition, cohorts and batches share theirs, so that runs with and
+        without noise can be compared.
+        """
+        return self.rng(f"{purpose}:{self.run}", *place)
 
     def cohort(self, round: int, clients: int, sampled: int, sampling: str) -> Cohort:
         """The ids of a round's clients, sorted. Under Poisson sampling their number varies and may be 0."""

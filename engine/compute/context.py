@@ -46,6 +46,10 @@ class ClientContext:
         """A generator that no other seat has."""
         return self.seeds.rng(self.phase + purpose, self.seat.round, self.seat.client, self.seat.exchange)
 
+    def noise(self) -> torch.Generator:
+        """The generator of this seat's noise, which no other seat has and no other run."""
+        return self.seeds.noise(self.phase + "noise", self.seat.round, self.seat.client, self.seat.exchange)
+
     def progress(self, fraction: float, **numbers: float) -> None:
         """Report the progress of long work. Call it at fixed steps, so that a replay reports the same."""
         self.on_progress(fraction, numbers)

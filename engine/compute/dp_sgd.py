@@ -52,7 +52,7 @@ def fit_private(
     start = {name: start[name] for name in names}
     seed_dropout(ghost, context.rng("dropout"))
     batch_rng = context.rng("batches")
-    noise_rng = context.rng("noise")
+    noise_rng = context.noise()
     used = torch.zeros(size, dtype=torch.bool, device=client.y.device)
     momenta: list[Tensor] | None = None
     for _ in range(local.epochs * steps_per_epoch(size, local)):

@@ -1,49 +1,67 @@
-"""Noise laws. The caller gives the generator, which draws on the processor."""
+"""Noise laws. Each adds new noise to tensors. The caller gives the generator, which draws on the processor.
+
+Privacy: the noise is drawn and added in float64, and the sum is rounded once. The sum of two float32 numbers reveals
+whether one of them was this candidate or that one, because the other one must then be a float32 number too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
 
+# Privacy: float32 normals never exceed 5.77 standard deviations, and pairs of them lie on 2^24 radii. A sum of two
+# has neither limit. The squares of the shares add up to 1.
+SHARES = (0.8, 0.6)
 
-def gaussian(like: Mapping[str, Tensor], std: float, rng: torch.Generator) -> dict[str, Tensor]:
-    """Independent N(0, std²) with the shapes of `like`, drawn in the order of its names."""
+Draw = Callable[[torch.Size], Tensor]  # float64 noise of this shape
+
+
+def gaussian_added(tensors: Mapping[str, Tensor], std: float, rng: torch.Generator) -> dict[str, Tensor]:
+    """The tensors with independent N(0, std²) on every coordinate, drawn in the order of their names."""
     if std == 0:
-        return {name: torch.zeros_like(tensor) for name, tensor in like.items()}
-    noise: dict[str, Tensor] = {}
-    for name, tensor in like.items():
-        drawn = torch.empty(tensor.shape, device="cpu").normal_(0.0, std, generator=rng)
-        noise[name] = drawn.to(tensor.device)
-    return noise
+        return dict(tensors)
+    first_share, second_share = SHARES
+
+    def draw(shape: torch.Size) -> Tensor:
+        first = torch.empty(shape, device="cpu").normal_(generator=rng)
+        second = torch.empty(shape, device="cpu").normal_(generator=rng)
+        return first.double().mul_(first_share * std).add_(second, alpha=second_share * std)
+
+    return _added(tensors, draw)
 
 
-def laplace(like: Mapping[str, Tensor], scale: float, rng: torch.Generator) -> dict[str, Tensor]:
-    """Independent Laplace noise of this scale, in the order of the names.
+def laplace_added(tensors: Mapping[str, Tensor], scale: float, rng: torch.Generator) -> dict[str, Tensor]:
+    """The tensors with independent Laplace noise of this scale.
 
     It is the difference of two exponentials. The usual -b · sign(u) · log1p(-2|u|) of a float32 uniform is infinite
     once in 2^24 draws, which ends a run.
     """
-    noise: dict[str, Tensor] = {}
-    for name, tensor in like.items():
-        first = torch.empty(tensor.shape, dtype=torch.float64, device="cpu").exponential_(generator=rng)
-        second = torch.empty(tensor.shape, dtype=torch.float64, device="cpu").exponential_(generator=rng)
-        noise[name] = (scale * (first - second)).to(tensor.device, tensor.dtype)
-    return noise
+
+    def draw(shape: torch.Size) -> Tensor:
+        first = torch.empty(shape, dtype=torch.float64, device="cpu").exponential_(generator=rng)
+        second = torch.empty(shape, dtype=torch.float64, device="cpu").exponential_(generator=rng)
+        return scale * (first - second)
+
+    return _added(tensors, draw)
 
 
-def binomial(like: Mapping[str, Tensor], coins: int, rng: torch.Generator) -> dict[str, Tensor]:
-    """Independent centred binomial noise: the number of heads of `coins` fair coins, minus half of them."""
-    noise: dict[str, Tensor] = {}
-    for name, tensor in like.items():
-        count = torch.full(tensor.shape, float(coins), dtype=torch.float64, device="cpu")
+def binomial_added(tensors: Mapping[str, Tensor], coins: int, rng: torch.Generator) -> dict[str, Tensor]:
+    """The tensors with independent centred binomial noise: the heads of `coins` fair coins, minus half of them."""
+
+    def draw(shape: torch.Size) -> Tensor:
+        count = torch.full(shape, float(coins), dtype=torch.float64, device="cpu")
         heads = torch.binomial(count, torch.full_like(count, 0.5), generator=rng)
-        noise[name] = (heads - coins / 2).to(tensor.device, tensor.dtype)
-    return noise
+        return heads - coins / 2
+
+    return _added(tensors, draw)
 
 
-def gaussian_added(tensors: Mapping[str, Tensor], std: float, rng: torch.Generator) -> dict[str, Tensor]:
-    """The tensors with new Gaussian noise on every coordinate."""
-    noise = gaussian(tensors, std, rng)
-    return {name: tensor + noise[name] for name, tensor in tensors.items()}
+def _added(tensors: Mapping[str, Tensor], draw: Draw) -> dict[str, Tensor]:
+    """The tensors with noise on every coordinate, rounded once to their own type."""
+    noisy: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        drawn = draw(tensor.shape).to(tensor.device)
+        noisy[name] = drawn.add_(tensor).to(tensor.dtype)
+    return noisy

@@ -16,7 +16,7 @@ from engine.events import Event, Finished, Started, decode
 
 ASSETS = ROOT / "assets"
 FORMAT = 1  # of the files in assets/gallery
-RESULT_FORMAT = 1  # of their runs: a copy of engine.specs.base.FORMAT, whose module loads torch
+RESULT_FORMAT = 2  # of their runs: a copy of engine.specs.base.FORMAT, whose module loads torch
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,6 @@ def read_example(path: Path, name: str, words: PresetWords) -> RunExample:
 
 
 def _example(body: Mapping[str, Any], name: str, words: PresetWords) -> RunExample:
-    if int(body["spec"]["format"]) < RESULT_FORMAT:
-        raise ValueError("holds the results of an older LeakLens")
     events = tuple(decode(event) for event in body["events"])
     first = events[0] if events else None
     if not isinstance(first, Started) or first.run != body["id"] or not isinstance(events[-1], Finished):

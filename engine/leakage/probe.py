@@ -151,7 +151,7 @@ def probe_seeds(plan: LoadedPlan, victim: Victim) -> Seeds:
     text = f"{plan.spec.seed}:probe:{victim.round}:{victim.client}:"
     pictures = victim.pictures.contiguous().numpy().tobytes() + victim.labels.contiguous().numpy().tobytes()
     digest = hashlib.sha256(text.encode() + pictures).digest()
-    return Seeds(int.from_bytes(digest[:16], "big"))
+    return Seeds(int.from_bytes(digest[:16], "big"), plan.spec.id)
 
 
 def public_protocol(plan: LoadedPlan, contexts: Sequence[ClientContext], slot: int, view: View) -> Protocol:

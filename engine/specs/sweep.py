@@ -117,7 +117,7 @@ def _points_of_method(base: RunSpec, method: Mapping[str, Any], grid: SweepGrid,
 
     part = METHODS[str(method["name"])]
     names = {field.alias or name for name, field in part.model_fields.items()}
-    fields_of_base = base.canonical()
+    fields_of_base = base.identity()
     shared = _shared_fields(base, part, names)
     noise_name = part.noise_name() if issubclass(part, HasNoise) else ""
     noises = grid.noises if noise_name else (None,)
@@ -142,7 +142,7 @@ def _shared_fields(base: RunSpec, part: type[Method], names: Container[str]) -> 
 
     defaults = METHODS.dump(type(base.method)())
     fields: dict[str, Any] = {}
-    for name, value in base.canonical()["method"].items():
+    for name, value in base.identity()["method"].items():
         if name in names and value != defaults.get(name):
             fields[name] = value
     if part.name == base.method.name:

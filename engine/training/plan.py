@@ -45,9 +45,9 @@ class Plan:
     last_round: int  # the last one that keeps the budget, if there is a budget
     spent: Ledger | None = None  # of all these rounds, where a target or a budget needed it already
 
-    @property
+    @cached_property
     def seeds(self) -> Seeds:
-        return Seeds(self.spec.seed)
+        return Seeds(self.spec.seed, self.spec.id)
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -22,18 +22,21 @@ from app.session import run_settings, services
 from engine.__main__ import main
 from engine.cli.main import parser
 from engine.environment import ROOT
+from engine.errors import BadInput
 from engine.events import KINDS, Kept, Measured, Spent, decode, encode
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
 from engine.records import Exposure
 from engine.results.report import report
 from engine.specs.attack import AttackSpec
+from engine.specs.base import FORMAT
 from engine.specs.run import RunSpec
 from engine.training.exposure import unpack
 from engine.training.loop import run
 
 __all__ = [
-    "KINDS", "PAGE", "AttackSpec", "Exposure", "Kept", "Measured", "RunSpec", "Spent", "Store", "dashboard", "decode",
+    "FORMAT", "KINDS", "PAGE", "AttackSpec", "BadInput", "Exposure", "Kept", "Measured", "RunSpec", "Spent", "Store",
+    "dashboard", "decode",
     "encode", "grammar", "lab", "leak", "of_the_lab", "report", "run", "tell", "tradeoff_screen", "unpack",
 ]  # fmt: skip
 

@@ -1,4 +1,8 @@
-"""The id of a run or an attack never changes: links, stores and examples name runs by it."""
+"""The id of a run or an attack never changes: links, stores and examples name runs by it.
+
+Where today's code gives other results, the same request has a new id (`today` in ids.json). The old one stays readable,
+and is refused for everything that would compute it again.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contracts.doors import AttackSpec, RunSpec
+from tests.contracts.doors import FORMAT, AttackSpec, RunSpec
 from tests.contracts.goldens import compact, entries
 
 SPECS, ATTACKS = entries("ids", "specs"), entries("ids", "attacks")
@@ -21,8 +25,34 @@ def test_a_spec_keeps_its_canonical_form_and_its_id(
     kind: type[RunSpec] | type[AttackSpec], known: dict[str, Any]
 ) -> None:
     spec = kind(**known["input"])
-    assert compact(spec.canonical()) == compact(known["canonical"])
-    assert spec.id == known["id"]
+    today = known.get("today")
+    if today is None:
+        assert compact(spec.canonical()) == compact(known["canonical"])
+        assert spec.id == known["id"]
+    else:
+        assert spec.id == today["id"] != known["id"]
+        assert of_format(today["format"], spec.canonical()) == compact(known["canonical"])
+
+
+def of_format(format: int, canonical: dict[str, Any]) -> str:
+    """The canonical form of version 0.4.0, for a run or the run of an attack that has this format today."""
+    run = canonical.get("run", canonical)
+    assert run["format"] == format
+    older = {**run, "format": 1}
+    return compact({**canonical, "run": older} if "run" in canonical else older)
+
+
+@pytest.mark.parametrize(("kind", "known"), KNOWN)
+def test_a_spec_of_an_older_format_is_refused_with_the_fix(
+    kind: type[RunSpec] | type[AttackSpec], known: dict[str, Any]
+) -> None:
+    problem = kind(**known["canonical"]).replay_problem()
+    written = "format" in known["input"].get("run", {})  # a request that names its format keeps its id
+    if "today" not in known and not written:
+        assert problem is None
+    else:
+        assert problem and problem.fatal and problem.remedy == "Remove `format` to run it as this version does"
+        assert problem.reason == f"run: format: must be {FORMAT} to be replayed, got 1"
 
 
 @pytest.mark.parametrize(("kind", "known"), KNOWN)

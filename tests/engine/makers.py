@@ -18,12 +18,19 @@ from engine.errors import BadInput
 from engine.events import Event, Kept, Measured, Round, encode
 from engine.part import Part
 from engine.specs.run import RunSpec
+from engine.training.plan import LoadedPlan
 
 TINY: dict[str, Any] = {"rounds": 2, "clients": 40, "sampled": 6, "epochs": 1, "batch": 100, "seed": 3}
 
 
 def tiny_spec(**changes: Any) -> RunSpec:
     return RunSpec(**{**TINY, **changes})
+
+
+def with_noise_of(plan: LoadedPlan, other: LoadedPlan) -> LoadedPlan:
+    """The plan, changed so that it draws the noise of another run: only so can a test compare two methods exactly."""
+    plan.__dict__["seeds"] = other.seeds
+    return plan
 
 
 def replayable(events: Iterable[Event]) -> list[dict[str, Any]]:

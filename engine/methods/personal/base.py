@@ -81,9 +81,9 @@ class Personal(UserLevel):
         merged, memory = super().merge(server, uploads, memory, context)
         if self.noise_split != "server":
             return merged, memory
-        shared = self.shared_weights(server, context.world)
-        drawn = noise.gaussian(shared, self.noise * self.clip, context.rng("noise"))
-        return self.stepped(merged, drawn, self.server_step / context.world.sampled), memory
+        shared = self.shared_weights(merged, context.world)
+        std = self.noise * self.clip * self.server_step / context.world.sampled
+        return {**merged, **noise.gaussian_added(shared, std, context.noise())}, memory
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         if self.noise_split != "server":

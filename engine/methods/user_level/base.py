@@ -68,7 +68,7 @@ class UserLevel(Noised):
 
     def upload(self, client: Client, start: Weights, end: Weights, context: ClientContext) -> Upload:
         clipped = weights.clip(weights.subtract(end, start), self.clip)
-        noisy = noise.gaussian_added(clipped, self.upload_std(context.seat.cohort), context.rng("noise"))
+        noisy = noise.gaussian_added(clipped, self.upload_std(context.seat.cohort), context.noise())
         return Upload(client.id, "update", noisy)
 
     def merge(
@@ -79,8 +79,8 @@ class UserLevel(Noised):
         # Privacy (ε of an outsider): an empty round adds the noise of any other round. A round without noise would
         # show that no client took part.
         shared = self.shared_weights(server, context.world)
-        drawn = noise.gaussian(shared, self.noise * self.clip, context.rng("noise"))
-        return self.stepped(server, drawn, self.server_step / context.world.sampled), memory
+        std = self.noise * self.clip * self.server_step / context.world.sampled
+        return {**server, **noise.gaussian_added(shared, std, context.noise())}, memory
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
         absent = AllBut(cohort)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
-from engine.compute import dp_sgd, noise, sgd, weights
+from engine.compute import dp_sgd, sgd, weights
 from engine.compute.context import ClientContext
 from engine.compute.sgd import FAST_LAYOUT, PLAIN_LAYOUT, StepChange
 from engine.compute.threads import ThreadTeam
@@ -132,17 +132,6 @@ def test_the_noise_of_a_private_step_has_the_declared_std() -> None:
     difference = torch.cat([(noisy[name] - exact[name]).flatten() for name in noisy])
     assert float(difference.std()) == pytest.approx(3.0 * 0.5 / 20, rel=0.02)
     assert context.used is not None and context.used.tolist() == list(range(20))
-
-
-def test_noise_comes_from_the_given_generator_only() -> None:
-    like = {"a": torch.zeros(40_000), "b": torch.zeros(3, 5)}
-    before = torch.random.get_rng_state()
-    first = noise.gaussian(like, 2.0, Seeds(1).rng("noise"))
-    second = noise.gaussian(like, 2.0, Seeds(1).rng("noise"))
-    assert torch.equal(before, torch.random.get_rng_state())
-    assert all(torch.equal(first[name], second[name]) for name in like)
-    assert float(first["a"].std()) == pytest.approx(2.0, rel=0.03)
-    assert not noise.gaussian(like, 0.0, Seeds(1).rng("noise"))["a"].any()
 
 
 def test_a_module_is_rebuilt_for_another_world() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.compute import noise, weights
+from engine.compute import weights
 from engine.seeds import Seeds
 
 numbers = st.floats(-1e6, 1e6, width=32)
@@ -76,20 +76,3 @@ def test_a_clipped_norm_never_exceeds_the_bound(update: dict[str, Tensor], bound
 def test_finite_rejects_nan_and_infinity(bad: float) -> None:
     assert weights.finite(A)
     assert not weights.finite({**A, "c": torch.tensor([0.0, bad])})
-
-
-def test_noise_has_the_requested_std_and_depends_only_on_its_generator() -> None:
-    like = {"w": torch.zeros(200, 300), "b": torch.zeros(40_000)}
-    drawn = noise.gaussian(like, 2.5, Seeds(1).rng("noise"))
-    for name, tensor in drawn.items():
-        assert tensor.shape == like[name].shape
-        assert float(tensor.std()) == pytest.approx(2.5, rel=0.02) and abs(float(tensor.mean())) < 0.06
-    second = noise.gaussian_added(like, 2.5, Seeds(1).rng("noise"))
-    assert all(torch.equal(drawn[name], second[name]) for name in like)
-    flat = torch.cat([drawn["w"].flatten()[:40_000], drawn["b"]]).view(2, -1)
-    assert abs(float(torch.corrcoef(flat)[0, 1])) < 0.025  # the noise of two tensors is not correlated
-
-
-def test_noise_of_size_0_changes_nothing() -> None:
-    noised = noise.gaussian_added(A, 0.0, Seeds(1).rng("noise"))
-    assert all(torch.equal(noised[name], A[name]) for name in A)

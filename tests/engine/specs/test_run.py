@@ -81,7 +81,8 @@ def test_the_id_is_a_hash_of_the_canonical_json() -> None:
     spec = RunSpec()
     text = json.dumps(spec.canonical(), sort_keys=True, separators=(",", ":"))
     assert spec.id == hashlib.sha256(text.encode()).hexdigest()[:12]
-    assert spec.canonical()["format"] == FORMAT
+    assert spec.canonical()["format"] == 1
+    assert RunSpec(method="udp-fedavg").canonical()["format"] == FORMAT
     assert spec.canonical()["method"] == METHODS.dump(METHODS["fedavg"]())  # never `{}`
 
 

@@ -25,7 +25,7 @@ from engine.training.loop import run
 from engine.training.plan import LoadedPlan, load_plan, make_plan
 from engine.training.rounds import Exchange, first_state, train_round
 from engine.training.state import State
-from tests.engine.makers import accuracies, replayable, tiny_spec
+from tests.engine.makers import accuracies, replayable, tiny_spec, with_noise_of
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,9 @@ def played(plan: LoadedPlan, rounds: int, threads: int = 2) -> tuple[list[State]
 
 
 def last_state(method: Any, rounds: int, **fields: Any) -> State:
-    states, _ = played(load_plan(tiny_spec(method=method, rounds=rounds, **fields)), rounds)
+    """The state after all rounds, with the noise of the same run of UDP-FedAvg."""
+    plan, udp = (load_plan(tiny_spec(method=name, rounds=rounds, **fields)) for name in (method, "udp-fedavg"))
+    states, _ = played(with_noise_of(plan, udp), rounds)
     return states[-1]
 
 
@@ -250,8 +252,15 @@ def test_layers_that_are_not_smoothed_are_not_erased() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_remedy_of_the_warning_works(mode: str) -> None:
     def remedies(smoothing: float) -> list[str]:
-        events = run(tiny_spec(method=fedceo(mode, smoothing=smoothing, layers=1), rounds=2))
-        return [warning.remedy for warning in warnings_of_erased_layers(events)]
+        plan = load_plan(tiny_spec(method=fedceo(mode, smoothing=smoothing, layers=1), rounds=2))
+        reports: list[Any] = []
+        state = first_state(plan)
+        with ThreadTeam(2) as team:
+            for round in (1, 2):
+                state = train_round(with_noise_of(plan, warned), state, round, team, report=reports.append)
+        return [warning.remedy for warning in warnings_of_erased_layers(reports)]
+
+    warned = load_plan(tiny_spec(method=fedceo(mode, smoothing=1e-3, layers=1), rounds=2))
 
     (remedy,) = remedies(1e-3)
     advised = float(remedy.split("above ")[1].split(" ")[0])

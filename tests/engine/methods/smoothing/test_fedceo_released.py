@@ -17,7 +17,7 @@ from engine.training.loop import run
 from engine.training.plan import load_plan, make_plan
 from engine.training.rounds import first_state, train_round
 from engine.training.state import State
-from tests.engine.makers import tiny_spec
+from tests.engine.makers import tiny_spec, with_noise_of
 
 NOISY = {"noise": 1.2, "clip": 0.5}
 
@@ -27,7 +27,8 @@ def released(mode: str = "own", **fields: Any) -> dict[str, Any]:
 
 
 def last_state(spec: RunSpec) -> State:
-    plan = load_plan(spec)
+    """The state after all rounds, with the noise of the same run of DP-FedAvg."""
+    plan = with_noise_of(load_plan(spec), load_plan(spec.with_(method={"name": "dp-fedavg", **NOISY})))
     state = first_state(plan)
     with ThreadTeam(2) as team:
         for round in range(1, spec.rounds + 1):
