@@ -22,14 +22,13 @@ def gaussian_added(tensors: Mapping[str, Tensor], std: float, rng: torch.Generat
     """The tensors with independent N(0, std²) on every coordinate, drawn in the order of their names."""
     if std == 0:
         return dict(tensors)
-    first_share, second_share = SHARES
-
-    def draw(shape: torch.Size) -> Tensor:
-        first = torch.empty(shape, device="cpu").normal_(generator=rng)
-        second = torch.empty(shape, device="cpu").normal_(generator=rng)
-        return first.double().mul_(first_share * std).add_(second, alpha=second_share * std)
-
-    return _added(tensors, draw)
+    noisy: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        values = torch.empty(tensor.shape, device="cpu")
+        total = values.normal_(generator=rng).double().mul_(SHARES[0] * std)
+        total.add_(values.normal_(generator=rng), alpha=SHARES[1] * std)
+        noisy[name] = values.copy_(total.add_(tensor.to("cpu"))).to(tensor.device)
+    return noisy
 
 
 def laplace_added(tensors: Mapping[str, Tensor], scale: float, rng: torch.Generator) -> dict[str, Tensor]:
