@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -150,6 +151,28 @@ def attack_problem(spec: AttackSpec) -> str:
     import json
 
     return _misfit(json.dumps(spec.canonical(), sort_keys=True))
+
+
+@cache
+def _made_earlier(body: str) -> bool:
+    import json
+
+    from engine.specs.attack import attack_spec
+    from engine.specs.run import RunSpec
+
+    spec = json.loads(body)
+    try:
+        request = attack_spec(spec) if "attack" in spec else RunSpec(**spec)
+    except LeakLensError:
+        return False
+    return request.replay_problem() is not None
+
+
+def made_earlier(spec: Mapping[str, Any]) -> bool:
+    """Whether an earlier version made this run or attack, and today's code would give other results."""
+    import json
+
+    return bool(spec) and shared().ready() and _made_earlier(json.dumps(spec, sort_keys=True))
 
 
 def read(run: str) -> tuple[ListedRun, tuple[Event, ...]] | None:

@@ -55,6 +55,8 @@ def _drawn(moving: bool) -> None:
         return
     main = runs[0]
     _origin(main)
+    if services.made_earlier(main.spec):
+        st.html(f'<p class="ll-note">{html.escape(states.EARLIER_RUN)}</p>')
     card.headline(main.events)
     _cost(main, baselines)
     card.reason(guarantee(main.events))
@@ -179,7 +181,8 @@ def _ending(main: ShownRun) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if texts[main.status]:
             st.html(f'<p class="ll-lead">{html.escape(texts[main.status])}</p>', width="content")
-        st.button("Go on", key="go-on", on_click=batch_submit.resume)
+        if not services.made_earlier(main.spec):
+            st.button("Go on", key="go-on", on_click=batch_submit.resume)
 
 
 def _warnings(main: ShownRun) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.screens.runs import requests as run_requests
 from app.screens.runs.listing import STOPPED, RunResult, RunRow
-from app.session import url
+from app.session import services, url
 from app.texts import attacks as attack_texts
 from app.texts import membership as membership_texts
 from app.texts import numbers, states
@@ -68,7 +68,8 @@ def draw(row: RunRow) -> None:
         progress = ""  # an attack has no rounds
     bar = _bar(listed.round / of) if listed.status == "running" and of else ""
     attempts = f"asked {listed.attempt} times" if listed.attempt > 1 else ""
-    notes = [f"run {row.id}", row.unusual, _outcome(result), attempts]
+    earlier = states.EARLIER if services.made_earlier(row.listed.spec) else ""
+    notes = [f"run {row.id}", row.unusual, _outcome(result), attempts, earlier]
     cells = {"state": _cell(word, progress) + bar, **_numbers(result), **_facts(row)}
     with st.container(horizontal=True, vertical_alignment="top", key=f"row-{row.id}"):
         _text(row.sentence, notes, result.failure, cells)
@@ -135,7 +136,7 @@ def _buttons(row: RunRow) -> None:
             run_requests.open_in_lab(row)
     if row.moving and row.own:
         _button(run_texts.CANCEL, row, on_click=run_requests.cancel, args=(row,))
-    if row.listed.status in STOPPED and row.own and readable:
+    if row.listed.status in STOPPED and row.own and readable and not services.made_earlier(row.listed.spec):
         _button(run_texts.RESUME, row, on_click=run_requests.go_on, args=(row,))
     if readable and not row.attack:
         _pin(row)

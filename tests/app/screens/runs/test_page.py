@@ -46,6 +46,21 @@ def test_a_run_is_shown_as_the_store_has_it(store: Store, ask: RunMaker, screen:
     assert "asked just now" in line and f"disk {run_texts.size(store.run(run).bytes)}" in line
 
 
+@pytest.mark.parametrize("status", ["finished", "cancelled"])
+def test_a_run_of_an_earlier_version_is_marked_and_does_not_go_on(ask: RunMaker, screen: Screen, status: str) -> None:
+    earlier, current = ask(status, format=1), ask(status)
+    page = screen("runs")
+    shown = lines(page)
+    assert states.EARLIER in shown[earlier] and states.EARLIER not in shown[current]
+    keys = {button.key for button in page.button}
+    assert f"go-on:{earlier}" not in keys and (f"go-on:{current}" in keys) == (status == "cancelled")
+    lab = screen("lab")
+    lab.query_params["run"] = earlier
+    lab.run()
+    assert not lab.exception and states.EARLIER_RUN in text(lab)
+    assert "go-on" not in {button.key for button in lab.button}
+
+
 def test_the_newest_run_comes_first(store: Store, ask: RunMaker, screen: Screen) -> None:
     finished = [ask("finished", seed) for seed in range(3)]
     waiting = [ask("queued", seed) for seed in range(3, 6)]
