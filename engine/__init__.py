@@ -1,12 +1,13 @@
 """LeakLens: what federated learning leaks, and what differential privacy costs.
 
-The public interface is five names. Each is imported on first use, so `import engine` loads no torch.
+The public interface is six names. Each is imported on first use, so `import engine` loads no torch.
 
 run(spec)        trains, and yields events: `Started`, then several for each round, then `Finished`
 attack(spec)     attacks one upload of a run, and yields events
 forecast(spec)   returns ε in every view, problems and the expected time, without training
 RunSpec          a frozen, validated training run
-AttackSpec       a frozen, validated attack
+AttackSpec       a frozen, validated attack on pictures
+MembershipSpec   a frozen, validated attack on membership
 
 Everything else in this package may be renamed from one version to the next.
 """
@@ -18,20 +19,21 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # true for type checkers; importing typing would take ten times as long as this module
 if TYPE_CHECKING:
-    from engine.leakage.pictures import attack
-    from engine.specs.attack import AttackSpec
+    from engine.leakage.attack import attack
+    from engine.specs.attack import AttackSpec, MembershipSpec
     from engine.specs.run import RunSpec
     from engine.training.forecast import forecast
     from engine.training.loop import run
 
-__all__ = ["AttackSpec", "RunSpec", "attack", "forecast", "run"]
+__all__ = ["AttackSpec", "MembershipSpec", "RunSpec", "attack", "forecast", "run"]
 
 PUBLIC = {  # public name: module, name in the module
     "run": ("engine.training.loop", "run"),
-    "attack": ("engine.leakage.pictures", "attack"),
+    "attack": ("engine.leakage.attack", "attack"),
     "forecast": ("engine.training.forecast", "forecast"),
     "RunSpec": ("engine.specs.run", "RunSpec"),
     "AttackSpec": ("engine.specs.attack", "AttackSpec"),
+    "MembershipSpec": ("engine.specs.attack", "MembershipSpec"),
 }
 
 # One thread for numpy's algebra: with more, the last bits of an ε depend on their number, and idle ones use up cores.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.epsilon import Epsilon
 from engine.errors import Damaged
+from engine.event_shapes import wrong_field
 
 if TYPE_CHECKING:
     import numpy
@@ -267,8 +268,10 @@ def encode(event: Event) -> dict[str, Any]:
     return body
 
 
-def decode(body: Mapping[str, Any]) -> Event:
-    """The event that `encode` wrote. An unknown kind or field raises `Damaged`: guessing could misread a run."""
+def decode(body: Any) -> Event:
+    """The event that `encode` wrote. Anything else raises `Damaged`: guessing could misread a run."""
+    if not isinstance(body, Mapping):
+        raise Damaged(f"event: must be an object, got {type(body).__name__}", UPDATE)
     name = body.get("event")
     kind = KINDS.get(str(name))
     if kind is None:
@@ -276,6 +279,9 @@ def decode(body: Mapping[str, Any]) -> Event:
     values = {key: value for key, value in body.items() if key != "event"}
     if kind in TUPLE_KINDS:
         values = {key: tuples(value) for key, value in values.items()}
+    wrong = wrong_field(kind, values)
+    if wrong:
+        raise Damaged(f"event {name}: {wrong} has another type than it must have", UPDATE)
     try:
         return kind(**values)
     except TypeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +17,9 @@ from engine.part import Part, hyphened
 P = TypeVar("P", bound=Part)
 SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")  # packages of engine
 _shelves: list[Shelf[Any]] = []
+
+
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # of a part: JSON, URL and command line use it
 
 
 class Shelf(Generic[P]):
@@ -32,6 +36,13 @@ class Shelf(Generic[P]):
         """A decorator that registers a class under the name that JSON, URL and command line use."""
 
         def register(part: type[P]) -> type[P]:
+            if not NAME.fullmatch(name):
+                rule = f"{self.noun} {shown(name)}: a name has small letters, digits and hyphens"
+                raise LeakLensError(rule, f"Name it {hyphened(name).lower()}")
+            missing = sorted(getattr(part, "__abstractmethods__", ()))
+            if missing:
+                rule = f"{self.noun} {name}: {part.__name__} does not define {', '.join(missing)}"
+                raise LeakLensError(rule, "Define every abstract method of its base class")
             existing = self._parts.get(name)
             if existing:
                 modules = f"{existing.__module__} and {part.__module__}"

@@ -35,6 +35,7 @@ def page(store: Store, run: str, made: date | None = None) -> str:
                 "main",
                 attacks,
                 membership_section.memberships(content),
+                membership_section.not_here(content),
                 run_section.accuracy_section(content.run),
                 run_section.epsilon_section(content.run),
                 run_section.request_section(content),

@@ -10,7 +10,7 @@ from app.session import run_settings
 from app.texts import privacy
 from app.texts.membership import is_membership
 from engine.epsilon import Epsilon
-from engine.errors import BadInput, LeakLensError
+from engine.errors import BadInput, LeakLensError, UnknownName
 from engine.events import Event, Scored, Spent, Started
 from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
@@ -91,6 +91,7 @@ class PageContent:
     attacks: tuple[ExportedAttack, ...]
     left_out: int = 0
     memberships: tuple[ExportedMembership, ...] = ()
+    not_here: int = 0  # attacks of packages that are not installed
 
     @property
     def is_attack(self) -> bool:
@@ -125,10 +126,21 @@ def find(store: Store, run: str) -> PageContent:
         target = listed
     rows = sorted(rows, key=lambda row: (row.submitted, row.id))
     exported = _run(store, spec, target)
-    shown = rows[-MOST:]
+    known = [row for row in rows if row is listed or _attack_is_here(row.spec)]
+    shown = known[-MOST:]
     attacks = tuple(_attack(store, row, exported) for row in shown if not is_membership(row.spec))
     memberships = tuple(_membership(store, row) for row in shown if is_membership(row.spec))
-    return PageContent(run, listed, exported, attacks, len(rows) - len(shown), memberships)
+    return PageContent(run, listed, exported, attacks, len(known) - len(shown), memberships, len(rows) - len(known))
+
+
+def _attack_is_here(spec: Mapping[str, Any]) -> bool:
+    from engine.specs.attack import attack_spec
+
+    try:
+        attack_spec(spec)
+    except UnknownName:
+        return False
+    return True
 
 
 def _recorded_run(store: Store, spec: Mapping[str, Any]) -> ListedRun | None:

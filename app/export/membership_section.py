@@ -22,6 +22,11 @@ def memberships(content: PageContent) -> Html | None:
     return tag("section", tag("h2", texts.TITLE), *attacks, id="membership")
 
 
+def not_here(content: PageContent) -> Html | None:
+    """How many attacks are missing because their package is."""
+    return tag("p", export_texts.NOT_HERE.format(count=content.not_here), class_="note") if content.not_here else None
+
+
 def _attack(content: PageContent, place: int, attack: ExportedMembership) -> Html:
     scored = attack.scored
     when = export_texts.when(attack.spec["round"])

@@ -46,6 +46,7 @@ RESTARTS = "best of {count} restarts by its own objective"
 TAMPERED = "The server broke the rules. It changed the model that it sent, in order to read the upload."
 FEWER = "The upload holds {of} pictures. The page shows the {shown} that are paired with a guess."
 OWN = "This page contains a visitor's own pictures. Anyone who gets the file sees them."
+NOT_HERE = "{count} attacks on this run belong to packages that are not installed here, and are not shown."
 LEFT_OUT = "{count} older attacks on this run are not shown."
 
 # --- the run -----------------------------------------------------------------------------------------------

@@ -85,6 +85,10 @@ def _set(values: dict[str, Any], pair: str, default_parts: dict[str, str]) -> No
     if part not in PARTS:
         rule = f"must name a parameter of the method, or begin with one of {', '.join(PARTS)}"
         raise refusal("run: --set", rule, name)
+    if hyphened(field) == "name":
+        raise refusal(
+            "run: --set", "must name a parameter, not another part", pair, f"Use --{part} to choose the {part}"
+        )
     current = values.get(part, default_parts[part])
     if not isinstance(current, str | dict):
         raise refusal(f"run: {part}", "must be a name, or an object with a name", current)

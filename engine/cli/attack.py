@@ -47,7 +47,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--unit",
         default=None,
         metavar="NAME",
-        help="record or user: what a membership attack scores (user needs --view outsider or aggregate)",
+        help="record or user: what a membership attack scores (user: not with --view server)",
     )
     parser.add_argument("--seed", type=literal, default=0, metavar="N", help="the attack seed")
     parser.add_argument("--out", metavar="DIR", help="a folder for the pictures")

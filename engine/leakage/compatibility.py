@@ -178,7 +178,10 @@ def refuse(spec: AttackSpec, resources: AttackResources) -> None:
     reason = first_problem(spec, plan, plan.world.build(torch.Generator()))
     if reason:
         raise BadInput(f"attack: {spec.attack.name}: {reason.reason}", reason.remedy)
-    cohort = plan.cohort(round_number(spec, plan))
+    round = round_number(spec, plan)
+    cohort = plan.cohort(round)
+    if not cohort:
+        raise BadInput(f"attack: round: no client took part in round {round}", "Choose first or last, or another round")
     refuse_absent_client(spec.client, cohort)
     for name in spec.pictures:
         refuse_picture(name, spec, plan, resources)

@@ -20,7 +20,7 @@ from engine.attacks.membership.base import MembershipAttack
 from engine.compute import weights
 from engine.compute.context import AttackContext
 from engine.compute.threads import ThreadTeam
-from engine.errors import BadInput
+from engine.errors import BadInput, LeakLensError, RunFailed
 from engine.events import Event, Finished, Kept, Scored, Started, Step
 from engine.leakage.compatibility import refuse_membership, round_number
 from engine.leakage.probe import latest_state
@@ -312,7 +312,6 @@ def judge(spec: MembershipSpec, round: int, client: int | None, scores: Tensor, 
     auc = Auc()
     others = int((~members).sum())
     rates = [fpr for fpr in RATES if fpr * others >= 1]  # below one record, a share of false alarms is not measurable
-    metrics = available(ScoreMetric)  # type: ignore[type-abstract]
     return Scored(
         attack=spec.attack.name,
         view=spec.view,
@@ -325,8 +324,21 @@ def judge(spec: MembershipSpec, round: int, client: int | None, scores: Tensor, 
         interval=auc.interval(scores, members, classes),
         tpr={f"{fpr:g}": TprAtFpr(fpr=fpr).measure(scores, members) for fpr in rates},
         roc=roc(scores, members),
-        numbers={metric.name: metric.measure(scores, members) for metric in metrics if metric.resolves(others)},
+        numbers=dict(_numbers(scores, members, others)),
     )
+
+
+def _numbers(scores: Tensor, members: Tensor, others: int) -> Iterator[tuple[str, float]]:
+    """The number of every metric on the shelf. An error of a metric names it."""
+    for metric in available(ScoreMetric):  # type: ignore[type-abstract]
+        if metric.resolves(others):
+            try:
+                yield metric.name, float(metric.measure(scores, members))
+            except LeakLensError:
+                raise
+            except Exception as error:
+                problem = f"metric {metric.name}: {type(error).__name__}: {error}"
+                raise RunFailed(problem, "Correct the metric, or remove its package") from error
 
 
 def by_client(scores: Tensor, pool: Pool) -> tuple[Tensor, Tensor]:

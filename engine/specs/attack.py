@@ -39,7 +39,8 @@ def attack_with(goal: Goal, value: Any) -> Attack:
     if attack.goal != goal:
         rule = f"attack: {attack.name}: is an attack on {attack.goal}, and this request is one on {goal}"
         known = ", ".join(part.name for part in ATTACKS if part.goal == goal)
-        raise BadInput(rule, f"Choose one of {known}, or write kind {attack.goal}")
+        other = "MembershipSpec" if attack.goal == "membership" else "AttackSpec"
+        raise BadInput(rule, f"Choose one of {known}, or make it a {other} (in JSON: kind {attack.goal})")
     return attack
 
 

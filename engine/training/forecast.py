@@ -66,7 +66,11 @@ class Forecast:
 
 
 def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forecast:
-    """The forecast of this run. Its ε is exact, no estimate: the seed decides which clients take part in each round."""
+    """The forecast of this run. Its ε is no estimate: the seed decides which clients take part in each round.
+
+    With a target ε, the noise is found by Rényi alone and is a little larger than that of the run; ε follows from it.
+    `precise` gives the noise and the ε of the run, and takes ten times as long.
+    """
     try:
         plan = make_plan(spec, precise)
     except LeakLensError as error:

@@ -11,6 +11,9 @@ import pytest
 from pydantic import Field, create_model
 
 from engine.errors import BadInput, LeakLensError, UnknownName
+from engine.metrics import METRICS
+from engine.metrics.membership.auc import Auc
+from engine.metrics.membership.base import ScoreMetric
 from engine.part import Part
 from engine.registry import Shelf
 
@@ -69,6 +72,23 @@ def test_every_module_is_imported_once_on_first_use(shelf: Shelf[Any]) -> None:
 def test_the_class_has_its_registered_name_title_and_source(shelf: Shelf[Any]) -> None:
     pear = shelf["wild-pear"]
     assert (pear.name, pear.title, pear.source, pear.label()) == ("wild-pear", "wild-pear!", "a tree", "wild-pear")
+
+
+@pytest.mark.parametrize("name", ["HV_Bad", "two words", "-apple", "apple-", "äpfel", ""])
+def test_a_name_that_no_command_could_name_is_refused(name: str) -> None:
+    with pytest.raises(LeakLensError, match="small letters, digits and hyphens"):
+        METRICS.add(name, title="a test metric", source="tests")(Auc)
+    assert name not in METRICS.names()
+
+
+def test_a_class_that_cannot_be_made_is_refused_with_what_it_lacks() -> None:
+    class Unfinished(ScoreMetric):
+        better = "higher"
+
+    with pytest.raises(LeakLensError) as caught:
+        METRICS.add("unfinished", title="a test metric", source="tests")(Unfinished)
+    assert str(caught.value).startswith("metric unfinished: Unfinished does not define measure. Define every abstract")
+    assert "unfinished" not in METRICS.names()
 
 
 def test_a_duplicate_name_is_refused_with_both_modules(shelf: Shelf[Any], orchard: Path) -> None:

@@ -8,6 +8,7 @@ from datetime import date
 import pytest
 
 from app.export import page
+from app.export import texts as export_texts
 from app.screens.runs import listing
 from app.session import run_settings
 from app.texts import membership as texts
@@ -93,3 +94,17 @@ def test_the_list_of_runs_names_it_and_its_result(store: Store, run: RunSpec, sc
 def test_the_list_reads_the_score_from_the_events() -> None:
     scored = Scored("loss-threshold", "server", "user", 1, 0, 10, 10, 1.0, (0.7, 1.0), {}, ((1.0, 1.0),))
     assert listing.fold([encode(scored)]).auc == (1.0, 0.7, 1.0)
+
+
+def test_an_attack_of_a_package_that_is_missing_does_not_block_the_page(store: Store, run: RunSpec) -> None:
+    stored_run(store, run)
+    spec = {**MembershipSpec(run=run.canonical()).canonical(), "attack": {"name": "of-another-package"}}
+    store.submit("abc123abc123", spec, {})
+    RunMaker(store).tell("abc123abc123", Started("abc123abc123", spec, {}), Finished(0, 1.5))
+    text = shown(store, run.id).text
+    assert export_texts.NOT_HERE.format(count=1) in text and "of-another-package" not in text
+
+
+def test_an_interval_below_guessing_has_its_own_sentence() -> None:
+    scored = Scored("loss-threshold", "outsider", "record", 4, None, 600, 600, 0.2, (0.17, 0.23), TPR, ROC)
+    assert "worse than guessing" in texts.verdict(scored, "FedAvg")

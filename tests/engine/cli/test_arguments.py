@@ -180,7 +180,7 @@ def test_a_file_and_a_preset_together_are_refused(presets: Path, tmp_path: Path)
         ("server.step=1", "must name a parameter of the method, or begin with one of"),
         ("fog=1", "fedavg: fog: no such parameter. Known here:"),
         ("model.bias=1", "mlp: bias: must be true or false, got 1"),
-        ("partition.name=5", "partition: must be a name, or an object with a name"),
+        ("partition.name=5", "must name a parameter, not another part, got partition.name=5. Use --partition"),
     ],
 )
 def test_a_wrong_set_is_refused(pair: str, message: str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.jobs.store import Store
+from engine.seeds import Seeds
 from engine.specs.attack import MembershipSpec
 from engine.specs.run import RunSpec
 from tests.engine.makers import SMALL, run_command
@@ -57,3 +58,20 @@ def test_the_report_has_the_view_the_unit_the_number_and_the_interval() -> None:
 def test_a_request_that_cannot_be_run_has_exit_code_2(queued: str, options: str, text: str) -> None:
     answer = run_command(f"attack {queued} {options}")
     assert answer.code == 2 and text in answer.sentence()
+
+
+def test_an_empty_round_is_refused_before_anything_is_stored(queued: str) -> None:
+    sizes = {seed: [len(Seeds(seed).cohort(round, 40, 1, "poisson")) for round in (1, 2)] for seed in range(100)}
+    seed = next(seed for seed, (first, second) in sizes.items() if first and not second)
+    spec = RunSpec(rounds=2, clients=40, sampled=1, epochs=1, batch=100, method="udp-fedavg", seed=seed)
+    Store().submit(spec.id, spec.canonical())
+    for options in ("--attack map --picture 7", "--attack map", "--attack loss-threshold --view server"):
+        answer = run_command(f"attack {spec.id} {options} --round 2")
+        assert answer.code == 2 and "attack: round: no client took part in round 2" in answer.sentence()
+    assert {row.id for row in Store().runs()} == {queued, spec.id}
+
+
+@pytest.mark.parametrize("options", ["--method fedavg --set name=fedprox", "--set model.name=lenet5"])
+def test_a_part_is_not_replaced_by_a_parameter(options: str) -> None:
+    answer = run_command(f"run {options} --dry-run")
+    assert answer.code == 2 and "must name a parameter" in answer.sentence()

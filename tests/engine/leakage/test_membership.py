@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
+import engine
 from engine.attacks import ATTACKS
 from engine.attacks.membership.base import MembershipAttack
 from engine.attacks.membership.loss_threshold import LossThreshold
 from engine.compute.context import AttackContext
 from engine.compute.threads import ThreadTeam
-from engine.errors import BadInput
+from engine.errors import BadInput, RunFailed
 from engine.events import Finished, Kept, Scored, Started, decode, encode
 from engine.leakage.compatibility import refuse_membership
 from engine.leakage.membership import (
@@ -23,6 +24,8 @@ from engine.leakage.membership import (
     own_seeds,
 )
 from engine.methods import METHODS
+from engine.metrics import METRICS
+from engine.metrics.membership.base import ScoreMetric
 from engine.records import Sight
 from engine.specs.attack import MembershipSpec, PictureAttackSpec, attack_spec
 from engine.specs.run import RunSpec
@@ -122,6 +125,32 @@ def test_the_aggregate_is_weighted_as_the_server_weighs_it() -> None:
     seen = seen_by(plan, round=1, view="aggregate").models[1]
     for name in after:
         torch.testing.assert_close(seen[name], after[name], rtol=1e-4, atol=1e-6)
+
+
+def test_the_error_of_a_metric_names_it() -> None:
+    class FailingMetric(ScoreMetric):
+        """A metric of another package."""
+
+        better = "higher"
+
+        def measure(self, scores: Tensor, members: Tensor) -> float:
+            raise ZeroDivisionError("div")
+
+    METRICS.add("broken", title="a test metric", source="tests")(FailingMetric)
+    try:
+        with pytest.raises(RunFailed, match="metric broken: ZeroDivisionError: div"):
+            scored(tiny_spec())
+    finally:
+        del METRICS._parts["broken"]
+
+
+def test_the_public_name_runs_attacks_of_any_goal() -> None:
+    events = list(engine.attack(engine.MembershipSpec(run=tiny_spec())))
+    assert any(isinstance(event, Scored) for event in events)
+    with pytest.raises(BadInput, match="make it a MembershipSpec"):
+        engine.AttackSpec(run=tiny_spec(), attack="loss-threshold")
+    with pytest.raises(BadInput, match="must be an AttackSpec or a MembershipSpec, got RunSpec"):
+        engine.attack(tiny_spec())  # type: ignore[arg-type]
 
 
 def test_an_attack_does_not_learn_the_seed_of_the_run() -> None:
