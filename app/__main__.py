@@ -135,7 +135,9 @@ def start(args: argparse.Namespace) -> int:
     def ready() -> None:
         _announce(args, port, f"LeakLens is ready: {url}   (stop with Ctrl-C)")
 
-    server.serve(listening, server.host_names(limits.names), {IDENTITY: identity}, ready, _error_printer(args.debug))
+    answers = {IDENTITY: identity}
+    names = server.host_names(limits.names)
+    server.serve(listening, names, limits.frames, answers, ready, _error_printer(args.debug))
     return _stopped()
 
 

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 import streamlit
 import uvicorn
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.web import bootstrap
 
 from engine.environment import ROOT
@@ -25,6 +25,7 @@ from engine.errors import LeakLensError
 
 UNKNOWN = "LeakLens does not answer to this name. Type the address that it printed when it started.\n"
 BROKEN = "This page broke, and that should not happen. Reload it; nothing that was run is lost."
+METRICS = "/_stcore/metrics"
 SHUTDOWN_S = 2  # for open requests when the server stops
 
 
@@ -40,6 +41,7 @@ class HostCheck:
         self._names = {name.lower() for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
         if scope["type"] == "websocket" and not self._is_own_page(Headers(scope=scope)):
             await send({"type": "websocket.close", "code": 1008})
         elif scope["type"] == "http" and not self._is_known(Headers(scope=scope).get("host", "")):
@@ -55,13 +57,50 @@ class HostCheck:
 
     def _is_known(self, host: str) -> bool:
         try:
-            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+            parts = urlsplit(f"//{host}")
         except ValueError:
             return False
+        if "@" in host or parts.path or parts.query or parts.fragment:  # a Host is a name and a port, and no user
+            return False
+        name = (parts.hostname or "").rstrip(".")
         try:
             return bool(ipaddress.ip_address(name))
         except ValueError:
             return name in self._names
+
+
+class SafeHeaders:
+    """Adds the headers that keep a browser from guessing types and foreign pages from framing the dashboard.
+
+    It also hides the measurements of Streamlit, which tell visitors about each other.
+    """
+
+    def __init__(self, app: ASGIApp, frames: Sequence[str]) -> None:
+        self._app = app
+        allowed = " ".join(["'self'", *frames])
+        self._headers = {
+            "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": f"frame-ancestors {allowed}",
+            "Referrer-Policy": "same-origin",
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with these headers."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers[name] = value
+            await send(message)
+
+        if scope["path"].rstrip("/").endswith(METRICS):
+            await PlainTextResponse("Not Found\n", 404)(scope, receive, send_with_headers)
+        else:
+            await self._app(scope, receive, send_with_headers)
 
 
 def host_names(more: Sequence[str]) -> list[str]:
@@ -74,14 +113,16 @@ def host_names(more: Sequence[str]) -> list[str]:
 def serve(
     listening: socket.socket,
     names: Sequence[str],
+    frames: Sequence[str],
     answers: Mapping[str, Any],
     ready: Callable[[], None],
     on_error: Callable[[Exception], None],
 ) -> None:
     """Serve the dashboard on a socket until a signal ends it.
 
-    `answers` maps a path to its JSON answer. `ready` is called when the server accepts requests, `on_error` with every
-    error that no page caught.
+    `frames` are the addresses of pages that may show the dashboard inside themselves, besides its own. `answers` maps a
+    path to its JSON answer. `ready` is called when the server accepts requests, `on_error` with every error that no
+    page caught.
     """
 
     async def answer(request: Request) -> JSONResponse:
@@ -110,7 +151,7 @@ def serve(
         lifespan=lifespan,
         on_script_error=show_error,
         routes=[Route(path, answer) for path in answers],
-        middleware=[Middleware(HostCheck, names=names)],
+        middleware=[Middleware(SafeHeaders, frames=frames), Middleware(HostCheck, names=names)],
     )
     config = uvicorn.Config(
         app,

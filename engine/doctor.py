@@ -188,7 +188,7 @@ def store() -> Finding:
             return Finding("store", True, "none yet: the first run creates it")
     with _read_only(home) as connection:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+        if version < 0 or (version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone()):
             raise damaged(home, "holds tables of another program")
         if version < len(MIGRATIONS):
             return Finding("store", True, f"version {version}: the next run upgrades it to {len(MIGRATIONS)}")

@@ -18,7 +18,7 @@ from engine.errors import BadInput, UnknownName, refusal
 FILE = ROOT / "assets" / "class.toml"
 TABLES = {
     "visitor": ("runs", "seeds", "rounds", "clients", "sampled", "epochs"),
-    "machine": ("waiting", "workers", "gigabytes", "names"),
+    "machine": ("waiting", "workers", "gigabytes", "names", "frames"),
 }
 SIZES = ("rounds", "clients", "sampled", "epochs")  # of a spec
 NOUNS = {
@@ -30,6 +30,7 @@ NOUNS = {
     "epochs": "local epochs",
 }
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.IGNORECASE)
+FRAME = re.compile(rf"https?://{NAME.pattern}(:[0-9]{{1,5}})?", re.IGNORECASE)
 AT_HOME = "or start LeakLens on your own computer, where nothing is limited"
 
 
@@ -46,6 +47,7 @@ class VisitorLimits:
     waiting: int | None = None  # queued runs of all visitors
     workers: int | None = None
     gigabytes: float | None = None
+    frames: tuple[str, ...] = ()  # addresses of pages that may show the dashboard inside themselves
     names: tuple[str, ...] = ()  # host names of this machine, next to its IP addresses and its own name
 
 
@@ -76,8 +78,9 @@ def read(file: Path) -> VisitorLimits:
             entries[name] = (f"{file.name}: {table}: {name}", tables[table][name])
     gigabytes = _gigabytes(*entries.pop("gigabytes"))
     host_names = _host_names(*entries.pop("names"))
+    frames = _frames(*entries.pop("frames"))
     counts = {name: _count(*entry) for name, entry in entries.items()}
-    limits = VisitorLimits(**counts, gigabytes=gigabytes, names=host_names)
+    limits = VisitorLimits(**counts, gigabytes=gigabytes, names=host_names, frames=frames)
     if limits.runs and (not limits.seeds or limits.seeds >= limits.runs):
         rule = (
             f"must be more than the {limits.seeds or 'unlimited'} seeds of a request, because its baseline is a run too"
@@ -143,6 +146,15 @@ def _gigabytes(where: str, value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise refusal(where, "must be a number, 0 or more", value, "Correct it; 0 means no limit")
     return float(value) or None
+
+
+def _frames(where: str, value: Any) -> tuple[str, ...]:
+    addresses = value if isinstance(value, list) else [value]
+    for address in addresses:
+        if not isinstance(address, str) or not FRAME.fullmatch(address):
+            rule = "must be addresses of pages, with https:// and without a path"
+            raise refusal(where, rule, address, 'Write for example frames = ["https://moodle.example.org"]')
+    return tuple(addresses)
 
 
 def _host_names(where: str, value: Any) -> tuple[str, ...]:

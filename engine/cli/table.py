@@ -11,7 +11,7 @@ from engine.cli.arguments import literal, refuse_machine
 from engine.cli.dry_run import ForecastLine
 from engine.cli.progress import supervised
 from engine.cli.sweep import dry_run, follow_points, refuse_seeds, run_options, stop, unfinished
-from engine.errors import BadInput, refusal
+from engine.errors import BadInput, Damaged, refusal
 from engine.results.paper_report import as_markdown, as_words, table_body
 from engine.specs.paper_tables import READINGS, SCALES, PaperCell, PaperTable, cells, table, tables
 
@@ -132,6 +132,8 @@ def cell_line(cell: PaperCell, point: SweepPoint, result: PointResult | None) ->
 def list_tables(args: argparse.Namespace) -> int:
     """Print every table with its rows; as JSON also the names of all presets."""
     known = [table(name) for name in tables()]
+    if not known:
+        raise Damaged("table: there are no presets in assets/presets/tables", "Download LeakLens again")
     if args.json:
         print(json.dumps([listed(paper_table) for paper_table in known], ensure_ascii=False))
         return 0

@@ -27,7 +27,8 @@ def gaussian_added(tensors: Mapping[str, Tensor], std: float, rng: torch.Generat
         values = torch.empty(tensor.shape, device="cpu")
         total = values.normal_(generator=rng).double().mul_(SHARES[0] * std)
         total.add_(values.normal_(generator=rng), alpha=SHARES[1] * std)
-        noisy[name] = values.copy_(total.add_(tensor.to("cpu"))).to(tensor.device)
+        total = total.to(tensor.device).add_(tensor)
+        noisy[name] = values.to(tensor.device).copy_(total)
     return noisy
 
 

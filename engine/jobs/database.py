@@ -161,6 +161,7 @@ def _connect_to_read(home: Home, error: sqlite3.OperationalError) -> sqlite3.Con
     connection = sqlite3.connect(address, uri=True, isolation_level=None, factory=ReadOnlyConnection)
     try:
         connection.row_factory = sqlite3.Row
+        connection.text_factory = _text
         if _outdated(home, connection):
             raise error
     except BaseException:
@@ -169,10 +170,16 @@ def _connect_to_read(home: Home, error: sqlite3.OperationalError) -> sqlite3.Con
     return connection
 
 
+def _text(stored: bytes) -> str:
+    """A text column. Damaged bytes must not end a query: they would hide every other run."""
+    return stored.decode("utf-8", errors="replace")
+
+
 def _connect_to_write(home: Home) -> sqlite3.Connection:
     connection = sqlite3.connect(home.database, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         connection.row_factory = sqlite3.Row
+        connection.text_factory = _text
         outdated = _outdated(home, connection)  # before any write, so that a file of another program stays unchanged
         _use_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -209,7 +216,7 @@ def _outdated(home: Home, connection: sqlite3.Connection) -> bool:
             f"{home.database}: has version {version}, this LeakLens knows up to {len(MIGRATIONS)}",
             "Update LeakLens, or choose another folder with LEAKLENS_HOME",
         )
-    if version == 0 and has_tables:
+    if version < 0 or (version == 0 and has_tables):
         raise damaged(home, "holds tables of another program")
     return version < len(MIGRATIONS)
 

@@ -73,6 +73,17 @@ def test_zero_means_no_limit(tmp_path: Path) -> None:
         ("gigabytes = 10", "gigabytes = nan", "machine: gigabytes: must be a number, 0 or more, got nan"),
         ("names = []", 'names = ["http://lab"]', "machine: names: must be host names, without http:// and port"),
         ("names = []", 'names = "*"', "machine: names: must be host names, without http:// and port"),
+        (
+            "frames = []",
+            'frames = ["moodle.example.org"]',
+            "machine: frames: must be addresses of pages, with https://",
+        ),
+        (
+            "frames = []",
+            'frames = ["https://x.org/path"]',
+            "machine: frames: must be addresses of pages, with https://",
+        ),
+        ("frames = []", 'frames = ["*"]', "machine: frames: must be addresses of pages, with https://"),
         ("names = []", "names = [3]", "machine: names: must be host names, without http:// and port, got 3"),
     ],
 )

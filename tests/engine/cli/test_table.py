@@ -188,3 +188,9 @@ def test_tables_are_listed() -> None:
     assert (body["name"], body["source"]) == ("1", "A paper, 2025") and len(body["presets"]) == 2 * 2 * (3 + 2)
     text = run_command("list tables").out
     assert "table 1" in text and "clothes" in text and "table-1-clothes-noise-0.5-plain-quick" in text
+
+
+def test_c04_without_presets_the_tables_are_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.cli.table.tables", lambda: ())
+    answer = run_command("list tables")
+    assert answer.code in (1, 2) and "there are no presets in assets/presets/tables" in answer.sentence()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import doctor
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeFull, HomeUnwritable, NewerVersion
 from engine.events import Finished, Kept, Started
@@ -88,6 +89,15 @@ def test_a_file_that_is_no_database_is_refused_and_not_changed(home: Path) -> No
     with pytest.raises(Damaged, match=r"leaklens\.db: cannot be read.*Move leaklens\.db.*payloads.*stay"):
         Store()
     assert (home / "leaklens.db").read_bytes() == before
+
+
+def test_c07_a_store_of_a_negative_version_is_refused_by_all(home: Path) -> None:
+    Store().close()
+    open_raw(home).execute("PRAGMA user_version = -1")
+    with pytest.raises(Damaged, match="holds tables of another program"):
+        Store()
+    with pytest.raises(Damaged, match="holds tables of another program"):
+        doctor.store()
 
 
 def test_the_database_of_another_program_is_refused(home: Path) -> None:

@@ -255,7 +255,7 @@ def test_a_chosen_point_opens_its_runs_in_the_lab(finished: TradeoffSettings) ->
     assert sweep_texts.CHOOSE in captions(page)
     page.session_state["tradeoff-picked"] = ("ppsgd", 2.0)
     page.run()
-    assert "PPSGD, noise 2, server step 0.1: " in text(page) and "An observer&#x27;s odds" in text(page)
+    assert "PPSGD, noise 2, server step 0.1: " in text(page) and "An observer who" in text(page)
     clicked(page, "tradeoff-open")
     points = tradeoff_settings.sweep_points(finished)
     ids = [point.id for point in points if (point.method, point.noise) == ("ppsgd", 2.0)]

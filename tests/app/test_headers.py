@@ -1,0 +1,97 @@
+"""Who is answered, the headers of every answer, and the measurements that visitors do not see."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from app import server
+
+
+def answered(path: str, *frames: str) -> tuple[int, dict[str, str]]:
+    """The status and the headers of an answer of the dashboard."""
+    messages: list[Any] = []
+
+    async def dashboard(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"measurements"})
+
+    async def receive() -> dict[str, str]:
+        return {}
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    scope = {"type": "http", "path": path, "method": "GET", "headers": []}
+    asyncio.run(server.SafeHeaders(dashboard, frames)(scope, receive, send))
+    start = messages[0]
+    return start["status"], {name.decode().lower(): value.decode() for name, value in start["headers"]}
+
+
+def test_c05_a_browser_guesses_no_type_and_frames_nothing_of_others() -> None:
+    status, headers = answered("/")
+    assert status == 200
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["content-security-policy"] == "frame-ancestors 'self'"
+    _, headers = answered("/", "https://moodle.example.org")
+    assert headers["content-security-policy"] == "frame-ancestors 'self' https://moodle.example.org"
+
+
+@pytest.mark.parametrize("path", ["/_stcore/metrics", "/_stcore/metrics/", "/base/_stcore/metrics"])
+def test_c05_visitors_see_no_measurements(path: str) -> None:
+    status, headers = answered(path)
+    assert status == 404 and headers["x-content-type-options"] == "nosniff"
+    assert answered("/_stcore/health")[0] == 200
+
+
+# --- the host check ------------------------------------------------------------------------------------------
+
+
+def is_allowed(host: str | None, origin: str | None = None, kind: str = "websocket") -> bool:
+    """Whether the host check passes this request to the dashboard."""
+    passed: list[str] = []
+    headers = {"host": host, "origin": origin}
+    scope = {"type": kind, "headers": [(k.encode(), v.encode()) for k, v in headers.items() if v is not None]}
+
+    async def dashboard(scope: Any, receive: Any, send: Any) -> None:
+        passed.append(kind)
+
+    async def send_refusal(message: Any) -> None:
+        assert message.get("status", 403) == 403
+        assert message["type"] in ("websocket.close", "http.response.start", "http.response.body")
+
+    async def receive() -> dict[str, str]:
+        return {}
+
+    check = server.HostCheck(dashboard, ["localhost", "Lab.example.org"])
+    asyncio.run(check(scope, receive, send_refusal))
+    return bool(passed)
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "allowed"),
+    [
+        ("127.0.0.1:8501", "http://127.0.0.1:8501", True),
+        ("localhost:8501", "http://localhost:8501", True),
+        ("[::1]:8501", "http://[::1]:8501", True),
+        ("192.168.1.5:8501", "http://192.168.1.5:8501", True),
+        ("LOCALHOST:8501", None, True),
+        ("lab.example.org", "https://lab.example.org", True),
+        ("127.0.0.1:8501", "http://evil.example", False),
+        ("127.0.0.1:8501", "http://localhost:8501", False),
+        ("127.0.0.1:8501", "null", False),
+        ("evil.example:8501", "http://evil.example:8501", False),
+        ("localhost.evil.example", "http://localhost.evil.example", False),
+        ("[oops", None, False),
+        ("evil.example@127.0.0.1:8501", None, False),
+        ("evil.example@127.0.0.1:8501", "http://evil.example@127.0.0.1:8501", False),
+        ("127.0.0.1:8501/evil.example", None, False),
+        (None, None, False),
+    ],
+)
+def test_the_host_check_allows_only_this_machine(host: str | None, origin: str | None, allowed: bool) -> None:
+    assert is_allowed(host, origin) is allowed
+    if origin is None or host == origin.partition("://")[2]:
+        assert is_allowed(host, kind="http") is allowed
