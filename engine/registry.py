@@ -64,6 +64,8 @@ class Shelf(Generic[P]):
 
     def __getitem__(self, name: str) -> type[P]:
         known = self.names()
+        if not isinstance(name, str):
+            raise UnknownName(f"{self.noun}: no {shown(name)}", f"Known here: {', '.join(known)}")
         name = hyphened(name)
         if name not in known:
             near = difflib.get_close_matches(name.lower(), known, n=1)

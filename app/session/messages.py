@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
@@ -22,6 +23,24 @@ def show(kind: str, text: str) -> None:
 
 def explain(text: str) -> None:
     st.html(f'<p class="ll-why">{html.escape(text)}</p>')
+
+
+DAMAGED = "Run {run} cannot be shown: its stored data are damaged. Delete it, then run it again."
+# What reading damaged data raises. Tests of undamaged data empty this, so that no error of the program is hidden.
+DATA_ERRORS: tuple[type[Exception], ...] = (
+    KeyError, IndexError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError,
+)  # fmt: skip
+
+
+def show_stored(run: str, draw: Callable[[], None]) -> bool:
+    """Draw something from the stored data of a run. If these are damaged, show a sentence instead; return whether."""
+    try:
+        draw()
+    except DATA_ERRORS as error:
+        logging.getLogger(__name__).warning("run %s cannot be shown: %s: %s", run, type(error).__name__, error)
+        show("problem", DAMAGED.format(run=run))
+        return False
+    return True
 
 
 def guarded(draw: Callable[Arguments, None]) -> Callable[Arguments, None]:

@@ -46,6 +46,9 @@ SETTLED = (
 Title = Callable[[str, str], str]
 
 
+DAMAGED = "A run whose request is damaged"
+
+
 def sentence(spec: Mapping[str, Any], title: Title) -> str:
     """One sentence that describes a run, different from the sentences of most other runs."""
     if not spec:

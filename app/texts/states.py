@@ -9,6 +9,7 @@ STATES = {
     "failed": "failed",
     "cancelled": "cancelled",
     "interrupted": "interrupted",
+    "damaged": "damaged",
     "stored": "stored example",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import streamlit as st
 
 from app.charts import partition as partition_chart
 from app.charts.base import Panel, PanelChoice, PanelInfo, Track
-from app.session import session
+from app.session import messages, session
 
 CONFIG = {"displaylogo": False, "displayModeBar": False, "scrollZoom": False}
 
@@ -55,7 +55,7 @@ def show_with_choices(panels: Sequence[Panel[Any]], tracks: Sequence[Track]) -> 
 def _show_with_choices(shown: Sequence[tuple[Panel[Any], PanelInfo[Any]]]) -> None:
     for panel, info in shown:
         st.html(f'<h2 class="ll-title">{panel.title}</h2>')
-        _draw_chosen(panel, info)
+        messages.show_stored(info.track.run, partial(_draw_chosen, panel, info))
 
 
 def _draw_chosen(panel: Panel[Any], info: PanelInfo[Any]) -> None:

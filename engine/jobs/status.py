@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from engine.jobs.process_id import ProcessId
 
-Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
+Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted", "damaged"]
 ENDINGS: Mapping[str, Status] = {"finished": "finished", "failed": "failed", "cancelled": "cancelled"}
 
+NUMBERS = ("attempt", "taken", "told", "text")  # columns of a run that hold whole numbers
 QUERY_LIMIT = 500  # runs in one query; SQLite takes a thousand or more parameters
 RELEASED: set[str] = set()  # tokens of leases that this process gave up, even if a full disk kept the row from going
 
@@ -61,8 +62,18 @@ class StoredRun:
     lease_alive: bool
 
     @property
+    def damaged(self) -> bool:
+        """Whether a column holds what this program never writes: then nothing of the row may be believed."""
+        row = self.row
+        numbers = all(type(row[name]) is int and row[name] >= 0 for name in NUMBERS)
+        texts = type(row["edition"]) is str and type(row["id"]) is str
+        return not (numbers and texts and mapping(row["spec"]) is not None and mapping(row["options"]) is not None)
+
+    @property
     def status(self) -> Status:
         row = self.row
+        if self.damaged:
+            return "damaged"
         attempt = row["attempt"]
         ending = None
         if row["last_attempt"] == attempt:
@@ -80,7 +91,12 @@ class StoredRun:
     @property
     def removed(self) -> bool:
         """True if the last request for this run is a deletion."""
-        return (self.row["removal"] or 0) > int(self.row["attempt"])
+        return (self.row["removal"] or 0) > self.number("attempt")
+
+    def number(self, column: str) -> int:
+        """A whole number of the row, at least 0; 0 where it holds something else."""
+        value = self.row[column]
+        return max(0, value) if type(value) is int else 0
 
     def listed(self, place: int | None, payloads: int) -> ListedRun:
         row = self.row
@@ -91,11 +107,11 @@ class StoredRun:
             options=mapping(row["options"]) or {},
             attempt=row["attempts"],
             submitted=row["submitted"] or 0.0,
-            round=row["round"] or 0,
-            events=row["told"],
-            bytes=row["text"] + payloads,
+            round=self.number("round"),
+            events=self.number("told"),
+            bytes=self.number("text") + payloads,
             place=place,
-            edition=row["edition"],
+            edition=str(row["edition"]),
         )
 
 
@@ -133,6 +149,13 @@ def mapping(text: str) -> dict[str, Any] | None:
     """A stored spec or its options. None if the text is not a JSON object."""
     try:
         value = json.loads(text)
-    except (ValueError, TypeError):
+        require_printable(value, text)
+    except (ValueError, TypeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def require_printable(value: Any, text: str) -> None:
+    """ValueError for half a character, which JSON can hold and no page can show."""
+    if "\\ud" in text.lower():
+        json.dumps(value, ensure_ascii=False).encode("utf-8")

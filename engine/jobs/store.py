@@ -19,12 +19,21 @@ from engine.jobs.fair_queue import queue_order
 from engine.jobs.home import Home, folder_size, safe_name
 from engine.jobs.leases import Lease
 from engine.jobs.process_id import ProcessId
-from engine.jobs.status import RELEASED, ListedRun, Status, StoredRun, mapping, stored_run, stored_runs, stored_runs_of
+from engine.jobs.status import (
+    RELEASED,
+    ListedRun,
+    Status,
+    StoredRun,
+    require_printable,
+    stored_run,
+    stored_runs,
+    stored_runs_of,
+)
 
 if TYPE_CHECKING:
     import numpy
 
-RESUMABLE: tuple[Status, ...] = ("failed", "cancelled", "interrupted")
+RESUMABLE: tuple[Status, ...] = ("failed", "cancelled", "interrupted", "damaged")
 
 
 class Store:
@@ -63,6 +72,9 @@ class Store:
         if stored and not stored.removed and stored.status not in RESUMABLE:
             return stored.status
         self.home.require_room()
+        if stored and stored.damaged:  # it starts from the beginning: what is left of it may be wrong
+            for table, column in (("events", "run"), ("leases", "run"), ("runs", "id")):
+                connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (run,))
         attempt = _add_request(connection, run, "submit")
         connection.execute(
             """INSERT INTO runs (id, spec, options, attempt, edition) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)
@@ -109,8 +121,8 @@ class Store:
         queue: list[str] = []
         with self._database.read() as connection:
             stored = _existing_run(connection, run)
-            if mapping(stored.row["spec"]) is None or mapping(stored.row["options"]) is None:
-                raise Damaged(f"run {run}: its spec cannot be read", "Delete it, then run it again")
+            if stored.damaged:
+                raise Damaged(f"run {run}: its row in the store is damaged", "Delete it, then run it again")
             if stored.status == "queued":
                 queue = _queue(connection, stored_runs(connection))
         place = queue.index(run) + 1 if run in queue else None
@@ -139,10 +151,11 @@ class Store:
             rows = connection.execute(
                 "SELECT number, body FROM events WHERE run = ? AND number > ? ORDER BY number", (run, after)
             ).fetchall()
-        joined = ",".join(row["body"] for row in rows)
         try:
+            joined = ",".join(row["body"] for row in rows)
             bodies = json.loads(f"[{joined}]")
-        except (ValueError, TypeError) as error:
+            require_printable(bodies, joined)
+        except (ValueError, TypeError, RecursionError) as error:
             raise damaged(self.home, f"an event of run {run} cannot be read") from error
         return [(row["number"], body) for row, body in zip(rows, bodies, strict=True)]
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import TradeoffSettings
-from app.session import services
+from app.session import messages, services
 from engine.environment import ROOT
 from engine.errors import LeakLensError
 from engine.jobs.store import Store
@@ -33,6 +33,12 @@ def own_services() -> Iterator[None]:
     yield
     services.shared.clear()  # closes them, too
     st.cache_data.clear()
+
+
+@pytest.fixture(autouse=True)
+def errors_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of the program must not look like damaged data."""
+    monkeypatch.setattr(messages, "DATA_ERRORS", ())
 
 
 @pytest.fixture

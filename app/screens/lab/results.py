@@ -54,6 +54,11 @@ def _drawn(moving: bool) -> None:
         st.html(f'<p class="ll-note">{IS_ATTACK if _names_attack() else NO_RUNS}</p>')
         return
     main = runs[0]
+    messages.show_stored(main.id, partial(_result, main, runs, baselines, moving))
+
+
+def _result(main: ShownRun, runs: Sequence[ShownRun], baselines: Sequence[ShownRun], moving: bool) -> None:
+    """Everything about the runs of the link."""
     _origin(main)
     if services.made_earlier(main.spec):
         st.html(f'<p class="ll-note">{html.escape(states.EARLIER_RUN)}</p>')

@@ -118,9 +118,12 @@ def _sentences(spec_json: str, ready: bool) -> tuple[str, str]:
     """
     spec = json.loads(spec_json)
     title = _title if ready else _name
-    if "attack" in spec:
-        return _attack_sentences(spec, title)
-    return run_texts.sentence(spec, title), _unusual(spec) if ready else ""
+    try:
+        if "attack" in spec:
+            return _attack_sentences(spec, title)
+        return run_texts.sentence(spec, title), _unusual(spec) if ready else ""
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return run_texts.DAMAGED, ""
 
 
 def _name(part: str, name: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import streamlit as st
 
 from app.screens.runs import requests as run_requests
 from app.screens.runs.listing import STOPPED, RunResult, RunRow
-from app.session import services, url
+from app.session import messages, services, url
 from app.texts import attacks as attack_texts
 from app.texts import membership as membership_texts
 from app.texts import numbers, states
@@ -59,7 +60,12 @@ def heads(title: str) -> None:
 
 
 def draw(row: RunRow) -> None:
-    """Draws a run with its buttons."""
+    """Draws a run with its buttons. One whose stored data are damaged has a sentence, and can be deleted."""
+    if not messages.show_stored(row.id, partial(_draw, row)) and row.deletable:
+        _button(run_texts.DELETE, row, on_click=run_requests.request_delete, args=([row.id],))
+
+
+def _draw(row: RunRow) -> None:
     listed = row.listed
     result = row.result
     of = listed.spec.get("rounds")

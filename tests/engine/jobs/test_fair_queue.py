@@ -149,5 +149,6 @@ def test_a_supervisor_limited_to_some_runs_does_not_wait_for_others(store: Store
 def test_unreadable_options_block_no_other_run(options: str, store: Store) -> None:
     submit_runs(store, "odd-1", "ann-1")
     open_raw(store.home.path).execute("UPDATE runs SET options = ? WHERE id = 'odd-1'", (options,))
-    assert sorted(store.queue()) == ["ann-1", "odd-1"]
+    waiting = ["ann-1", "odd-1"] if options.startswith("{") else ["ann-1"]  # what is no object is damaged
+    assert sorted(store.queue()) == waiting
     assert take_lease(store)

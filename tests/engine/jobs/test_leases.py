@@ -250,7 +250,7 @@ def test_a_run_with_an_unreadable_spec_never_starts_and_blocks_no_other(
     open_raw(home).execute(f"UPDATE runs SET {column} = ? WHERE id = 'one'", (text,))
     assert take_lease(store).run == "two"
     assert store.take(CURRENT, 8) is None
-    assert {run.id: run.status for run in store.runs()} == {"one": "queued", "two": "running"}
+    assert {run.id: run.status for run in store.runs()} == {"one": "damaged", "two": "running"}
 
 
 @pytest.mark.parametrize("text", ["{cut", '{"event": "kept", "kind": "checkpoint"}', ""])

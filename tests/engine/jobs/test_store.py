@@ -250,8 +250,9 @@ def test_one_damaged_run_does_not_hide_the_others(column: str, store: Store, hom
     store.submit("two", {"seed": 2})
     open_raw(home).execute(f"UPDATE runs SET {column} = '{{cut' WHERE id = 'one'")
     assert {run.id: run.spec.get("seed") for run in store.runs()} == {"one": None if column == "spec" else 1, "two": 2}
-    assert store.run("two").place == 2
-    with pytest.raises(Damaged, match=r"run one: its spec cannot be read\. Delete it, then run it again"):
+    assert {run.id: run.status for run in store.runs()} == {"one": "damaged", "two": "queued"}
+    assert store.run("two").place == 1
+    with pytest.raises(Damaged, match=r"run one: its row in the store is damaged\. Delete it, then run it again"):
         store.run("one")
     store.delete("one")
     assert [run.id for run in store.runs()] == ["two"]
@@ -263,6 +264,39 @@ def test_a_damaged_spec_is_repaired_when_submitted_again(store: Store, home: Pat
     open_raw(home).execute("UPDATE runs SET spec = '{cut'")
     store.submit("one", {"seed": 1})
     assert take_lease(store).spec == {"seed": 1}
+
+
+@pytest.mark.parametrize("column", ["attempt", "taken", "told", "text", "edition"])
+@pytest.mark.parametrize("value", ["'x'", "2.5", "-1", "x'ff00'"])
+def test_c01_a_damaged_column_is_listed_deleted_and_requested_again(
+    column: str, value: str, store: Store, home: Path
+) -> None:
+    """A text in place of a number ended every list with a TypeError."""
+    if (column, value) in (("edition", "'x'"), ("edition", "2.5"), ("edition", "-1")):
+        return  # an edition is any text, and the column makes text of a number
+    store.submit("one", {"seed": 1})
+    store.append(take_lease(store), [Round(1, 2, 3), Finished(1, 0.1)])
+    store.submit("two", {"seed": 2})
+    open_raw(home).execute(f"UPDATE runs SET {column} = {value} WHERE id = 'one'")
+    assert {run.id: run.status for run in store.runs()} == {"one": "damaged", "two": "queued"}
+    assert store.queue() == ["two"] and store.statuses(["one", "two"]) == {"one": "damaged", "two": "queued"}
+    assert store.cancel("one") == "damaged"
+    assert store.submit("one", {"seed": 1}) == "queued"
+    assert store.events("one") == [] and store.run("one").events == 0
+    open_raw(home).execute(f"UPDATE runs SET {column} = {value} WHERE id = 'one'")
+    store.delete("one")
+    assert [run.id for run in store.runs()] == ["two"]
+
+
+def test_c01_a_text_of_damaged_bytes_hides_no_other_run(store: Store, home: Path) -> None:
+    store.submit("one", {"seed": 1})
+    store.append(take_lease(store), [Round(1, 2, 3)])
+    store.submit("two", {"seed": 2})
+    open_raw(home).execute("UPDATE events SET body = CAST(x'7b2261223a22fffe22' AS TEXT) WHERE number = 1")
+    open_raw(home).execute("UPDATE runs SET options = CAST(x'7bfffe7d' AS TEXT) WHERE id = 'one'")
+    assert {run.id: run.status for run in store.runs()} == {"one": "damaged", "two": "queued"}
+    with pytest.raises(Damaged):
+        store.events("one")
 
 
 def test_demand_counts_running_and_waiting_runs(store: Store, home: Path) -> None:

@@ -1,0 +1,59 @@
+"""c01: whatever is damaged in a store, every command answers in a sentence and every other run is listed.
+
+Each seed damages the home of version 0.4.0 in one to three places.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.goldens import entries
+from tests.contracts.homes import copied
+from tests.damage import damage_store
+from tests.engine.makers import run_command
+
+RUNS = {known["id"] for known in entries("home", "runs").values()}
+ASKED = ("status {run}", "status {run} --json", "events {run}", "export {run} --out {out}", "cancel {run}")
+
+
+def asked(command: str) -> str:
+    """The output of a command that ends with a documented exit code and without an internal error."""
+    answer = run_command(command)
+    said = answer.out + answer.err
+    assert answer.code in (0, 1, 2), command
+    assert "Traceback" not in said and "should not happen" not in said, f"{command}: {said}"
+    return said
+
+
+def check(home: Path, seed: int, out: Path) -> int:
+    """Ask everything about the damaged runs, then delete them; return the number of answers."""
+    damaged = damage_store(home / "leaklens.db", seed)
+    asked_of = [line.format(run=run, out=out) for run in sorted(damaged) for line in ASKED]
+    for command in ("runs --json", *asked_of, "doctor --json"):
+        asked(command)
+    listed = asked("runs")
+    assert {run for run in RUNS if run in listed} >= RUNS - damaged
+    for run in sorted(damaged):
+        asked(f"delete {run}")
+    assert {run for run in RUNS if run in asked("runs")} >= RUNS - damaged
+    return 4 + len(asked_of) + len(damaged)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_c01_a_damaged_store_answers_in_sentences(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = copied(tmp_path)
+    monkeypatch.setenv("LEAKLENS_HOME", str(home))
+    check(home, seed, tmp_path / "page.html")
+
+
+@pytest.mark.long
+def test_c01_thousands_of_answers_of_damaged_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = 0
+    for seed in range(1000, 1400):
+        home = copied(tmp_path / str(seed))
+        monkeypatch.setenv("LEAKLENS_HOME", str(home))
+        answers += check(home, seed, tmp_path / "page.html")
+    assert answers > 4000

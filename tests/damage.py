@@ -1,0 +1,83 @@
+"""Damages a store from a seed: its events, specs, options and columns. Both the tests and a long run use it."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+VALUES: tuple[Any, ...] = (
+    None, True, 0, -1, 3.5, "x", "", [], [1], {}, {"a": 1}, "half a character \ud800", 10**30, [None], {"name": 3},
+)  # fmt: skip
+NO_TEXT = b'{"a":"\xff\xfe"'  # bytes that are not UTF-8
+COLUMNS = ("attempt", "told", "text", "taken", "edition")
+NUMBERS: tuple[Any, ...] = (-1, "x", None, 2.5, 10**15, b"\xff")
+
+
+def damage_store(file: Path, seed: int) -> set[str]:
+    """Damage one to three places of a store, and return the ids of the runs that they belong to."""
+    rng = random.Random(seed)
+    connection = sqlite3.connect(file)
+    connection.text_factory = lambda text: text.decode("utf-8", errors="replace")
+    try:
+        return {_damage_one(connection, rng) for _ in range(rng.randint(1, 3))}
+    finally:
+        connection.commit()
+        connection.close()
+
+
+def _damage_one(connection: sqlite3.Connection, rng: random.Random) -> str:
+    kind = rng.choice(["event", "event", "event", "event", "spec", "options", "bytes", "column"])
+    if kind == "event":
+        run, number, body = rng.choice(connection.execute("SELECT run, number, body FROM events").fetchall())
+        values = (changed_json(rng, body), run, number)
+        connection.execute("UPDATE events SET body = ? WHERE run = ? AND number = ?", values)
+        return str(run)
+    ids = [str(row[0]) for row in connection.execute("SELECT id FROM runs ORDER BY id")]
+    run = rng.choice(ids)
+    if kind in ("spec", "options"):
+        (text,) = connection.execute(f"SELECT {kind} FROM runs WHERE id = ?", (run,)).fetchone()
+        connection.execute(f"UPDATE runs SET {kind} = ? WHERE id = ?", (changed_json(rng, text), run))
+    elif kind == "bytes":
+        column = rng.choice(["spec", "options"])
+        connection.execute(f"UPDATE runs SET {column} = CAST(? AS TEXT) WHERE id = ?", (NO_TEXT, run))
+    else:
+        try:
+            update = f"UPDATE runs SET {rng.choice(COLUMNS)} = ? WHERE id = ?"
+            connection.execute(update, (rng.choice(NUMBERS), run))
+        except sqlite3.IntegrityError:
+            pass  # the column refuses this value
+    return run
+
+
+def changed_json(rng: random.Random, text: str) -> str:
+    """The JSON with one value changed or removed, at any depth."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return text
+    path = rng.choice(_paths(body)[:200])
+    if not path:
+        return json.dumps(rng.choice(VALUES))
+    place = body
+    for step in path[:-1]:
+        place = place[step]
+    if rng.random() < 0.3:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = rng.choice(VALUES)
+    return json.dumps(body)
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every value inside, and of the value itself."""
+    paths = [path]
+    if isinstance(value, dict):
+        for key in value:
+            paths += _paths(value[key], (*path, key))
+    elif isinstance(value, list):
+        for place in range(min(3, len(value))):
+            paths += _paths(value[place], (*path, place))
+    return paths
