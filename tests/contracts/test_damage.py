@@ -21,10 +21,10 @@ ASKED = ("status {run}", "status {run} --json", "events {run}", "export {run} --
 def asked(command: str) -> str:
     """The output of a command that ends with a documented exit code and without an internal error."""
     answer = run_command(command)
-    said = answer.out + answer.err
+    output = answer.out + answer.err
     assert answer.code in (0, 1, 2), command
-    assert "Traceback" not in said and "should not happen" not in said, f"{command}: {said}"
-    return said
+    assert "Traceback" not in output and "should not happen" not in output, f"{command}: {output}"
+    return output
 
 
 def check(home: Path, seed: int, out: Path) -> int:
