@@ -122,10 +122,19 @@ def chosen_pictures(spec: AttackSpec, plan: LoadedPlan, resources: AttackResourc
     return torch.stack(pictures), torch.tensor(labels, device="cpu")
 
 
+def _first_exchange(plan: LoadedPlan, state: State, round: int, team: ThreadTeam) -> list[Exchange]:
+    """The first exchange of a replayed round; none if no client took part. The state stays as it is."""
+    exchanges: list[Exchange] = []
+    own = replace(state, privates=dict(state.privates))
+    train_round(plan, own, round, team, watch=partial(keep_first, exchanges))
+    return exchanges
+
+
 def recorded_target(spec: AttackSpec, plan: LoadedPlan, state: State, round: int, team: ThreadTeam) -> AttackTarget:
     """The recorded upload and the client's own pictures; replaying the round gives the upload bit for bit."""
-    exchanges: list[Exchange] = []
-    train_round(plan, state, round, team, watch=partial(keep_first, exchanges))
+    noiseless = noiseless_plan(plan)
+    clean = [] if noiseless is None else _first_exchange(noiseless, state, round, team)
+    exchanges = _first_exchange(plan, state, round, team)
     clients = [seat.client for seat in exchanges[0].seats] if exchanges else []
     slots = []
     for slot, client in enumerate(clients):
@@ -137,8 +146,9 @@ def recorded_target(spec: AttackSpec, plan: LoadedPlan, state: State, round: int
         raise BadInput(rule, f"Clients of that round: {participants}")
     slot = slots[0]
     exposure = recorded_exposure(plan, exchanges[0], slot)
+    without_noise = recorded_exposure(noiseless, clean[0], slot) if noiseless else exposure
     truth = true_inputs(plan, exchanges[0], slot)
-    facts = {**upload_facts(exposure, round, False, truth["labels"]), **noise_facts(exposure, None)}
+    facts = {**upload_facts(exposure, round, False, truth["labels"]), **noise_facts(exposure, without_noise)}
     return AttackTarget(exposure, plan.world.build, truth["pictures"], truth["labels"], facts, round, clients[slot])
 
 
@@ -195,20 +205,12 @@ def lacks(exposure: Exposure, round: int) -> str:
     return ""
 
 
-def noise_facts(exposure: Exposure, clean: Exposure | None) -> dict[str, float]:
-    """The norms of the upload, its signal and its noise; without a clean upload the last two are estimated."""
+def noise_facts(exposure: Exposure, clean: Exposure) -> dict[str, float]:
+    """The norms of the upload, of its signal (the same upload without noise) and of its noise."""
     received = numbers_of(exposure.upload)
     norm = joint_norm(received)
-    if clean is None:
-        count = sum(tensor.numel() for tensor in received.values())
-        noise = exposure.protocol.std * math.sqrt(count)
-        signal = math.sqrt(max(norm**2 - noise**2, 1e-30))
-        bound = exposure.protocol.bound
-        if exposure.protocol.clip == "whole-update" and bound:
-            signal = min(signal, bound)
-    else:
-        signal = joint_norm(numbers_of(clean.upload))
-        noise = joint_norm(weights.subtract(received, numbers_of(clean.upload)))
+    signal = joint_norm(numbers_of(clean.upload))
+    noise = joint_norm(weights.subtract(received, numbers_of(clean.upload)))
     return {"norm": norm, "signal": signal, "noise": noise, "noise-to-signal": noise / max(signal, 1e-15)}
 
 
