@@ -149,18 +149,19 @@ def _gigabytes(where: str, value: Any) -> float | None:
 
 
 def _frames(where: str, value: Any) -> tuple[str, ...]:
-    addresses = value if isinstance(value, list) else [value]
-    for address in addresses:
-        if not isinstance(address, str) or not FRAME.fullmatch(address):
-            rule = "must be addresses of pages, with https:// and without a path"
-            raise refusal(where, rule, address, 'Write for example frames = ["https://moodle.example.org"]')
-    return tuple(addresses)
+    rule = "must be addresses of pages, with https:// and without a path"
+    return _matching(FRAME, where, value, rule, 'Write for example frames = ["https://moodle.example.org"]')
 
 
 def _host_names(where: str, value: Any) -> tuple[str, ...]:
-    names = value if isinstance(value, list) else [value]
-    for name in names:
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            rule = "must be host names, without http:// and port"
-            raise refusal(where, rule, name, 'Write for example names = ["lab.example.org"]')
-    return tuple(names)
+    rule = "must be host names, without http:// and port"
+    return _matching(NAME, where, value, rule, 'Write for example names = ["lab.example.org"]')
+
+
+def _matching(pattern: re.Pattern[str], where: str, value: Any, rule: str, remedy: str) -> tuple[str, ...]:
+    """The texts of a list, each of which must match."""
+    texts = value if isinstance(value, list) else [value]
+    for text in texts:
+        if not isinstance(text, str) or not pattern.fullmatch(text):
+            raise refusal(where, rule, text, remedy)
+    return tuple(texts)

@@ -12,10 +12,9 @@ from engine.jobs import payloads
 from engine.jobs.home import PRIORS, Home
 from engine.jobs.store import Store
 from engine.jobs.uploads import UploadedPictures
-from engine.leakage.membership import membership
-from engine.leakage.pictures import attack
+from engine.leakage.attack import attack
 from engine.leakage.target import AttackResources
-from engine.specs.attack import MembershipSpec, PictureAttackSpec, attack_spec
+from engine.specs.attack import attack_spec
 
 
 class HomeResources(AttackResources):
@@ -59,8 +58,4 @@ class HomeResources(AttackResources):
 def attack_json(spec: Mapping[str, Any], resume: Kept | None = None, *, home: Home, **how: Any) -> Iterator[Event]:
     """Run an attack from its JSON spec. An attack keeps no checkpoint, so it always starts from the beginning."""
     del resume
-    request = attack_spec(spec)
-    if isinstance(request, MembershipSpec):
-        return membership(request, HomeResources(home), **how)
-    assert isinstance(request, PictureAttackSpec)
-    return attack(request, HomeResources(home), **how)
+    return attack(attack_spec(spec), HomeResources(home), **how)

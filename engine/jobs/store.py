@@ -73,8 +73,8 @@ class Store:
             return stored.status
         self.home.require_room()
         if stored and stored.damaged:  # it starts from the beginning: what is left of it may be wrong
-            for table, column in (("events", "run"), ("leases", "run"), ("runs", "id")):
-                connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (run,))
+            _delete_history(connection, run)
+            connection.execute("DELETE FROM runs WHERE id = ?", (run,))
         attempt = _add_request(connection, run, "submit")
         connection.execute(
             """INSERT INTO runs (id, spec, options, attempt, edition) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)
@@ -262,14 +262,19 @@ def _delete_rows(connection: sqlite3.Connection, run: str, deletion: int) -> boo
     stored = stored_run(connection, run)
     if not _request_exists(connection, deletion) or (stored and stored.lease_alive):
         return False
-    connection.execute("DELETE FROM events WHERE run = ?", (run,))
-    connection.execute("DELETE FROM leases WHERE run = ?", (run,))
+    _delete_history(connection, run)
     if stored and not stored.removed:
         reset = "UPDATE runs SET taken = 0, told = 0, text = 0, edition = ? WHERE id = ?"
         connection.execute(reset, (secrets.token_hex(4), run))
     else:
         connection.execute("DELETE FROM runs WHERE id = ?", (run,))
     return True
+
+
+def _delete_history(connection: sqlite3.Connection, run: str) -> None:
+    """Remove the events and the lease of a run."""
+    connection.execute("DELETE FROM events WHERE run = ?", (run,))
+    connection.execute("DELETE FROM leases WHERE run = ?", (run,))
 
 
 def _delete_files(connection: sqlite3.Connection, home: Home, run: str, deletion: int) -> None:

@@ -91,6 +91,10 @@ def upload_kind(plan: Plan, view: View) -> UploadKind:
     return plan.method.protocol(plan.world, Seat(0, 0, 1, 1, 1, max(1, plan.world.sampled)), view).kind
 
 
+def empty_round(round: int) -> BadInput:
+    return BadInput(f"attack: round: no client took part in round {round}", "Choose first or last, or another round")
+
+
 def refuse_absent_client(client: int | None, cohort: Sequence[int]) -> None:
     """Refuse a client that took no part in the attacked round."""
     if client is not None and client not in cohort:
@@ -131,7 +135,7 @@ def refuse_membership(spec: MembershipSpec) -> None:
     cohort = plan.cohort(round)
     took_part = plan.took_part(round)
     if not cohort and (spec.view != "outsider" or not took_part):
-        raise BadInput(f"attack: round: no client took part in round {round}", "Choose first or last, or another round")
+        raise empty_round(round)
     members = {*cohort} if spec.view == "aggregate" else took_part
     if spec.view == "client":
         members = members - {cohort[-1]}  # the observer
@@ -181,7 +185,7 @@ def refuse(spec: AttackSpec, resources: AttackResources) -> None:
     round = round_number(spec, plan)
     cohort = plan.cohort(round)
     if not cohort:
-        raise BadInput(f"attack: round: no client took part in round {round}", "Choose first or last, or another round")
+        raise empty_round(round)
     refuse_absent_client(spec.client, cohort)
     for name in spec.pictures:
         refuse_picture(name, spec, plan, resources)

@@ -1,6 +1,6 @@
 """Uploads on the meta device, where tensors have a shape and no numbers.
 
-It also stands for a graphics card: arithmetic with a tensor that stayed on the processor fails on both.
+As on a graphics card, arithmetic with a tensor that stayed on the processor fails.
 """
 
 from __future__ import annotations
