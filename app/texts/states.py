@@ -17,7 +17,7 @@ STATES = {
 EARLIER = "made by an earlier version"
 EARLIER_RUN = (
     "An earlier version of LeakLens made this run, with other noise. It stays as it is and cannot be resumed or "
-    "attacked. Press Run for the same request today, which has an id of its own."
+    "attacked. The same settings give a new run, with an id of its own."
 )
 STORED = "A stored example, run on {made}."
 
