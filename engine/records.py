@@ -180,8 +180,9 @@ class Exposure:
     shape: tuple[int, ...]
     classes: int
     tampered: bool = False
-    own: Upload | None = None  # in the `client` view: the upload of the observer itself, if it took part in the round
+    own: Upload | None = None  # in the `client` view: the observer's upload, whose part in `upload` it has subtracted
     known: Mapping[str, Weights] = field(default_factory=dict)  # what the observer could sum up from earlier rounds
+    lacks: str = ""  # what the observer would need to compute the upload of a guess exactly; empty: nothing
 
 
 @dataclass(frozen=True)

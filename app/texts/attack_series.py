@@ -57,7 +57,7 @@ ADVERSARIES = {
 HOLDS = {
     "server": "It reads each upload by itself.",
     "aggregate": "It reads only the sum of a round's uploads, never one of them.",
-    "client": "It takes part, and holds the model it is sent before the round and the one after it.",
+    "client": "It takes part, holds the models it is sent before and after the round, and subtracts its own upload.",
     "outsider": "It never takes part, and holds only the models that are published before and after the round.",
 }
 GREY = "A grey square of its mean colour reaches {value}."

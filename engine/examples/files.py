@@ -16,7 +16,7 @@ from engine.events import Event, Finished, Started, decode
 
 ASSETS = ROOT / "assets"
 FORMAT = 1  # of the files in assets/gallery
-RESULT_FORMAT = 2  # of their runs: a copy of engine.specs.base.FORMAT, whose module loads torch
+RESULT_FORMAT = 3  # of their runs: a copy of engine.specs.base.FORMAT, whose module loads torch
 
 
 @dataclass(frozen=True)

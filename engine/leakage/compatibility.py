@@ -62,7 +62,7 @@ def first_problem(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | 
     absent = absent_view(plan, spec.view)
     if absent:
         return absent
-    unread = unread_upload(spec, plan)
+    unread = unread_upload(spec, plan) or single_client(spec, plan)
     if unread:
         return unread
     if attack.malicious and spec.view != "server":
@@ -84,6 +84,20 @@ def absent_view(plan: Plan, view: View) -> Problem | None:
     """Why this run has no such view."""
     absent = plan.guarantee.absent.get(view)
     return Problem(f"is not possible in this view: {absent}", "Choose another view") if absent else None
+
+
+def single_client(spec: AttackSpec, plan: Plan) -> Problem | None:
+    """Why no other client observes the attacked round: the round has one client."""
+    if spec.view != "client":
+        return None
+    try:
+        round = round_number(spec, plan)
+    except BadInput:
+        return None  # `refuse` reports a round that does not exist
+    if len(plan.cohort(round)) != 1:
+        return None
+    reason = f"is not possible in this view: no other client took part in round {round}"
+    return Problem(reason, "Choose another view or another round")
 
 
 def upload_kind(plan: Plan, view: View) -> UploadKind:
@@ -214,13 +228,11 @@ def picture_name_parts(picture: str) -> tuple[str, str, str | None, str]:
 
 def round_number(spec: AttackSpec | MembershipSpec, plan: Plan) -> int:
     """The attacked round as a number; `first` and `last` count only rounds with clients."""
-    rounds = [round for round in range(1, plan.last_round + 1) if plan.cohort(round)]
-    if not rounds:
+    rounds = range(1, plan.last_round + 1)
+    in_order = rounds[::-1] if spec.round == "last" else rounds
+    nearest = next((round for round in in_order if plan.cohort(round)), None)
+    if nearest is None:
         raise BadInput("attack: round: no client took part in this run", "Choose more rounds or clients")
-    if isinstance(spec.round, int):
-        if not 1 <= spec.round <= plan.last_round:
-            raise refusal(
-                "attack: round", f"must be between 1 and {plan.last_round}", spec.round, "Choose first or last"
-            )
-        return spec.round
-    return rounds[0] if spec.round == "first" else rounds[-1]
+    if isinstance(spec.round, int) and spec.round not in rounds:
+        raise refusal("attack: round", f"must be between 1 and {plan.last_round}", spec.round, "Choose first or last")
+    return spec.round if isinstance(spec.round, int) else nearest

@@ -99,6 +99,10 @@ def expose(
     seeds = probe_seeds(plan, victim)
     contexts = client_contexts(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
     slot = [context.seat.client for context in contexts].index(victim.client)
+    others = [place for place in range(len(contexts)) if place != slot]
+    if view == "client" and not others:
+        rule = f"probe: view: client does not apply: no other client took part in round {victim.round}"
+        raise BadInput(rule, "Choose another view or another round")
     packets = [method.send(context.seat, state.server, state.memory) for context in contexts]
     if tamper is not None:
         if view != "server":
@@ -106,31 +110,39 @@ def expose(
         world, packets[slot] = tampered(world, packets[slot], tamper)
     contexts[slot] = replace(contexts[slot], world=world, seeds=seeds)
 
-    def exposure(packet: Packet, upload: Upload, own: Upload | None = None) -> Exposure:
-        protocol = public_protocol(plan, contexts, slot, view)
-        known = method.known(view, contexts[slot].seat, state.memory)
-        tampered = tamper is not None
-        return Exposure(view, packet, upload, protocol, world.shape, world.classes, tampered, own, known)
-
     victim_upload = _train(plan, state, [packets[slot]], [contexts[slot]], victim)[0]
+    known = method.known(view, contexts[slot].seat, state.memory)
+    lacks = method.lacks(view, contexts[slot].seat, state.memory)
+    protocol = public_protocol(plan, contexts, slot, view)
+    exposure = Exposure(
+        view, packets[slot], victim_upload, protocol, world.shape, world.classes, tamper is not None, None, known, lacks
+    )
     if view == "server":
-        return exposure(packets[slot], victim_upload)
-    others = [place for place in range(len(contexts)) if place != slot]
+        return exposure
     uploads = _train(plan, state, [packets[place] for place in others], [contexts[place] for place in others], None)
     uploads.insert(slot, victim_upload)
     if view == "aggregate":
-        return exposure(packets[slot], summed(uploads))
+        return replace(exposure, upload=summed(uploads))
     context = server_context(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
     server, memory = method.merge(state.server, uploads, state.memory, replace(context, world=world, seeds=seeds))
     if view == "outsider":
-        return exposure(Packet(state.server), Upload(-1, victim_upload.kind, weights.subtract(server, state.server)))
-    after = replace(state, round=victim.round, server=server, memory=memory)
-    witness, packet = next_packet(plan, victim, after, team)
-    clients = [context.seat.client for context in contexts]
-    earlier = packets[clients.index(witness)] if witness in clients else Packet(state.server)
-    own = uploads[clients.index(witness)] if witness in clients else None
-    change = {name: packet.model[name] - earlier.model[name] for name in packet.model if name in earlier.model}
-    return exposure(earlier, Upload(-1, victim_upload.kind, change), own)
+        change = Upload(-1, victim_upload.kind, weights.subtract(server, state.server))
+        return replace(exposure, packet=Packet(state.server), upload=change)
+    witness = others[0]
+    seat = contexts[witness].seat
+    parts = method.received_parts(seat, uploads, world)
+    change = remaining_change(packets[witness], method.send(seat, server, memory), uploads[witness], parts[witness])
+    protocol = participant_protocol(plan, contexts, slot, witness, parts)
+    return replace(exposure, packet=packets[witness], upload=change, protocol=protocol, own=uploads[witness])
+
+
+def remaining_change(before: Packet, after: Packet, own: Upload, part: float) -> Upload:
+    """The change that a participant received without the part of its own upload, for the weights that it uploads."""
+    names = own.model or after.model  # samples change all weights, and no part of that change is known
+    change = {name: after.model[name] - before.model[name] for name in names}
+    for name, tensor in own.model.items():
+        change[name] -= part * tensor
+    return Upload(-1, own.kind, change)
 
 
 def tampered(world: World, packet: Packet, tamper: Tamper) -> tuple[World, Packet]:
@@ -174,15 +186,35 @@ def public_protocol(plan: LoadedPlan, contexts: Sequence[ClientContext], slot: i
     return replace(protocol, std=math.sqrt(max(0.0, variance)))
 
 
-def next_packet(plan: LoadedPlan, victim: Victim, state: State, team: ThreadTeam) -> tuple[int, Packet]:
-    """The next client other than the victim, and the packet that it receives; rounds without one are replayed."""
-    for round in range(victim.round + 1, plan.last_round + 2):
-        for context in client_contexts(plan, plan.cohort(round), round, 1, 1, team):
-            if context.seat.client != victim.client:
-                return context.seat.client, plan.method.send(context.seat, state.server, state.memory)
-        state = train_round(plan, state, round, team)
-    rule = f"probe: view: no other client receives anything after round {victim.round}"
-    raise BadInput(rule, "Choose an earlier round")
+def participant_protocol(
+    plan: LoadedPlan, contexts: Sequence[ClientContext], slot: int, witness: int, parts: Sequence[float]
+) -> Protocol:
+    """The public facts of the change that remains after a participant subtracted its own upload and its noise.
+
+    As in every view of models, the change is the server step times the mean of the uploads in it. The noise that the
+    server adds remains.
+    """
+    world = contexts[slot].world
+    seat = contexts[slot].seat
+    protocol = plan.method.protocol(world, seat, "client")
+    run_std = plan.method.protocol(plan.world, seat, "server").std
+    total_variance = plan.method.protocol(plan.world, seat, "client").std ** 2
+    upload_variance = sum((part * run_std) ** 2 for part in parts)
+    variance = max(0.0, total_variance - upload_variance)  # the server's own noise
+    others = [place for place in range(len(parts)) if place != witness]
+    part_by_client = {place: parts[place] for place in others if parts[place]}
+    if not part_by_client:  # it received its own slice: a smoothing mixes the others into it, about as in a mean
+        part_by_client = dict.fromkeys(others, parts[witness] / len(parts))
+    for place, part in part_by_client.items():
+        context = contexts[place]
+        variance += (part * plan.method.protocol(context.world, context.seat, "server").std) ** 2
+    return replace(
+        protocol,
+        pictures=world.sizes[seat.client],
+        uploads=len(part_by_client),
+        server_step=abs(sum(part_by_client.values())),
+        std=math.sqrt(variance),
+    )
 
 
 def probe_world(plan: LoadedPlan, victim: Victim) -> World:

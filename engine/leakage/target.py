@@ -178,9 +178,8 @@ def noiseless_plan(plan: LoadedPlan) -> LoadedPlan | None:
 def upload_facts(exposure: Exposure, round: int, probe: bool, labels: Tensor) -> dict[str, Any]:
     """Facts that show how realistic this upload is."""
     protocol = exposure.protocol
-    missing = lacks(exposure, round)
     return {
-        **({"lacks": missing} if missing else {}),
+        **({"lacks": exposure.lacks} if exposure.lacks else {}),
         "probe": probe,
         "pictures": len(labels),
         "labels": labels.tolist(),
@@ -195,14 +194,6 @@ def upload_facts(exposure: Exposure, round: int, probe: bool, labels: Tensor) ->
         "tampered": exposure.tampered,
         "numbers": sum(tensor.numel() for tensor in numbers_of(exposure.upload).values()),
     }
-
-
-def lacks(exposure: Exposure, round: int) -> str:
-    """What this observer would need to compute the upload of a guess exactly; empty if it has everything."""
-    drifts = exposure.protocol.drift and round > 1  # before the first round all control variates are 0
-    if drifts and "c_k" not in exposure.known:
-        return "the control variates of single clients, which shift every local step"
-    return ""
 
 
 def noise_facts(exposure: Exposure, clean: Exposure) -> dict[str, float]:

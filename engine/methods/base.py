@@ -155,6 +155,20 @@ class Method(Part):
         del view, seat, memory
         return {}
 
+    def lacks(self, view: View, seat: Seat, memory: Memory) -> str:
+        """What an observer would need to compute the upload of a guess exactly; empty if it has everything."""
+        del view, seat, memory
+        return ""
+
+    def received_parts(self, seat: Seat, uploads: Sequence[Upload], world: World) -> list[float]:
+        """The factor of each upload in the change of the model that the client at this seat receives after a merge.
+
+        The client knows its own factor, and subtracts its own upload times that.
+        """
+        protocol = self.protocol(world, seat, "client")
+        step = -protocol.server_step if protocol.kind == "gradient" else protocol.server_step
+        return [step * share for share in self.shares(uploads, world)]
+
     @abstractmethod
     def guarantee(self, world: World) -> Guarantee:
         """The privacy guarantee: a status from a fixed list, and the reason for it."""

@@ -29,13 +29,12 @@ from engine.jobs.supervisor import Supervisor
 from engine.records import Exposure
 from engine.results.report import report
 from engine.specs.attack import AttackSpec
-from engine.specs.base import FORMAT
 from engine.specs.run import RunSpec
 from engine.training.exposure import unpack
 from engine.training.loop import run
 
 __all__ = [
-    "FORMAT", "KINDS", "PAGE", "AttackSpec", "BadInput", "Exposure", "Kept", "Measured", "RunSpec", "Spent", "Store",
+    "KINDS", "PAGE", "AttackSpec", "BadInput", "Exposure", "Kept", "Measured", "RunSpec", "Spent", "Store",
     "dashboard", "decode",
     "encode", "grammar", "lab", "leak", "of_the_lab", "report", "run", "tell", "tradeoff_screen", "unpack",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contracts.doors import FORMAT, AttackSpec, RunSpec
+from tests.contracts.doors import AttackSpec, RunSpec
 from tests.contracts.goldens import compact, entries
 
 SPECS, ATTACKS = entries("ids", "specs"), entries("ids", "attacks")
@@ -35,11 +35,11 @@ def test_a_spec_keeps_its_canonical_form_and_its_id(
 
 
 def of_format(format: int, canonical: dict[str, Any]) -> str:
-    """The canonical form of version 0.4.0, for a run or the run of an attack that has this format today."""
-    run = canonical.get("run", canonical)
-    assert run["format"] == format
-    older = {**run, "format": 1}
-    return compact({**canonical, "run": older} if "run" in canonical else older)
+    """The canonical form of version 0.4.0, for a run, an attack, or the run of an attack that has this format today."""
+    if canonical["format"] == format:
+        return compact({**canonical, "format": 1})
+    assert canonical["run"]["format"] == format
+    return compact({**canonical, "run": {**canonical["run"], "format": 1}})
 
 
 @pytest.mark.parametrize(("kind", "known"), KNOWN)
@@ -47,12 +47,20 @@ def test_a_spec_of_an_older_format_is_refused_with_the_fix(
     kind: type[RunSpec] | type[AttackSpec], known: dict[str, Any]
 ) -> None:
     problem = kind(**known["canonical"]).replay_problem()
+    today = kind(**known["input"])
     written = "format" in known["input"].get("run", {})  # a request that names its format keeps its id
     if "today" not in known and not written:
         assert problem is None
     else:
-        assert problem and problem.fatal and problem.remedy == "Remove `format` to run it as this version does"
-        assert problem.reason == f"run: format: must be {FORMAT} to be replayed, got 1"
+        changed: RunSpec | AttackSpec = today
+        verb = "run it"
+        if isinstance(today, AttackSpec) and today.newest_format == 1:
+            changed = today.run
+        elif isinstance(today, AttackSpec):
+            verb = "attack"
+        assert problem and problem.fatal and problem.remedy == f"Remove `format` to {verb} as this version does"
+        rule = f"must be {changed.newest_format} to be replayed, got 1"
+        assert problem.reason == f"{changed.label()}: format: {rule}"
 
 
 @pytest.mark.parametrize(("kind", "known"), KNOWN)

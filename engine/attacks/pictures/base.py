@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -31,6 +31,10 @@ class PictureAttack(Attack):
     # their objectives also contain a smoothness term.
     leaves: ClassVar[float] = 3e-4
     learns: ClassVar[tuple[str, ...]] = ()  # the fields that `learn` depends on; empty for an attack without one
+
+    def result_format(self, spec: Any) -> int:
+        """3 in the view of another client: it subtracts its own upload, and is of the round that is attacked."""
+        return max(super().result_format(spec), 3 if getattr(spec, "view", None) == "client" else 1)
 
     @abstractmethod
     def reconstruct(

@@ -132,7 +132,7 @@ def baseline_protocol(method: Averaging, world: World, seat: Seat, view: View) -
         "batch": min(size, world.local.batch),
         "drawing": "whole" if size <= world.local.batch else "shuffled",
         "server_step": method.server_step,
-        "uploads": {"server": 1, "aggregate": seat.cohort}.get(view, world.sampled),
+        "uploads": {"server": 1, "outsider": world.sampled}.get(view, seat.cohort),
         "mean": world.mean,
         "scale": world.std,
     }
@@ -151,13 +151,14 @@ class Noised(HasNoise, Averaging):
     ) -> dict[str, Any]:
         """The protocol facts with clip and noise. `std` gives the noise of one upload for a cohort size."""
         # An outsider does not know the cohort size, so its value uses the expected number of clients.
-        outside = std(world.sampled) * math.sqrt(world.sampled) * self.server_step / world.sampled
-        inside = {"server": std(seat.cohort), "aggregate": std(seat.cohort) * math.sqrt(seat.cohort)}
+        clients = world.sampled if view == "outsider" else seat.cohort
+        summed_std = std(clients) * math.sqrt(clients)
+        stds = {"server": std(clients), "aggregate": summed_std}
         return baseline_protocol(self, world, seat, view) | {
             "clip": clip,
             "bound": self.clip,
             "noise": "gaussian" if self.noise else "none",
-            "std": inside.get(view, outside),
+            "std": stds.get(view, summed_std * self.server_step / world.sampled),
         }
 
     def guarantee(self, world: World) -> Guarantee:

@@ -103,6 +103,11 @@ class Scaffold(Averaging):
             return {}
         return {"c_k": memory.get(client_slot(seat.client)) or weights.zeros(memory[CONTROL])}
 
+    def lacks(self, view: View, seat: Seat, memory: Memory) -> str:
+        if self.known(view, seat, memory) or seat.round == 1:  # before the first round all control variates are 0
+            return ""
+        return "the control variates of single clients, which shift every local step"
+
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         return replace(super().protocol(world, seat, view), drift=True)
 

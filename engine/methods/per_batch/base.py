@@ -79,7 +79,7 @@ class PerBatch(HasServerStep, Method):
         return weights.add(server, mean, -self.server_step * context.world.local.lr), memory
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
-        uploads = {"server": 1, "aggregate": seat.cohort, "outsider": world.sampled, "client": world.sampled}[view]
+        uploads = {"server": 1, "outsider": world.sampled}.get(view, seat.cohort)
         batch = min(world.sizes[seat.client], world.local.batch)
         return Protocol(
             kind="gradient",

@@ -115,6 +115,23 @@ class Smoothing(Noised):
             kept[str(key)] = {name: stack[slot] for name, stack in slices.items()}
         return mean_of(slices), kept
 
+    def received_parts(self, seat: Seat, uploads: Sequence[Upload], world: World) -> list[float]:
+        """A slice counts as the model of one client, and what the smoothing mixed into it counts as nothing."""
+        if self.unsampled_clients == "mean" or not self.smooths(seat.round):
+            return super().received_parts(seat, uploads, world)
+        received = seat.client % len(uploads) if self.unsampled_clients == "slot" else seat.slot
+        return [self.server_step if slot == received else 0.0 for slot in range(len(uploads))]
+
+    def lacks(self, view: View, seat: Seat, memory: Memory) -> str:
+        """A participant can subtract its upload from a sum, but not from what a smoothing mixed."""
+        if view != "client":
+            return ""
+        if self.smooths(seat.round):
+            return "the other uploads, which the smoothing mixes with its own"
+        if memory.keys() - {BEFORE_SMOOTHING}:
+            return "the slices from which the other clients started"
+        return ""
+
     def smoothed_mean(self, mean: Weights, context: ClientContext) -> dict[str, Tensor]:
         """The mean of the smoothed slices. It equals the smoothed mean, so the server needs no single upload."""
         threshold = self.threshold(context.seat.round)

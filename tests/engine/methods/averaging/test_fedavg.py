@@ -88,7 +88,7 @@ def test_fedavg_promises_nothing() -> None:
     assert all(isinstance(release.mechanism, NoNoise) for release in releases)
 
 
-@pytest.mark.parametrize(("view", "uploads"), [("server", 1), ("aggregate", 6), ("outsider", 5), ("client", 5)])
+@pytest.mark.parametrize(("view", "uploads"), [("server", 1), ("aggregate", 6), ("outsider", 5), ("client", 6)])
 def test_the_public_facts(view: Any, uploads: int) -> None:
     plan = loaded_plan(sampled=5, epochs=3)
     size = plan.world.sizes[7]

@@ -149,7 +149,7 @@ def test_several_local_steps_are_simulated_with_the_drift() -> None:
 def test_another_view_says_what_it_lacks() -> None:
     in_first, _ = attacked("aggregate", 1)
     assert "lacks" not in in_first.facts  # all control variates are still 0
-    for view in ("aggregate", "outsider"):
+    for view in ("aggregate", "outsider", "client"):
         seen, psnr = attacked(view, 3)
         assert "control variates of single clients" in seen.facts["lacks"] and psnr < 40
 
@@ -157,5 +157,5 @@ def test_another_view_says_what_it_lacks() -> None:
 def test_without_the_clients_control_the_attack_is_blurred(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control of the test above: what makes the picture exact is the subtraction."""
     monkeypatch.setattr("engine.leakage.target.expose", lambda *args: replace(expose(*args), known={}))
-    seen, psnr = attacked("server", 3)
-    assert "lacks" in seen.facts and psnr < 60
+    _, psnr = attacked("server", 3)
+    assert psnr < 60
