@@ -237,7 +237,9 @@ def _grid(content: PageContent, group: Sequence[ExportedAttack], frames: Scrubbe
             cells.append(_cell(attack, attack.cell, picture, frames, title, column))
             body.append(tag("tr", name, *cells))
             name = None  # the first row has the heading of all rows
-    top = tag("thead", tag("tr", *(tag("th", head, scope="col") for head in heads)))
+    split = run_section.split(content.run)
+    small = {column: tag("small", f" {split}")} if split else {}
+    top = tag("thead", tag("tr", *(tag("th", head, small.get(head), scope="col") for head in heads)))
     inner = tag("table", tag("caption", export_texts.TABLE, class_="unseen"), top, tag("tbody", *body))
     kind = "wide grid many" if max(len(_pictures(attack)) for attack in group) > 2 else "wide grid"
     return tag("div", inner, class_=kind, tabindex=0, role="group", aria_label=export_texts.TABLE)

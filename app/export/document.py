@@ -82,9 +82,16 @@ def _top(content: PageContent) -> list[Html]:
     return [
         tag("p", product.PRODUCT, class_="brand"),
         tag("h1", _title(content)),
+        _split(content),
         run_section.headline(content.run),
         run_section.reason(content.run) or Html(""),
     ]
+
+
+def _split(content: PageContent) -> Html:
+    """Small print below the title: who adds the noise."""
+    split = run_section.split(content.run)
+    return tag("p", tag("small", f"{run_section.title(content.run)}: {split}")) if split else Html("")
 
 
 def _limits() -> Html:

@@ -30,6 +30,12 @@ def title(run: ExportedRun) -> str:
     return attack_texts.column(method, settings.get("method.noise"))
 
 
+def split(run: ExportedRun) -> str:
+    """Who adds the noise; empty if the method has no such option, or no noise."""
+    names = ("noise", "noise-split")
+    return privacy.noise_split({name: run.settings.get(f"method.{name}") for name in names})
+
+
 def data(run: ExportedRun) -> str:
     """The title of the data set."""
     return run_settings.part_class("dataset", run.settings["dataset"]).title

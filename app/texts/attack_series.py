@@ -86,6 +86,11 @@ def expected(parameters: int, least: float, most: float) -> str:
     )
 
 
+def protection(method: str, split: str) -> str:
+    """The protection whose noise grows from point to point, and who adds it."""
+    return f"Every point is {method}: {split}."
+
+
 def unbound(signal: float, bound: float) -> str:
     """The reason why the noise is louder than its multiplier suggests."""
     return (

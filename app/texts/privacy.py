@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from app.texts.numbers import percent, tiny
 from engine.epsilon import Epsilon
@@ -37,6 +39,14 @@ REPLACED = "whether it was this record (a picture or a sentence) or another one"
 OBSERVERS = {"outsider": "outsider", "client": "participant", "aggregate": "aggregator", "server": "server"}
 
 
+# The titles of the noise splits, as their methods declare them: a page shows them before any method is loaded.
+SPLITS = {
+    "paper": "the clients share the noise",
+    "full-local": "each client adds all the noise",
+    "server": "the server adds the noise",
+}
+
+
 WEAK = math.log(99)  # above this ε, an observer with even odds can become more than 99 % sure
 VACUOUS = 10.0  # above this ε, a guarantee is no meaningful promise
 
@@ -64,6 +74,14 @@ NOT_COVERED = (
 
 
 PER = {"user": "per client", "record": "per record"}  # a record is a picture or a sentence
+
+
+def noise_split(method: Mapping[str, Any]) -> str:
+    """Who adds the noise of a method with these values; empty if it has no such option, or no noise.
+
+    Equal noise means different protection: the server sees a shared noise divided by the root of the cohort.
+    """
+    return SPLITS.get(str(method.get("noise-split")), "") if method.get("noise") else ""
 
 
 def secret(epsilon: Epsilon) -> str:

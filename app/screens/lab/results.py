@@ -18,6 +18,7 @@ from app.charts.base import Panel, Track
 from app.screens.lab import compare
 from app.session import links, messages, run_settings, services, session, url
 from app.texts import numbers, privacy, product, states
+from app.texts import runs as run_texts
 from app.texts import sweep as sweep_texts
 from app.widgets import card
 from app.widgets import chart as chart_widget
@@ -62,6 +63,7 @@ def _result(main: ShownRun, runs: Sequence[ShownRun], baselines: Sequence[ShownR
     _origin(main)
     if services.made_earlier(main.spec):
         st.html(f'<p class="ll-note">{html.escape(states.EARLIER_RUN)}</p>')
+    _noise(main)
     card.headline(main.events)
     _cost(main, baselines)
     card.reason(guarantee(main.events))
@@ -95,6 +97,18 @@ def _origin(main: ShownRun) -> None:
             args=(example.spec,),
             disabled=not services.shared().ready(),
         )
+
+
+def _noise(main: ShownRun) -> None:
+    """The noise of the run, and who adds it: equal noise protects differently."""
+    method = main.spec.get("method")
+    if not isinstance(method, Mapping) or not privacy.noise_split(method):
+        return
+    target = main.spec.get("target-epsilon")
+    size = f"noise {run_texts.plain(method['noise'])}"
+    if target is not None:
+        size = f"noise for ε {run_texts.plain(target)}"
+    st.html(f'<p class="ll-faint">{html.escape(f"{size}: {privacy.noise_split(method)}")}</p>')
 
 
 def _cost(main: ShownRun, baselines: Sequence[ShownRun]) -> None:

@@ -151,12 +151,12 @@ def _first_seen(cells: Sequence[AttackCell]) -> Seen | None:
 
 
 def _head_lines(view: GridView, column: GridColumn, cells: Sequence[AttackCell]) -> tuple[tuple[str, str], ...]:
-    """Return the lines below the title of a column: the method, its ε in this view and its noise to signal."""
+    """Return the lines below a column's title: the method, who adds the noise, ε in this view, noise to signal."""
     answer = _answer(view, column)
     epsilon = attack_texts.epsilon(answer.value if answer else None, answer is not None)
     seen = _first_seen(attack_summary.of_column(cells, column.key))
     noise = attack_texts.loudness(seen.facts.get("noise-to-signal")) if seen else ""
-    texts = (attack_texts.head(column.title)[1], epsilon, noise)
+    texts = (attack_texts.head(column.title)[1], column.split, epsilon, noise)
     return tuple((text, "") for text in texts if text)
 
 
@@ -277,10 +277,16 @@ def table(view: GridView, cells: Sequence[AttackCell], picture: int) -> str:
     if judged:
         values = _metrics_text({metric: judged.trivial(picture, metric) for metric in attack_summary.METRICS})
         rows.append(f'<tr><th scope="row">{attack_texts.GREY}</th><td colspan="{len(view.columns)}">{values}</td></tr>')
-    heads = "".join(f'<th scope="col">{html.escape(column.title)}</th>' for column in view.columns)
+    heads = "".join(f'<th scope="col">{_title_and_split(column)}</th>' for column in view.columns)
     head = f'<thead><tr><th scope="col">{attack_texts.METRICS}</th>{heads}</tr></thead>'
     body = f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
     return f'{attack_texts.TABLE_CSS}<div class="ll-numbers" tabindex="0">{body}</div>'
+
+
+def _title_and_split(column: GridColumn) -> str:
+    """Return the title of a column as HTML, and in small print who adds the noise."""
+    split = f"<small>{html.escape(column.split)}</small>" if column.split else ""
+    return f"{html.escape(column.title)}{split}"
 
 
 def _cell_numbers(cell: AttackCell | None, picture: int) -> str:
@@ -330,7 +336,8 @@ def guarantees(view: GridView) -> str:
     paragraphs = []
     for column in view.columns:
         text = _guarantee(view, column)
-        paragraphs.append(f"<p><b>{html.escape(column.title)}</b>. {html.escape(text)}</p>")
+        split = f" ({html.escape(column.split)})" if column.split else ""
+        paragraphs.append(f"<p><b>{html.escape(column.title)}</b>{split}. {html.escape(text)}</p>")
     return "".join(paragraphs)
 
 
@@ -361,7 +368,8 @@ def example() -> None:
         attack = str(stored.spec["attack"]["name"])
         titles[key] = attack_texts.NONE if key == attack_grid.NONE else attack_texts.noisy(key)
         short, method = attack_texts.head(titles[key])
-        heads.setdefault(key, ColumnHead(key, short, ((method, ""),) if method else ()))
+        lines = (method, privacy.noise_split(stored.spec["run"]["method"]))
+        heads.setdefault(key, ColumnHead(key, short, tuple((line, "") for line in lines if line)))
         attacks.setdefault(attack, attack_texts.TITLES.get(attack, attack))
         events = AttackEvents("stored", stored.events)
         cells.append(attack_summary.collect_cell(RequestedAttack(key, attack, None), events))

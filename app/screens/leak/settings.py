@@ -14,6 +14,7 @@ from app.session import run_settings
 from app.session.links import AGAINST
 from app.session.run_settings import attack_class, attack_names, is_about_pictures
 from app.texts import attacks as attack_texts
+from app.texts import privacy
 from engine.capabilities import HasIterations, HasNoise
 from engine.errors import LeakLensError, shown
 from engine.specs.attack_grid import NOISY, NONE, OF_RUN, RequestedAttack
@@ -74,6 +75,11 @@ class GridColumn:
     title: str
     spec: RunSpec
     noise: float | None
+
+    @property
+    def split(self) -> str:
+        """Who adds the noise, in small print; empty if the method has no such option, or no noise."""
+        return privacy.noise_split(self.spec.method.values())
 
 
 # --- columns -----------------------------------------------------------------------------------------------

@@ -87,6 +87,13 @@ def test_a_run_with_its_attack_and_both_baselines(
     assert [cell["psnr"] for cell in frames(node)["cells"]] == [[GREY, GREY + 1, 31.4], [GREY, GREY + 1, 15.0]]
 
 
+def test_a13_the_page_names_who_adds_the_noise(store: Store, run: RunSpec, baseline: RunSpec) -> None:
+    stored_run(store, run)
+    stored_run(store, baseline)
+    assert "UDP-FedAvg, noise 0.5: the clients share the noise" in shown(store, run.id).text
+    assert "the noise" not in shown(store, baseline.id).all("header")[0].text
+
+
 def test_every_view_has_its_odds_and_terms(store: Store, run: RunSpec) -> None:
     stored_run(store, run)
     text = shown(store, run.id).text

@@ -8,12 +8,28 @@ import pytest
 
 from app.texts import numbers, privacy
 from engine.epsilon import Epsilon
+from engine.methods import METHODS
 from engine.records import VIEWS
 
 
 def epsilon_of(value: float | None, **terms: Any) -> Epsilon:
     known = {"view": "outsider", "unit": "user", "adjacency": "zero-out", "delta": 1e-5, "accountant": "exact"}
     return Epsilon(**{"value": value, "sampling": "all", **known, **terms})
+
+
+def test_a13_the_words_are_those_of_the_methods() -> None:
+    declared = {}
+    for method in METHODS:
+        for variant in method.variants:
+            if "noise-split" in variant.fields:
+                declared[variant.fields["noise-split"]] = variant.title
+    assert declared == privacy.SPLITS
+
+
+def test_a13_only_noise_is_split() -> None:
+    assert privacy.noise_split({"noise": 0.5, "noise-split": "paper"}) == "the clients share the noise"
+    assert privacy.noise_split({"noise": 0.0, "noise-split": "paper"}) == ""
+    assert privacy.noise_split({"noise": 0.5}) == privacy.noise_split({"noise": 0.5, "noise-split": "new"}) == ""
 
 
 def test_a09_the_sentence_says_how_sure_and_how_often_not() -> None:

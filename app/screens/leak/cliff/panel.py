@@ -40,6 +40,8 @@ class CliffPlan:
     forecasts: Mapping[str, Forecast]  # by column
     requests: tuple[RequestedAttack, ...]  # the baseline first, without attacks that do not fit
     titles: Mapping[str, str]  # of the attacks
+    method: str  # the title of the protection
+    split: str  # who adds its noise
     baseline: Forecast  # of the run without noise: the number of parameters and the expected region
 
 
@@ -60,6 +62,8 @@ def plan(leak: LeakSettings) -> CliffPlan | None:
         forecasts={column.key: services.forecast_of(column.spec.canonical()) for column in columns},
         requests=tuple(requests),
         titles={name: run_settings.attack_title(name) for name in attacks},
+        method=type(columns[-1].spec.method).title,
+        split=columns[-1].split,
         baseline=baseline,
     )
 
@@ -72,6 +76,8 @@ def panel(leak: LeakSettings) -> None:
         return
     expected = cliff_plan.baseline.cliff
     series.explain(series_texts.expected(expected.parameters, expected.noise_from, expected.noise_to))
+    if cliff_plan.split:
+        series.explain(series_texts.protection(cliff_plan.method, cliff_plan.split))
     view = st.selectbox(
         series_texts.EPSILON_OF, privacy.VIEWS, index=privacy.VIEWS.index(leak.eyes), width=280,
         format_func=attack_texts.VIEWS.__getitem__, key=f"cliff-view:{leak.eyes}",

@@ -123,7 +123,8 @@ def _draw(ladder_rows: Sequence[LadderRow], requests: Sequence[RequestedAttack])
     series.progress_bar("ladder", requests, cells, series_texts.ladder)
     parts = [CSS, _heads()]
     for row in ladder_rows:
-        parts.append(f'<p class="ll-row">{html.escape(row.column.title)}</p><div class="ll-rungs">')
+        split = f' <span class="ll-faint">{html.escape(row.column.split)}</span>' if row.column.split else ""
+        parts.append(f'<p class="ll-row">{html.escape(row.column.title)}{split}</p><div class="ll-rungs">')
         for cell in ladder_cells(row, leak_results.read_cells(row.requests)):
             parts.append(_figure(cell, row.column.title))
         parts.append("</div>")

@@ -90,6 +90,13 @@ def test_every_example_opens_with_its_own_settings(lab: AppTest) -> None:
         assert spec_in(lab).id == shown.id
 
 
+def test_a13_a_result_names_who_adds_the_noise(lab: AppTest) -> None:
+    clicked(lab, "example-noise-1")
+    assert "noise 1: the clients share the noise" in text(lab)
+    clicked(lab, "example-no-protection")
+    assert "share the noise</p>" not in text(lab)
+
+
 # --- running and watching ----------------------------------------------------------------------------------
 
 

@@ -27,7 +27,7 @@ from engine.jobs.store import Store
 from engine.jobs.uploads import UploadedPictures
 from engine.leakage.pictures import attack as leak_events
 from engine.specs.attack import AttackSpec
-from engine.specs.attack_grid import NONE, RequestedAttack
+from engine.specs.attack_grid import NONE, OF_RUN, RequestedAttack
 from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.reading import lines, press, text
@@ -304,8 +304,15 @@ def test_each_protection_shows_its_epsilon(small: LeakSettings) -> None:
     spec = leak_settings.columns(small)[1].spec
     answers = services.forecast_of(spec.canonical()).answers
     answer = next(answer for answer in answers if answer.view == "server")
-    assert grid(page)["columns"][1]["lines"][1]["text"] == attack_texts.epsilon(answer.value, True)
+    assert grid(page)["columns"][1]["lines"][2]["text"] == attack_texts.epsilon(answer.value, True)
     assert privacy.odds(answer).replace("'", "&#x27;") in text(page)
+
+
+def test_a13_columns_of_the_same_noise_name_who_adds_it(small: LeakSettings) -> None:
+    run = {**small.run, "method": "udp-fedavg", "method.noise": 0.1, "method.noise-split": "paper"}
+    columns = grid(visit(replace(small, run=run, against=(NONE, "udp-fedavg:0.1", OF_RUN))))["columns"]
+    splits = [[line["text"] for line in column["lines"] if "the noise" in line["text"]] for column in columns]
+    assert splits == [[], ["each client adds all the noise"], ["the clients share the noise"]]
 
 
 # --- uploaded pictures -------------------------------------------------------------------------------------

@@ -68,6 +68,10 @@ def test_the_noises_surround_the_region() -> None:
     assert sum(CLIFF_REGION[0] * 0.99 <= share <= CLIFF_REGION[1] * 1.01 for share in shares) == 3
 
 
+def test_a13_the_cliff_names_who_adds_the_noise() -> None:
+    assert "Every point is UDP-FedAvg: each client adds all the noise." in text(visit(leak_settings.default(), "cliff"))
+
+
 def test_the_expectation_is_given_in_noise() -> None:
     sentence = series_texts.expected(10_000, 0.001, 0.01)
     assert "noise 0.001 to 0.01, wherever the clip binds" in sentence and "d = 10,000 parameters" in sentence

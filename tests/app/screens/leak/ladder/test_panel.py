@@ -82,7 +82,15 @@ def test_each_adversary_has_its_own_epsilon(small: LeakSettings) -> None:
 def test_another_protection_replaces_the_row(small: LeakSettings) -> None:
     page = visit(small, "ladder")
     page.selectbox(key="ladder-column:udp-fedavg:1,udp-fedavg:0.1").select("udp-fedavg:0.1").run()
-    assert '<p class="ll-row">UDP-FedAvg, noise 0.1</p>' in text(page) and "noise 1</p>" not in text(page)
+    assert '<p class="ll-row">UDP-FedAvg, noise 0.1 ' in text(
+        page
+    ) and '<p class="ll-row">UDP-FedAvg, noise 1 ' not in text(page)
+
+
+def test_a13_the_row_names_who_adds_the_noise(small: LeakSettings) -> None:
+    page = visit(small, "ladder")
+    row = '<p class="ll-row">UDP-FedAvg, noise 1 <span class="ll-faint">each client adds all the noise</span></p>'
+    assert row in text(page) and text(page).count("adds all the noise") == 1
 
 
 def test_without_protections_only_the_baseline_is_shown(small: LeakSettings) -> None:
