@@ -22,7 +22,7 @@ from engine.models import Model
 from engine.part import Problem
 from engine.records import Guarantee, Seat
 from engine.specs.run import RunSpec
-from engine.training.plan import Plan, make_plan, misfits
+from engine.training.plan import Plan, make_plan, misfits, missed_target
 from engine.training.rounds import WAVE
 from engine.training.timing import seconds
 
@@ -81,6 +81,7 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
         *spec.problems(),
         *misfits(spec, world),
         *plan.method.remarks(world),
+        *missed_target(plan),
         *_stops_early(plan),
         *_too_large(plan, threads),
     )

@@ -32,7 +32,7 @@ from engine.privacy.ledger import Ledger
 from engine.specs.run import RunSpec
 from engine.training.evaluate import accuracy_by_class, measure
 from engine.training.exposure import kept_exposure
-from engine.training.plan import LoadedPlan, load_plan, misfits, parameters
+from engine.training.plan import LoadedPlan, load_plan, misfits, missed_target, parameters
 from engine.training.rounds import Exchange, first_state, train_round
 from engine.training.state import State, array, read_state
 
@@ -113,7 +113,8 @@ def first_events(plan: LoadedPlan) -> Iterator[Event]:
         },
     }
     yield Started(plan.spec.id, plan.spec.canonical(), facts)
-    for problem in (*plan.spec.problems(), *misfits(plan.spec, world), *plan.method.remarks(world)):
+    remarks = (*plan.method.remarks(world), *missed_target(plan))
+    for problem in (*plan.spec.problems(), *misfits(plan.spec, world), *remarks):
         yield Warned(problem.reason, problem.remedy)
     counts = {name: array(table) for name, table in plan.counts().items()}
     yield Kept("partition", "partition", 0, payload=counts)

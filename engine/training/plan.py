@@ -19,6 +19,7 @@ from engine.methods import Method
 from engine.part import Problem
 from engine.partitions import Division, divide
 from engine.privacy.ledger import Ledger
+from engine.privacy.prv import PRV_LIMIT
 from engine.privacy.solver import solve
 from engine.records import VIEWS, Client, Guarantee, View, World
 from engine.seeds import Cohort, Seeds
@@ -27,6 +28,7 @@ from engine.specs.run import RunSpec, default_delta
 from engine.training.spending import Spending
 
 SMALL = 200e6  # bytes: up to this size, a partitioned data set is kept for the next run
+MET = 0.99  # the share of a target from which on it counts as met
 PartitionedData = tuple[tuple[Client, ...], Tensor]  # the clients with their pictures, and the test pictures
 
 
@@ -245,6 +247,26 @@ def _solved(plan: Plan, precise: bool) -> Plan:
 
     noise = solve(epsilon_at, spec.target_epsilon, high=spec.method.most_noise(), precise=precise)
     return replace(plan, method=spec.method.with_noise(noise), spent=ledger_at(noise, None))
+
+
+def missed_target(plan: Plan) -> tuple[Problem, ...]:
+    """A remark where the number that the run reports is below its target, and no noise reports the target itself."""
+    spec = plan.spec
+    if spec.target_epsilon is None or spec.view is None:
+        return ()
+    ledger = plan.final_ledger()
+    bound = ledger.answer(spec.view)
+    if bound.accountant != "rdp" or bound.value is None or not PRV_LIMIT * MET <= bound.value <= PRV_LIMIT:
+        return ()
+    reported = ledger.answer(spec.view, precise=True)
+    if reported.accountant != "prv" or reported.value is None or reported.value >= spec.target_epsilon * MET:
+        return ()
+    reason = (
+        f"the noise for the target ε = {spec.target_epsilon:g} was solved with RDP, which is an upper bound: "
+        f"PRV reports ε = {reported.value:.4g} in the {spec.view} view. "
+        f"PRV is computed only where RDP is at most {PRV_LIMIT:g}, and less noise exceeds that"
+    )
+    return (Problem(reason, f"A target of at most {reported.value:.4g} is met", fatal=False),)
 
 
 def _within_budget(plan: Plan) -> Plan:

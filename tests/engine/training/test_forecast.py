@@ -103,6 +103,41 @@ def test_a_quick_forecast_gives_an_upper_bound_of_the_noise_for_a_target(view: s
     assert next(answer.value for answer in quick.answers if answer.view == view) == pytest.approx(8.0, rel=1e-3)
 
 
+BETWEEN: dict[str, Any] = {"method": "udp-fedavg", "view": "outsider", "rounds": 20}
+
+
+@pytest.mark.parametrize("precise", [True, False])
+def test_a18_a_target_that_no_noise_reports_says_what_is_reported(precise: bool) -> None:
+    """PRV is computed only where RDP is at most 50, so the reported ε jumps from PRV's to 50 at that noise."""
+    prediction = forecast(few(**BETWEEN, target_epsilon=50.0), precise=precise)
+    (remark,) = prediction.problems
+    reported = forecast(few(**BETWEEN, target_epsilon=50.0), precise=True).answers[2]
+    assert (reported.view, reported.accountant) == ("outsider", "prv")
+    assert reported.value is not None and reported.value < 49
+    assert not remark.fatal and f"PRV reports ε = {reported.value:.4g} in the outsider view" in remark.reason
+    assert "solved with RDP, which is an upper bound" in remark.reason
+    assert remark.remedy == f"A target of at most {reported.value:.4g} is met"
+
+
+def test_a18_the_run_reports_it_too() -> None:
+    spec = few(**BETWEEN, target_epsilon=50.0)
+    events = list(run(spec))
+    warnings = [event for event in events if isinstance(event, Warned)]
+    last = [event for event in events if isinstance(event, Spent) and event.view == "outsider"][-1]
+    assert last.accountant == "prv" and f"PRV reports ε = {last.epsilon:.4g}" in warnings[0].reason
+
+
+@pytest.mark.parametrize("target", [8.0, 40.0, 60.0])
+def test_a18_a_target_that_is_met_has_no_remark(target: float) -> None:
+    assert forecast(few(**BETWEEN, target_epsilon=target), precise=True).problems == ()
+
+
+@pytest.mark.parametrize(("target", "noise"), [(8.0, 1.187), (40.0, 0.4661), (50.0, 0.4358), (60.0, 0.3955)])
+def test_a18_the_solved_noise_stays(target: float, noise: float) -> None:
+    """A stored run with a target has its id from the target, so another noise would be another result."""
+    assert forecast(few(**BETWEEN, target_epsilon=target), precise=True).noise == noise
+
+
 # --- a budget ----------------------------------------------------------------------------------------------
 
 
