@@ -165,6 +165,13 @@ class Judged(Event):
     curves: Mapping[str, tuple[float, ...]]  # by metric, the mean score at each shown iteration
     restarts: tuple[Mapping[str, Any], ...]  # each with loss, left, state, psnr
     floor: float  # the share of the upload that is noise
+    # by metric, the scores of a public mean picture as a guess; empty before version 0.5
+    mean_picture: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    # for each picture: `nearer`, the share of its class that is nearer to the guess than the original is, and `kind`,
+    # the chance that a picture of its class is nearer than another; empty for pictures without a class
+    nearest: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    # of an upload with several pictures: `hits` of `guesses` are nearest to a picture of the upload, with their `p`
+    matching: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

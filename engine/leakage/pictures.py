@@ -2,18 +2,17 @@
 
 prepare_target    one upload, probed or recorded, as one view receives it                  (target.py)
 search_restarts   the restarts of the attack in parallel; they receive only the exposure   (processes.py, attacks/)
-judge             the guess with the lowest loss of its attack, compared with the truth    (metrics/)
+judge             the guess with the lowest loss of its attack, compared with the truth    (judge.py, metrics/)
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import wait
 from functools import partial
 
@@ -23,23 +22,18 @@ from torch import Tensor
 from engine import images
 from engine.attacks.pictures.base import PictureAttack, Prior
 from engine.compute.threads import ThreadTeam
-from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Step
+from engine.events import Event, Finished, Pictured, Seen, Started, Step
 from engine.leakage.compatibility import refuse
+from engine.leakage.judge import in_order_of_originals, judge, make_truth, measure_pairs, perceptual_problem
 from engine.leakage.processes import RestartRequest, borrowed_processes
 from engine.leakage.target import AttackResources, AttackTarget, prepare_target
-from engine.metrics import METRICS, available
-from engine.metrics.pictures.base import PictureMetric
-from engine.metrics.pictures.pairing import matched, trivial
+from engine.metrics.pictures.pairing import trivial
 from engine.records import Guess
 from engine.seeds import Seeds
 from engine.specs.attack import AttackSpec
 from engine.training.loop import rounded_seconds, torch_settings
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.state import array
-
-DIRECT_RESIDUAL = 0.1  # the allowed residual where the first layer reads the pixels themselves
-QUIET = 3e-3  # noise that changes the residual by less never prevents convergence
-CURVES = ("psnr", "ssim", "lpips")  # metrics that are measured for every guess
 
 
 def attack(
@@ -59,6 +53,9 @@ def attack(
         yield Started(spec.id, spec.canonical(), {"classes": list(plan.spec.dataset.facts().classes)})
         target = yield from prepare_target(spec, plan, resources, team)
         yield seen(spec, target)
+        missing_metric = perceptual_problem()
+        if missing_metric:
+            yield missing_metric
         prior = yield from learned_prior(spec, plan, resources)
         paths: dict[int, list[Guess]] = {}
         for restart, guess in search_restarts(spec, target, prior, team, stop):
@@ -67,7 +64,8 @@ def attack(
                 yield pictured(spec.attack, restart, guess, target.truth)
         if stop():
             return
-        yield judge(spec.attack, paths, target.truth, plan.world.std)
+        truth = make_truth(spec, plan, target.truth, target.labels)
+        yield judge(spec.attack, paths, truth, plan.world.std)
         yield Finished(0, rounded_seconds(time.monotonic() - began))
 
 
@@ -165,111 +163,6 @@ def pictured(attack: PictureAttack, restart: int, guess: Guess, truth: Tensor) -
         places=places,
         psnr=measure_pairs("psnr", pictures, truth[list(places)]),
     )
-
-
-def in_order_of_originals(guess: Tensor, truth: Tensor) -> tuple[tuple[int, ...], Tensor]:
-    """The places of the originals that have a guess, and their guesses in the same order."""
-    order = matched(guess, truth)
-    places = tuple(place for place, index in enumerate(order.tolist()) if index < len(guess))
-    return places, guess[order[list(places)]]
-
-
-# --- the verdict -------------------------------------------------------------------------------------------
-
-
-def judge(attack: PictureAttack, paths: Mapping[int, Sequence[Guess]], truth: Tensor, std: Sequence[float]) -> Judged:
-    """The restart with the lowest loss, measured by every available metric.
-
-    Privacy: the loss is the attack's own objective. A choice by the truth would show a stronger attacker than one that
-    exists.
-    """
-    ends = {restart: path[-1] for restart, path in sorted(paths.items())}
-    best = min(ends, key=lambda restart: sortable_loss(ends[restart].loss))
-    end = ends[best]
-    places, _ = in_order_of_originals(end.pictures, truth)
-    originals = truth[list(places)]
-    path = [guess.pictures[matched(guess.pictures, originals)] for guess in paths[best]]
-    state, reason = state_of(paths[best], attack.leaves)
-    metrics = [metric.with_deviations(std) for metric in available(PictureMetric)]  # type: ignore[type-abstract]
-    return Judged(
-        attack=attack.name,
-        state=state,
-        reason=reason,
-        restart=best,
-        places=places,
-        labels=tuple(end.labels[matched(end.pictures, originals)].tolist()),
-        numbers={metric.name: measure_paths(metric, path, originals) for metric in metrics},
-        trivial={metric.name: measure_paths(metric, [trivial(originals)], originals) for metric in metrics},
-        curves={name: curve(name, path, originals) for name in CURVES},
-        restarts=tuple(restart_row(attack, paths[restart], truth) for restart in ends),
-        floor=end.residual_scale.floor,
-    )
-
-
-def restart_row(attack: PictureAttack, path: Sequence[Guess], truth: Tensor) -> dict[str, float | str]:
-    """The end of one restart."""
-    end = path[-1]
-    places, pictures = in_order_of_originals(end.pictures, truth)
-    return {
-        "loss": end.loss,
-        "left": end.residual_scale.left(end.unexplained),
-        "state": state_of(path, attack.leaves)[0],
-        "psnr": mean(measure_pairs("psnr", pictures, truth[list(places)])),
-    }
-
-
-def state_of(path: Sequence[Guess], allowed_residual: float) -> tuple[str, str]:
-    """Whether the attack found pictures that explain the upload, and if not, why.
-
-    The reason never mentions protection: an attack that does not converge is no evidence of privacy.
-    """
-    first = path[0]
-    last = path[-1]
-    scale = last.residual_scale
-    if not (math.isfinite(last.loss) and math.isfinite(last.unexplained)):
-        return "diverged", "its numbers left every bound"
-    if last.unexplained > 1.05 * max(1.0, first.unexplained):
-        return "diverged", "it ended further from the upload than it began"
-    if scale.hides_pictures:
-        return "not converged", "noise drowns the pictures: plain grey explains the upload as well as any"
-    residual = scale.left(last.unexplained)
-    allowed = max(allowed_residual, DIRECT_RESIDUAL if scale.direct else 0)
-    if residual > allowed:
-        percent = f"{min(residual, 9.99):.0%}"
-        return "not converged", f"it leaves {percent} of what tells these pictures from plain grey unexplained"
-    if scale.noise_effect > max(allowed, QUIET):
-        return "not converged", "the noise is too loud to tell whether it found the pictures"
-    return "converged", ""
-
-
-def sortable_loss(loss: float) -> float:
-    """The loss, with infinity for NaN and for minus infinity."""
-    return loss if math.isfinite(loss) else math.inf
-
-
-def measure_pairs(name: str, guesses: Tensor, originals: Tensor) -> tuple[float, ...]:
-    """One number for each pair of guess and original."""
-    metric = METRICS[name]()
-    assert isinstance(metric, PictureMetric)
-    return tuple(metric.measure(guess, original) for guess, original in zip(guesses, originals, strict=False))
-
-
-def measure_paths(metric: PictureMetric, path: Sequence[Tensor], originals: Tensor) -> tuple[float, ...]:
-    """One number for each original, over all guesses of it."""
-    numbers = []
-    for place in range(min(len(originals), len(path[-1]))):
-        guesses = [pictures[place] for pictures in path]
-        numbers.append(metric.measure_path(guesses, originals[place]))
-    return tuple(numbers)
-
-
-def curve(name: str, path: Sequence[Tensor], originals: Tensor) -> tuple[float, ...]:
-    """The mean of a metric over the pictures, for each guess of the path."""
-    return tuple(mean(measure_pairs(name, pictures, originals)) for pictures in path)
-
-
-def mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def png(picture: Tensor) -> str:

@@ -32,7 +32,7 @@ class KlSqueezenet(PictureMetric):
 
     @classmethod
     def unavailable(cls) -> str:
-        return str(networks.missing_asset(networks.CLASSIFIER, "SqueezeNet") or "")
+        return str(networks.unreadable_asset(networks.CLASSIFIER, "SqueezeNet") or "")
 
     def measure(self, guess: Tensor, truth: Tensor) -> float:
         guess, truth = paired(self.name, guess, truth)

@@ -21,7 +21,7 @@ class LpipsAlex(PictureMetric):
 
     @classmethod
     def unavailable(cls) -> str:
-        return str(networks.missing_asset(networks.FEATURES, "LPIPS") or "")
+        return str(networks.unreadable_asset(networks.FEATURES, "LPIPS") or "")
 
     def measure(self, guess: Tensor, truth: Tensor) -> float:
         guess, truth = paired(self.name, guess, truth)

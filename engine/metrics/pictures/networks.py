@@ -5,6 +5,7 @@ Only VGG16 can be downloaded; the weights of the others are in the repository.
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import warnings
@@ -15,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from engine.environment import ROOT
-from engine.errors import Damaged, MissingData, refusal
+from engine.errors import Damaged, LeakLensError, MissingData, refusal
 from engine.vision import torchvision
 
 ASSETS = ROOT / "assets"
@@ -112,6 +113,18 @@ def asset_weights(file: Path, network: str) -> dict[str, Tensor]:
         raise Damaged(f"{file.name}: cannot be read: {error}", RESTORE) from error
 
 
+def unreadable_asset(file: Path, network: str) -> LeakLensError | None:
+    """The error for a file of LeakLens that is missing or damaged; it reads no weights, so it is fast."""
+    missing = missing_asset(file, network)
+    if missing:
+        return missing
+    try:
+        with safe_open(file, "pt"):
+            return None
+    except (OSError, SafetensorError) as error:
+        return Damaged(f"{file.name}: cannot be read: {error}", RESTORE)
+
+
 def alexnet_features(file: Path) -> dict[str, Tensor]:
     """The stored convolutions of AlexNet, in single precision."""
     return asset_weights(file, "LPIPS")
@@ -160,6 +173,25 @@ def three_channels(metric: str, picture: Tensor) -> Tensor:
     if len(picture) not in (1, 3):
         raise refusal(f"{metric}: pictures", "must have 1 or 3 channels", len(picture))
     return picture.float().expand(3, -1, -1).unsqueeze(0)
+
+
+def lpips_embedding(module: nn.Module, pictures: Tensor) -> Tensor:
+    """Pictures (n, channels, height, width) in [0, 1] as vectors (n, d): squared distances between them are LPIPS.
+
+    One vector serves all comparisons of a picture. `module` runs its network at every comparison.
+    """
+    lpips: Any = module
+    sides = [max(side, MIN_SIDE) for side in pictures.shape[2:]]
+    coloured = pictures.float().expand(-1, 3, -1, -1)
+    inputs = interpolate(coloured, sides, mode="bilinear", align_corners=False) * 2 - 1
+    layers = []
+    with torch.no_grad():
+        for features, linear in zip(lpips.net(lpips.scaling_layer(inputs)), lpips.lins, strict=True):
+            channels = linear.model[-1].weight.flatten().sqrt().view(1, -1, 1, 1)
+            unit = features / (features.norm(dim=1, keepdim=True) + 1e-10)
+            places = features.shape[2] * features.shape[3]
+            layers.append((unit * channels / math.sqrt(places)).flatten(1))
+    return torch.cat(layers, dim=1)
 
 
 def lpips_distance(module: nn.Module, metric: str, guess: Tensor, truth: Tensor) -> float:

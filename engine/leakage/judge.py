@@ -1,0 +1,180 @@
+"""The judge: compares the guesses of an attack with the originals, after the attack has ended.
+
+Privacy: only the judge holds guess and truth together. An attack that could call it would choose its guess by the
+truth, and its result would not show what the upload leaks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from engine.attacks.pictures.base import PictureAttack
+from engine.events import Judged, Warned
+from engine.leakage.matching import matching_test
+from engine.leakage.neighbours import Neighbours, nearest
+from engine.metrics import METRICS, available
+from engine.metrics.pictures import networks
+from engine.metrics.pictures.base import PictureMetric
+from engine.metrics.pictures.pairing import matched, trivial
+from engine.records import Guess
+from engine.seeds import Seeds
+from engine.specs.attack import AttackSpec
+from engine.training.plan import LoadedPlan
+
+DIRECT_RESIDUAL = 0.1  # the allowed residual where the first layer reads the pixels themselves
+QUIET = 3e-3  # noise that changes the residual by less never prevents convergence
+CURVES = ("psnr", "ssim", "lpips")  # metrics that are measured for every guess
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The originals of an upload, and the public pictures with which guesses are compared."""
+
+    pictures: Tensor  # (m, channels, height, width)
+    labels: Tensor
+    mean_picture: Tensor  # of the public pictures
+    neighbours: Neighbours | None  # None: a visitor's own picture, which has no class of the data set
+
+
+def make_truth(spec: AttackSpec, plan: LoadedPlan, pictures: Tensor, labels: Tensor) -> Truth:
+    """The truth of one upload. Attacks learn from the second half of the test split, so the first half is compared."""
+    data = plan.spec.dataset.load()
+    half = len(data.test_y) // 2
+    neighbours = Neighbours(data.test_x[:half], data.test_y[:half], data.train_x, data.train_y)
+    own = any(name.startswith("own-") for name in spec.pictures)
+    return Truth(pictures, labels, data.test_x[half:].mean(dim=0), None if own else neighbours)
+
+
+def perceptual_problem() -> Warned | None:
+    """The warning where LPIPS cannot be computed, before an attack runs."""
+    error = networks.unreadable_asset(networks.FEATURES, "LPIPS")
+    return Warned(f"{error.message}. PSNR and SSIM alone judge this attack", error.remedy) if error else None
+
+
+def picture_metrics(std: Sequence[float]) -> list[PictureMetric]:
+    """The metrics that this machine can compute, for a data set whose pixels are divided by these deviations."""
+    return [metric.with_deviations(std) for metric in available(PictureMetric)]  # type: ignore[type-abstract]
+
+
+# --- the result --------------------------------------------------------------------------------------------
+
+
+def judge(attack: PictureAttack, paths: Mapping[int, Sequence[Guess]], truth: Truth, std: Sequence[float]) -> Judged:
+    """The restart with the lowest loss, measured by every available metric.
+
+    Privacy: the loss is the attack's own objective. A choice by the truth would show a stronger attacker than one that
+    exists.
+    """
+    ends = {restart: path[-1] for restart, path in sorted(paths.items())}
+    best = min(ends, key=lambda restart: sortable_loss(ends[restart].loss))
+    end = ends[best]
+    places, _ = in_order_of_originals(end.pictures, truth.pictures)
+    originals = truth.pictures[list(places)]
+    path = [guess.pictures[matched(guess.pictures, originals)] for guess in paths[best]]
+    state, reason = state_of(paths[best], attack.leaves)
+    metrics = picture_metrics(std)
+    names = {metric.name for metric in metrics}
+    mean_picture = truth.mean_picture.expand_as(originals)
+    labels = truth.labels[list(places)]
+    return Judged(
+        attack=attack.name,
+        state=state,
+        reason=reason,
+        restart=best,
+        places=places,
+        labels=tuple(end.labels[matched(end.pictures, originals)].tolist()),
+        numbers={metric.name: measure_paths(metric, path, originals) for metric in metrics},
+        trivial={metric.name: measure_paths(metric, [trivial(originals)], originals) for metric in metrics},
+        curves={name: curve(name, path, originals) for name in CURVES if name in names},
+        restarts=tuple(restart_row(attack, paths[restart], truth.pictures) for restart in ends),
+        floor=end.residual_scale.floor,
+        mean_picture={name: measure_pairs(name, mean_picture, originals) for name in CURVES if name in names},
+        nearest=nearest(path[-1], originals, labels, truth.neighbours) if truth.neighbours else {},
+        matching=matching(end, truth),
+    )
+
+
+def matching(end: Guess, truth: Truth) -> Mapping[str, float]:
+    """The matching test of an upload with several pictures of the data set; empty for any other."""
+    if truth.neighbours is None or len(truth.pictures) < 2:
+        return {}
+    others = truth.neighbours.without(truth.pictures)
+    seeds = Seeds.of_text("matching")
+    return matching_test(end.pictures, end.labels, (truth.pictures, truth.labels), others, seeds)
+
+
+def restart_row(attack: PictureAttack, path: Sequence[Guess], truth: Tensor) -> dict[str, float | str]:
+    """The end of one restart."""
+    end = path[-1]
+    places, pictures = in_order_of_originals(end.pictures, truth)
+    return {
+        "loss": end.loss,
+        "left": end.residual_scale.left(end.unexplained),
+        "state": state_of(path, attack.leaves)[0],
+        "psnr": mean(measure_pairs("psnr", pictures, truth[list(places)])),
+    }
+
+
+def state_of(path: Sequence[Guess], allowed_residual: float) -> tuple[str, str]:
+    """Whether the attack found pictures that explain the upload, and if not, why.
+
+    The reason never mentions protection: an attack that does not converge is no evidence of privacy.
+    """
+    first = path[0]
+    last = path[-1]
+    scale = last.residual_scale
+    if not (math.isfinite(last.loss) and math.isfinite(last.unexplained)):
+        return "diverged", "its numbers left every bound"
+    if last.unexplained > 1.05 * max(1.0, first.unexplained):
+        return "diverged", "it ended further from the upload than it began"
+    if scale.hides_pictures:
+        return "not converged", "noise drowns the pictures: plain grey explains the upload as well as any"
+    residual = scale.left(last.unexplained)
+    allowed = max(allowed_residual, DIRECT_RESIDUAL if scale.direct else 0)
+    if residual > allowed:
+        percent = f"{min(residual, 9.99):.0%}"
+        return "not converged", f"it leaves {percent} of what tells these pictures from plain grey unexplained"
+    if scale.noise_effect > max(allowed, QUIET):
+        return "not converged", "the noise is too loud to tell whether it found the pictures"
+    return "converged", ""
+
+
+def sortable_loss(loss: float) -> float:
+    """The loss, with infinity for NaN and for minus infinity."""
+    return loss if math.isfinite(loss) else math.inf
+
+
+def in_order_of_originals(guess: Tensor, truth: Tensor) -> tuple[tuple[int, ...], Tensor]:
+    """The places of the originals that have a guess, and their guesses in the same order."""
+    order = matched(guess, truth)
+    places = tuple(place for place, index in enumerate(order.tolist()) if index < len(guess))
+    return places, guess[order[list(places)]]
+
+
+def measure_pairs(name: str, guesses: Tensor, originals: Tensor) -> tuple[float, ...]:
+    """One number for each pair of guess and original."""
+    metric = METRICS[name]()
+    assert isinstance(metric, PictureMetric)
+    return tuple(metric.measure(guess, original) for guess, original in zip(guesses, originals, strict=False))
+
+
+def measure_paths(metric: PictureMetric, path: Sequence[Tensor], originals: Tensor) -> tuple[float, ...]:
+    """One number for each original, over all guesses of it."""
+    numbers = []
+    for place in range(min(len(originals), len(path[-1]))):
+        guesses = [pictures[place] for pictures in path]
+        numbers.append(metric.measure_path(guesses, originals[place]))
+    return tuple(numbers)
+
+
+def curve(name: str, path: Sequence[Tensor], originals: Tensor) -> tuple[float, ...]:
+    """The mean of a metric over the pictures, for each guess of the path."""
+    return tuple(mean(measure_pairs(name, pictures, originals)) for pictures in path)
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
