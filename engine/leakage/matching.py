@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from engine.seeds import Seeds
 
@@ -69,10 +70,10 @@ def correlation(guesses: Tensor, pictures: Tensor) -> Tensor:
 
     A picture of one colour correlates with nothing.
     """
-    return torch.mm(_centred(guesses), _centred(pictures).t())
+    return _centred(guesses).mm(_centred(pictures).t())
 
 
 def _centred(pictures: Tensor) -> Tensor:
     pixels = pictures.detach().to("cpu", torch.float64).flatten(1)
     pixels = pixels - pixels.mean(dim=1, keepdim=True)
-    return pixels / pixels.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    return normalize(pixels, dim=1)
