@@ -14,8 +14,11 @@ from app.charts.base import axis, figure
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from engine.results.cliff import Cliff, CliffPoint
+from engine.results.verdict import COMES_BACK, KIND, NOT_RECOGNISED, OUTLINES, Verdict
 
-SYMBOLS = {"converged": "circle", "not converged": "x-thin-open", "diverged": "triangle-up-open"}
+SYMBOLS: dict[Verdict, str] = {
+    COMES_BACK: "circle", OUTLINES: "circle-open", KIND: "triangle-up-open", NOT_RECOGNISED: "x-thin-open"
+}  # fmt: skip
 ROOM = 1.6  # factor beyond the outermost points
 HEIGHT = 430
 CEILING = 60.0  # dB; from here on the picture is exact to the last shade, so higher points are drawn here
@@ -48,8 +51,8 @@ def draw(cliff: Cliff, above: TopAxis, region: tuple[float, float], dark: bool) 
             x=[point.ratio for point in points], y=[height(point) for point in points], mode="lines", line=stroke,
             hoverinfo="skip", showlegend=False,
         )  # fmt: skip
-    for state in SYMBOLS:
-        _add_marks(chart, state, [point for point in points if point.state == state], above, dark)
+    for word in SYMBOLS:
+        _add_marks(chart, word, [point for point in points if point.verdict == word], above, dark)
     if any(point.leaks for point in points):
         shade = theme.LEAKING["dark" if dark else "light"]
         marker = {"symbol": "square", "size": 11, "color": shade}
@@ -86,19 +89,19 @@ def _add_grey_square(chart: go.Figure, trivial: float | None, dark: bool) -> Non
     )  # fmt: skip
 
 
-def _add_marks(chart: go.Figure, state: str, points: Sequence[CliffPoint], above: TopAxis, dark: bool) -> None:
-    """One symbol for each final state of an attack. A mark is vermilion if the picture was reconstructed.
+def _add_marks(chart: go.Figure, word: Verdict, points: Sequence[CliffPoint], above: TopAxis, dark: bool) -> None:
+    """One symbol for each verdict. A mark is vermilion if something of the picture comes back.
 
     No mark is teal, the colour of protection: a failed attack proves nothing.
     """
     if not points:
         return
     side = "dark" if dark else "light"
-    symbol = SYMBOLS[state]
+    symbol = SYMBOLS[word]
     colours = [theme.LEAKING[side] if point.leaks else theme.INK[side] for point in points]
     chart.add_scatter(
         x=[point.ratio for point in points], y=[height(point) for point in points], mode="markers",
-        name=series_texts.SHAPES[state], showlegend=False,
+        name=word, showlegend=False,
         marker={"symbol": symbol, "size": 11, "color": colours, "line": {"width": 2.5, "color": colours}},
         text=[series_texts.point(point, above.of(point.noise)) for point in points],
         hovertemplate="%{text}<extra></extra>",
@@ -106,7 +109,7 @@ def _add_marks(chart: go.Figure, state: str, points: Sequence[CliffPoint], above
     # The legend shows the symbol in grey, because a colour means something else.
     faint = theme.FAINT[side]
     chart.add_scatter(
-        x=[None], y=[None], mode="markers", name=series_texts.SHAPES[state],
+        x=[None], y=[None], mode="markers", name=word,
         marker={"symbol": symbol, "size": 11, "color": faint, "line": {"width": 2, "color": faint}},
     )  # fmt: skip
 

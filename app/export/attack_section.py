@@ -15,6 +15,7 @@ from app.export.gather import ExportedAttack, PageContent
 from app.export.markup import Html, more, table, tag
 from app.session import run_settings
 from app.texts import attacks as attack_texts
+from app.texts import verdicts
 from app.texts.attacks import decibel
 from engine.events import Pictured
 from engine.results import attack_summary
@@ -40,7 +41,6 @@ class ScrubberFrames:
         """Adds the guesses of one cell for one original, and returns the id of its element."""
         path = [cell.path[place] for place in thinned(len(cell.path), self.most)]
         key = f"cell-{len(self.cells)}"
-        trivial = cell.trivial(picture)
         frames: list[str | None] = []
         psnr: list[float | None] = []
         for guess in path:
@@ -54,7 +54,7 @@ class ScrubberFrames:
                 "shares": [_share(guess) for guess in path],
                 "iterations": [guess.iteration for guess in path],
                 "of": path[-1].of if path else 0,
-                "limit": None if trivial is None else round(trivial + attack_summary.BETTER, 4),
+                "leaks": cell.leaks(picture),
                 "frames": frames,
                 "psnr": psnr,
             }
@@ -170,13 +170,9 @@ def verdict(content: PageContent, group: Sequence[ExportedAttack]) -> str:
     if any(cell.column == attack_grid.NONE for cell in cells):
         titles = {attack_grid.NONE: attack_texts.NONE, attack_grid.OF_RUN: title}
         columns = {key: titles[key] for key in titles if attack_summary.of_column(cells, key)}
-        return attack_texts.verdict_of_cells(cells, columns, attack_grid.NONE)
-    fate = attack_summary.protection_result(cells, attack_grid.OF_RUN, title)
-    grey = decibel(cells[0].trivial(0))
-    if not fate.open:
-        return export_texts.NOT_RECONSTRUCTED.format(title=title, better=attack_summary.BETTER, grey=grey)
-    picture = "the picture" if fate.whole else export_texts.PART
-    return export_texts.RECONSTRUCTED.format(title=title, picture=picture, psnr=decibel(fate.psnr), grey=grey)
+        return verdicts.of_cells(cells, columns, attack_grid.NONE)
+    result = attack_summary.protection_result(cells, attack_grid.OF_RUN, title)
+    return verdicts.alone(result)
 
 
 def _best(group: Sequence[ExportedAttack]) -> Html | None:
@@ -260,21 +256,21 @@ def _original(attack: ExportedAttack, picture: int) -> Html:
 def _cell(
     attack: ExportedAttack, cell: AttackCell | None, picture: int, frames: ScrubberFrames, title: str, column: str
 ) -> Html:
-    """The last guess of one original with its scores and its state. The state never claims protection."""
+    """The last guess of one original with its scores and its verdict. No verdict claims protection."""
     png = _last_png(cell, picture) if cell else None
     if cell is None or png is None or cell.judged is None:
         return tag("td", tag("span", attack_texts.NOT_REQUESTED if cell is None else "–"))
     psnr = cell.psnr(picture)
-    state = attack_texts.state(cell)
+    state = verdicts.caption(cell, picture)
     last = cell.path[-1]
-    leaking = (cell.gain(picture) or 0.0) > attack_summary.BETTER
+    leaking = cell.leaks(picture)
     return tag(
         "td",
         _picture(png, attack_texts.alt(title, column, psnr, state)),
         tag("b", decibel(psnr), class_="near leaking" if leaking else "near"),
         tag("span", export_texts.AT.format(now=f"{last.iteration:,}", of=f"{last.of:,}"), class_="at"),
         tag("span", _end_scores(cell, picture)),
-        tag("span", f"{attack_texts.LEAKS}, {state}" if leaking else state, class_="leaking" if leaking else None),
+        tag("span", state, class_="leaking" if leaking else None),
         *(_reasons(cell) if picture == _pictures(attack)[0] else ()),
         id=frames.add(cell, picture, f"{title} against {column}"),
     )
@@ -302,8 +298,7 @@ def _reasons(cell: AttackCell) -> Iterator[Html]:
     """Facts that hold for all pictures of one attack. Only its first row shows them."""
     if cell.judged is None:
         return
-    if cell.judged.reason:
-        yield tag("span", cell.judged.reason)
+    yield tag("span", verdicts.remark(cell.judged))
     restarts = len(cell.judged.restarts)
     if restarts > 1:
         yield tag("span", export_texts.RESTARTS.format(count=restarts))
@@ -372,8 +367,8 @@ def _numbers(content: PageContent, group: Sequence[ExportedAttack]) -> Html:
             for picture in cell.judged.places if cell.judged else ():
                 scores = [_number(cell.number(name, picture)) for name in names]
                 first = (title, _column_title(content, cell), str(picture + 1))
-                rows.append((*first, *scores, _number(cell.trivial(picture)), attack_texts.state(cell)))
-    heads = ("attack", "against", "picture", *names, "psnr of a grey square", "state")
+                rows.append((*first, *scores, _number(cell.trivial(picture)), verdicts.caption(cell, picture)))
+    heads = ("attack", "against", "picture", *names, "psnr of a grey square", "verdict")
     return table(export_texts.NUMBERS, heads, rows)
 
 

@@ -26,7 +26,7 @@ function show(cell, share, ended) {
   if (png) cell.image.src = `data:image/png;base64,${png}`;
   cell.image.alt = ended ? cell.end : `${cell.what}, ${where}: ${near}`;
   cell.near.textContent = near;
-  cell.near.classList.toggle('leaking', cell.limit !== null && cell.psnr[place] > cell.limit);
+  cell.near.classList.toggle('leaking', ended && cell.leaks); // the verdict is on the last guess
   cell.at.textContent = where;
 }
 

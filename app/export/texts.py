@@ -24,9 +24,6 @@ NO_BASELINE = (
     "protection."
 )
 HAS_BASELINE = "Next to each result is its baseline: the same attack on the same pictures without protection."
-RECONSTRUCTED = "From {title}, attackers reconstructed {picture}: {psnr}. A grey square reaches {grey}."
-PART = "part of the picture"
-NOT_RECONSTRUCTED = "From {title}, no attack here beat a grey square, which reaches {grey}, by more than {better:g} dB."
 BEST = "Best of all attacks here: {attack}, {psnr} (worst case: an attacker cannot tell which attack is best)."
 SCRUB, PLAY, PAUSE, STEP = "How far each attack has come", "Play", "Pause", "Next moment"
 NOW, AT = "{share} % of each attack", "iteration {now} of {of}"

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy
+from app.texts import verdicts as verdict_texts
 from engine.epsilon import Epsilon
-from engine.results import attack_summary
+from engine.results.verdict import COMES_BACK
 
 if TYPE_CHECKING:
     from engine.results.cliff import Cliff, CliffPoint
@@ -30,18 +31,14 @@ NO_NOISE = "no noise"
 RATIO = "noise / signal: how loud the noise is beside the upload"
 BEST = "best PSNR, dB: lower is more private"
 OR_MORE = "60+"
-SHAPES = {
-    "converged": "the attack converged",
-    "not converged": "it did not converge",
-    "diverged": "it diverged",
-}
-CAME_BACK = f"in this colour: more than {attack_summary.BETTER:g} dB above {attack_texts.GREY}"
+CAME_BACK = "in this colour: something of the picture comes back"
 WHEN = {
     "sooner": "that is sooner than we expected",
     "inside": "that is where we expected it",
     "later": "that is later than we expected",
 }
-SAYS_NOTHING = "No attack succeeded even without noise, so this says nothing about protection."
+SAYS_NOTHING = "No attack brought the picture back even without noise, so this says nothing about protection."
+ALWAYS = "At every noise measured here something of it comes back, too."
 
 # --- the ladder --------------------------------------------------------------------------------------------
 
@@ -108,21 +105,34 @@ def verdict(cliff: Cliff, region: tuple[float, float]) -> str:
         return SAYS_NOTHING
     last = cliff.last_success
     first = cliff.first_hidden
-    opening = f"Without noise the picture comes back: {attack_texts.decibel(baseline.psnr)}."
+    what = verdict_texts.ALONE[baseline.verdict or COMES_BACK].format(it="the picture")
+    opening = f"Without noise {what}: {attack_texts.decibel(baseline.psnr)}."
     if first is None:
-        return f"{opening} At every noise measured here it does so, too."
-    still = f" It still does at noise / signal {last.ratio:.2g}." if last else ""
-    held = f"From {first.ratio:.2g} on no attack beat {attack_texts.GREY} by more than {attack_summary.BETTER:g} dB"
+        return f"{opening} {ALWAYS}"
+    still = f" {_still(last)}" if last else ""
+    held = f"From {first.ratio:.2g} on no attack brings anything of it back"
     return f"{opening}{still} {held}: {WHEN[cliff.position(region)]}."
+
+
+def _still(last: CliffPoint) -> str:
+    """The point with the most noise at which something comes back."""
+    noisy = f", {verdict_texts.READABLE}: the noise is louder than the signal" if last.readable_though_noisy else ""
+    return f"At noise / signal {last.ratio:.2g} something of it still comes back{noisy}."
 
 
 def point(at: CliffPoint, epsilon: str) -> str:
     """The label of a point at the pointer."""
     noise = NO_NOISE if at.noise is None else f"noise {at.noise:.3g}, noise / signal {at.ratio:.2g}"
-    state = attack_texts.STATES.get(at.state, at.state)
+    state = verdict_texts.REMARKS.get(at.state, at.state)
     reason = f": {at.reason}" if at.reason else ""
     part = "" if at.done == at.of else f"<br>so far {at.done} of {attack_texts.count(at.of)}"
-    return f"{attack_texts.decibel(at.psnr)} by {at.attack}<br>{noise}<br>{state}{reason}{part}<br>{epsilon}"
+    first = f"{word(at)}, {attack_texts.decibel(at.psnr)} by {at.attack}"
+    return f"{first}<br>{noise}<br>{state}{reason}{part}<br>{epsilon}"
+
+
+def word(at: CliffPoint) -> str:
+    """The verdict on a point."""
+    return verdict_texts.with_noise(at.verdict, at.readable_though_noisy) if at.verdict else verdict_texts.NO_GUESS
 
 
 def axis(answer: Epsilon | None, view: str) -> str:
@@ -159,8 +169,7 @@ def cliff_alt(cliff: Cliff, view: str) -> str:
     baseline = f" Without noise {attack_texts.decibel(cliff.baseline.psnr)}." if cliff.baseline else ""
     points = []
     for at in cliff.points:
-        state = attack_texts.STATES.get(at.state, at.state)
-        points.append(f"at {at.ratio:.2g} {attack_texts.decibel(at.psnr)}, {state}")
+        points.append(f"at {at.ratio:.2g} {attack_texts.decibel(at.psnr)}, {word(at)}")
     measured = f" Measured: {'; '.join(points)}." if points else " Nothing is measured yet."
     grey = f" {attack_texts.GREY.capitalize()} reaches {attack_texts.decibel(cliff.trivial)}." if cliff.trivial else ""
     return f"{lead}{baseline}{measured}{grey}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.texts import numbers, privacy
-from engine.results.attack_summary import BETTER, AttackCell, ProtectionResult, protection_result, working_attacks
+from engine.results.attack_summary import AttackCell
 
 TITLE = "Leak"
 PROMISE = "Can a picture come back out of what its owner sent?"
@@ -37,8 +37,6 @@ VIEWS = {
 ROUNDS_OF = {"first": "the first: an untrained model", "last": "the last: a trained model"}
 ORIGINAL, BEST, BEST_NOTE = "original", "best of all", "worst case, known only to us"
 NONE, RUN = "no protection", "the run"
-STATES = {"converged": "converged", "not converged": "did not converge", "diverged": "diverged"}
-LEAKS = "leaks"
 NOT_REQUESTED, WAITING, FORMING, STOPPED = "not asked yet", "waiting", "forming", "stopped"
 NO_PROOF = "A failed attack is no proof of protection: a better one may come. Only ε is a promise."
 GONE_PICTURE = "There is no such picture here. Bring it again, or choose another."
@@ -143,45 +141,6 @@ def epsilon(value: float | None, promised: bool) -> str:
 # --- what happened -----------------------------------------------------------------------------------------
 
 
-def verdict(control: ProtectionResult, counted: int, others: Sequence[ProtectionResult]) -> str:
-    """The grid in a sentence or two. `counted`: the number of attacks that succeed against the baseline."""
-    if control.gain is None:
-        return ""
-    if not counted or not control.open:
-        return "No attack succeeded even without protection, so this says nothing about protection."
-    what = "the picture" if control.whole else "something of the picture"
-    near = f"{decibel(control.psnr)}, where {GREY} reaches {decibel(control.psnr - control.gain)}"
-    first = f"With no protection {what} comes back: {near}."
-    measured = [fate for fate in others if fate.gain is not None]
-    whole = [fate for fate in measured if fate.whole]
-    part = [fate for fate in measured if fate.open and not fate.whole]
-    held = [fate for fate in measured if not fate.open]
-    sentences = [first]
-    if whole:
-        sentences.append(f"{_with(whole, measured)} it comes back, too.")
-    if part:
-        sentences.append(f"{_with(part, measured)} something of it does.")
-    if held:
-        none = "the attack that worked did not beat"
-        if counted != 1:
-            none = f"none of the {counted} attacks that worked beat"
-        sentences.append(f"{_with(held, measured)}, {none} {GREY} by more than {BETTER:g} dB.")
-    return " ".join(sentences)
-
-
-def _with(some: Sequence[ProtectionResult], measured: Sequence[ProtectionResult]) -> str:
-    return "With every protection here" if len(some) == len(measured) > 3 else f"With {_listed(some)}"
-
-
-def _listed(fates: Sequence[ProtectionResult]) -> str:
-    """The titles as a list. A method that all titles share is named once."""
-    titles = [fate.title.replace(NOISE, " at noise ") for fate in fates]
-    shared = {title.partition(" at noise ")[0] for title in titles}
-    if len(titles) > 1 and len(shared) == 1 and all(" at noise " in title for title in titles):
-        titles = [titles[0], *(title.partition(" at noise ")[2] for title in titles[1:])]
-    return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
-
-
 def realistic(facts: Mapping[str, Any], view: str) -> str:
     """The attacked upload in words, and how close it is to practice."""
     pictures = int(facts["pictures"])
@@ -217,9 +176,7 @@ def _distance(pictures: int, steps: int, trained: int, view: str) -> str:
 
 
 def state(cell: AttackCell) -> str:
-    """The state of an attack in words. An attack that did not converge shows nothing about protection."""
-    if cell.judged is not None:
-        return STATES.get(cell.judged.state, cell.judged.state)
+    """The progress of an attack that has not finished, in words."""
     if cell.status == "running":
         if cell.path:
             return f"{FORMING}, {100 * cell.share:.0f} %"
@@ -266,14 +223,14 @@ def alt(attack: str, column: str, psnr: float | None, state: str) -> str:
     return f"Attack {attack} against {column}: {state}{near}"
 
 
-def hover(numbers: Mapping[str, float], reason: str) -> str:
-    """The label at the pointer: further scores, and the reason for the state."""
+def hover(numbers: Mapping[str, float], remark: str) -> str:
+    """The label at the pointer: further scores, and a remark on the attack."""
     scores = []
     if "ssim" in numbers:
         scores.append(f"SSIM {numbers['ssim']:.2f}")
     if "lpips" in numbers:
         scores.append(f"LPIPS {numbers['lpips']:.2f}")
-    sentences = [", ".join(scores), reason[:1].upper() + reason[1:]]
+    sentences = [", ".join(scores), remark[:1].upper() + remark[1:]]
     return ". ".join(filter(None, sentences))
 
 
@@ -313,21 +270,9 @@ def row_details(spec: Mapping[str, Any], model: str, dataset: str) -> str:
     return ", ".join(filter(None, [f"{model} on {dataset}", privacy.SEEN_BY.get(str(spec.get("view")), ""), more]))
 
 
-def outcome(psnr: float | None, state: str) -> str:
-    """The result of an attack in the list of runs."""
-    return "" if psnr is None else f"came to {decibel(psnr)}, {STATES.get(state, state)}"
-
-
 def _pictures(names: Sequence[str]) -> str:
     if not names:
         return "a recorded upload"
     kind, _, place = str(names[0]).partition("-")
     first = "a picture of your own" if kind == "own" else f"{kind} picture {place}"
     return first if len(names) == 1 else f"{first} and {len(names) - 1} more"
-
-
-def verdict_of_cells(cells: Sequence[AttackCell], titles: Mapping[str, str], control: str) -> str:
-    """The results of all attacks in a sentence or two. Empty while no attack is finished."""
-    first = protection_result(cells, control, titles[control])
-    others = [protection_result(cells, key, title) for key, title in titles.items() if key != control]
-    return verdict(first, len(working_attacks(cells, control)), others)

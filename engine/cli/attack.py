@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import base64
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,9 @@ from engine.cli.run import is_finished
 from engine.errors import BadInput, RunFailed, refusal
 from engine.events import Event, Failed, Finished, Judged, Pictured, Seen, finite
 from engine.part import hyphened
+from engine.results import attack_summary
+from engine.results.attack_summary import SIGNIFICANT
+from engine.results.verdict import LEAKS, VERDICTS
 
 if TYPE_CHECKING:
     from engine.jobs.store import Store
@@ -173,11 +178,16 @@ def _first_seen(events: Iterable[Event]) -> Seen | None:
 
 def _scores(judged: Judged) -> dict[str, Any]:
     numbers = judged.numbers
+    words = attack_summary.verdicts(judged)
+    matching = attack_summary.matching_of(judged)
     return {
         "attack": judged.attack,
+        "verdict": attack_summary.best_of(words),
+        "verdicts": list(words),
+        "matching": None if matching is None else asdict(matching) | {"chance": matching.chance},
         "state": judged.state,
         "reason": judged.reason,
-        **{name: _mean(numbers[name]) for name in SCORES},
+        **{name: _mean(numbers[name]) if name in numbers else None for name in SCORES},
         "kl": _mean(numbers["kl-squeezenet"]) if "kl-squeezenet" in numbers else None,
         "trivial-psnr": _mean(judged.trivial["psnr"]),
         "each": {name: list(values) for name, values in numbers.items()},
@@ -192,14 +202,16 @@ def attack_lines(body: Mapping[str, Any]) -> list[str]:
     lines = [f"attack {body['id']}: {body['status']}"]
     if "psnr" not in body:
         return lines
-    state = body["state"]
-    if body["reason"]:
-        state = f"{state}: {body['reason']}"
-    lines.append(f"  {body['attack']} {state}")
+    lines.append(f"  {body['attack']}: {_verdict(body)}")
+    lpips = "not computed" if body["lpips"] is None else f"{body['lpips']:.2f}"
     lines.append(
         f"  PSNR {body['psnr']:.1f} dB (lower is more private; the mean colour alone reaches "
-        f"{body['trivial-psnr']:.1f}), SSIM {body['ssim']:.2f}, LPIPS {body['lpips']:.2f}"
+        f"{body['trivial-psnr']:.1f}), SSIM {body['ssim']:.2f}, LPIPS {lpips}"
     )
+    if body["matching"] and body["verdict"] not in LEAKS:
+        lines.append(f"  matching: {_matching(body['matching'])}")
+    state = f"{body['state']}: {body['reason']}" if body["reason"] else body["state"]
+    lines.append(f"  remark: {state}")
     source = "a probe with chosen pictures" if body["probe"] else "the recorded upload"
     pictures = counted(body["pictures"], "picture")
     steps = counted(body["steps"], "step")
@@ -209,6 +221,24 @@ def attack_lines(body: Mapping[str, Any]) -> list[str]:
         f"{source}; the noise is {noise:.3g} times the signal"
     )
     return lines
+
+
+def _verdict(body: Mapping[str, Any]) -> str:
+    """The verdict, and for several pictures how many have each."""
+    words = [word for word in body["verdicts"] if word]
+    if len(words) < 2:
+        return words[0] if words else "no guess"
+    counts = Counter(words)
+    return ", ".join(f"{counts[word]} of {len(words)} {word}" for word in reversed(VERDICTS) if word in counts)
+
+
+def _matching(test: Mapping[str, Any]) -> str:
+    """The matching test of an upload in which no picture is recognisable."""
+    votes = f"{test['hits']} of {test['guesses']} guesses are nearest to a picture of the upload"
+    meaning = "this tells whose pictures were in it"
+    if test["p"] >= SIGNIFICANT:
+        meaning = "no better than chance, which is not a promise"
+    return f"{votes}; chance {test['chance']:g}, p = {test['p']:.3f}: {meaning}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -7,12 +7,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.events import Event, Failed, Judged, Pictured, Seen, Step
+from engine.results.verdict import LEAKS, PictureScores, Verdict, rank, verdict
 from engine.specs.attack_grid import RequestedAttack
 
-BETTER = 3.0  # dB above the mean colour: from here on, part of the picture was recovered
-WHOLE = 8.0  # dB above the mean colour: from here on, people recognise the picture
+LOUD = 1.0  # noise over signal: from here on, a picture that leaks is readable though noisy
+SIGNIFICANT = 0.01  # p of a matching test, divided by the number of attacks that tried
 MOVING = ("queued", "running")
 METRICS = ("psnr", "ssim", "lpips")
+
+
+@dataclass(frozen=True)
+class Matching:
+    """How many guesses of an upload are nearest to one of its pictures, and whether that is more than chance."""
+
+    hits: int
+    guesses: int
+    p: float
+
+    @property
+    def chance(self) -> float:
+        """The hits expected by chance: half of all candidates are pictures of the upload."""
+        return self.guesses / 2
 
 
 @dataclass(frozen=True)
@@ -20,18 +35,16 @@ class ProtectionResult:
     """The best result of all attacks against one protection."""
 
     title: str
-    gain: float | None  # dB above the mean colour, of the best attack; None: some attacks have not finished
-    psnr: float = 0.0
+    verdict: Verdict | None  # of the picture that came back best; None: some attacks have not finished
+    psnr: float = 0.0  # of that picture
+    trivial: float = 0.0  # and of its mean colour
+    pictures: int = 1  # in the upload
+    matching: Matching | None = None  # the test with the smallest p, corrected for the number of attacks
 
     @property
-    def open(self) -> bool:
-        """Whether part of the picture was recovered."""
-        return self.gain is not None and self.gain > BETTER
-
-    @property
-    def whole(self) -> bool:
-        """Whether people recognise the recovered picture."""
-        return self.gain is not None and self.gain > WHOLE
+    def leaks(self) -> bool:
+        """Whether something of a picture was recovered."""
+        return self.verdict in LEAKS
 
 
 @dataclass(frozen=True)
@@ -99,22 +112,89 @@ class AttackCell:
         values = self.seen.trivial.get(metric, ()) if self.seen else ()
         return finite(values[picture]) if picture < len(values) else None
 
-    def gain(self, picture: int) -> float | None:
-        """PSNR above the mean colour, in dB."""
-        psnr = self.psnr(picture)
-        trivial = self.trivial(picture)
-        return None if psnr is None or trivial is None else psnr - trivial
+    def verdict(self, picture: int) -> Verdict | None:
+        """What people see in the final guess of one picture; None before the end, or without a guess."""
+        scores = picture_scores(self.judged, picture) if self.judged else None
+        return verdict(scores) if scores else None
+
+    def leaks(self, picture: int) -> bool:
+        """Whether something of this picture was recovered."""
+        return self.verdict(picture) in LEAKS
 
     @property
-    def best(self) -> tuple[float, float] | None:
-        """Gain and PSNR of the best recovered picture: one leaked picture makes the upload a leak."""
-        results: list[tuple[float, float]] = []
-        for picture in range(self.picture_count):
-            gain = self.gain(picture)
-            psnr = self.psnr(picture)
-            if gain is not None and psnr is not None:
-                results.append((gain, psnr))
-        return max(results, default=None)
+    def best_picture(self) -> int | None:
+        """The picture that came back best: one leaked picture makes the upload a leak."""
+        if self.judged is None:
+            return None
+        return max(self.judged.places, key=self._recovery, default=None)
+
+    def _recovery(self, picture: int) -> tuple[int, float]:
+        psnr = self.psnr(picture)
+        return rank(self.verdict(picture)), -math.inf if psnr is None else psnr
+
+    @property
+    def best_verdict(self) -> Verdict | None:
+        """The verdict on the picture that came back best."""
+        return None if self.best_picture is None else self.verdict(self.best_picture)
+
+    @property
+    def noise_ratio(self) -> float | None:
+        """The noise of the upload over its signal."""
+        value = self.seen.facts.get("noise-to-signal") if self.seen else None
+        return None if value is None else float(value)
+
+    @property
+    def loud(self) -> bool:
+        """Whether the upload is more noise than signal."""
+        return self.noise_ratio is not None and self.noise_ratio > LOUD
+
+    @property
+    def matching(self) -> Matching | None:
+        """The matching test, for an upload of several pictures that have classes."""
+        return matching_of(self.judged) if self.judged else None
+
+
+def picture_scores(judged: Judged, picture: int) -> PictureScores | None:
+    """The scores of the guess of one picture, and of the better trivial guess; None without a guess."""
+
+    def score(values: Mapping[str, Sequence[float]], name: str) -> float | None:
+        return _of_picture(values.get(name, ()), judged.places, picture)
+
+    psnr = score(judged.numbers, "psnr")
+    ssim = score(judged.numbers, "ssim")
+    if psnr is None or ssim is None:
+        return None
+    trivial: dict[str, float] = {}
+    for name, better in (("psnr", max), ("ssim", max), ("lpips", min)):
+        values = [score(guess, name) for guess in (judged.trivial, judged.mean_picture)]
+        known = [value for value in values if value is not None]
+        if known:
+            trivial[name] = better(known)
+    return PictureScores(
+        psnr=psnr,
+        ssim=ssim,
+        lpips=score(judged.numbers, "lpips") if "lpips" in trivial else None,
+        trivial=trivial,
+        nearer=score(judged.nearest, "nearer"),
+        kind=score(judged.nearest, "kind"),
+    )
+
+
+def verdicts(judged: Judged) -> tuple[Verdict | None, ...]:
+    """The verdict on each guess, in the order of `judged.places`."""
+    scores = [picture_scores(judged, picture) for picture in judged.places]
+    return tuple(verdict(each) if each else None for each in scores)
+
+
+def best_of(words: Iterable[Verdict | None]) -> Verdict | None:
+    """The verdict that leaks most."""
+    return max(words, key=rank, default=None)
+
+
+def matching_of(judged: Judged) -> Matching | None:
+    """The matching test of a finished attack, if it has one."""
+    test = judged.matching
+    return Matching(int(test["hits"]), int(test["guesses"]), float(test["p"])) if test else None
 
 
 def guess_of(guess: Pictured, picture: int) -> tuple[str, float | None] | None:
@@ -189,34 +269,59 @@ def of_column(cells: Iterable[AttackCell], column: str) -> list[AttackCell]:
 
 
 def best_cell(cells: Sequence[AttackCell], picture: int) -> AttackCell | None:
-    """The attack with the highest measured PSNR. An attacker could not choose it, because it needs the original."""
-    best: AttackCell | None = None
-    highest = -math.inf
-    for cell in cells:
-        psnr = cell.psnr(picture)
-        if psnr is not None and psnr > highest:
-            best, highest = cell, psnr
-    return best
+    """The attack that leaks most by its verdict, then by PSNR; until all have ended, by PSNR.
+
+    An attacker could not choose it without the original.
+    """
+    known = [(cell, cell.psnr(picture)) for cell in cells]
+    shown = [(cell, psnr) for cell, psnr in known if psnr is not None]
+    ended = all(cell.done for cell, _ in shown)
+
+    def recovery(result: tuple[AttackCell, float]) -> tuple[int, float]:
+        cell, psnr = result
+        return rank(cell.verdict(picture)) if ended else 0, psnr
+
+    return max(shown, key=recovery)[0] if shown else None
 
 
 def working_attacks(cells: Sequence[AttackCell], baseline: str) -> tuple[str, ...]:
-    """The attacks that succeed in the column of the baseline. Only these show anything about protection."""
-    attacks: list[str] = []
-    for cell in of_column(cells, baseline):
-        converged = cell.judged is not None and cell.judged.state == "converged"
-        if converged and cell.best is not None and cell.best[0] > BETTER:
-            attacks.append(cell.attack)
-    return tuple(attacks)
+    """The attacks that leak in the column of the baseline, whatever their state.
+
+    Only these show anything about protection.
+    """
+    return tuple(cell.attack for cell in of_column(cells, baseline) if cell.best_verdict in LEAKS)
 
 
 def protection_result(cells: Sequence[AttackCell], column: str, title: str) -> ProtectionResult:
     """The best result against one protection, once all its attacks have finished."""
     able = [cell for cell in of_column(cells, column) if not cell.problem or cell.done]
-    results = [cell.best for cell in able if cell.best is not None]
-    if not results or not all(cell.done for cell in able):
+    done = [(cell, cell.best_picture) for cell in able if cell.best_picture is not None]
+    if not done or not all(cell.done for cell in able):
         return ProtectionResult(title, None)
-    gain, psnr = max(results)
-    return ProtectionResult(title, gain, psnr)
+
+    def recovery(result: tuple[AttackCell, int]) -> tuple[int, float]:
+        cell, picture = result
+        return rank(cell.verdict(picture)), cell.psnr(picture) or -math.inf
+
+    cell, picture = max(((cell, picture) for cell, picture in done if picture is not None), key=recovery)
+    return ProtectionResult(
+        title=title,
+        verdict=cell.verdict(picture),
+        psnr=cell.psnr(picture) or 0.0,
+        trivial=cell.trivial(picture) or 0.0,
+        pictures=cell.picture_count,
+        matching=best_matching([cell for cell, _ in done]),
+    )
+
+
+def best_matching(cells: Sequence[AttackCell]) -> Matching | None:
+    """The matching test with the smallest p. Each attack was one try, so p is multiplied by their number."""
+    tests = [cell.matching for cell in cells]
+    known = [test for test in tests if test is not None]
+    if not known:
+        return None
+    best = min(known, key=lambda test: test.p)
+    return Matching(best.hits, best.guesses, min(1.0, best.p * len(known)))
 
 
 def done_fraction(cells: Sequence[AttackCell]) -> float:

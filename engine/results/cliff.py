@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.results import attack_summary
-from engine.results.attack_summary import AttackCell, best_cell, of_column, working_attacks
+from engine.results.attack_summary import LOUD, AttackCell, best_cell, of_column, working_attacks
+from engine.results.verdict import LEAKS, Verdict
 
 LEAST = 0.001  # noise over signal at the low end of the series, where the clip binds
 MOST = 10.0  # and at the high end
@@ -25,9 +25,19 @@ class CliffPoint:
     state: str
     reason: str
     attack: str
-    leaks: bool  # better than the mean colour by more than chance
+    verdict: Verdict | None
     done: int  # attacks that have finished
     of: int
+
+    @property
+    def leaks(self) -> bool:
+        """Whether something of the picture was recovered."""
+        return self.verdict in LEAKS
+
+    @property
+    def readable_though_noisy(self) -> bool:
+        """Whether something of the picture was recovered from an upload that is more noise than signal."""
+        return self.leaks and self.ratio > LOUD
 
 
 @dataclass(frozen=True)
@@ -116,7 +126,7 @@ def _point(noise: float | None, cells: Sequence[AttackCell], titles: Mapping[str
     cell = best_cell(done, 0)
     if cell is None or cell.seen is None or cell.judged is None:
         return None
-    psnr, gain = cell.psnr(0), cell.gain(0)
+    psnr = cell.psnr(0)
     assert psnr is not None
     return CliffPoint(
         noise=noise,
@@ -125,7 +135,7 @@ def _point(noise: float | None, cells: Sequence[AttackCell], titles: Mapping[str
         state=cell.judged.state,
         reason=cell.judged.reason,
         attack=titles.get(cell.attack, cell.attack),
-        leaks=gain is not None and gain > attack_summary.BETTER,
+        verdict=cell.verdict(0),
         done=len(done),
         of=sum(bool(cell.id) for cell in cells),
     )

@@ -10,8 +10,8 @@ from typing import Any
 import streamlit as st
 
 from app.texts import attacks as attack_texts
+from app.texts import verdicts
 from engine.events import Pictured
-from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, best_cell, guess_of, of_column
 
 HEAD_PX, ROW_PX = 110, 155  # the least height of the head and of a row
@@ -117,7 +117,8 @@ def _best(sheet: GridSheet) -> dict[str, Any]:
         attack = sheet.attacks.get(best.attack, "") if best else ""
         drawn = _cell(sheet, best, attack or attack_texts.BEST, head.title)
         if best:
-            drawn["state"] = attack_texts.BY.format(attack=attack)
+            by = attack_texts.BY.format(attack=attack)
+            drawn["state"] = f"{drawn['state']}, {by}" if best.done else by
         cells.append(drawn)
     return {"title": attack_texts.BEST, "note": attack_texts.BEST_NOTE, "kind": "best", "cells": cells}
 
@@ -129,15 +130,14 @@ def _cell(sheet: GridSheet, cell: AttackCell | None, attack: str, column: str) -
     guesses = _guesses(cell, sheet.picture)
     frames = guesses if sheet.frames else []
     value = cell.psnr(sheet.picture)
-    state = attack_texts.state(cell)
-    leaks = (cell.gain(sheet.picture) or 0.0) > attack_summary.BETTER and not cell.moving
+    state = verdicts.caption(cell, sheet.picture)
     return {
         "src": guesses[-1][0] if guesses else "",
         "frames": [png for png, _ in frames],
         "psnr": [psnr for _, psnr in frames],
         "value": "" if value is None else attack_texts.decibel(value),
-        "state": f"{state} · {attack_texts.LEAKS}" if leaks else state,
-        "tone": _tone(cell, leaks),
+        "state": state,
+        "tone": _tone(cell, cell.leaks(sheet.picture)),
         "alt": attack_texts.alt(attack, column, value, state),
         "hover": _hover(cell, sheet.picture),
     }
@@ -161,7 +161,7 @@ def _hover(cell: AttackCell, picture: int) -> str:
         number = cell.number(metric, picture)
         if number is not None:
             numbers[metric] = number
-    return attack_texts.hover(numbers, cell.judged.reason if cell.judged else cell.problem)
+    return attack_texts.hover(numbers, verdicts.remark(cell.judged) if cell.judged else cell.problem)
 
 
 def _labels(sheet: GridSheet, moments: int) -> list[str]:

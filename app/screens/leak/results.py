@@ -18,7 +18,7 @@ from app.screens.leak.grid import ColumnHead, GridSheet, mean_colour_psnr
 from app.screens.leak.settings import GridColumn
 from app.session import messages, run_settings, services, session, url
 from app.texts import attacks as attack_texts
-from app.texts import numbers, privacy, states
+from app.texts import numbers, privacy, states, verdicts
 from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
 from engine.events import Seen
@@ -111,7 +111,7 @@ def _draw(view: GridView, was_moving: bool) -> None:
     cells = read_cells(view.requests)
     moving = any(cell.moving for cell in cells)
     _progress_bar(cells)
-    series.announce(attack_texts.verdict_of_cells(cells, view.titles, attack_grid.NONE))
+    series.announce(verdicts.of_cells(cells, view.titles, attack_grid.NONE))
     picture = _chosen_picture()
     picture_grid.draw(grid_sheet(view, cells, picture, frames=not moving))
     _epsilon_terms(view)
@@ -293,7 +293,7 @@ def _cell_numbers(cell: AttackCell | None, picture: int) -> str:
     if cell is None or not cell.done:
         return "–"
     values = _metrics_text({metric: cell.number(metric, picture) for metric in attack_summary.METRICS})
-    return f"{values}<small>{html.escape(attack_texts.state(cell))}</small>"
+    return f"{values}<small>{html.escape(verdicts.caption(cell, picture))}</small>"
 
 
 def _metrics_text(values: Mapping[str, float | None]) -> str:
@@ -374,5 +374,5 @@ def example() -> None:
         events = AttackEvents("stored", stored.events)
         cells.append(attack_summary.collect_cell(RequestedAttack(key, attack, None), events))
     st.caption(states.STORED.format(made=next(iter(examples.values())).made))
-    st.html(f'<p class="ll-lead">{html.escape(attack_texts.verdict_of_cells(cells, titles, attack_grid.NONE))}</p>')
+    st.html(f'<p class="ll-lead">{html.escape(verdicts.of_cells(cells, titles, attack_grid.NONE))}</p>')
     picture_grid.draw(GridSheet(list(heads.values()), attacks, cells, frames=True, autoplay=_animation(cells)))

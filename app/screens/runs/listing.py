@@ -15,7 +15,10 @@ from app.texts import membership as membership_texts
 from app.texts import runs as run_texts
 from app.texts import states
 from engine.errors import LeakLensError, UnknownName
+from engine.events import Judged, decode
 from engine.jobs.status import ListedRun
+from engine.results.attack_summary import AttackCell
+from engine.results.verdict import Verdict
 
 MOVING = ("queued", "running")
 STOPPED = ("failed", "cancelled", "interrupted")  # these can be resumed
@@ -31,8 +34,8 @@ class RunResult:
     unit: str = ""
     promised: bool = False  # whether the run recorded an ε of an outsider
     failure: str = ""
-    psnr: float | None = None  # of an attack on pictures: the mean over its pictures, and its final state
-    ending: str = ""
+    psnr: float | None = None  # of an attack on pictures: of the picture that came back best, and its verdict
+    verdict: Verdict | None = None
     auc: tuple[float, float, float] | None = None  # of a membership attack, with its interval
 
 
@@ -182,7 +185,7 @@ def fold(bodies: Sequence[Mapping[str, Any]]) -> RunResult:
     accuracy: float | None = None
     spent: Mapping[str, Any] = {}
     psnr: float | None = None
-    ending = ""
+    verdict: Verdict | None = None
     auc: tuple[float, float, float] | None = None
     for body in bodies:
         kind = body.get("event")
@@ -193,10 +196,17 @@ def fold(bodies: Sequence[Mapping[str, Any]]) -> RunResult:
         elif kind == "scored":
             auc = (body["auc"], *body["interval"])
         elif kind == "judged":
-            values = [value for value in body["numbers"].get("psnr", ()) if value is not None]
-            if values:
-                psnr = sum(values) / len(values)
-                ending = body["state"]
+            psnr, verdict = _best_picture(body)
     last = bodies[-1] if bodies else {}
     failure = str(LeakLensError(last["reason"], last["remedy"])) if last.get("event") == "failed" else ""
-    return RunResult(accuracy, spent.get("epsilon"), spent.get("unit", ""), bool(spent), failure, psnr, ending, auc)
+    return RunResult(accuracy, spent.get("epsilon"), spent.get("unit", ""), bool(spent), failure, psnr, verdict, auc)
+
+
+def _best_picture(body: Mapping[str, Any]) -> tuple[float | None, Verdict | None]:
+    """PSNR and verdict of the picture that came back best."""
+    judged = decode(body)
+    assert isinstance(judged, Judged)
+    cell = AttackCell("", judged.attack, "", judged=judged)
+    if cell.best_picture is None:
+        return None, None
+    return cell.psnr(cell.best_picture), cell.best_verdict

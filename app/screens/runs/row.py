@@ -12,9 +12,8 @@ import streamlit as st
 from app.screens.runs import requests as run_requests
 from app.screens.runs.listing import STOPPED, RunResult, RunRow
 from app.session import messages, services, url
-from app.texts import attacks as attack_texts
 from app.texts import membership as membership_texts
-from app.texts import numbers, states
+from app.texts import numbers, states, verdicts
 from app.texts import runs as run_texts
 
 BUTTONS_PX = 260
@@ -87,7 +86,7 @@ def _outcome(result: RunResult) -> str:
     """The result of an attack."""
     if result.auc:
         return membership_texts.outcome(*result.auc)
-    return attack_texts.outcome(result.psnr, result.ending)
+    return verdicts.outcome(result.psnr, result.verdict)
 
 
 def example(title: str, notes: Sequence[str], result: RunResult) -> None:

@@ -21,7 +21,7 @@ from app.export.attack_section import FEWEST, FRAMES
 from app.export.markup import tag
 from app.session import run_settings
 from app.texts import attacks as attack_texts
-from app.texts import privacy
+from app.texts import privacy, verdicts
 from engine.cli.arguments import read_spec
 from engine.cli.attack import read_attack
 from engine.cli.main import parser
@@ -79,7 +79,7 @@ def test_a_run_with_its_attack_and_both_baselines(
     text = node.text
     (heading,) = node.all("h1")
     assert heading.text == "UDP-FedAvg, noise 0.5 on Fashion-MNIST: accuracy, privacy and attacks"
-    for words in ("With no protection the picture comes back: 31.4 dB", "15.0 dB", "31.4 dB", "SSIM 0.50, LPIPS 0.25",
+    for words in ("Without protection the picture comes back: 31.4 dB", "15.0 dB", "31.4 dB", "SSIM 0.90, LPIPS 0.05",
                 "40.0 %", privacy.STATUSES["formal-other-view"][0], "The noise is shared", *privacy.NOT_COVERED,
                 export_texts.HAS_BASELINE, attack_texts.NO_PROOF, "shirt", "1 March 2026"):  # fmt: skip
         assert words in text, words
@@ -146,7 +146,7 @@ def test_an_attack_that_did_not_converge_is_never_called_protection(
     stored_run(store, run, {"status": "none", "reason": "nothing", "absent": {}})
     stored_attack(store, attack, [12.0], state)
     text = shown(store, run.id).text
-    assert attack_texts.STATES[state] in text and export_texts.NO_BASELINE in text
+    assert verdicts.REMARKS[state] in text and "is not recognised" in text and export_texts.NO_BASELINE in text
     assert "Protected" not in text and privacy.STATUSES["none"][0] in text
     assert "it leaves 60% of the upload unexplained" in text
 

@@ -10,9 +10,11 @@ import pytest
 
 from app.screens.leak.grid import ColumnHead, GridSheet, grid_json
 from app.texts import attacks as attack_texts
+from app.texts import verdicts
 from engine.events import Event, Failed, Pictured, Step
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
+from engine.results.verdict import NOT_RECOGNISED
 from engine.specs.attack_grid import RequestedAttack
 from tests.app.screens.leak.makers import GREY, finished_attack, guess, judged, seen
 
@@ -33,7 +35,7 @@ def ended(psnr: float, column: str = "none", attack: str = "map", state: str = "
 def test_an_attack_that_was_not_requested() -> None:
     empty = collect_cell(RequestedAttack("none", "map", None, "needs another model"), None)
     assert (empty.status, empty.problem, empty.path, empty.done) == ("", "needs another model", (), False)
-    assert empty.psnr(0) is None and empty.best is None and empty.share == 0
+    assert empty.psnr(0) is None and empty.best_picture is None and empty.share == 0
 
 
 def test_a_running_attack_shows_the_restart_with_the_lowest_loss() -> None:
@@ -62,7 +64,7 @@ def test_guesses_are_in_the_order_of_the_originals() -> None:
     assert [attack_summary.guess_of(last_guess, at) for at in range(3)] == [("first", 30.0), ("second", 20.0), None]
     assert [forming.psnr(at) for at in range(3)] == [30.0, 20.0, None]
     assert [finished.psnr(at) for at in range(3)] == [31.0, 21.0, None]
-    assert finished.trivial(0) == 12.0 and finished.best == (19.0, 31.0)
+    assert finished.trivial(0) == 12.0 and finished.best_picture == 0
 
 
 def test_a_failed_attack_has_its_reason() -> None:
@@ -70,9 +72,11 @@ def test_a_failed_attack_has_its_reason() -> None:
     assert failed.problem == "it broke. Run it again." and attack_texts.state(failed) == "failed"
 
 
-def test_not_converged_is_never_called_protected() -> None:
-    for state, words in attack_texts.STATES.items():
-        assert attack_texts.state(ended(14.0, state=state)) == words
+def test_a_state_is_a_remark_and_never_called_protected() -> None:
+    for state, words in verdicts.REMARKS.items():
+        finished = ended(14.0, state=state)
+        assert verdicts.caption(finished, 0) == NOT_RECOGNISED
+        assert verdicts.remark(finished.judged).startswith(words)
         assert "protect" not in words
 
 
@@ -91,51 +95,75 @@ def test_the_best_attack_is_chosen_by_the_truth() -> None:
     assert best is not None and best.attack == "other"
 
 
-def test_only_attacks_that_work_on_the_baseline_count() -> None:
-    cells = [ended(31.0), ended(15.0, attack="weak"), ended(30.0, attack="lost", state="not converged")]
-    assert attack_summary.working_attacks(cells, "none") == ("map",)
+def test_a01_an_attack_works_if_the_picture_comes_back_whatever_its_state() -> None:
+    cells = [ended(31.0), ended(15.0, attack="weak"), ended(149.3, attack="exact", state="not converged")]
+    assert attack_summary.working_attacks(cells, "none") == ("map", "exact")
+    only = [ended(149.3, state="not converged"), ended(149.3, "a", state="not converged")]
+    verdict = verdicts.of_cells(only, TITLES, "none")
+    assert verdict.startswith("Without protection the picture comes back: 149.3 dB")
+    assert "With UDP-FedAvg at noise 0.1 it comes back, too." in verdict
 
 
 @pytest.mark.parametrize(
-    ("baseline", "state", "first", "second", "parts"),
+    ("baseline", "first", "second", "parts"),
     [
-        (31.0, "converged", 14.5, 14.0, ["the picture comes back: 31.0 dB", "14.0 dB", "noise 0.1 and 1, the attack"]),
-        (31.0, "converged", 30.0, 14.0, ["With UDP-FedAvg at noise 0.1 it comes back", "at noise 1, the attack that"]),
-        (31.0, "converged", 18.0, 14.0, ["With UDP-FedAvg at noise 0.1 something of it does"]),
-        (31.0, "converged", 30.0, 29.0, ["noise 0.1 and 1 it comes back, too"]),
-        (19.0, "converged", 14.0, 14.0, ["something of the picture comes back: 19.0 dB"]),
-        (31.0, "not converged", 14.0, 14.0, ["says nothing about protection"]),
-        (15.0, "converged", 14.0, 14.0, ["says nothing about protection"]),
+        (31.0, 14.5, 14.0, ["the picture comes back: 31.0 dB", "14.0 dB", "noise 0.1 and 1, the attack that worked"]),
+        (31.0, 30.0, 14.0, ["With UDP-FedAvg at noise 0.1 it comes back", "at noise 1, the attack that"]),
+        (31.0, 18.0, 14.0, ["With UDP-FedAvg at noise 0.1 outlines of it come back"]),
+        (31.0, 30.0, 29.0, ["noise 0.1 and 1 it comes back, too"]),
+        (19.0, 14.0, 14.0, ["outlines of the picture come back: 19.0 dB"]),
+        (15.0, 14.0, 14.0, ["says nothing about protection"]),
+        (15.0, 30.0, 14.0, ["the picture is not recognised", "at noise 0.1 it comes back", "1, no attack brings"]),
     ],
 )
-def test_the_verdict(baseline: float, state: str, first: float, second: float, parts: Sequence[str]) -> None:
-    cells = [ended(baseline, state=state), ended(first, "a"), ended(second, "b")]
-    verdict = attack_texts.verdict_of_cells(cells, TITLES, "none")
+def test_the_verdict(baseline: float, first: float, second: float, parts: Sequence[str]) -> None:
+    cells = [ended(baseline), ended(first, "a"), ended(second, "b")]
+    verdict = verdicts.of_cells(cells, TITLES, "none")
     for part in parts:
         assert part in verdict
-    assert ("did not beat" in verdict) == (
-        baseline > GREY + 3 and state == "converged" and min(first, second) < GREY + 3
-    )
+    hidden = "says nothing" not in verdict and min(first, second) < GREY + 3
+    assert (verdicts.NOT_A_PROMISE in verdict) == hidden
+
+
+def test_an_upload_with_no_recognisable_picture_may_tell_whose_pictures_were_in_it() -> None:
+    end = replace(judged([14.0]), matching={"hits": 69, "guesses": 100, "p": 0.003})
+    chance = replace(end, matching={"hits": 57, "guesses": 100, "p": 0.09})
+    cells = [ended(31.0), cell([seen(), guess(20, [14.0]), end], "a"), cell([seen(), guess(20, [14.0]), chance], "b")]
+    verdict = verdicts.of_cells(cells, TITLES, "none")
+    assert "noise 0.1: No picture is recognisable, but the upload tells whose pictures were in it: 69 of 100" in verdict
+    assert "chance 50" in verdict and "Of 100 guesses 57" in verdict
+    tries = [cell([seen(), guess(20, [14.0]), end], "a", attack) for attack in ("map", "b", "c", "d")]
+    best = attack_summary.best_matching(tries)
+    assert best is not None and best.p == pytest.approx(0.012)  # four attacks were four tries
+    assert "no better than chance. That is not a promise." in verdicts.matching(best)
+
+
+def test_a_picture_that_comes_back_from_more_noise_than_signal_is_readable_though_noisy() -> None:
+    loud = replace(seen(), facts={**seen().facts, "noise-to-signal": 3.7})
+    readable = cell([loud, guess(20, [24.8]), judged([24.8])])
+    assert verdicts.caption(readable, 0) == "comes back: readable though noisy"
+    assert verdicts.caption(cell([loud, guess(20, [14.0]), judged([14.0])]), 0) == NOT_RECOGNISED
+    assert verdicts.caption(ended(31.0), 0) == "comes back"
 
 
 def test_a_leak_counts_even_if_the_attack_fails_on_the_baseline() -> None:
     """If such an attack fails, it proves nothing; if it recovers a picture, the picture leaks."""
     cells = [ended(31.0), ended(14.0, attack="weak"), ended(14.0, "a"), ended(26.0, "a", "weak", "not converged")]
-    assert "With UDP-FedAvg at noise 0.1 it comes back, too." in attack_texts.verdict_of_cells(cells, TITLES, "none")
+    assert "With UDP-FedAvg at noise 0.1 it comes back, too." in verdicts.of_cells(cells, TITLES, "none")
 
 
 def test_the_verdict_is_about_the_best_recovered_picture() -> None:
-    end = replace(judged([15.0, 30.0]), trivial={"psnr": (14.0, 12.0)})
+    end = replace(judged([15.0, 30.0]), trivial={"psnr": (14.0, 12.0), "ssim": (0.1, 0.1), "lpips": (0.8, 0.8)})
     finished = cell([seen(2), guess(20, [15.0, 30.0]), end])
-    verdict = attack_texts.verdict_of_cells([finished], TITLES, "none")
-    assert "comes back: 30.0 dB, where a grey square reaches 12.0 dB" in verdict
+    verdict = verdicts.of_cells([finished], TITLES, "none")
+    assert "at least one of 2 pictures comes back: 30.0 dB, where a grey square reaches 12.0 dB" in verdict
 
 
 def test_there_is_no_verdict_before_all_attacks_have_finished() -> None:
     forming = cell([seen(), guess(5, [30.0])], status="running")
-    assert attack_texts.verdict_of_cells([forming], TITLES, "none") == ""
+    assert verdicts.of_cells([forming], TITLES, "none") == ""
     half = [ended(31.0), ended(14.0, "a"), cell([seen(), guess(5, [30.0])], "a", "other", "running")]
-    assert "UDP-FedAvg" not in attack_texts.verdict_of_cells(half, TITLES, "none")
+    assert "UDP-FedAvg" not in verdicts.of_cells(half, TITLES, "none")
     assert attack_summary.done_fraction([ended(31.0), cell([], status="queued")]) == 0.5
 
 
@@ -159,15 +187,21 @@ def test_rows_are_the_attacks_and_the_best_of_them() -> None:
         ["19.0 dB", "20.0 dB"],
         ["31.0 dB", "20.0 dB"],
     ]
-    assert grid["rows"][2]["cells"][1]["state"] == "by Other"
+    assert grid["rows"][2]["cells"][1]["state"] == "by Other"  # it has not ended
     assert attack_texts.decibel(GREY) in grid["original"]["caption"]
+
+
+def test_the_best_of_a_column_has_its_verdict() -> None:
+    ended_column = grid_json(sheet())["rows"][2]["cells"][0]
+    assert ended_column["state"] == "comes back, by Most probable"
 
 
 def test_a_leak_is_shown_in_words_too() -> None:
     (first, second), (third, fourth), _ = (row["cells"] for row in grid_json(sheet())["rows"])
-    assert first["tone"] == "leaking" and first["state"] == "converged · leaks"
-    assert second["tone"] == "" and second["state"] == "converged"
-    assert third["state"] == "did not converge · leaks"
+    assert first["tone"] == "leaking" and first["state"] == "comes back"
+    assert second["tone"] == "" and second["state"] == "not recognised"
+    assert third["tone"] == "leaking" and third["state"] == "outlines come back"
+    assert third["hover"].endswith("The attack did not converge: it leaves 60% of the upload unexplained")
     assert fourth["tone"] == "" and fourth["state"].startswith("forming")  # the result can still change
 
 

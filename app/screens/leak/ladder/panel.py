@@ -18,8 +18,8 @@ from app.screens.leak.settings import GridColumn, LeakSettings
 from app.session import run_settings, services
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
+from app.texts import verdicts
 from engine.epsilon import Epsilon
-from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
 from engine.specs.attack_grid import NONE, RequestedAttack
 
@@ -163,13 +163,13 @@ def _figure(ladder_cell: LadderCell, column: str) -> str:
     if ladder_cell.absent or (cell.problem and not cell.id):
         reason = html.escape(ladder_cell.absent or cell.problem)
         return f'<figure><div class="ll-blank">{series_texts.NOT_HERE}</div><figcaption>{reason}</figcaption></figure>'
-    state = attack_texts.state(cell)
+    state = verdicts.caption(cell, 0)
     psnr = cell.psnr(0)
-    leaking = cell.done and (cell.gain(0) or 0.0) > attack_summary.BETTER
+    leaking = cell.leaks(0)
     picture = _picture(series.last_guess(cell), series_texts.rung(ladder_cell.view, state, psnr, column))
     style = "ll-number ll-leaking" if leaking else "ll-number"
     number = f'<b class="{style}">{attack_texts.decibel(psnr)}</b>'
-    note = html.escape(f"{state} · {attack_texts.LEAKS}" if leaking else state)
+    note = html.escape(state)
     epsilon = html.escape(ladder_cell.epsilon)
     caption = f'{number}<span class="ll-faint">{note}</span><span>{epsilon}</span>'
     return f"<figure>{picture}<figcaption>{caption}</figcaption></figure>"

@@ -22,6 +22,7 @@ from app.texts import attacks as attack_texts
 from engine.events import Event, Seen
 from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
 from engine.results.cliff import LEAST, MOST, Cliff, collect_cliff, levels
+from engine.results.verdict import COMES_BACK, NOT_RECOGNISED
 from engine.specs.attack_grid import NONE, RequestedAttack
 from engine.training.forecast import CLIFF_REGION
 from tests.app.reading import press, text
@@ -104,13 +105,23 @@ def test_a_point_appears_as_soon_as_one_attack_has_ended() -> None:
 @pytest.mark.parametrize(
     ("heights", "ratios", "when", "sentence"),
     [
-        ((31, 30, 14, 14), (0, 0.03, 0.3, 3), "inside", "It still does at noise / signal 0.03. From 0.3 on"),
+        (
+            (31, 30, 14, 14),
+            (0, 0.03, 0.3, 3),
+            "inside",
+            "At noise / signal 0.03 something of it still comes back. From 0.3 on",
+        ),
         ((31, 14, 14, 14), (0, 0.03, 0.3, 3), "sooner", "31.0 dB. From 0.03 on"),
-        ((31, 30, 30, 14), (0, 0.03, 2.0, 3), "later", "at noise / signal 2. From 3 on"),
+        (
+            (31, 30, 30, 14),
+            (0, 0.03, 2.0, 3),
+            "later",
+            "back, readable though noisy: the noise is louder than the signal. From 3",
+        ),
         ((31, 30, 14, 14), (0, 0.03, 0.101, 3), "sooner", "From 0.1 on"),
-        ((31, 30, 30, 14), (0, 0.03, 0.99, 3), "later", "at noise / signal 0.99. From 3 on"),
-        ((31, 30, 30, 30), (0, 0.03, 0.3, 3), "", "At every noise measured here it does so, too."),
-        ((31, 14, 30, 14), (0, 0.03, 0.3, 3), "inside", "at noise / signal 0.3. From 3 on"),
+        ((31, 30, 30, 14), (0, 0.03, 0.99, 3), "later", "signal 0.99 something of it still comes back. From 3 on"),
+        ((31, 30, 30, 30), (0, 0.03, 0.3, 3), "", series_texts.ALWAYS),
+        ((31, 14, 30, 14), (0, 0.03, 0.3, 3), "inside", "signal 0.3 something of it still comes back. From 3 on"),
     ],
 )
 def test_where_the_picture_is_hidden(
@@ -122,7 +133,7 @@ def test_where_the_picture_is_hidden(
     assert sentence in verdict and (not when or verdict.endswith(f"{series_texts.WHEN[when]}."))
 
 
-@pytest.mark.parametrize("result", [measured(15, 14, 14, 14), measured(31, 14, 14, 14, baseline="not converged")])
+@pytest.mark.parametrize("result", [measured(15, 14, 14, 14), measured(16, 14, 14, 14, baseline="not converged")])
 def test_without_a_successful_attack_on_the_baseline_there_is_no_verdict(result: Cliff) -> None:
     assert series_texts.verdict(result, CLIFF_REGION) == series_texts.SAYS_NOTHING
 
@@ -154,30 +165,30 @@ def test_the_region_is_drawn_before_anything_is_measured() -> None:
     assert not [trace for trace in chart["data"] if trace.get("text")]
 
 
-def test_the_shape_shows_how_an_attack_ended_and_no_failure_has_the_private_colour() -> None:
+def test_the_shape_shows_the_verdict_and_no_failure_has_the_private_colour() -> None:
     chart = drawn(measured(31, 30, 14, 14))
     marks = {trace["name"]: trace for trace in chart["data"] if trace.get("text")}
-    converged = marks[series_texts.SHAPES["converged"]]
-    failed = marks[series_texts.SHAPES["not converged"]]
-    assert list(converged["y"]) == [31, 30] and list(failed["y"]) == [14, 14] and list(failed["x"]) == [0.3, 3.0]
-    assert converged["marker"]["symbol"] != failed["marker"]["symbol"]
-    assert set(converged["marker"]["color"]) == {"#C2410C"} and set(failed["marker"]["color"]) == {"#0F172A"}
-    assert 0 < converged["x"][0] < 0.02  # the baseline has its own place at the left edge
-    assert "no noise" in converged["text"][0] and "did not converge: it leaves" in failed["text"][0]
+    leaking = marks[COMES_BACK]
+    failed = marks[NOT_RECOGNISED]
+    assert list(leaking["y"]) == [31, 30] and list(failed["y"]) == [14, 14] and list(failed["x"]) == [0.3, 3.0]
+    assert leaking["marker"]["symbol"] != failed["marker"]["symbol"]
+    assert set(leaking["marker"]["color"]) == {"#C2410C"} and set(failed["marker"]["color"]) == {"#0F172A"}
+    assert 0 < leaking["x"][0] < 0.02  # the baseline has its own place at the left edge
+    assert "no noise" in leaking["text"][0] and "The attack did not converge: it leaves" in failed["text"][0]
     assert "ε at 1.0" in failed["text"][0]
 
 
 def test_a_perfect_copy_does_not_flatten_the_rest() -> None:
     chart = drawn(measured(154, 30, 14, 14))
     marks = next(trace for trace in chart["data"] if trace.get("text"))
-    assert list(marks["y"]) == [cliff.CEILING, 30] and marks["text"][0].startswith("154.0 dB")
+    assert list(marks["y"]) == [cliff.CEILING, 30] and marks["text"][0].startswith("comes back, 154.0 dB")
     assert chart["layout"]["yaxis"]["ticktext"][-1] == series_texts.OR_MORE == f"{cliff.CEILING:g}+"
     assert "ticktext" not in drawn(measured(31, 30, 14, 14))["layout"]["yaxis"]
 
 
 def test_the_chart_in_words() -> None:
     alt = series_texts.cliff_alt(measured(31, 30, 14, 14), "server")
-    for part in ("seen by the server", "Without noise 31.0 dB", "at 0.3 14.0 dB, did not converge", "14.0 dB"):
+    for part in ("seen by the server", "Without noise 31.0 dB", "at 0.3 14.0 dB, not recognised", "14.0 dB"):
         assert part in alt
     assert "Nothing is measured yet" in series_texts.cliff_alt(collect_cliff(NOISES, [], TITLES), "server")
 
@@ -210,7 +221,7 @@ def test_a_click_runs_the_series_and_points_appear(small: LeakSettings) -> None:
     assert "0 of 10 attacks done" in page.get("progress")[0].text
     append_events(rows[0].id, finished_attack(rows[0].id, [31.0]))
     page.run()
-    assert series_texts.SHAPES["converged"] in figure(page) and attack_texts.GREY in figure(page)
+    assert COMES_BACK in figure(page) and attack_texts.GREY in figure(page)
     press(page, "cliff-cancel")
     assert [row.status for row in services.store().runs()].count("cancelled") == 9
     assert page.button(key="cliff-ask").label == "Measure the rest (9 attacks)"

@@ -1,0 +1,164 @@
+"""The sentences about what attacks brought back: the verdict in four words, and the matching test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from app.texts import attacks as attack_texts
+from engine.events import Judged
+from engine.results.attack_summary import (
+    SIGNIFICANT,
+    AttackCell,
+    Matching,
+    ProtectionResult,
+    protection_result,
+    working_attacks,
+)
+from engine.results.verdict import COMES_BACK, KIND, LEAKS, NOT_RECOGNISED, OUTLINES, Verdict
+
+NO_GUESS = "no guess of this picture"
+READABLE = "readable though noisy"  # something comes back, and the upload is more noise than signal
+NOT_A_PROMISE = "That is not a promise."
+SAYS_NOTHING = "No attack brought the picture back even without protection, so this says nothing about protection."
+ALONE = {
+    COMES_BACK: "{it} comes back",
+    OUTLINES: "outlines of {it} come back",
+    KIND: "only the kind of thing shows",
+    NOT_RECOGNISED: "{it} is not recognised",
+}
+TOLD = (
+    "No picture is recognisable, but the upload tells whose pictures were in it: "
+    "{hits} of {guesses} guesses are nearest to one of them; chance {chance:g}."
+)
+NOT_TOLD = (
+    "No picture is recognisable. Of {guesses} guesses {hits} are nearest to a picture of the upload; chance "
+    "{chance:g}: no better than chance. That is not a promise."
+)
+REMARKS = {
+    "converged": "The attack converged",
+    "not converged": "The attack did not converge",
+    "diverged": "The attack diverged",
+}
+WITHOUT_LPIPS = "LPIPS is missing: PSNR and SSIM alone decided"
+
+
+# --- one guess ---------------------------------------------------------------------------------------------
+
+
+def caption(cell: AttackCell, picture: int) -> str:
+    """The verdict on one guess; before the end, the progress of the attack."""
+    if cell.judged is None:
+        return attack_texts.state(cell)
+    word = cell.verdict(picture)
+    return NO_GUESS if word is None else with_noise(word, cell.loud)
+
+
+def with_noise(word: Verdict, loud: bool) -> str:
+    """A verdict, and that the picture is readable though its upload is more noise than signal."""
+    return f"{word}: {READABLE}" if loud and word in LEAKS else word
+
+
+def remark(judged: Judged | None) -> str:
+    """Whether the attack converged, and why not. It says nothing about the picture."""
+    if judged is None:
+        return ""
+    state = REMARKS.get(judged.state, judged.state)
+    known = [f"{state}: {judged.reason}" if judged.reason else state]
+    if not judged.numbers.get("lpips"):
+        known.append(WITHOUT_LPIPS)
+    return ". ".join(known)
+
+
+def outcome(psnr: float | None, word: Verdict | None) -> str:
+    """The result of an attack in the list of runs."""
+    if psnr is None or word is None:
+        return ""
+    return f"{word}, {attack_texts.decibel(psnr)}"
+
+
+def matching(test: Matching) -> str:
+    """The matching test in a sentence, for an upload in which no picture is recognisable."""
+    text = TOLD if test.p < SIGNIFICANT else NOT_TOLD
+    return text.format(hits=test.hits, guesses=test.guesses, chance=test.chance)
+
+
+# --- a grid ------------------------------------------------------------------------------------------------
+
+
+def of_cells(cells: Sequence[AttackCell], titles: Mapping[str, str], control: str) -> str:
+    """The results of all attacks in a few sentences. Empty while no attack is finished."""
+    first = protection_result(cells, control, titles[control])
+    others = [protection_result(cells, key, title) for key, title in titles.items() if key != control]
+    return verdict(first, len(working_attacks(cells, control)), others)
+
+
+def alone(result: ProtectionResult) -> str:
+    """The result against one protection, without a baseline beside it: it makes no claim about protection."""
+    if result.verdict is None:
+        return ""
+    near = f"{attack_texts.decibel(result.psnr)}, where {attack_texts.GREY} reaches"
+    sentences = [f"From {result.title} {_what(result)}: {near} {attack_texts.decibel(result.trivial)}."]
+    if not result.leaks:
+        sentences.append(NOT_A_PROMISE)
+    return " ".join([*sentences, *_matchings([result])])
+
+
+def verdict(control: ProtectionResult, counted: int, others: Sequence[ProtectionResult]) -> str:
+    """The grid in a few sentences. `counted`: the number of attacks that leak without protection."""
+    if control.verdict is None:
+        return ""
+    measured = [result for result in others if result.verdict is not None]
+    if not control.leaks and not any(result.leaks for result in measured):
+        return " ".join([SAYS_NOTHING, *_matchings([control, *measured])])
+    near = f"{attack_texts.decibel(control.psnr)}, where {attack_texts.GREY} reaches"
+    near = f"{near} {attack_texts.decibel(control.trivial)}"
+    sentences = [f"Without protection {_what(control)}: {near}."]
+    for word in (COMES_BACK, OUTLINES, KIND, NOT_RECOGNISED):
+        some = [result for result in measured if result.verdict == word]
+        if some:
+            comma = "," if word == NOT_RECOGNISED else ""
+            sentences.append(f"{_with(some, measured)}{comma} {_fate(word, some[0], counted)}.")
+    if any(not result.leaks for result in measured):
+        sentences.append(NOT_A_PROMISE)
+    return " ".join([*sentences, *_matchings(measured)])
+
+
+def _what(result: ProtectionResult) -> str:
+    """What came back, as a clause."""
+    it = "the picture" if result.pictures == 1 else f"at least one of {result.pictures} pictures"
+    return ALONE[result.verdict or NOT_RECOGNISED].format(it=it)
+
+
+def _fate(word: Verdict, result: ProtectionResult, counted: int) -> str:
+    """The same verdict on one or several protections, as the end of a sentence."""
+    it = "it" if result.pictures == 1 else "at least one"
+    if word == COMES_BACK:
+        return f"{it} comes back, too"
+    if word == OUTLINES:
+        return f"outlines of {it} come back"
+    if word == KIND:
+        return "only the kind of thing shows"
+    if counted == 0:
+        return "no attack brings anything back"
+    if counted == 1:
+        return "the attack that worked brings nothing back"
+    return f"none of the {counted} attacks that worked brings anything back"
+
+
+def _matchings(results: Sequence[ProtectionResult]) -> list[str]:
+    """The matching tests of the columns in which no picture leaks."""
+    tests = [(result.title, result.matching) for result in results if not result.leaks]
+    return [f"{title[:1].upper()}{title[1:]}: {matching(test)}" for title, test in tests if test is not None]
+
+
+def _with(some: Sequence[ProtectionResult], measured: Sequence[ProtectionResult]) -> str:
+    return "With every protection here" if len(some) == len(measured) > 3 else f"With {_listed(some)}"
+
+
+def _listed(results: Sequence[ProtectionResult]) -> str:
+    """The titles as a list. A method that all titles share is named once."""
+    titles = [result.title.replace(attack_texts.NOISE, " at noise ") for result in results]
+    shared = {title.partition(" at noise ")[0] for title in titles}
+    if len(titles) > 1 and len(shared) == 1 and all(" at noise " in title for title in titles):
+        titles = [titles[0], *(title.partition(" at noise ")[2] for title in titles[1:])]
+    return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
