@@ -1,6 +1,6 @@
 """The verdict on a reconstructed picture, in four words, from PSNR, SSIM and LPIPS.
 
-Two people judged 246 pictures by eye; the thresholds are fitted to their words (assets/docs/verdict.md).
+Two readers judged 220 pictures by eye; the thresholds are fitted to their words (assets/docs/verdict.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ VERDICTS = (NOT_RECOGNISED, KIND, OUTLINES, COMES_BACK)  # from the least leakag
 LEAKS = (COMES_BACK, OUTLINES)  # something of this very picture was recovered
 
 NEARER = 0.1  # of the class: if more pictures of it are nearer to the guess than the original, it is not this picture
-OF_ITS_KIND = 0.8  # chance that a picture of the class is nearer to the guess than one of another class
+OF_ITS_KIND = 0.65  # chance that a picture of the class is nearer to the guess than one of another class
+LIKE_A_PICTURE = 0.7  # of the LPIPS of the better trivial guess: above it, a guess shows no kind of thing
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Threshold:
     lpips: float  # as a fraction of the better trivial guess
 
 
-WHOLE = Threshold(psnr=1.0, ssim=0.55, lpips=0.4)
-PART = Threshold(psnr=1.0, ssim=0.25, lpips=0.95)
+WHOLE = Threshold(psnr=2.0, ssim=0.6, lpips=0.5)
+PART = Threshold(psnr=2.0, ssim=0.3, lpips=0.95)
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,12 @@ def verdict(scores: PictureScores) -> Verdict:
     """What people see in the guess. Without LPIPS, the two other metrics decide."""
     needed = 2 if scores.lpips is not None else 1
     whole = votes(scores, WHOLE) >= 2
-    if not whole and votes(scores, PART) < needed:
-        return NOT_RECOGNISED
-    if of_its_kind(scores):
+    part = whole or votes(scores, PART) >= needed
+    if of_its_kind(scores) and (part or like_a_picture(scores)):
         return KIND
-    return COMES_BACK if whole else OUTLINES
+    if whole:
+        return COMES_BACK
+    return OUTLINES if part else NOT_RECOGNISED
 
 
 def of_its_kind(scores: PictureScores) -> bool:
@@ -63,6 +65,11 @@ def of_its_kind(scores: PictureScores) -> bool:
     if scores.nearer is None or scores.kind is None:
         return False
     return scores.nearer >= NEARER and scores.kind >= OF_ITS_KIND
+
+
+def like_a_picture(scores: PictureScores) -> bool:
+    """Whether LPIPS finds the guess clearly better than a trivial one."""
+    return scores.lpips is not None and scores.lpips < LIKE_A_PICTURE * scores.trivial.get("lpips", 0.0)
 
 
 def votes(scores: PictureScores, threshold: Threshold) -> int:
