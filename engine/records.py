@@ -219,6 +219,13 @@ class ResidualScale:
     floor: float  # the share that is noise, which no guess can explain
     noise_tolerance: float  # the deviation of such a share that noise alone may cause
     direct: bool  # whether the first layer reads the pixels directly: then a small residual means a small error
+    pixels: int = 0  # numbers that the pictures hold
+    received: int = 0  # numbers that the upload holds and that are not zero; 0: it was not counted
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether the upload holds fewer numbers than the pictures: then other pictures explain it as well."""
+        return 0 < self.received < self.pixels
 
     @property
     def hides_pictures(self) -> bool:

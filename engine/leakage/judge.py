@@ -136,11 +136,20 @@ def state_of(path: Sequence[Guess], allowed_residual: float) -> tuple[str, str]:
     residual = scale.left(last.unexplained)
     allowed = max(allowed_residual, DIRECT_RESIDUAL if scale.direct else 0)
     if residual > allowed:
-        percent = f"{min(residual, 9.99):.0%}"
-        return "not converged", f"it leaves {percent} of what tells these pictures from plain grey unexplained"
+        left = share_text(residual)
+        return "not converged", f"it leaves {left} of what tells these pictures from plain grey unexplained"
     if scale.noise_effect > max(allowed, QUIET):
         return "not converged", "the noise is too loud to tell whether it found the pictures"
+    if scale.ambiguous:
+        numbers = f"{scale.pixels:,} numbers, and the upload {scale.received:,}"
+        return "not converged", f"it explains the upload, and so would other pictures: they hold {numbers}"
     return "converged", ""
+
+
+def share_text(share: float) -> str:
+    """A share in percent, with two digits below 1 %."""
+    percent = 100 * min(share, 9.99)
+    return f"{percent:.0f} %" if percent >= 1 else f"{percent:.2g} %"
 
 
 def sortable_loss(loss: float) -> float:

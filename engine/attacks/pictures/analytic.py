@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -15,12 +17,13 @@ from torch import Tensor, nn
 from engine.attacks.base import ATTACKS
 from engine.attacks.pictures.base import PictureAttack, Prior
 from engine.attacks.pictures.labels import labels_in_order
-from engine.attacks.pictures.problem import InversionProblem, first_linear
+from engine.attacks.pictures.problem import CONFIDENCE, InversionProblem, first_linear
 from engine.attacks.pictures.search import make_guess
 from engine.compute.context import AttackContext
-from engine.records import Exposure, Guess, World
+from engine.records import Exposure, Guess, ResidualScale, World
 
 SCALES = 61  # factors that are tried if only the direction is known
+RECURS = 1e-3  # two rows that differ by less of their length show the same picture
 REFINEMENTS = 40  # golden-section steps for the best factor
 
 
@@ -55,7 +58,68 @@ class Analytic(PictureAttack):
         pictures = torch.nan_to_num(pictures, 0.5, 1.0, 0.0)
         clipped = pictures.clamp(0, 1)
         labels = labels_in_order(clipped, problem)
-        yield make_guess(problem, 1, 1, pictures, labels, problem.unexplained(clipped, labels))
+        if weight is not None and bias is not None and bool(bias.any()) and not problem.masks:
+            yield FirstLayer(problem, weight, bias).guess(clipped, labels)
+        else:
+            yield make_guess(problem, 1, 1, pictures, labels, problem.unexplained(clipped, labels))
+
+
+@dataclass(frozen=True)
+class FirstLayer:
+    """The gradient of a first layer with a bias, by which a guess is judged without simulating an upload.
+
+    Every row of [dW, db] is a sum of the rows [x, 1] of the pictures. This holds for any number of steps, and for units
+    that dropout switched off, where a simulated upload would differ.
+    """
+
+    problem: InversionProblem
+    weight: Tensor  # (units, inputs)
+    bias: Tensor  # (units,)
+
+    def guess(self, pictures: Tensor, labels: Tensor) -> Guess:
+        """The guess with these pictures, and how consistent the rows are with it."""
+        scale = self._residual_scale
+        unexplained = self._outside(pictures)
+        lonely = self._lonely(pictures) * max(0.0, scale.grey - unexplained)
+        return Guess(1, 1, pictures, labels, unexplained + lonely, unexplained + lonely, scale)
+
+    @cached_property
+    def _rows(self) -> Tensor:
+        return torch.cat([self.weight, self.bias.unsqueeze(1)], dim=1).double()
+
+    def _sources(self, pictures: Tensor) -> Tensor:
+        """The rows [x, 1] of pictures with pixels in [0, 1]."""
+        inputs = self.problem.normalised(pictures).flatten(1)
+        return torch.cat([inputs, inputs.new_ones(len(inputs), 1)], dim=1).double()
+
+    def _outside(self, pictures: Tensor) -> float:
+        """The share of the rows that is no sum of the rows of these pictures."""
+        sources = self._sources(pictures)
+        fitted = self._rows @ torch.linalg.pinv(sources) @ sources
+        return float((self._rows - fitted).square().sum() / self._rows.square().sum().clamp_min(1e-30))
+
+    def _lonely(self, pictures: Tensor) -> float:
+        """The share of the guesses that fewer than two rows show.
+
+        A row that several pictures made is a mixture of them, and explains itself. No two such rows are equal.
+        """
+        if self.problem.count == 1:
+            return 0.0
+        active = self.bias.abs() > 1e-12
+        shown = self._rows[active] / self._rows[active][:, -1:]
+        sources = self._sources(pictures)
+        near = torch.cdist(sources, shown) < RECURS * sources.norm(dim=1, keepdim=True)
+        return float((near.sum(dim=1) < 2).double().mean())
+
+    @cached_property
+    def _residual_scale(self) -> ResidualScale:
+        problem = self.problem
+        grey = torch.full((problem.count, *problem.shape), 0.5, device=problem.device)
+        free = self._rows.numel() - problem.count * len(self._rows)  # numbers that no sum of the pictures can fit
+        variance = problem.noise_std**2 * problem.protocol.share * max(free, 1)
+        floor = min(1.0, variance / max(float(self._rows.square().sum()), 1e-30))
+        tolerance = CONFIDENCE * floor * math.sqrt(2 / max(free, 1))
+        return ResidualScale(self._outside(grey), floor, tolerance, direct=True)
 
 
 def by_bias(weight: Tensor, bias: Tensor, problem: InversionProblem) -> Tensor:

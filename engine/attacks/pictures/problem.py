@@ -98,7 +98,9 @@ class InversionProblem:
         grey = torch.full((self.count, *self.shape), 0.5, device=self.device)
         doubt = CONFIDENCE * self.floor * math.sqrt(2 / self.coordinates)
         direct = first_linear(self.module) is not None
-        return ResidualScale(self.unexplained(grey, self.labels), self.floor, doubt, direct)
+        received = sum(int((tensor != 0).sum()) for tensor in self.target.values())
+        unexplained = self.unexplained(grey, self.labels)
+        return ResidualScale(unexplained, self.floor, doubt, direct, pixels=grey.numel(), received=received)
 
     @cached_property
     def mean(self) -> Tensor:

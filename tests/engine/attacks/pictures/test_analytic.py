@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from engine.attacks.pictures.analytic import by_bias, by_direction
+from engine.attacks.pictures.analytic import FirstLayer, by_bias, by_direction
 from engine.attacks.pictures.labels import labels_in_order
 from engine.attacks.pictures.problem import InversionProblem
 from engine.compute.threads import ThreadTeam
 from engine.leakage.probe import make_victim, probe
+from engine.records import Guess
 from engine.specs.run import RunSpec
 from engine.training.plan import load_plan
 
@@ -46,3 +47,31 @@ def test_an_upload_of_zeros_gives_finite_inputs() -> None:
     problem, _, _ = inversion_problem((0,), bias=True)
     inputs = by_bias(torch.zeros(4, 784), torch.zeros(4), problem)
     assert inputs.shape == (1, 784) and bool(inputs.isfinite().all())
+
+
+def first_layer(places: tuple[int, ...]) -> tuple[FirstLayer, torch.Tensor, torch.Tensor]:
+    problem, x, y = inversion_problem(places, bias=True)
+    return FirstLayer(problem, problem.target["hidden.weight"], problem.target["hidden.bias"]), x, y
+
+
+def left(guess: Guess) -> float:
+    return guess.residual_scale.left(guess.unexplained)
+
+
+def test_a01_the_rows_of_the_first_layer_judge_a_guess() -> None:
+    """A simulated upload differs from one with dropout or several steps. The rows are sums of the pictures in both."""
+    layer, x, y = first_layer((3,))
+    assert left(layer.guess(x, y)) < 1e-9
+    assert left(layer.guess((0.7 * x + 0.3 * x.flip(3)).clamp(0, 1), y)) > 0.01
+    dropped = FirstLayer(layer.problem, layer.weight * 2.0, layer.bias * 2.0)  # of any length
+    dropped.weight[::2] = 0
+    dropped.bias[::2] = 0
+    assert left(dropped.guess(x, y)) < 1e-9
+
+
+def test_a01_a_mixture_of_pictures_explains_its_own_row_only() -> None:
+    layer, x, y = first_layer((0, 1))
+    shown = layer.guess(x, y)
+    rows = layer.weight / layer.bias.unsqueeze(1)
+    mixtures = rows[layer.bias.abs().argsort(descending=True)[:2]].view_as(x) * layer.problem.scale + layer.problem.mean
+    assert left(layer.guess(mixtures, y)) > left(shown)
