@@ -6,7 +6,7 @@ and its result would not show what an adversary learns.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from engine.part import Part
 from engine.records import UploadKind
@@ -20,6 +20,14 @@ class Attack(Part):
 
     goal: ClassVar[Goal]
     reads: ClassVar[frozenset[UploadKind]] = frozenset({"gradient", "update"})
+
+    def suited_to(self, *, normalises: bool) -> Self:
+        """This attack with its fields at None filled for the model. The spec of an attack calls it.
+
+        `normalises` says whether a layer of the model normalises activations.
+        """
+        del normalises
+        return self
 
 
 ATTACKS: Shelf[Attack] = Shelf("engine.attacks", "attack")

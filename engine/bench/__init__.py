@@ -21,6 +21,7 @@ BENCHES = (
     "store",
     "memory",
     "inversion",
+    "inversion-quality",
     "restarts",
     "first-picture",
     "ui",
@@ -37,6 +38,7 @@ class BenchRow:
     ratio: float | None = None
     promise: str = ""
     kept: bool | None = None
+    missing: str = ""  # the command that installs a missing peer
 
     def words(self) -> str:
         """The row as one line of text."""
@@ -45,7 +47,9 @@ class BenchRow:
             parts.append(f"peer {formatted(self.peer)}")
         if self.ratio is not None:
             parts.append(f"ratio {self.ratio:.2f}")
-        if self.promise:
+        if self.missing:
+            parts.append(f"{self.promise}: not compared: {self.missing}")
+        elif self.promise:
             parts.append(f"{self.promise}: {'kept' if self.kept else 'NOT KEPT'}")
         return "; ".join(parts)
 

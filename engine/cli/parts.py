@@ -143,6 +143,8 @@ def parameters(part: type[Part]) -> Iterator[tuple[str, ...]]:
 
 def default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
+    if value is None:
+        return "by the model"
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -115,7 +115,7 @@ def search_restarts(
 
     Privacy: the request for a restart holds the exposure and no truth. A process can never compare a guess with it.
     """
-    request = RestartRequest(spec.attack, target.build, target.exposure, prior, spec.seed)
+    request = RestartRequest(spec.suited_attack, target.build, target.exposure, prior, spec.seed)
     results: queue.SimpleQueue[tuple[int, Guess] | None] = queue.SimpleQueue()
     free: queue.SimpleQueue[Callable[[int], Iterator[Guess]]] = queue.SimpleQueue()
     closed = threading.Event()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import ClassVar
 
 from pydantic import Field
 from torch import nn
@@ -19,6 +20,7 @@ WIDTH_FACTORS = (1, 3, 6, 4, 4)  # channels of the five convolutions, in the pro
 class Alexnet(Model):
     """Five 3 x 3 convolutions with group normalisation, then three linear layers, all with ReLU."""
 
+    normalises: ClassVar[bool] = True
     width: int = Field(
         32,
         ge=1,

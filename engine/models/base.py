@@ -47,6 +47,7 @@ class Model(Part):
     """A network that can be built for every input shape that it accepts: (channels, height, width) or (words,)."""
 
     stackable: ClassVar[bool] = False  # True if the model implements `stacked`
+    normalises: ClassVar[bool] = False  # True if a layer normalises activations, so brightness and contrast are lost
 
     def layers(self, shape: tuple[int, ...], classes: int) -> nn.Module:
         """The architecture. `build` replaces its weights."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import ClassVar
 
 from pydantic import Field
 from torch import nn
@@ -14,6 +15,7 @@ from engine.models.base import MODELS, Model, not_pictures
 class Convnet(Model):
     """Three blocks of convolution, normalisation, ReLU and average pooling, then one linear layer."""
 
+    normalises: ClassVar[bool] = True
     width: int = Field(128, ge=1, le=512, title="width", description="Channels of every convolution.")
 
     def misfit(self, shape: tuple[int, ...]) -> str:

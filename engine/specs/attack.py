@@ -120,6 +120,15 @@ class PictureAttackSpec(BaseAttackSpec):
     def __init__(self, /, **values: Any) -> None:
         super().__init__(**values)
 
+    @property
+    def suited_attack(self) -> PictureAttack:
+        """The attack as it runs: what it leaves to the model is filled."""
+        return self.attack.suited_to(normalises=self.run.model.normalises)
+
+    def canonical(self) -> dict[str, Any]:
+        """The spec as JSON, with the attack as it runs. So a stored result names every number that it depends on."""
+        return {**super().canonical(), "attack": Shelf.dump(self.suited_attack)}
+
     @field_validator("round", mode="before")
     @classmethod
     def _check_round(cls, value: Any) -> Any:

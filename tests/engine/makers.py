@@ -113,6 +113,8 @@ def _others(current: Any, choices: tuple[Any, ...]) -> Iterator[Any]:
         yield not current
     elif isinstance(current, str):
         yield from (choice for choice in choices if choice != current)
+    elif current is None:
+        yield 0.25
     elif isinstance(current, int):
         yield from (current + 1, current - 1)
     else:

@@ -51,6 +51,13 @@ def test_a_model_has_a_title_a_source_and_a_summary(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_model_says_whether_it_normalises(name):
+    layers = (nn.GroupNorm, nn.LayerNorm, nn.BatchNorm2d, nn.InstanceNorm2d)
+    normalises = any(isinstance(layer, layers) for layer in built(name).modules())
+    assert MODELS[name].normalises is normalises
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_changed_field_changes_the_dump(name):
     part = MODELS.make(name)
     others = list(parts_with_one_change(part))
