@@ -21,7 +21,6 @@ from engine.events import Pictured
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, guess_of
 from engine.specs import attack_grid
-from engine.training.forecast import CLIFF_REGION
 
 FRAMES = 240  # pictures on one page at most, so that the file stays small
 FEWEST = 6  # pictures of one cell at least
@@ -196,7 +195,7 @@ def _notes(facts: Mapping[str, Any], view: str, attack: ExportedAttack) -> Itera
     if not facts:
         return
     yield attack_texts.realistic(facts, view)
-    loudness = export_texts.loudness(facts.get("noise-to-signal"), CLIFF_REGION)
+    loudness = export_texts.loudness(facts.get("noise-to-signal"), attack.noise_region)
     if loudness:
         yield loudness
     if facts.get("tampered"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,19 @@ class ExportedAttack:
     def upload(self) -> str:
         """A key of the attacked upload. Attacks with the same pictures, round, client and view share a section."""
         return repr([self.spec.get(name) for name in ("pictures", "round", "client", "view")])
+
+    @property
+    def noise_region(self) -> tuple[float, float] | None:
+        """The noise over signal at which the pictures are expected to disappear; None without an upload."""
+        from engine.specs.run import RunSpec
+        from engine.training.forecast import cliff_region
+
+        facts = self.cell.seen.facts if self.cell.seen else {}
+        pictures, parameters = facts.get("pictures"), facts.get("numbers")
+        if not pictures or not parameters:
+            return None
+        run = RunSpec(**self.spec["run"])
+        return cliff_region(run.model, pictures * math.prod(run.dataset.shape), parameters)
 
     @property
     def cells(self) -> tuple[AttackCell, ...]:

@@ -34,9 +34,9 @@ SHARE_AXIS, PSNR_AXIS = "progress of each attack, %", "PSNR, dB: lower is more p
 LOUDNESS = "The noise on the upload is {ratio:.2g} times as large as the upload itself. {forecast}"
 NO_NOISE = "There is no noise on the upload."
 FORECASTS = (
-    "Below {low:g}, attacks are expected to reconstruct pictures.",
-    "Between {low:g} and {high:g}, reconstructions are expected to fade.",
-    "Above {high:g}, no attack is expected to reconstruct a picture.",
+    "With this model, attacks are expected to reconstruct pictures below {low:.2g}.",
+    "With this model, reconstructions are expected to fade between {low:.2g} and {high:.2g}.",
+    "With this model, no attack measured here is expected to reconstruct a picture above {high:.2g}.",
 )
 END = "final {numbers}"
 RESTARTS = "best of {count} restarts by its own objective"
@@ -131,12 +131,14 @@ def value(setting: object) -> str:
     return f"{setting:g}" if isinstance(setting, float) else str(setting)
 
 
-def loudness(ratio: float | None, region: tuple[float, float]) -> str:
-    """The noise over signal of the upload, with the forecast for it. Empty if it is unknown."""
+def loudness(ratio: float | None, region: tuple[float, float] | None) -> str:
+    """The noise over signal of the upload, with the forecast for it if the region is known. Empty if it is unknown."""
     if ratio is None:
         return ""
     if ratio == 0:
         return NO_NOISE
-    low, high = region
-    forecast = FORECASTS[(ratio >= low) + (ratio > high)].format(low=low, high=high)
-    return LOUDNESS.format(ratio=ratio, forecast=forecast)
+    forecast = ""
+    if region is not None:
+        low, high = region
+        forecast = FORECASTS[(ratio >= low) + (ratio > high)].format(low=low, high=high)
+    return LOUDNESS.format(ratio=ratio, forecast=forecast).rstrip()

@@ -74,12 +74,16 @@ def ladder(missing: int, of: int) -> str:
     return ASK_LADDER.format(many=attack_texts.count(missing))
 
 
-def expected(parameters: int, least: float, most: float) -> str:
-    """The forecast of the noise that hides the picture, in the unit that a visitor sets."""
+def expected(region: tuple[float, float], noises: tuple[float, float], parameters: int, pixels: int) -> str:
+    """The forecast of the noise that hides the picture, also in the unit that a visitor sets."""
+    low, high = region
+    least, most = noises
     return (
-        "We expect the picture to disappear where the noise is between a tenth of the signal and as loud as it. "
-        f"In one upload that is noise {least:.2g} to {most:.2g}, wherever the clip binds: "
-        f"0.1/√d to 1/√d for the d = {parameters:,} parameters of this model."
+        f"We expect the picture to disappear where the noise is {low:.2g} to {high:.2g} times as large as the signal. "
+        f"In one upload that is noise {least:.2g} to {most:.2g}, wherever the clip binds. "
+        "The more parameters there are for each pixel value, the more noise it takes. "
+        f"Here they are {parameters:,} for {pixels:,}. The region was measured with a few networks and attacks. "
+        "A stronger attack may see through more noise."
     )
 
 
@@ -160,11 +164,12 @@ def bare(value: float | None) -> str:
     return attack_texts.epsilon(value, True).removeprefix("ε ")
 
 
-def cliff_alt(cliff: Cliff, view: str) -> str:
+def cliff_alt(cliff: Cliff, region: tuple[float, float], view: str) -> str:
     """The chart in words."""
+    low, high = region
     lead = (
         f"Best PSNR by noise over signal, with ε {privacy.SEEN_BY[view]} on top. "
-        "The picture is expected to disappear from 0.1 to 1."
+        f"The picture is expected to disappear from {low:.2g} to {high:.2g}."
     )
     baseline = f" Without noise {attack_texts.decibel(cliff.baseline.psnr)}." if cliff.baseline else ""
     points = []

@@ -1,4 +1,4 @@
-"""Benchmarks. Each one measures our code and a peer alternately in the same run, and reports the ratio.
+"""Benchmarks. Most measure our code and a peer alternately in the same run, and report the ratio.
 
 A benchmark is never a test.
 """
@@ -22,6 +22,7 @@ BENCHES = (
     "memory",
     "inversion",
     "inversion-quality",
+    "cliff",
     "restarts",
     "first-picture",
     "ui",

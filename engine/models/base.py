@@ -14,6 +14,8 @@ from engine.part import Part, Problem
 from engine.registry import Shelf
 
 REMEDY = "Choose another model or another data set"
+NOISE_REGION = (0.1, 3.2)  # of models with ReLU
+SIGMOID_NOISE_REGION = (0.001, 0.032)  # sigmoids pass so little of a picture on that less noise hides it
 
 
 class Dropout(nn.Module):
@@ -107,6 +109,15 @@ class Model(Part):
         `rows`; the rest is padding. Its generator gives the same dropout masks that the module would draw.
         """
         raise LeakLensError(f"{self.label()}: clients cannot be stacked in this model")
+
+    def noise_region(self) -> tuple[float, float]:
+        """Where noise hides pictures: the ends of noise / signal · √(pixels / parameters), for one upload.
+
+        Measured with the models here, by `python3 -m engine bench cliff`. The numbers are in assets/docs/limits.md. A
+        model that was not measured has the region of models with ReLU. That one starts later, so it never forecasts
+        too early that a picture is hidden.
+        """
+        return NOISE_REGION
 
     def problems(self, spec: Any) -> tuple[Problem, ...]:
         reason = self.misfit(spec.dataset.shape)

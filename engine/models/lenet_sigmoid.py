@@ -9,7 +9,7 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from engine.models.base import MODELS, Model, not_pictures
+from engine.models.base import MODELS, SIGMOID_NOISE_REGION, Model, not_pictures
 
 
 @MODELS.add("lenet-sigmoid", title="LeNet with sigmoids", source="Zhu et al. 2019, Deep Leakage from Gradients")
@@ -39,6 +39,9 @@ class LenetSigmoid(Model):
                 head=nn.Linear(12 * -(-height // 4) * -(-width // 4), classes),
             )
         )
+
+    def noise_region(self) -> tuple[float, float]:
+        return SIGMOID_NOISE_REGION
 
     def fill(self, layer: nn.Module, rng: torch.Generator) -> None:
         if self.init == "default":

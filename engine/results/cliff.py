@@ -10,8 +10,8 @@ from typing import Any
 from engine.results.attack_summary import LOUD, AttackCell, best_cell, of_column, working_attacks
 from engine.results.verdict import LEAKS, Verdict
 
-LEAST = 0.001  # noise over signal at the low end of the series, where the clip binds
-MOST = 10.0  # and at the high end
+BELOW = 10**1.5  # the series starts this far below the region: some attacks are weak, and fail sooner
+ABOVE = 10.0  # and ends this far above it
 CLOSE = 0.05  # a ratio this near an end of the region counts as that end
 
 
@@ -77,10 +77,11 @@ def _ratio(point: CliffPoint) -> float:
     return point.ratio
 
 
-def levels(parameters: int, count: int = 9) -> tuple[float, ...]:
-    """Noise multipliers whose noise is LEAST to MOST times the signal, if the clip binds the whole update."""
-    decades = math.log10(MOST / LEAST)
-    ratios = [LEAST * 10 ** (decades * place / (count - 1)) for place in range(count)]
+def levels(region: tuple[float, float], parameters: int, count: int = 9) -> tuple[float, ...]:
+    """Noise multipliers around the region, in equal factors, if the clip binds the whole update."""
+    least = region[0] / BELOW
+    most = region[1] * ABOVE
+    ratios = [least * (most / least) ** (place / (count - 1)) for place in range(count)]
     return tuple(float(f"{ratio / math.sqrt(parameters):.3g}") for ratio in ratios)
 
 

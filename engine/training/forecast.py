@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,6 @@ from engine.training.timing import seconds
 MEMINFO = Path("/proc/meminfo")
 TESTED = 75  # pictures whose layer outputs a thread holds while it tests: it tests 100 at a time, and frees some early
 PROCESS = 0.3e9  # bytes of a Python process that has only imported torch
-CLIFF_REGION = (
-    0.1,
-    1.0,
-)  # noise to signal: below it attacks recover pictures, above it none of our measured attacks did
 
 
 @dataclass(frozen=True)
@@ -41,9 +37,23 @@ class ExpectedCliff:
 
     ratio: float | None  # of this run; None: no clip bounds the signal
     parameters: int
-    noise_from: float  # the noise multiplier at the start of the region, if one clip binds the whole update
-    noise_to: float  # and at its end
-    region: tuple[float, float] = CLIFF_REGION
+    pixels: int  # numbers in the pictures of the upload
+    region: tuple[float, float]  # below it pictures are expected to come back, above it not
+
+    @property
+    def noise_from(self) -> float:
+        """The noise multiplier at the start of the region, if one clip binds the whole update."""
+        return self.region[0] / math.sqrt(self.parameters)
+
+    @property
+    def noise_to(self) -> float:
+        """The noise multiplier at its end."""
+        return self.region[1] / math.sqrt(self.parameters)
+
+    def with_pictures(self, count: int) -> ExpectedCliff:
+        """The same for an upload of this many pictures, where this one is of a single picture."""
+        low, high = (end / math.sqrt(count) for end in self.region)
+        return replace(self, pixels=count * self.pixels, region=(low, high))
 
 
 @dataclass(frozen=True)
@@ -163,8 +173,22 @@ def free_memory() -> float | None:
     return int(match[1]) * 1024 if match else None
 
 
+def cliff_region(model: Model, pixels: int, parameters: int) -> tuple[float, float]:
+    """The noise over signal of one upload between which its pictures are expected to disappear.
+
+    An upload has a number for each parameter, and each carries some of the noise. An attack finds a number for each
+    pixel, so noise hurts it less the more parameters there are for a pixel.
+    """
+    low, high = model.noise_region()
+    parameters_of_pixel = math.sqrt(parameters / pixels)
+    return low * parameters_of_pixel, high * parameters_of_pixel
+
+
 def cliff(plan: Plan) -> ExpectedCliff:
-    """Noise over signal of one upload as the server sees it, in the first round in which any client takes part."""
+    """Noise over signal of one upload as the server sees it, in the first round in which any client takes part.
+
+    The region is that of an upload with one picture.
+    """
     parameters = weights.count(plan.world.weights)
     cohort = _first_cohort(plan)
     protocol = plan.method.protocol(plan.world, Seat(cohort[0], 0, 1, 1, 1, len(cohort)), "server")
@@ -175,9 +199,8 @@ def cliff(plan: Plan) -> ExpectedCliff:
         else:
             signal = protocol.local.lr * protocol.bound * protocol.steps  # DP-SGD moves at most lr · C at each step
         ratio = protocol.std * math.sqrt(parameters) / signal
-    return ExpectedCliff(
-        ratio, parameters, CLIFF_REGION[0] / math.sqrt(parameters), CLIFF_REGION[1] / math.sqrt(parameters)
-    )
+    pixels = math.prod(plan.world.shape)
+    return ExpectedCliff(ratio, parameters, pixels, cliff_region(plan.spec.model, pixels, parameters))
 
 
 def _first_cohort(plan: Plan) -> Sequence[int]:

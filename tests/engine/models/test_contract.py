@@ -15,6 +15,7 @@ from engine.compute.dp_sgd import ghost_module
 from engine.compute.sgd import image_layout, seed_dropout
 from engine.errors import BadInput
 from engine.models import MODELS
+from engine.models.base import NOISE_REGION, SIGMOID_NOISE_REGION
 from engine.seeds import Seeds
 from tests.engine.makers import parts_with_one_change
 
@@ -55,6 +56,12 @@ def test_a_model_says_whether_it_normalises(name):
     layers = (nn.GroupNorm, nn.LayerNorm, nn.BatchNorm2d, nn.InstanceNorm2d)
     normalises = any(isinstance(layer, layers) for layer in built(name).modules())
     assert MODELS[name].normalises is normalises
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_less_noise_hides_pictures_from_sigmoids(name):
+    sigmoids = any(isinstance(layer, nn.Sigmoid) for layer in built(name).modules())
+    assert MODELS.make(name).noise_region() == (SIGMOID_NOISE_REGION if sigmoids else NOISE_REGION)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,7 +18,7 @@ from engine.events import Finished, Spent, Started, Warned
 from engine.methods import METHODS
 from engine.records import VIEWS
 from engine.specs.run import RunSpec
-from engine.training.forecast import forecast, free_memory, memory
+from engine.training.forecast import cliff_region, forecast, free_memory, memory
 from engine.training.loop import run
 from engine.training.plan import Plan, make_plan
 from tests.engine.makers import tiny_spec
@@ -289,5 +289,6 @@ def test_the_cliff_is_given_as_noise_over_signal() -> None:
     assert (cliff.noise_from, cliff.noise_to) == pytest.approx(
         [end / math.sqrt(cliff.parameters) for end in cliff.region]
     )
+    assert cliff.pixels == 784 and cliff.region == cliff_region(few().model, 784, cliff.parameters)
     baseline = forecast(few(method="fedavg")).cliff
     assert baseline is not None and baseline.ratio is None

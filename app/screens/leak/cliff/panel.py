@@ -27,7 +27,7 @@ from engine.results.cliff import collect_cliff, levels
 from engine.specs.attack_grid import NOISY, NONE, RequestedAttack
 
 if TYPE_CHECKING:
-    from engine.training.forecast import Forecast
+    from engine.training.forecast import ExpectedCliff, Forecast
 
 BINDING = 0.99  # a signal below this share of the bound shows that the clip does not bind
 
@@ -42,7 +42,8 @@ class CliffPlan:
     titles: Mapping[str, str]  # of the attacks
     method: str  # the title of the protection
     split: str  # who adds its noise
-    baseline: Forecast  # of the run without noise: the number of parameters and the expected region
+    baseline: Forecast  # of the run without noise
+    expected: ExpectedCliff  # for the chosen number of pictures
 
 
 def plan(leak: LeakSettings) -> CliffPlan | None:
@@ -52,7 +53,9 @@ def plan(leak: LeakSettings) -> CliffPlan | None:
     attacks = series.attacks(leak)
     if baseline.cliff is None or not attacks:
         return None
-    keys = [f"{NOISY}:{attack_texts.noise(noise)}" for noise in levels(baseline.cliff.parameters)]
+    expected = baseline.cliff.with_pictures(len(leak.pictures))
+    noises = levels(expected.region, expected.parameters)
+    keys = [f"{NOISY}:{attack_texts.noise(noise)}" for noise in noises]
     wide = replace(leak, against=(NONE, *keys), attacks=attacks)
     columns = leak_settings.columns(wide)
     requests = [request for request in leak_requests.with_refusals(leak_settings.cells(wide)) if request.spec]
@@ -65,17 +68,19 @@ def plan(leak: LeakSettings) -> CliffPlan | None:
         method=type(columns[-1].spec.method).title,
         split=columns[-1].split,
         baseline=baseline,
+        expected=expected,
     )
 
 
 def panel(leak: LeakSettings) -> None:
     series.title(series_texts.CLIFF)
     cliff_plan = plan(leak)
-    if cliff_plan is None or cliff_plan.baseline.cliff is None:
+    if cliff_plan is None:
         series.problem(series_texts.NO_ATTACK)
         return
-    expected = cliff_plan.baseline.cliff
-    series.explain(series_texts.expected(expected.parameters, expected.noise_from, expected.noise_to))
+    expected = cliff_plan.expected
+    noises = (expected.noise_from, expected.noise_to)
+    series.explain(series_texts.expected(expected.region, noises, expected.parameters, expected.pixels))
     if cliff_plan.split:
         series.explain(series_texts.protection(cliff_plan.method, cliff_plan.split))
     view = st.selectbox(
@@ -89,8 +94,7 @@ def panel(leak: LeakSettings) -> None:
 def _draw(cliff_plan: CliffPlan, view: str) -> Sequence[AttackCell]:
     cells = leak_results.read_cells(cliff_plan.requests)
     series.progress_bar("cliff", cliff_plan.requests, cells, series_texts.measure)
-    assert cliff_plan.baseline.cliff is not None
-    region = cliff_plan.baseline.cliff.region
+    region = cliff_plan.expected.region
     measured = collect_cliff(cliff_plan.noises, cells, cliff_plan.titles)
     verdict = series_texts.verdict(measured, region)
     if verdict:
@@ -99,7 +103,7 @@ def _draw(cliff_plan: CliffPlan, view: str) -> Sequence[AttackCell]:
     axis = top_axis(cliff_plan, cells, view)
     st.plotly_chart(
         cliff.draw(measured, axis, region, session.dark()), key="chart-cliff", theme=None, config=chart_widget.CONFIG,
-        alt=series_texts.cliff_alt(measured, view),
+        alt=series_texts.cliff_alt(measured, region, view),
     )  # fmt: skip
     if measured.signal and measured.bound and measured.signal < BINDING * measured.bound:
         series.explain(series_texts.unbound(measured.signal, measured.bound))
@@ -116,13 +120,12 @@ def top_axis(cliff_plan: CliffPlan, cells: Sequence[AttackCell], view: str) -> T
 
     The place is measured where an attack ran. Elsewhere it is the ratio that a binding clip gives.
     """
-    assert cliff_plan.baseline.cliff is not None
     answers = {}
     for key, noise in cliff_plan.noises.items():
         answers[noise] = epsilon_of(cliff_plan.forecasts[key], view)
     with_noise = (answer for noise, answer in answers.items() if noise is not None and answer)
     first_answer = next(with_noise, None)
-    unit_ratio = ratio_of_unit_noise(cliff_plan.noises, cells) or cliff_plan.baseline.cliff.parameters**0.5
+    unit_ratio = ratio_of_unit_noise(cliff_plan.noises, cells) or cliff_plan.expected.parameters**0.5
     ticks = []
     for key, noise in cliff_plan.noises.items():
         if noise is None:

@@ -21,15 +21,15 @@ from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from engine.events import Event, Seen
 from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
-from engine.results.cliff import LEAST, MOST, Cliff, collect_cliff, levels
+from engine.results.cliff import ABOVE, BELOW, Cliff, collect_cliff, levels
 from engine.results.verdict import COMES_BACK, NOT_RECOGNISED
 from engine.specs.attack_grid import NONE, RequestedAttack
-from engine.training.forecast import CLIFF_REGION
 from tests.app.reading import press, text
 from tests.app.screens.leak.makers import GREY, append_events, finished_attack, judged, seen, visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 NOISES: Mapping[str, float | None] = {NONE: None, "quiet": 0.1, "middle": 1.0, "loud": 10.0}
+REGION = (0.1, 1.0)
 TITLES = {"map": "Most probable", "other": "Other"}
 
 
@@ -60,13 +60,15 @@ def measured(*heights: float, ratios: Sequence[float] = (0.0, 0.03, 0.3, 3.0), b
 # --- before any run ----------------------------------------------------------------------------------------
 
 
-def test_the_noises_surround_the_region() -> None:
-    noises = levels(10_000)
-    shares = [noise * 100 for noise in noises]  # 100 is the square root of 10,000
-    assert len(noises) == 9 and shares[0] == pytest.approx(LEAST) and shares[-1] == pytest.approx(MOST)
-    steps = [math.log10(after / before) for before, after in pairwise(shares)]
-    assert steps == pytest.approx([0.5] * 8, abs=0.005)
-    assert sum(CLIFF_REGION[0] * 0.99 <= share <= CLIFF_REGION[1] * 1.01 for share in shares) == 3
+def test_a15_the_noises_surround_the_region() -> None:
+    region = (2.0, 64.0)
+    noises = levels(region, 10_000)
+    ratios = [noise * 100 for noise in noises]  # 100 is the square root of 10,000
+    assert len(noises) == 9
+    assert ratios[0] == pytest.approx(2.0 / BELOW, rel=0.01) and ratios[-1] == pytest.approx(64.0 * ABOVE, rel=0.01)
+    steps = [math.log10(after / before) for before, after in pairwise(ratios)]
+    assert steps == pytest.approx([0.5] * 8, abs=0.01)
+    assert sum(region[0] * 0.99 <= ratio <= region[1] * 1.01 for ratio in ratios) == 4
 
 
 def test_a13_the_cliff_names_who_adds_the_noise() -> None:
@@ -74,8 +76,9 @@ def test_a13_the_cliff_names_who_adds_the_noise() -> None:
 
 
 def test_the_expectation_is_given_in_noise() -> None:
-    sentence = series_texts.expected(10_000, 0.001, 0.01)
-    assert "noise 0.001 to 0.01, wherever the clip binds" in sentence and "d = 10,000 parameters" in sentence
+    sentence = series_texts.expected((0.1, 1.0), (0.001, 0.01), 10_000, 784)
+    assert "is 0.1 to 1 times as large as the signal" in sentence
+    assert "noise 0.001 to 0.01, wherever the clip binds" in sentence and "10,000 for 784" in sentence
 
 
 # --- what was measured -------------------------------------------------------------------------------------
@@ -99,7 +102,7 @@ def test_a_point_appears_as_soon_as_one_attack_has_ended() -> None:
     result = collect_cliff(NOISES, [cell("quiet", events(20.0, 0.2)), running], TITLES)
     assert (result.points[0].done, result.points[0].of, result.complete) == (1, 2, False)
     assert "so far 1 of 2 attacks" in series_texts.point(result.points[0], "")
-    assert series_texts.verdict(result, CLIFF_REGION) == ""
+    assert series_texts.verdict(result, REGION) == ""
 
 
 @pytest.mark.parametrize(
@@ -128,14 +131,14 @@ def test_where_the_picture_is_hidden(
     heights: tuple[float, ...], ratios: tuple[float, ...], when: str, sentence: str
 ) -> None:
     result = measured(*heights, ratios=ratios)
-    assert result.position(CLIFF_REGION) == when
-    verdict = series_texts.verdict(result, CLIFF_REGION)
+    assert result.position(REGION) == when
+    verdict = series_texts.verdict(result, REGION)
     assert sentence in verdict and (not when or verdict.endswith(f"{series_texts.WHEN[when]}."))
 
 
 @pytest.mark.parametrize("result", [measured(15, 14, 14, 14), measured(16, 14, 14, 14, baseline="not converged")])
 def test_without_a_successful_attack_on_the_baseline_there_is_no_verdict(result: Cliff) -> None:
-    assert series_texts.verdict(result, CLIFF_REGION) == series_texts.SAYS_NOTHING
+    assert series_texts.verdict(result, REGION) == series_texts.SAYS_NOTHING
 
 
 def test_a_clip_that_does_not_bind_is_reported() -> None:
@@ -150,14 +153,14 @@ def test_a_clip_that_does_not_bind_is_reported() -> None:
 
 def drawn(result: Cliff, dark: bool = False) -> dict:
     above = TopAxis("ε of the server", ((0.03, "8·10⁶"), (3.0, "900")), lambda noise: f"ε at {noise}")
-    body: dict = cliff.draw(result, above, CLIFF_REGION, dark).to_plotly_json()
+    body: dict = cliff.draw(result, above, REGION, dark).to_plotly_json()
     return body
 
 
 def test_the_region_is_drawn_before_anything_is_measured() -> None:
     chart = drawn(collect_cliff(NOISES, [], TITLES))
     (shape,) = chart["layout"]["shapes"]
-    assert (shape["x0"], shape["x1"]) == CLIFF_REGION
+    assert (shape["x0"], shape["x1"]) == REGION
     texts = [annotation["text"] for annotation in chart["layout"]["annotations"]]
     assert texts == [series_texts.REGION_LEFT, series_texts.REGION, series_texts.REGION_RIGHT]
     assert list(chart["layout"]["xaxis2"]["ticktext"]) == ["8·10⁶", "900"]
@@ -187,10 +190,16 @@ def test_a_perfect_copy_does_not_flatten_the_rest() -> None:
 
 
 def test_the_chart_in_words() -> None:
-    alt = series_texts.cliff_alt(measured(31, 30, 14, 14), "server")
-    for part in ("seen by the server", "Without noise 31.0 dB", "at 0.3 14.0 dB, not recognised", "14.0 dB"):
+    alt = series_texts.cliff_alt(measured(31, 30, 14, 14), REGION, "server")
+    for part in (
+        "seen by the server",
+        "disappear from 0.1 to 1.",
+        "Without noise 31.0 dB",
+        "at 0.3 14.0 dB, not recognised",
+        "14.0 dB",
+    ):
         assert part in alt
-    assert "Nothing is measured yet" in series_texts.cliff_alt(collect_cliff(NOISES, [], TITLES), "server")
+    assert "Nothing is measured yet" in series_texts.cliff_alt(collect_cliff(NOISES, [], TITLES), REGION, "server")
 
 
 # --- the panel ---------------------------------------------------------------------------------------------
@@ -227,14 +236,22 @@ def test_a_click_runs_the_series_and_points_appear(small: LeakSettings) -> None:
     assert page.button(key="cliff-ask").label == "Measure the rest (9 attacks)"
 
 
+def test_a15_the_region_follows_the_model_and_the_pictures(small: LeakSettings) -> None:
+    single, pair = cliff_panel.plan(small), cliff_panel.plan(replace(small, many=2))
+    assert single and pair
+    assert pair.expected.region == pytest.approx([end / 2**0.5 for end in single.expected.region])
+    ratios = [noise * single.expected.parameters**0.5 for noise in single.noises.values() if noise is not None]
+    assert ratios[0] < single.expected.region[0] < single.expected.region[1] < ratios[-1]
+
+
 def test_a_measured_series_has_a_verdict(small: LeakSettings) -> None:
     plan = cliff_panel.plan(small)
-    assert plan and plan.baseline.cliff
+    assert plan
     page = press(visit(small), "cliff-ask")
     for request in plan.requests:
         noise = plan.noises[request.column]
-        ratio = 0.0 if noise is None else noise * plan.baseline.cliff.parameters**0.5
-        leaks = ratio < 0.2
+        ratio = 0.0 if noise is None else noise * plan.expected.parameters**0.5
+        leaks = ratio < 2 * plan.expected.region[0]
         append_events(request.id, events(31.0, ratio, "converged") if leaks else events(14.0, ratio, "not converged"))
     page.run()
     assert series_texts.WHEN["inside"] in text(page) and attack_texts.NO_PROOF in text(page)
