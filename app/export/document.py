@@ -17,15 +17,28 @@ from app.export.markup import Html, joined, tag
 from app.session import run_settings
 from app.texts import privacy, product, states
 from engine.environment import ROOT
+from engine.errors import Damaged, LeakLensError
 from engine.jobs.store import Store
 
 MARK = "leaklens-page"  # the generator in the head, which identifies a page of LeakLens
 HERE = Path(__file__).parent
 
 
+# What drawing damaged events raises: a value of the right type may still be none that this program writes.
+DATA_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError)
+
+
 def page(store: Store, run: str, made: date | None = None) -> str:
     """One run with its attacks, or one attack, as an HTML file without links to other files."""
-    content = find(store, run)
+    try:
+        return _page(find(store, run), made)
+    except LeakLensError:
+        raise
+    except DATA_ERRORS as error:
+        raise Damaged(f"export: {run}: its stored data are damaged", "Delete it, then run it again") from error
+
+
+def _page(content: PageContent, made: date | None) -> str:
     attacks, frames = attack_section.attacks(content)
     day = _day(made or datetime.now(UTC).date())
     body = joined(

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from engine.errors import LeakLensError, shown
+from engine.errors import LeakLensError, refusal, shown
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -31,6 +31,8 @@ def flat(canonical: Mapping[str, Any]) -> Settings:
     settings: Settings = {}
     for name, value in canonical.items():
         if name in PARTS and isinstance(value, Mapping):
+            if not isinstance(value.get("name"), str):  # a default in its place would be another run
+                raise refusal(name, "must have a name", value)
             settings[name] = value["name"]
             settings |= {f"{name}.{field}": inner for field, inner in value.items() if field != "name"}
         elif name != "format":

@@ -41,8 +41,9 @@ def check(home: Path, seed: int, out: Path) -> int:
     return 4 + len(asked_of) + len(damaged)
 
 
+# Damaged parts, classes, numbers and formats of one run: each of these exports once ended in a raw error.
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(20), 1088, 1117, 1191, 1294, 1315])
 def test_c01_a_damaged_store_answers_in_sentences(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = copied(tmp_path)
     monkeypatch.setenv("LEAKLENS_HOME", str(home))
