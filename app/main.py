@@ -11,10 +11,17 @@ if root not in sys.path:
 
 import streamlit as st  # noqa: E402  (after the root is on the path)
 
-from app import theme  # noqa: E402
-from app.session.screens import navigation  # noqa: E402
-from app.texts import product  # noqa: E402
+if __name__ == "main":  # `streamlit run` imports this file under this name to serve it; a page runs it as `__main__`
+    from app import server
 
-st.set_page_config(page_title=product.PRODUCT, layout="wide", initial_sidebar_state="collapsed")
-st.html(theme.CSS)
-st.navigation(navigation(), position="top").run()
+    # Foreign pages are refused here. Streamlit would first look up this machine's external address, and wait for it.
+    host_names = server.host_names(st.get_option("server.allowedHosts"))
+    dashboard = st.App(Path(__file__), middleware=server.protection(host_names, ()))
+else:
+    from app import theme
+    from app.session.screens import navigation
+    from app.texts import product
+
+    st.set_page_config(page_title=product.PRODUCT, layout="wide", initial_sidebar_state="collapsed")
+    st.html(theme.CSS)
+    st.navigation(navigation(), position="top").run()

@@ -110,6 +110,11 @@ def host_names(more: Sequence[str]) -> list[str]:
     return ["localhost", own, f"{short}.local", *more]
 
 
+def protection(names: Sequence[str], frames: Sequence[str]) -> list[Middleware]:
+    """What every request passes before Streamlit: the headers of its answer, and the check of its host and origin."""
+    return [Middleware(SafeHeaders, frames=frames), Middleware(HostCheck, names=names)]
+
+
 def serve(
     listening: socket.socket,
     names: Sequence[str],
@@ -151,7 +156,7 @@ def serve(
         lifespan=lifespan,
         on_script_error=show_error,
         routes=[Route(path, answer) for path in answers],
-        middleware=[Middleware(SafeHeaders, frames=frames), Middleware(HostCheck, names=names)],
+        middleware=protection(names, frames),
     )
     config = uvicorn.Config(
         app,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 from typing import Any
 
 import pytest
+from streamlit import config, net_util
+from streamlit.web.server.app_discovery import discover_asgi_app
 
 from app import server
+from engine.environment import ROOT
 
 
 def answered(path: str, *frames: str) -> tuple[int, dict[str, str]]:
@@ -95,3 +99,28 @@ def test_the_host_check_allows_only_this_machine(host: str | None, origin: str |
     assert is_allowed(host, origin) is allowed
     if origin is None or host == origin.partition("://")[2]:
         assert is_allowed(host, kind="http") is allowed
+
+
+def test_c08_streamlit_alone_never_looks_up_its_external_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[str] = []
+    monkeypatch.setattr(net_util, "get_external_ip", lambda: looked_up.append("external address"))
+    monkeypatch.setattr(config, "_main_script_path", config._main_script_path)  # the App sets it for the process
+    app_file = ROOT / "app" / "main.py"
+    spec = importlib.util.spec_from_file_location("main", app_file)  # as `streamlit run` does
+    assert spec and spec.loader
+    served = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(served)
+    assert discover_asgi_app(app_file).app_name == "dashboard"
+    messages: list[Any] = []
+
+    async def receive() -> dict[str, str]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    headers = [(b"host", b"127.0.0.1:8501"), (b"origin", b"http://evil.example")]
+    scope = {"type": "websocket", "path": "/_stcore/stream", "headers": headers, "query_string": b""}
+    asyncio.run(served.dashboard(scope, receive, send))
+    assert messages == [{"type": "websocket.close", "code": 1008}]
+    assert not looked_up

@@ -293,11 +293,12 @@ def get(port: int, path: str, host: str = LOCALHOST, **headers: str) -> tuple[in
         return answer.status, "" if answer.status == 101 else answer.read().decode()
 
 
-def stream(port: int, host: str) -> int:
+def stream(port: int, host: str, origin: str = "") -> int:
     """The status of the websocket handshake that a page sends."""
+    origin = origin or f"http://{host}:{port}"
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
     key = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": "streamlit"}
-    return get(port, "/_stcore/stream", host, Origin=f"http://{host}:{port}", **upgrade, **key)[0]
+    return get(port, "/_stcore/stream", host, Origin=origin, **upgrade, **key)[0]
 
 
 @contextmanager
@@ -349,6 +350,9 @@ def test_streamlit_alone_reads_the_same_settings() -> None:
     with process("streamlit", "run", "app/main.py", "--server.port", str(port)) as started:
         wait_until(lambda: get(port, "/_stcore/health") == (200, "ok"))
         assert [stream(port, host) for host in (LOCALHOST, "localhost", "evil.example")] == [101, 101, 403]
+        began = time.monotonic()
+        assert stream(port, LOCALHOST, "http://evil.example") == 403
+        assert time.monotonic() - began < 1  # c08: the look-up of an external address takes 2 to 12 s
         started.send_signal(signal.SIGINT)
         output, _ = started.communicate(timeout=TIMEOUT_S)
     assert f"URL: http://{LOCALHOST}:{port}" in output

@@ -40,7 +40,7 @@ APP: Mapping[str, tuple[str, ...]] = {
     "batch": ("charts", "widgets", "session", "texts", "engine"),
     "screens": ("batch", "charts", "widgets", "session", "texts", "theme", "engine"),
     "export": ("charts", "texts", "session.run_settings", "engine", "theme"),
-    "main": ("theme", "texts", "widgets", "session", "screens"),
+    "main": ("theme", "texts", "widgets", "session", "screens", "server"),
     "server": ("session", "engine environment", "engine errors", "engine jobs"),
     "__main__": ("session", "server", "engine environment", "engine errors", "engine jobs"),
 }
