@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.environment import ROOT, enter
 from engine.errors import LeakLensError
+from engine.open_files import limit_error
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,13 +32,17 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.flush()  # inside `try`, so that a full disk is reported
         return code
     except LeakLensError as error:
-        return _report(error, error.exit_code, debug, as_json)
+        reported = limit_error(error) or error
+        return _report(reported, reported.exit_code, debug, as_json)
     except BrokenPipeError:
         _discard_stdout()
         return 0
     except KeyboardInterrupt:
         return 130
     except Exception as error:
+        limit = limit_error(error)
+        if limit:
+            return _report(limit, limit.exit_code, debug, as_json)
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             _discard_stdout()
             reported = LeakLensError(

@@ -6,6 +6,7 @@ LeakLensError
 │   └── MissingData     a data set that is not on this machine
 ├── HomeError           the home of all state cannot be used     exit code 2
 │   ├── HomeUnwritable  no permission, or not a folder
+│   ├── TooManyFiles    the limit of open files, in open_files.py
 │   ├── HomeFull        no space, or over the quota
 │   ├── Damaged         a store, checkpoint or payload that cannot be read
 │   └── NewerVersion    written by a newer LeakLens than this one

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import LeakLensError, RunFailed
 from engine.events import Event, Measured, Pictured, Round, Spent, Step, Warned
+from engine.open_files import limit_error
 
 if TYPE_CHECKING:
     from engine.jobs.status import ListedRun
@@ -101,6 +102,9 @@ def follow(store: Store, run: str, supervisor: Supervisor, submit: Callable[[], 
 
 
 def _raise_trouble(trouble: Exception | None) -> None:
+    limit = limit_error(trouble)
+    if limit:
+        raise limit from trouble
     if isinstance(trouble, LeakLensError):
         raise trouble
     if trouble:

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from engine.errors import Damaged, HomeError, HomeFull, HomeUnwritable, NewerVersion
 from engine.jobs.home import FREE_SPACE_REMEDY, Home
+from engine.open_files import at_limit, too_many_files
 
 BUSY_S = 10.0
 UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # nothing can be written, for whatever reason
@@ -256,6 +257,8 @@ def _home_error(home: Home, error: sqlite3.DatabaseError) -> HomeError:
             f"{home.database}: another program has locked it for {BUSY_S:g} seconds",
             "End that program, then try again",
         )
+    if name.startswith("SQLITE_CANTOPEN") and at_limit():
+        return too_many_files()
     if name.startswith((*UNWRITABLE, "SQLITE_PERM", "SQLITE_AUTH")):
         return HomeUnwritable(
             f"{home.database}: cannot be written: {error}",

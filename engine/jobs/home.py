@@ -15,6 +15,7 @@ from pathlib import Path
 
 from engine.environment import ROOT
 from engine.errors import HomeError, HomeFull, HomeUnwritable, refusal, shown
+from engine.open_files import limit_error
 
 QUOTA_GB = 20.0
 PRIORS = "priors"  # a folder next to those of the runs: what attacks learnt from public pictures
@@ -121,6 +122,9 @@ class Home:
     def _explain(self, error: OSError) -> HomeError:
         if error.errno in NO_ROOM:
             return HomeFull(f"{self.path}: no space is left", FREE_SPACE_REMEDY)
+        limit = limit_error(error)
+        if limit:
+            return limit
         reason = error.strerror or str(error)
         path = error.filename or self.path
         return HomeUnwritable(

@@ -237,8 +237,13 @@ class Supervisor:
     def _assign(self, job: RunningJob) -> None:
         # A worker whose run has ended, but which is still busy, counts as free: it takes this job next.
         free = [worker for worker in self._handles if worker not in self._jobs and worker.jobs < JOBS_PER_WORKER]
-        worker = min(free, key=lambda worker: (worker.busy, not worker.ready)) if free else self._start_worker()
         lease = job.lease
+        try:
+            worker = min(free, key=lambda worker: (worker.busy, not worker.ready)) if free else self._start_worker()
+        except OSError as error:  # no more processes or files: the run is interrupted, and resumes when submitted again
+            self._run_error = error
+            self.store.release(lease)
+            raise
         self._jobs[worker] = job
         worker.begin(
             {

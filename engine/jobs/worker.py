@@ -28,6 +28,7 @@ from engine.errors import LeakLensError, RunFailed
 from engine.events import Cancelled, Event, Failed, Kept, Round, decode, encode
 from engine.jobs import payloads
 from engine.jobs.home import Home
+from engine.open_files import limit_error
 from engine.pipes import take_pipes
 
 GATHER_S = 0.1  # lines within this time are written together
@@ -142,6 +143,7 @@ def perform(job: Job, cancelled: Container[str]) -> Iterator[OutgoingEvent]:
 def failure(error: BaseException) -> Failed:
     """Any error as one sentence and a fix. The traceback is a separate field."""
     trace = "".join(traceback.format_exception(error))[-TRACE_CHARS:]
+    error = limit_error(error) or error
     if isinstance(error, LeakLensError):
         return Failed(error.message, error.remedy, trace)
     if isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error):
