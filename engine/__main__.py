@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.environment import ROOT, enter
 from engine.errors import LeakLensError
+from engine.memory import lacks_memory
 from engine.open_files import limit_error
 
 
@@ -43,7 +44,9 @@ def main(arguments: Sequence[str]) -> int:
         limit = limit_error(error)
         if limit:
             return _report(limit, limit.exit_code, debug, as_json)
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        if lacks_memory(error):
+            reported = LeakLensError("this command gets too little memory", "Raise its limit, or end other programs")
+        elif isinstance(error, OSError) and error.errno == errno.ENOSPC:
             _discard_stdout()
             reported = LeakLensError(
                 "the output could not be written: the disk is full",

@@ -6,6 +6,7 @@ import gzip
 import math
 import zipfile
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -68,10 +69,17 @@ class NpzFile:
             with np.load(self.path, allow_pickle=False) as file:
                 array = file[name]
         except (*UNREADABLE, zipfile.BadZipFile, zlib.error) as error:
-            raise damaged(self.path, f"{name} cannot be read", RESTORE) from error
+            if isinstance(error, MemoryError):
+                self._require_memory(name)
+            raise damaged(self.path, f"{name} cannot be read", RESTORE) from None
         if array.dtype != np.uint8:
             raise damaged(self.path, f"{name} must hold bytes, got {array.dtype}", RESTORE)
         return array  # type: ignore[no-any-return]
+
+    def _require_memory(self, name: str) -> None:
+        """MemoryError if the array is too large for this process. A damaged file may only declare such a size."""
+        with suppress(OSError, KeyError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(self.path) as archive:
+            bytearray(archive.getinfo(f"{name}.npy").file_size)
 
 
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")

@@ -11,6 +11,7 @@ from queue import Empty, Full, Queue
 
 from engine.errors import HomeError, LeakLensError, LeaseLost
 from engine.events import Cancelled, Event, Failed, Round, encode
+from engine.jobs import memory_failure
 from engine.jobs.leases import Lease
 from engine.jobs.process_id import ProcessId, cores
 from engine.jobs.store import Store
@@ -315,18 +316,23 @@ class Supervisor:
         if not worker.ready:  # it ended while it warmed up, and so may the next one
             self._next_warm_up = time.monotonic() + TIDY_S
         reason = worker.exit_reason()
+        signal = worker.ending_signal()
         trace = worker.stderr_tail()
         worker.close()
         if job:
+            no_memory = memory_failure.of_exit(job.lease.spec, job.threads, signal, trace, worker.oom_kills)
             with self._store_errors(worker, job):
-                self._resume_or_fail(job, reason, trace)
+                self._resume_or_fail(job, no_memory, reason, trace)
 
-    def _resume_or_fail(self, job: RunningJob, exit_reason: str, trace: str) -> None:
-        """Resume on a new worker from the checkpoint. After several crashes at the same place, fail the run."""
+    def _resume_or_fail(self, job: RunningJob, no_memory: Failed | None, exit_reason: str, trace: str) -> None:
+        """Resume on a new worker from the checkpoint. Fail after crashes at the same place, or for lack of memory."""
         if job.deadline is not None:
             self.store.append(job.lease, [Cancelled(job.round)])
             return
         lease = self.store.rewind(job.lease)
+        if no_memory:
+            self.store.append(lease, [no_memory])
+            return
         job.crashes = 1 if lease.after > job.lease.after else job.crashes + 1
         job.lease = lease
         if job.crashes < CRASHES:

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -26,8 +26,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 from engine.errors import LeakLensError, RunFailed
 from engine.events import Cancelled, Event, Failed, Kept, Round, decode, encode
-from engine.jobs import payloads
+from engine.jobs import memory_failure, payloads
 from engine.jobs.home import Home
+from engine.memory import lacks_memory
 from engine.open_files import limit_error
 from engine.pipes import take_pipes
 
@@ -137,21 +138,18 @@ def perform(job: Job, cancelled: Container[str]) -> Iterator[OutgoingEvent]:
     except GeneratorExit:
         raise
     except BaseException as error:
-        yield _line(Cancelled(round) if job.token in cancelled else failure(error))
+        yield _line(Cancelled(round) if job.token in cancelled else failure(error, job.spec, job.threads))
 
 
-def failure(error: BaseException) -> Failed:
-    """Any error as one sentence and a fix. The traceback is a separate field."""
+def failure(error: BaseException, spec: Mapping[str, Any] | None = None, threads: int = 1) -> Failed:
+    """Any error as one sentence and a fix. The traceback is a separate field. `spec` is that of the run."""
     trace = "".join(traceback.format_exception(error))[-TRACE_CHARS:]
     error = limit_error(error) or error
+    if lacks_memory(error):
+        traceback.clear_frames(error.__traceback__)  # frees the arrays of the run: the forecast needs memory, too
+        return memory_failure.of_error(spec or {}, threads, trace)
     if isinstance(error, LeakLensError):
         return Failed(error.message, error.remedy, trace)
-    if isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error):
-        return Failed(
-            "the run needs more memory than this machine has left",
-            "Choose a smaller model, a smaller batch or fewer clients per round",
-            trace,
-        )
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return Failed("no space is left on the disk", "Delete runs that are no longer needed, then run it again", trace)
     reason = f"{type(error).__name__}: {error}".rstrip(": ")

@@ -16,6 +16,7 @@ from pathlib import Path
 from queue import Queue
 from typing import IO, Any
 
+from engine import memory
 from engine.errors import Damaged
 from engine.events import Event, decode
 from engine.pipes import start_child
@@ -66,6 +67,7 @@ class WorkerHandle:
         self._job = ""
         self._closing: tuple[str, float] | None = None  # the job whose run has ended, and when it ended
         self._stderr = tempfile.TemporaryFile("a+b")  # noqa: SIM115  (closed with the process)
+        self.oom_kills = memory.oom_kills()  # of the container, before this process may be one of them
         self._process = start_child("engine.jobs.worker", *preload, stderr=self._stderr)
         threading.Thread(target=self._read_lines, args=(inbox,), daemon=True).start()
 
@@ -118,13 +120,19 @@ class WorkerHandle:
         """How the process ended, as the end of a sentence."""
         if self.garbled:
             return "wrote a line that is not an event"
-        code = self._process.poll()
-        if code is None or code >= 0:
-            return f"ended by itself with exit code {code or 0}"
-        known = -code in set(signal.Signals)
-        name = signal.Signals(-code).name if known else f"signal {-code}"
+        name = self.ending_signal()
+        if not name:
+            return f"ended by itself with exit code {self._process.poll() or 0}"
         hint = "; it may have run out of memory" if name == "SIGKILL" else ""
         return f"was ended by {name}{hint}"
+
+    def ending_signal(self) -> str:
+        """The name of the signal that ended the process; empty if it ended by itself."""
+        code = self._process.poll()
+        if self.garbled or code is None or code >= 0:
+            return ""
+        known = -code in set(signal.Signals)
+        return signal.Signals(-code).name if known else f"signal {-code}"
 
     def stderr_tail(self) -> str:
         """The end of what it wrote to stderr."""
