@@ -21,12 +21,12 @@ class Attack(Part):
     goal: ClassVar[Goal]
     reads: ClassVar[frozenset[UploadKind]] = frozenset({"gradient", "update"})
 
-    def suited_to(self, *, normalises: bool) -> Self:
+    def suited_to(self, *, normalises: bool, wide: bool) -> Self:
         """This attack with its fields at None filled for the model. The spec of an attack calls it.
 
-        `normalises` says whether a layer of the model normalises activations.
+        `normalises` says whether a layer of the model normalises activations, and `wide` is that of the model.
         """
-        del normalises
+        del normalises, wide
         return self
 
 

@@ -1,4 +1,4 @@
-"""How near Inverting Gradients comes to the pictures of four uploads. The peer is the preset of `breaching`.
+"""How near Inverting Gradients comes to the pictures of five uploads. The peer is the preset of `breaching`.
 
 Both take the same number of steps. The peer receives the true labels; ours finds them. Of three attack seeds, the
 median counts. The peer is installed as for the bench `inversion`.
@@ -47,6 +47,7 @@ class QualityCase:
 CASES = (
     QualityCase("convnet cat", CONVNET, False),
     QualityCase("convnet four", CONVNET, True),
+    QualityCase("wide convnet cat", "convnet", False),
     QualityCase("lenet5 cat", "lenet5", False),
     QualityCase("lenet5 four", "lenet5", True),
 )
@@ -109,7 +110,8 @@ def four_pictures(plan: LoadedPlan) -> tuple[Tensor, Tensor]:
 
 
 def our_psnr(target: QualityTarget, seed: int) -> float:
-    attack = InvertingGradients(iterations=ITERATIONS).suited_to(normalises=target.plan.spec.model.normalises)
+    model = target.plan.spec.model
+    attack = InvertingGradients(iterations=ITERATIONS).suited_to(normalises=model.normalises, wide=model.wide)
     module = target.plan.world.build(torch.Generator())
     guesses = list(attack.reconstruct(target.exposure, module, None, AttackContext(Seeds(seed))))
     return mean_psnr(guesses[-1].pictures, target.pictures)

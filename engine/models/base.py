@@ -110,6 +110,11 @@ class Model(Part):
         """
         raise LeakLensError(f"{self.label()}: clients cannot be stacked in this model")
 
+    @property
+    def wide(self) -> bool:
+        """Whether the normalised layers are so wide that an upload determines the fine detail of a picture."""
+        return False
+
     def noise_region(self) -> tuple[float, float]:
         """Where noise hides pictures: the ends of noise / signal · √(pixels / parameters), for one upload.
 

@@ -123,7 +123,7 @@ class PictureAttackSpec(BaseAttackSpec):
     @property
     def suited_attack(self) -> PictureAttack:
         """The attack as it runs: what it leaves to the model is filled."""
-        return self.attack.suited_to(normalises=self.run.model.normalises)
+        return self.attack.suited_to(normalises=self.run.model.normalises, wide=self.run.model.wide)
 
     def canonical(self) -> dict[str, Any]:
         """The spec as JSON, with the attack as it runs. So a stored result names every number that it depends on."""

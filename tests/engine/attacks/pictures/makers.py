@@ -85,7 +85,7 @@ def inversion_scene(
     assert isinstance(attack, PictureAttack)
     method, many, view = case
     plan = plan or suitable_plan(attack, method)
-    attack = attack.suited_to(normalises=plan.spec.model.normalises)
+    attack = attack.suited_to(normalises=plan.spec.model.normalises, wide=plan.spec.model.wide)
     data = plan.spec.dataset.load()
     x = data.test_x[:many]
     y = data.test_y[:many]

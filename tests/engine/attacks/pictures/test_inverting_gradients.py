@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 
-from engine.attacks.pictures.inverting_gradients import NORMALISED_SMOOTHNESS, SMOOTHNESS, InvertingGradients
+from engine.attacks.pictures.inverting_gradients import (
+    NORMALISED_SMOOTHNESS,
+    SMOOTHNESS,
+    WIDE_SMOOTHNESS,
+    InvertingGradients,
+)
 from engine.events import Judged
 from engine.leakage.pictures import attack
 from engine.specs.attack import AttackSpec
 from tests.engine.attacks.pictures.makers import inversion_scene, quick, small_plan
 
-NORMALISED = ("convnet", "alexnet")
 SMALL_CONVNET = {"name": "convnet", "width": 4}
 
 
@@ -21,9 +25,16 @@ def spec(model: Any, **fields: Any) -> AttackSpec:
     return AttackSpec(run={"method": "fedsgd", "model": model}, attack=part, pictures=("test-0",))
 
 
-@pytest.mark.parametrize("model", ["mlp", "lenet-sigmoid", "lenet5", *NORMALISED])
-def test_a02_the_smoothness_differs_by_model(model: str) -> None:
-    expected = NORMALISED_SMOOTHNESS if model in NORMALISED else SMOOTHNESS
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        *((name, SMOOTHNESS) for name in ("mlp", "lenet-sigmoid", "lenet5")),
+        ("alexnet", NORMALISED_SMOOTHNESS),
+        ({"name": "convnet", "width": 32}, NORMALISED_SMOOTHNESS),
+        ("convnet", WIDE_SMOOTHNESS),
+    ],
+)
+def test_a02_the_smoothness_differs_by_model(model: Any, expected: float) -> None:
     request = spec(model)
     assert request.attack == InvertingGradients(iterations=2)  # the request itself leaves it open
     assert request.suited_attack == InvertingGradients(iterations=2, smoothness=expected)
@@ -43,12 +54,12 @@ def test_a02_stored_attacks_keep_their_ids_and_can_be_computed_again() -> None:
         again = AttackSpec(**stored.canonical())
         assert again.id == stored.id and again.suited_attack == stored.attack and again.replay_problem() is None
     assert spec("lenet5").id == spec("lenet5", smoothness=0.01).id
-    assert spec("convnet").id == spec("convnet", smoothness=0.1).id != spec("convnet", smoothness=0.01).id
+    assert spec("convnet").id == spec("convnet", smoothness=0.03).id != spec("convnet", smoothness=0.01).id
 
 
 def test_another_model_changes_the_smoothness() -> None:
     request = spec("lenet5")
-    moved = request.with_(run=request.run.with_(model="convnet"))
+    moved = request.with_(run=request.run.with_(model=SMALL_CONVNET))
     assert moved.canonical()["attack"]["smoothness"] == NORMALISED_SMOOTHNESS
 
 
