@@ -183,6 +183,7 @@ class Exposure:
     own: Upload | None = None  # in the `client` view: the observer's upload, whose part in `upload` it has subtracted
     known: Mapping[str, Weights] = field(default_factory=dict)  # what the observer could sum up from earlier rounds
     lacks: str = ""  # what the observer would need to compute the upload of a guess exactly; empty: nothing
+    at_once: int | None = None  # pictures that an attack reconstructs at most; None: its own limit
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def _upload(content: PageContent, index: int, group: Sequence[ExportedAttack], f
         when=export_texts.when(spec["round"]),
         view=attack_texts.VIEWS[str(spec["view"])],
     )
-    notes = _notes(seen.facts if seen else {}, str(spec["view"]), group[0])
+    notes = _notes(content, seen.facts if seen else {}, str(spec["view"]), group[0])
     return tag(
         "section",
         tag("h3", heading),
@@ -190,7 +190,7 @@ def _best(group: Sequence[ExportedAttack]) -> Html | None:
     return tag("p", export_texts.BEST.format(attack=name, psnr=decibel(best_psnr)), class_="faint")
 
 
-def _notes(facts: Mapping[str, Any], view: str, attack: ExportedAttack) -> Iterator[str]:
+def _notes(content: PageContent, facts: Mapping[str, Any], view: str, attack: ExportedAttack) -> Iterator[str]:
     """How realistic the upload is, how loud its noise is, and other facts that matter."""
     if not facts:
         return
@@ -198,6 +198,8 @@ def _notes(facts: Mapping[str, Any], view: str, attack: ExportedAttack) -> Itera
     loudness = export_texts.loudness(facts.get("noise-to-signal"), attack.noise_region)
     if loudness:
         yield loudness
+    if any(answer.unit == "record" for answer in content.run.epsilons) and facts.get("upload") == "listed":
+        yield attack_texts.PROBE_EPSILON
     if facts.get("tampered"):
         yield export_texts.TAMPERED
     shown = len(_pictures(attack))

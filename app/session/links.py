@@ -31,6 +31,8 @@ def leak_link_of_attack(spec: Mapping[str, Any]) -> dict[str, str]:
         "against": ",".join((NONE, OF_RUN)), "attacks": str(attack.get("name", "map")),
         "restarts": str(spec.get("restarts", 1)), "chance": str(spec.get("seed", 0)),
     }  # fmt: skip
+    if spec.get("upload", "listed") != "listed":
+        params["upload"] = str(spec["upload"])
     if "iterations" in attack:
         params["iterations"] = str(attack["iterations"])
     run = spec.get("run")

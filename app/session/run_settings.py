@@ -297,6 +297,11 @@ def attack_class(name: str) -> type[Part]:
     return _attacks()[name]
 
 
+def changes_model(name: str) -> bool:
+    """Whether the server must change the model for this attack."""
+    return bool(_attacks()[name].malicious)
+
+
 def attack_names() -> tuple[str, ...]:
     """The attacks on pictures that read gradients or updates. No method uploads samples yet."""
     searches = [part for part in _attacks() if part.goal == "pictures" and part.reads != {"samples"}]

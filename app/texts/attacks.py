@@ -19,6 +19,22 @@ OWN_HELP = "It stays on this machine. Deleting it removes every attack on it as 
 UPLOAD, CAMERA, CAMERA_ON, LABEL = "PNG or JPEG, up to 10 MB", "Take a picture", "Use the camera", "What does it show?"
 LABEL_HELP = "The label that its owner's phone would have given it: training needs one, and the upload depends on it."
 SEEN_BY, WHEN, EPOCHS, MANY = "Seen by", "In which round?", "Local steps", "Pictures in the upload"
+UPLOADED = "What is in the upload?"
+UPLOADS = {
+    "listed": "only the chosen pictures",
+    "ordinary": "an ordinary upload of a client",
+    "cheat": "the same, and the server cheats",
+}
+UPLOADED_HELP = (
+    "One picture alone is the easiest case. In an ordinary upload the chosen picture is one of all the records of a "
+    "client. A server that cheats changes the model that it sends."
+)
+ALL = "All {count} pictures of the upload"
+ALL_BY = "Attack and protection"
+PROBE_EPSILON = (
+    "This ε is that of the run, whose clients draw batches. The attacked upload has the chosen pictures in every step, "
+    "so its own ε can only be larger."
+)
 MODEL_DATA, GRID_OF = "Model and data", "Protections and attacks"
 MODEL, DATASET, ROUNDS = "Model", "Data set", "Rounds of the run"
 AGAINST, ATTACKS, RESTARTS, ATTACK_SEED = "Protections", "Attacks", "Restarts", "Chance of the attacker"
@@ -142,18 +158,28 @@ def epsilon(value: float | None, promised: bool) -> str:
 
 
 def realistic(facts: Mapping[str, Any], view: str) -> str:
-    """The attacked upload in words, and how close it is to practice."""
-    pictures = int(facts["pictures"])
-    steps = int(facts["steps"])
+    """The attacked upload in words, and how it compares with the uploads of the run itself."""
     trained = int(facts["trained"])
-    content = "one picture" if pictures == 1 else f"{pictures} pictures"
-    upload = f"{content} alone in an upload, {steps} local step{'s' if steps > 1 else ''}"
+    upload = f"{_content(facts)}, {_steps(int(facts['steps']))}"
     model = "a model no one trained yet"
     if trained:
         model = f"a model trained for {trained} round{'s' if trained > 1 else ''}"
     seen = "What would have been seen" if facts.get("probe") else "What was seen"
-    missing = f" This observer does not know {facts['lacks']}, so the attack is blurred." if facts.get("lacks") else ""
-    return f"{seen}: {upload}, {model}, {_way(view)}. {_distance(pictures, steps, trained, view)}{missing}"
+    sentences = [f"{seen}: {upload}, {model}, {_way(view)}.", _comparison(facts)]
+    if facts.get("lacks"):
+        sentences.append(f"This observer does not know {facts['lacks']}, so the attack is blurred.")
+    return " ".join(filter(None, sentences))
+
+
+def _content(facts: Mapping[str, Any]) -> str:
+    pictures = int(facts["pictures"])
+    content = "one picture" if pictures == 1 else f"{pictures} pictures"
+    alone = " alone" if facts.get("probe") and facts.get("upload", "listed") == "listed" else ""
+    return f"{content}{alone} in an upload"
+
+
+def _steps(steps: int) -> str:
+    return f"{steps} local step{'s' if steps > 1 else ''}"
 
 
 def _way(view: str) -> str:
@@ -166,13 +192,21 @@ def _way(view: str) -> str:
     return f"seen only through the next model, by {observer}"
 
 
-def _distance(pictures: int, steps: int, trained: int, view: str) -> str:
-    easy = sum((pictures == 1, steps == 1, trained == 0, view == "server"))
-    if easy == 4:
-        return "That is the easiest case for an attacker: most real uploads hold more pictures and more steps."
-    if easy >= 2:
-        return "That is easier for an attacker than most real uploads."
-    return "That is close to what real uploads are like."
+def _comparison(facts: Mapping[str, Any]) -> str:
+    """The upload of a probe beside what the same client uploads in the run. Nothing for a recorded upload."""
+    upload = facts.get("upload")
+    if upload is None:
+        return ""
+    if upload == "ordinary":
+        return "That is an ordinary upload of this run, with the chosen picture in the place of one record."
+    if upload == "cheat":
+        return "That is an ordinary upload of this run, but for the model, which the server changed before it sent it."
+    own_pictures, own_steps = int(facts["own-pictures"]), int(facts["own-steps"])
+    own = "one picture" if own_pictures == 1 else f"{own_pictures} pictures"
+    sends = f"in this run the same client sends {own} in {_steps(own_steps)}"
+    if int(facts["pictures"]) < own_pictures:
+        return f"That is easier for an attacker than an ordinary upload: {sends}."
+    return f"For comparison: {sends}."
 
 
 def state(cell: AttackCell) -> str:

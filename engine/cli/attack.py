@@ -19,7 +19,7 @@ from engine.errors import BadInput, RunFailed, refusal
 from engine.events import Event, Failed, Finished, Judged, Pictured, Seen, finite
 from engine.part import hyphened
 from engine.results import attack_summary
-from engine.results.attack_summary import SIGNIFICANT
+from engine.results.attack_summary import SIGNIFICANT, AttackCell
 from engine.results.verdict import LEAKS, VERDICTS
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="N|NAME|FILE",
         help="probe with test picture N, with train-7, or with a PNG or JPEG; the default is the recorded upload",
     )
+    upload_help = "what the upload of a probe holds: listed, ordinary or cheat; the default is listed"
+    parser.add_argument("--upload", default="listed", metavar="NAME", help=upload_help)
     parser.add_argument("--label", type=literal, default=0, metavar="N", help="the class of a picture from a file")
     parser.add_argument("--round", type=literal, default=None, metavar="N", help="first, last, or a number")
     client_help = "the client that is attacked; the default is the first one"
@@ -117,6 +119,7 @@ def read_attack(args: argparse.Namespace, store: Store) -> PictureAttackSpec | M
         run=dict(run),
         attack=attack,
         pictures=[_picture(word, args.label, store) for word in args.picture],
+        upload=args.upload,
         round=args.round if args.round is not None else "last",
         view=hyphened(args.view),
         restarts=args.restarts,
@@ -157,7 +160,7 @@ def attack_report(run_id: str, events: Iterable[Event]) -> dict[str, Any]:
     if seen:
         body |= {"view": seen.view, "round": seen.round, "client": seen.client, **seen.facts}
     if judged:
-        body |= _scores(judged)
+        body |= _scores(judged, seen)
     return body
 
 
@@ -176,13 +179,14 @@ def _first_seen(events: Iterable[Event]) -> Seen | None:
     return next((event for event in events if isinstance(event, Seen)), None)
 
 
-def _scores(judged: Judged) -> dict[str, Any]:
+def _scores(judged: Judged, seen: Seen | None) -> dict[str, Any]:
     numbers = judged.numbers
     words = attack_summary.verdicts(judged)
+    cell = AttackCell("", judged.attack, "", seen=seen, judged=judged)
     matching = attack_summary.matching_of(judged)
     return {
         "attack": judged.attack,
-        "verdict": attack_summary.best_of(words),
+        "verdict": cell.best_verdict,
         "verdicts": list(words),
         "matching": None if matching is None else asdict(matching) | {"chance": matching.chance},
         "state": judged.state,

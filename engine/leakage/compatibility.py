@@ -65,19 +65,34 @@ def first_problem(spec: AttackSpec, plan: Plan, module: nn.Module) -> Problem | 
     unread = unread_upload(spec, plan) or single_client(spec, plan)
     if unread:
         return unread
-    if attack.malicious and spec.view != "server":
-        return Problem(
-            "works only for the server, which tampers with the model it sends", "Choose the view of the server"
-        )
-    if attack.malicious and plan.method.stateful:
-        reason = f"changes the layers of the model, and the clients of {plan.method.name} keep values for each layer"
-        return Problem(reason, "Choose another attack or another method")
-    if attack.malicious and not spec.pictures:
-        return Problem("needs a tampered model, and no run sent one", "Choose a picture")
+    changed = changed_model(spec, plan)
+    if changed:
+        return changed
     misfit = attack.misfit(plan.world, module)
     if misfit:
         return Problem(misfit, "Choose another attack or another model")
     return _learned_picture(spec, plan)
+
+
+def changed_model(spec: AttackSpec, plan: Plan) -> Problem | None:
+    """Why the server cannot change the model for this attack, or must."""
+    attack = spec.attack
+    if not attack.malicious:
+        if spec.upload != "cheat":
+            return None
+        fitting = ", ".join(sorted(part.name for part in ATTACKS if part.malicious))
+        return Problem("leaves the model as it is, and upload cheat needs a changed one", f"Choose {fitting}")
+    if spec.view != "server":
+        reason = "works only for the server, which tampers with the model it sends"
+        return Problem(reason, "Choose the view of the server")
+    if plan.method.stateful:
+        reason = f"changes the layers of the model, and the clients of {plan.method.name} keep values for each layer"
+        return Problem(reason, "Choose another attack or another method")
+    if not spec.pictures:
+        return Problem("needs a tampered model, and no run sent one", "Choose a picture")
+    if spec.upload == "ordinary":
+        return Problem("changes the model that the server sends", "Choose upload cheat")
+    return None
 
 
 def absent_view(plan: Plan, view: View) -> Problem | None:

@@ -22,7 +22,7 @@ from engine.metrics.pictures.base import PictureMetric
 from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess
 from engine.seeds import Seeds
-from engine.specs.attack import AttackSpec
+from engine.specs.attack import MOST_PICTURES, AttackSpec
 from engine.training.plan import LoadedPlan
 
 DIRECT_RESIDUAL = 0.1  # the allowed residual where the first layer reads the pixels themselves
@@ -72,11 +72,14 @@ def judge(attack: PictureAttack, paths: Mapping[int, Sequence[Guess]], truth: Tr
     ends = {restart: path[-1] for restart, path in sorted(paths.items())}
     best = min(ends, key=lambda restart: sortable_loss(ends[restart].loss))
     end = ends[best]
-    places, _ = in_order_of_originals(end.pictures, truth.pictures)
+    places, pictures = in_order_of_originals(end.pictures, truth.pictures)
     originals = truth.pictures[list(places)]
-    path = [guess.pictures[matched(guess.pictures, originals)] for guess in paths[best]]
+    path = [guess.pictures[matched(guess.pictures, originals)] for guess in paths[best][:-1]]
+    path.append(pictures)
     state, reason = state_of(paths[best], attack.leaves)
     metrics = picture_metrics(std)
+    if len(places) > MOST_PICTURES:  # the others take long for a hundred pictures
+        metrics = [metric for metric in metrics if metric.name in CURVES]
     names = {metric.name for metric in metrics}
     mean_picture = truth.mean_picture.expand_as(originals)
     labels = truth.labels[list(places)]
@@ -86,7 +89,7 @@ def judge(attack: PictureAttack, paths: Mapping[int, Sequence[Guess]], truth: Tr
         reason=reason,
         restart=best,
         places=places,
-        labels=tuple(end.labels[matched(end.pictures, originals)].tolist()),
+        labels=tuple(end.labels[guess_order(end.pictures, truth.pictures)[list(places)]].tolist()),
         numbers={metric.name: measure_paths(metric, path, originals) for metric in metrics},
         trivial={metric.name: measure_paths(metric, [trivial(originals)], originals) for metric in metrics},
         curves={name: curve(name, path, originals) for name in CURVES if name in names},
@@ -159,9 +162,22 @@ def sortable_loss(loss: float) -> float:
 
 def in_order_of_originals(guess: Tensor, truth: Tensor) -> tuple[tuple[int, ...], Tensor]:
     """The places of the originals that have a guess, and their guesses in the same order."""
-    order = matched(guess, truth)
+    order = guess_order(guess, truth)
     places = tuple(place for place, index in enumerate(order.tolist()) if index < len(guess))
     return places, guess[order[list(places)]]
+
+
+def guess_order(guess: Tensor, truth: Tensor) -> Tensor:
+    """The index of the guess for each original, as in `matched`.
+
+    Of more than 8 guesses, the first original has the nearest one if it would have none: it is the chosen picture.
+    """
+    order = matched(guess, truth)
+    if len(guess) > MOST_PICTURES and int(order[0]) == len(guess):
+        nearest_guess = (guess - truth[0]).flatten(1).norm(dim=1).argmin()
+        order[order == nearest_guess] = len(guess)
+        order[0] = nearest_guess
+    return order
 
 
 def measure_pairs(name: str, guesses: Tensor, originals: Tensor) -> tuple[float, ...]:
@@ -181,8 +197,9 @@ def measure_paths(metric: PictureMetric, path: Sequence[Tensor], originals: Tens
 
 
 def curve(name: str, path: Sequence[Tensor], originals: Tensor) -> tuple[float, ...]:
-    """The mean of a metric over the pictures, for each guess of the path."""
-    return tuple(mean(measure_pairs(name, pictures, originals)) for pictures in path)
+    """The mean of a metric over the pictures, for each guess of the path; of more than 8 pictures, the first one's."""
+    shown = len(originals) if len(originals) <= MOST_PICTURES else 1
+    return tuple(mean(measure_pairs(name, pictures[:shown], originals[:shown])) for pictures in path)
 
 
 def mean(values: Sequence[float]) -> float:

@@ -30,7 +30,7 @@ from engine.leakage.target import AttackResources, AttackTarget, prepare_target
 from engine.metrics.pictures.pairing import trivial
 from engine.records import Guess
 from engine.seeds import Seeds
-from engine.specs.attack import AttackSpec
+from engine.specs.attack import MOST_PICTURES, AttackSpec
 from engine.training.loop import rounded_seconds, torch_settings
 from engine.training.plan import LoadedPlan, load_plan
 from engine.training.state import array
@@ -151,8 +151,14 @@ def search_restarts(
 
 
 def pictured(attack: PictureAttack, restart: int, guess: Guess, truth: Tensor) -> Pictured:
-    """The event for one guess, with its pictures in the order of the originals."""
+    """The event for one guess, with its pictures in the order of the originals.
+
+    Of more than 8, only the last guess holds all; the others hold the chosen picture, which is the first.
+    """
     places, pictures = in_order_of_originals(guess.pictures, truth)
+    if len(places) > MOST_PICTURES and guess.iteration < guess.of:
+        shown = [index for index, place in enumerate(places) if place == 0]
+        places, pictures = tuple(places[index] for index in shown), pictures[shown]
     return Pictured(
         attack=attack.name,
         iteration=guess.iteration,

@@ -23,6 +23,7 @@ from engine.training.plan import LoadedPlan
 from engine.training.rounds import client_contexts, first_state, server_context, train_round
 from engine.training.state import State, read_state
 
+MOST_AT_ONCE = 128  # pictures of an ordinary upload that an attack reconstructs
 Tamper = Callable[[nn.Module, Packet], tuple[nn.Module, Packet]]  # returns the same at every call
 
 
@@ -34,6 +35,8 @@ class Victim:
     client: int
     pictures: Tensor  # (m, ...) pixels in [0, 1]
     labels: Tensor  # (m,)
+    ordinary: bool = False  # whether these are the records of the run's own client, so that it trains as in the run
+    stream: bytes = b""  # what the random streams follow from; empty: the pictures
 
 
 def make_victim(plan: LoadedPlan, round: int, pictures: Tensor, labels: Tensor, client: int | None = None) -> Victim:
@@ -91,49 +94,79 @@ def expose(
     plan: LoadedPlan, state: State, victim: Victim, view: View, team: ThreadTeam, tamper: Tamper | None = None
 ) -> Exposure:
     """The same as `probe`, from the state before the round; with `tamper` the server sends the victim another model."""
-    absent: Mapping[str, str] = plan.guarantee.absent
-    if view in absent:
-        raise BadInput(f"probe: view: {view} does not apply: {absent[view]}", "Choose another view")
     method = plan.method
-    world = probe_world(plan, victim)
-    seeds = probe_seeds(plan, victim)
-    contexts = client_contexts(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
-    slot = [context.seat.client for context in contexts].index(victim.client)
-    others = [place for place in range(len(contexts)) if place != slot]
-    if view == "client" and not others:
-        rule = f"probe: view: client does not apply: no other client took part in round {victim.round}"
-        raise BadInput(rule, "Choose another view or another round")
-    packets = [method.send(context.seat, state.server, state.memory) for context in contexts]
-    if tamper is not None:
-        if view != "server":
-            raise BadInput("probe: view: only the server can read a tampered model", "Choose server")
-        world, packets[slot] = tampered(world, packets[slot], tamper)
-    contexts[slot] = replace(contexts[slot], world=world, seeds=seeds)
-
-    victim_upload = _train(plan, state, [packets[slot]], [contexts[slot]], victim)[0]
-    known = method.known(view, contexts[slot].seat, state.memory)
-    lacks = method.lacks(view, contexts[slot].seat, state.memory)
+    trained = trained_victim(plan, state, victim, view, team, tamper)
+    contexts, packets, slot = trained.contexts, trained.packets, trained.slot
+    context = contexts[slot]
+    world = context.world
     protocol = public_protocol(plan, contexts, slot, view)
     exposure = Exposure(
-        view, packets[slot], victim_upload, protocol, world.shape, world.classes, tamper is not None, None, known, lacks
+        view=view,
+        packet=packets[slot],
+        upload=trained.upload,
+        protocol=protocol,
+        shape=world.shape,
+        classes=world.classes,
+        tampered=tamper is not None,
+        known=method.known(view, context.seat, state.memory),
+        lacks=method.lacks(view, context.seat, state.memory),
     )
+    if victim.ordinary:
+        count = len(victim.labels) if context.used is None else len(context.used)
+        exposure = replace(exposure, protocol=replace(protocol, pictures=count), at_once=MOST_AT_ONCE)
     if view == "server":
         return exposure
+    others = [place for place in range(len(contexts)) if place != slot]
     uploads = _train(plan, state, [packets[place] for place in others], [contexts[place] for place in others], None)
-    uploads.insert(slot, victim_upload)
+    uploads.insert(slot, trained.upload)
     if view == "aggregate":
         return replace(exposure, upload=summed(uploads))
-    context = server_context(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
-    server, memory = method.merge(state.server, uploads, state.memory, replace(context, world=world, seeds=seeds))
+    merging = server_context(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
+    merging = replace(merging, world=world, seeds=context.seeds)
+    server, memory = method.merge(state.server, uploads, state.memory, merging)
     if view == "outsider":
-        change = Upload(-1, victim_upload.kind, weights.subtract(server, state.server))
+        change = Upload(-1, trained.upload.kind, weights.subtract(server, state.server))
         return replace(exposure, packet=Packet(state.server), upload=change)
     witness = others[0]
     seat = contexts[witness].seat
     parts = method.received_parts(seat, uploads, world)
     change = remaining_change(packets[witness], method.send(seat, server, memory), uploads[witness], parts[witness])
-    protocol = participant_protocol(plan, contexts, slot, witness, parts)
-    return replace(exposure, packet=packets[witness], upload=change, protocol=protocol, own=uploads[witness])
+    participant = participant_protocol(plan, contexts, slot, witness, parts)
+    participant = replace(participant, pictures=exposure.protocol.pictures)
+    return replace(exposure, packet=packets[witness], upload=change, protocol=participant, own=uploads[witness])
+
+
+@dataclass(frozen=True)
+class TrainedVictim:
+    """The victim's upload, and the cohort around it."""
+
+    contexts: Sequence[ClientContext]
+    packets: Sequence[Packet]
+    slot: int  # of the victim
+    upload: Upload
+
+
+def trained_victim(
+    plan: LoadedPlan, state: State, victim: Victim, view: View, team: ThreadTeam, tamper: Tamper | None = None
+) -> TrainedVictim:
+    """The victim's local training in its round."""
+    absent: Mapping[str, str] = plan.guarantee.absent
+    if view in absent:
+        raise BadInput(f"probe: view: {view} does not apply: {absent[view]}", "Choose another view")
+    world = plan.world if victim.ordinary else probe_world(plan, victim)
+    contexts = client_contexts(plan, plan.cohort(victim.round), victim.round, 1, 1, team)
+    slot = [context.seat.client for context in contexts].index(victim.client)
+    if view == "client" and len(contexts) == 1:
+        rule = f"probe: view: client does not apply: no other client took part in round {victim.round}"
+        raise BadInput(rule, "Choose another view or another round")
+    packets = [plan.method.send(context.seat, state.server, state.memory) for context in contexts]
+    if tamper is not None:
+        if view != "server":
+            raise BadInput("probe: view: only the server can read a tampered model", "Choose server")
+        world, packets[slot] = tampered(world, packets[slot], tamper)
+    contexts[slot] = replace(contexts[slot], world=world, seeds=probe_seeds(plan, victim))
+    upload = _train(plan, state, [packets[slot]], [contexts[slot]], victim)[0]
+    return TrainedVictim(contexts, packets, slot, upload)
 
 
 def remaining_change(before: Packet, after: Packet, own: Upload, part: float) -> Upload:
@@ -161,9 +194,13 @@ def probe_seeds(plan: LoadedPlan, victim: Victim) -> Seeds:
     clean update.
     """
     text = f"{plan.spec.seed}:probe:{victim.round}:{victim.client}:"
-    pictures = victim.pictures.contiguous().numpy().tobytes() + victim.labels.contiguous().numpy().tobytes()
-    digest = hashlib.sha256(text.encode() + pictures).digest()
+    digest = hashlib.sha256(text.encode() + (victim.stream or content(victim.pictures, victim.labels))).digest()
     return Seeds(int.from_bytes(digest[:16], "big"), plan.spec.id)
+
+
+def content(pictures: Tensor, labels: Tensor) -> bytes:
+    """Pictures and labels as bytes."""
+    return pictures.contiguous().numpy().tobytes() + labels.contiguous().numpy().tobytes()
 
 
 def public_protocol(plan: LoadedPlan, contexts: Sequence[ClientContext], slot: int, view: View) -> Protocol:

@@ -19,8 +19,9 @@ from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
 from engine.leakage.compatibility import picture_name_parts, round_number
-from engine.leakage.probe import expose, make_victim, state_before
-from engine.records import Exposure, Packet, Upload, World
+from engine.leakage.ordinary import ordinary_victim
+from engine.leakage.probe import Victim, expose, make_victim, state_before
+from engine.records import Exposure, Packet, Seat, Upload, World
 from engine.specs.attack import AttackSpec
 from engine.training.exposure import recorded_exposure, true_inputs
 from engine.training.plan import LoadedPlan
@@ -86,18 +87,35 @@ def probed_target(
 ) -> AttackTarget:
     """The upload of a client that has only the chosen pictures."""
     pictures, labels = chosen_pictures(spec, plan, resources)
-    subject = make_victim(plan, round, pictures, labels, spec.client)
     world = plan.world
     build = world.build
     tamper = None
     if spec.attack.malicious:
         build = partial(tampered_model, spec.attack, world)
         tamper = partial(spec.attack.tamper, world=world)
+    if spec.upload == "listed":
+        subject = make_victim(plan, round, pictures, labels, spec.client)
+    else:
+        subject, pictures, labels = ordinary_victim(spec, plan, state, round, (pictures, labels), team, tamper)
     exposure = expose(plan, state, subject, spec.view, team, tamper)
     noiseless = noiseless_plan(plan)
     clean = exposure if noiseless is None else expose(noiseless, state, subject, spec.view, team, tamper)
-    facts = {**upload_facts(exposure, round, True, labels), **noise_facts(exposure, clean)}
+    facts = {
+        **upload_facts(exposure, round, True, labels),
+        **noise_facts(exposure, clean),
+        **own_facts(spec, plan, subject),
+    }
     return AttackTarget(exposure, build, pictures, labels, facts, round, subject.client)
+
+
+def own_facts(spec: AttackSpec, plan: LoadedPlan, victim: Victim) -> dict[str, Any]:
+    """What the upload of a probe holds, and what the same client uploads in the run itself."""
+    cohort = plan.cohort(victim.round)
+    size = plan.world.sizes[victim.client]
+    seat = Seat(victim.client, cohort.index(victim.client), victim.round, 1, 1, len(cohort))
+    protocol = plan.method.protocol(plan.world, seat, "server")
+    own = size if protocol.drawing == "whole" else min(size, protocol.steps * protocol.batch)
+    return {"upload": spec.upload, "own-pictures": own, "own-steps": protocol.steps}
 
 
 def tampered_model(attack: PictureAttack, world: World, rng: torch.Generator) -> nn.Module:

@@ -123,14 +123,24 @@ class AttackCell:
 
     @property
     def best_picture(self) -> int | None:
-        """The picture that came back best: one leaked picture makes the upload a leak."""
+        """The picture that came back best: one leaked picture makes the upload a leak.
+
+        Of an ordinary upload it is the chosen one: among a hundred, some guess fits some picture.
+        """
         if self.judged is None:
             return None
+        if self.ordinary:
+            return 0 if 0 in self.judged.places else None
         return max(self.judged.places, key=self._recovery, default=None)
 
     def _recovery(self, picture: int) -> tuple[int, float]:
         psnr = self.psnr(picture)
         return rank(self.verdict(picture)), -math.inf if psnr is None else psnr
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether the upload holds all records of a client, and the chosen picture is the first of them."""
+        return self.seen is not None and self.seen.facts.get("upload", "listed") != "listed"
 
     @property
     def best_verdict(self) -> Verdict | None:
@@ -184,11 +194,6 @@ def verdicts(judged: Judged) -> tuple[Verdict | None, ...]:
     """The verdict on each guess, in the order of `judged.places`."""
     scores = [picture_scores(judged, picture) for picture in judged.places]
     return tuple(verdict(each) if each else None for each in scores)
-
-
-def best_of(words: Iterable[Verdict | None]) -> Verdict | None:
-    """The verdict that leaks most."""
-    return max(words, key=rank, default=None)
 
 
 def matching_of(judged: Judged) -> Matching | None:

@@ -96,6 +96,7 @@ class PictureAttackSpec(BaseAttackSpec):
     """One attack on the pictures of an upload: one that a run recorded, or one of a probe with chosen pictures."""
 
     kind: ClassVar[Goal] = "pictures"
+    later: ClassVar[tuple[str, ...]] = ("upload",)
 
     run: Annotated[RunSpec, PlainValidator(as_run), PlainSerializer(RunSpec.canonical)] = Field(
         title="run", description="The training run whose upload is attacked"
@@ -111,6 +112,12 @@ class PictureAttackSpec(BaseAttackSpec):
     round: int | Literal["first", "last"] = Field("first", title="round", description="The round of the upload")
     client: int | None = Field(
         None, ge=0, title="client", description="The client of the upload; by default the first one of the round"
+    )
+    upload: Literal["listed", "ordinary", "cheat"] = Field(
+        "listed",
+        title="upload",
+        description="What a probe's upload holds: only the listed pictures; or all records of the run's own client, "
+        "with the listed picture in the place of one (ordinary), also where the server changes the model (cheat)",
     )
     view: View = Field("server", title="view", description="Who observes the upload")
     restarts: int = Field(
@@ -150,6 +157,9 @@ class PictureAttackSpec(BaseAttackSpec):
             object.__setattr__(self, "restarts", 1)
         if not self.pictures and self.view != "server":
             raise BadInput(f"attack: view: only server uploads are recorded, got {self.view}", "Choose a picture")
+        if self.upload != "listed" and len(self.pictures) != 1:
+            rule = f"{self.upload} needs exactly one picture, which takes the place of a record of the client"
+            raise refusal(f"attack: upload: {rule}", "", len(self.pictures), "Name one picture")
         return self
 
 

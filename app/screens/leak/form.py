@@ -154,13 +154,27 @@ def _target(leak: LeakSettings) -> None:
     st.selectbox(attack_texts.WHEN, rounds, format_func=_round_title, width=245, **_tie("leak-when", "when", leak.when))
     epochs = sorted({*leak_settings.EPOCHS, int(leak.run["epochs"])})
     st.selectbox(attack_texts.EPOCHS, epochs, width=100, **_tie_run("epochs", leak))
-    st.number_input(attack_texts.MANY, 1, 8, width=165, **_tie("leak-many", "many", leak.many))
+    st.selectbox(
+        attack_texts.UPLOADED, leak_settings.UPLOADS, format_func=attack_texts.UPLOADS.__getitem__, width=285,
+        help=attack_texts.UPLOADED_HELP, **session.bind("leak-content", leak.upload, _choose_upload),
+    )  # fmt: skip
+    if leak.upload == "listed":
+        st.number_input(attack_texts.MANY, 1, 8, width=165, **_tie("leak-many", "many", leak.many))
     with st.popover(attack_texts.MODEL_DATA):
         _part("model", attack_texts.MODEL, leak)
         _part("dataset", attack_texts.DATASET, leak)
         st.number_input(attack_texts.ROUNDS, 1, 10_000, **_tie_run("rounds", leak))
     with st.popover(attack_texts.GRID_OF):
         _grid(leak)
+
+
+def _choose_upload(upload: str) -> None:
+    """Choose what the upload holds. Only some attacks read a model that the server changed, and they need one."""
+    attacks = leak_requests.current().attacks
+    fitting = tuple(name for name in attacks if run_settings.changes_model(name) == (upload == "cheat"))
+    if upload == "cheat" and not fitting:
+        fitting = tuple(name for name in run_settings.attack_names() if run_settings.changes_model(name))
+    choose(upload=upload, attacks=fitting or leak_settings.ATTACKS)
 
 
 def _tie(key: str, field: str, value: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.grid import ColumnHead, GridSheet, mean_colour_psnr
 from app.screens.leak.settings import GridColumn
+from app.screens.leak.whole import panel as whole_upload
 from app.session import messages, run_settings, services, session, url
 from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy, states, verdicts
@@ -122,6 +123,7 @@ def _draw(view: GridView, was_moving: bool) -> None:
     _realistic(cells, view.eyes)
     _left_out(view)
     _failures(view, cells)
+    whole_upload.panel(view.attacks, view.titles, cells)
     _details(view, cells, picture)
 
 
@@ -168,8 +170,9 @@ def _answer(view: GridView, column: GridColumn) -> Any:
 
 def _chosen_picture() -> int:
     """Return the index of the shown picture in the upload."""
-    many = leak_requests.current().many
-    if many == 1:
+    leak = leak_requests.current()
+    many = leak.many
+    if many == 1 or leak.upload != "listed":
         return 0
     chosen = st.segmented_control(attack_texts.SHOW, range(1, many + 1), default=1, required=True, key="leak-show")
     return min(many, int(chosen or 1)) - 1
@@ -233,7 +236,9 @@ def _epsilon_terms(view: GridView) -> None:
     for answer in answers:
         if answer.view == view.eyes and answer.value is not None:
             terms = attack_texts.terms(answer.unit, answer.view, answer.delta)
-            st.html(f'<p class="ll-note">{html.escape(terms)}</p>')
+            probed = answer.unit == "record" and leak_requests.current().upload == "listed"
+            text = f"{terms} {attack_texts.PROBE_EPSILON}" if probed else terms
+            st.html(f'<p class="ll-note">{html.escape(text)}</p>')
             return
 
 

@@ -35,10 +35,11 @@ MOST_RESTARTS = 16
 OFFERED = 12  # test pictures that the form offers
 EPOCHS = (1, 2, 5)
 ROUNDS = ("first", "last")
+UPLOADS = ("listed", "ordinary", "cheat")
 VIEWS = ("server", "aggregate", "client", "outsider")
 PICTURE = re.compile(r"(train|test)-\d{1,7}|own-[0-9a-f]{16}-\d{1,3}")
 # The parameters of a link that belong to this screen. The others are settings of the run.
-LINK_FIELDS = ("whose", "many", "eyes", "when", "against", "attacks", "restarts", "iterations", "chance")
+LINK_FIELDS = ("whose", "many", "upload", "eyes", "when", "against", "attacks", "restarts", "iterations", "chance")
 METHOD_ONLY = ("target-epsilon", "budget", "view")  # fields of a run that another protection does not take over
 LIMITS = {"many": (1, 8), "restarts": (1, MOST_RESTARTS), "iterations": (1, 100_000), "chance": (0, 2**53 - 1)}
 
@@ -50,6 +51,7 @@ class LeakSettings:
     run: Mapping[str, Any] = field(default_factory=lambda: dict(RUN))  # settings of the run, as in the Lab
     whose: str = "test-0"
     many: int = 1
+    upload: str = "listed"  # what the upload holds: the chosen pictures only, or all records of a client
     eyes: str = "server"
     when: str = "first"
     against: tuple[str, ...] = AGAINST
@@ -61,10 +63,20 @@ class LeakSettings:
     @property
     def pictures(self) -> tuple[str, ...]:
         """The chosen picture, and the next pictures of its split, which fill the same upload."""
+        if self.upload != "listed":
+            return (self.whose,)
         kind, _, place = self.whose.partition("-")
         first, split = (0, "test") if kind == "own" else (int(place) + 1, kind)
         neighbours = [f"{split}-{first + offset}" for offset in range(self.many - 1)]
         return (self.whose, *neighbours)
+
+
+def records(leak: LeakSettings) -> int:
+    """The pictures of the upload. A client holds about the same share of the training pictures as any other."""
+    if leak.upload == "listed":
+        return len(leak.pictures)
+    run = run_settings.spec_of(leak.run)
+    return max(1, len(run.dataset.facts().train_y) // run.clients)
 
 
 @dataclass(frozen=True)
@@ -184,7 +196,7 @@ def _attack_spec(leak: LeakSettings, attack: str, run: RunSpec) -> AttackSpec:
     if leak.iterations is not None and issubclass(attack_class(attack), HasIterations):
         part["iterations"] = leak.iterations
     return AttackSpec(
-        run=run, attack=part, pictures=leak.pictures, view=leak.eyes,
+        run=run, attack=part, pictures=leak.pictures, upload=leak.upload, view=leak.eyes,
         round=int(leak.when) if leak.when.isdecimal() else leak.when,
         restarts=leak.restarts, seed=leak.chance,
     )  # fmt: skip
@@ -241,6 +253,8 @@ def link(leak: LeakSettings) -> dict[str, str]:
         "against": ",".join(leak.against), "attacks": ",".join(leak.attacks), "restarts": str(leak.restarts),
         "chance": str(leak.chance),
     }  # fmt: skip
+    if leak.upload != "listed":
+        params["upload"] = leak.upload
     if leak.iterations is not None:
         params["iterations"] = str(leak.iterations)
     return {**params, **run_settings.link(leak.run)}
@@ -282,6 +296,8 @@ def _read_value(name: str, text: str, notes: list[str]) -> Any:
         return text if PICTURE.fullmatch(text) else None
     if name == "eyes":
         return text if text in VIEWS else None
+    if name == "upload":
+        return text if text in UPLOADS else None
     if name == "when":
         return text if text in ROUNDS or _is_round(text) else None
     if name in LIMITS:

@@ -24,7 +24,6 @@ class PictureAttack(Attack):
     """A way to reconstruct pictures from what an adversary received."""
 
     goal: ClassVar[Goal] = "pictures"
-    malicious: ClassVar[bool] = False  # whether the server must tamper with the model that it sends
     chance: ClassVar[bool] = True  # whether another restart gives another result
     # A converged attack leaves at most this share of the upload unexplained, relative to plain grey pictures. At that
     # share its guess is the victim's picture. Squared distances fall to rounding errors. Angles stay higher, because

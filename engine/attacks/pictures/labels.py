@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from engine.attacks.pictures.problem import InversionProblem
 
 LABEL_STEPS = 100  # of the search that compares two classes
+MOST_SWAPPED = 8  # pictures up to which pairs of labels are tried
 GREY_PICTURES = 64  # grey noise pictures that estimate what the sent model answers before it has seen any data
 
 
@@ -111,6 +112,8 @@ def last_layer(module: nn.Module) -> tuple[str, str]:
 
 def labels_in_order(pictures: Tensor, problem: InversionProblem) -> Tensor:
     """The label of each picture: two labels are swapped as long as that explains more of the upload."""
+    if len(pictures) > MOST_SWAPPED:
+        return labels_by_direction(pictures, problem)
     labels = problem.labels.clone()
     lowest = problem.unexplained(pictures, labels)
     improved = True
@@ -126,4 +129,23 @@ def labels_in_order(pictures: Tensor, problem: InversionProblem) -> Tensor:
                 lowest = unexplained
                 labels = trial
                 improved = True
+    return labels
+
+
+def labels_by_direction(pictures: Tensor, problem: InversionProblem) -> Tensor:
+    """The label of each of many pictures: those whose gradients together point most towards the upload."""
+    from scipy.optimize import linear_sum_assignment
+
+    classes = problem.labels.unique().tolist()
+    alignment = torch.zeros(len(pictures), problem.classes, dtype=torch.float64, device="cpu")
+    for label in classes:
+        single = torch.tensor([label], device=problem.device)
+        for place, picture in enumerate(pictures):
+            with torch.enable_grad():
+                sent = problem.upload(picture.detach().unsqueeze(0), single, graph=False)
+            parts = [torch.dot(sent[name].flatten(), tensor.flatten()) for name, tensor in problem.target.items()]
+            alignment[place, label] = float(torch.stack(parts).sum().detach())
+    places, chosen = linear_sum_assignment(-alignment[:, problem.labels.cpu()].numpy())
+    labels = problem.labels.clone()
+    labels[torch.from_numpy(places)] = problem.labels[torch.from_numpy(chosen)]
     return labels

@@ -61,7 +61,7 @@ class InversionProblem:
             protocol=protocol,
             shape=exposure.shape,
             classes=exposure.classes,
-            count=min(protocol.pictures or protocol.batch, MAX_PICTURES),
+            count=min(protocol.pictures or protocol.batch, exposure.at_once or MAX_PICTURES),
             direction_only=not exact,
             noise_std=noise_std,
             masks=masks,

@@ -53,7 +53,7 @@ def plan(leak: LeakSettings) -> CliffPlan | None:
     attacks = series.attacks(leak)
     if baseline.cliff is None or not attacks:
         return None
-    expected = baseline.cliff.with_pictures(len(leak.pictures))
+    expected = baseline.cliff.with_pictures(leak_settings.records(leak))
     noises = levels(expected.region, expected.parameters)
     keys = [f"{NOISY}:{attack_texts.noise(noise)}" for noise in noises]
     wide = replace(leak, against=(NONE, *keys), attacks=attacks)

@@ -378,3 +378,21 @@ def test_attacks_are_listed_among_the_runs_and_open_on_this_screen(
     clicked(page, f"open:{spec.id}")
     assert spec.id in {cell.id for cell in leak_settings.cells(page.session_state["leak"])}
     assert "14.2 dB" in values(page)["Most probable picture"]
+
+
+def test_an_ordinary_upload_is_a_choice_of_the_form(small: LeakSettings) -> None:
+    page = visit(small)
+    page.selectbox(key="leak-content").set_value("ordinary").run()
+    assert not page.exception and page.query_params["upload"] == "ordinary"
+    assert not [field for field in page.number_input if field.key == "leak-many"]
+    page.selectbox(key="leak-content").set_value("cheat").run()
+    assert not page.exception and page.query_params["attacks"] == "imprint"
+    page.selectbox(key="leak-content").set_value("listed").run()
+    assert "upload" not in page.query_params and page.number_input(key="leak-many").value == 1
+
+
+def test_a10_the_epsilon_of_a_record_level_run_is_not_that_of_its_probe(small: LeakSettings) -> None:
+    records = replace(small, against=(NONE, "dp-fedavg:1"))
+    assert attack_texts.PROBE_EPSILON in text(visit(records))
+    assert attack_texts.PROBE_EPSILON not in text(visit(replace(records, upload="ordinary")))
+    assert attack_texts.PROBE_EPSILON not in text(visit(small))  # per client: one more picture changes nothing

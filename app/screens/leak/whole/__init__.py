@@ -1,0 +1,1 @@
+"""All pictures of an ordinary upload."""

@@ -1,0 +1,53 @@
+"""All pictures of an ordinary upload beside their guesses, in a closed panel under the grid."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from app.texts import attacks as attack_texts
+from app.texts import verdicts
+from engine.results.attack_summary import AttackCell, guess_of
+
+CSS = """
+<style>
+.ll-all { display: grid; grid-template-columns: repeat(auto-fill, minmax(118px, 1fr)); gap: .6rem; }
+.ll-all figure { margin: 0; }
+.ll-all img { width: 56px; height: 56px; image-rendering: pixelated; }
+.ll-all figcaption { font-size: .8rem; color: var(--faint); }
+.ll-all .ll-leaking { font-weight: 600; }
+</style>
+"""
+
+
+def panel(attacks: Mapping[str, str], titles: Mapping[str, str], cells: Sequence[AttackCell]) -> None:
+    """Show every picture of one attack on one upload. Nothing for an upload of the chosen pictures only."""
+    ended = {f"{attacks[cell.attack]}, {titles[cell.column]}": cell for cell in cells if cell.done and cell.ordinary}
+    if not ended:
+        return
+    count = max(cell.picture_count for cell in ended.values())
+    with st.expander(attack_texts.ALL.format(count=count)):
+        chosen = st.selectbox(attack_texts.ALL_BY, list(ended), width=380, key="leak-all")
+        st.html(f'{CSS}<div class="ll-all">{"".join(figures(ended[str(chosen)]))}</div>')
+
+
+def figures(cell: AttackCell) -> list[str]:
+    """Each original with its guess and its verdict, the chosen picture first."""
+    assert cell.seen is not None
+    parts = []
+    for place, original in enumerate(cell.seen.originals):
+        guess = guess_of(cell.path[-1], place) if cell.path else None
+        word = html.escape(verdicts.caption(cell, place))
+        style = ' class="ll-leaking"' if cell.leaks(place) else ""
+        number = place + 1
+        pictures = _picture(original, f"Original {number}")
+        if guess:
+            pictures += _picture(guess[0], f"Guess {number}: {word}")
+        parts.append(f"<figure>{pictures}<figcaption{style}>{word}</figcaption></figure>")
+    return parts
+
+
+def _picture(png: str, alt: str) -> str:
+    return f'<img alt="{alt}" src="data:image/png;base64,{png}">'
