@@ -21,6 +21,7 @@ from typing import Any
 
 from engine.environment import OLDEST, ROOT, Requirements
 from engine.errors import Damaged, LeakLensError, NewerVersion, printable
+from engine.examples import checksums
 from engine.jobs.database import MIGRATIONS, damaged, raise_explained
 from engine.jobs.home import FREE_SPACE_REMEDY, PRIORS, Home, quota, readable_size
 from engine.jobs.process_id import cores
@@ -63,11 +64,10 @@ def examine() -> list[Finding]:
         _checked("gpu", gpu),
         _checked("denormals", denormals),
     ]
+    findings.append(_checked("assets", assets))
     findings += data_sets()
     findings.append(_checked("outside parts", outside_parts_load))
-    findings.append(_checked("torchvision", torchvision_loads))
-    findings.append(_checked("lpips", lpips_works))
-    return findings
+    return [*findings, _checked("torchvision", torchvision_loads), _checked("lpips", lpips_works)]
 
 
 def outside_parts_load() -> Finding:
@@ -358,6 +358,11 @@ def _data_set(name: str) -> Finding:
             texts.append(f"full set: not here, looked in {', '.join(dict(places))}")
             remedy = f"For the full set: {full_set.obtain}"
     return Finding(name, True, "; ".join(texts), remedy)
+
+
+def assets() -> Finding:
+    """Files of LeakLens that are missing or damaged: data, weights, examples, presets and tables of papers."""
+    return Finding("assets", *checksums.state(checksums.ASSETS))
 
 
 def torchvision_loads() -> Finding:

@@ -17,7 +17,7 @@ from app.session import limits as class_limits
 from app.session import owners, session
 from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.events import Event, Failed
-from engine.examples.files import RunExample, example, examples
+from engine.examples.files import RunExample, example, examples, load_errors
 from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
@@ -247,6 +247,11 @@ def others_watching(run: str) -> int:
 
 def stored_examples() -> tuple[RunExample, ...]:
     return examples()
+
+
+def example_errors() -> tuple[LeakLensError, ...]:
+    """Why examples are missing."""
+    return load_errors()
 
 
 def first_example() -> RunExample | None:

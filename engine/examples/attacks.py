@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, LeakLensError, NewerVersion
 from engine.events import Event, Finished, Judged, Started, decode, encode
+from engine.examples import checksums
+from engine.examples.files import reason_of
 
 if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
@@ -40,6 +42,15 @@ class AttackExample:
     events: tuple[Event, ...]
 
 
+def load_error() -> LeakLensError | None:
+    """Why the grid cannot be read."""
+    try:
+        read(RESULT_FILE)
+    except LeakLensError as error:
+        return error
+    return None
+
+
 def attack_examples() -> tuple[AttackExample, ...]:
     """The grid of a first visit; empty where it cannot be read."""
     try:
@@ -51,13 +62,14 @@ def attack_examples() -> tuple[AttackExample, ...]:
 @cache
 def read(path: Path) -> tuple[AttackExample, ...]:
     """The attacks in one file."""
+    checksums.require_published(path.parent.parent, f"leaks/{path.name}", AGAIN)
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
         if int(body["format"]) > FORMAT:
             raise NewerVersion(f"gallery: {path.name}: was made by a newer LeakLens", "Update this one")
         return tuple(_example(cell, str(body["made"])) for cell in body["cells"])
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise Damaged(f"gallery: {path.name}: cannot be read: {error}", AGAIN) from None
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        raise Damaged(f"gallery: {path.name}: cannot be read: {reason_of(error)}", AGAIN) from None
 
 
 def _example(cell: Mapping[str, Any], made: str) -> AttackExample:
@@ -126,6 +138,7 @@ def _write(body: Mapping[str, Any]) -> None:
         half.replace(RESULT_FILE)
     except OSError as error:
         raise HomeUnwritable(f"gallery: {RESULT_FILE}: cannot be written: {error}", "Correct its permissions") from None
+    checksums.write()
     read.cache_clear()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeError, LeakLensError, NewerVersion
 from engine.events import Event, Finished, Started, decode
+from engine.examples import checksums
 
 ASSETS = ROOT / "assets"
 FORMAT = 1  # of the files in assets/gallery
@@ -81,6 +82,7 @@ def load_gallery(assets: Path) -> tuple[tuple[RunExample, ...], tuple[LeakLensEr
         return (), (error,)
     for name, preset_words in words.items():
         try:
+            checksums.require_published(assets, f"gallery/{name}.json", again(name))
             loaded[name] = read_example(assets / "gallery" / f"{name}.json", name, preset_words)
         except HomeError as error:
             errors.append(error)
@@ -96,7 +98,7 @@ def read_words(assets: Path) -> dict[str, PresetWords]:
     try:
         body = tomllib.loads(path.read_text(encoding="utf-8"))
         return {name: PresetWords(**fields) for name, fields in body.items()}
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         reason = reason_of(error)
         raise Damaged(f"gallery: {path.name}: cannot be read: {reason}", "Download LeakLens again") from None
 
@@ -110,9 +112,13 @@ def read_example(path: Path, name: str, words: PresetWords) -> RunExample:
         return _example(body, name, words)
     except Damaged as error:
         raise Damaged(f"gallery: {path.name}: {error.message}", error.remedy) from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        remedy = f"Make it again: python3 -m engine gallery {name}"
-        raise Damaged(f"gallery: {path.name}: {reason_of(error)}", remedy) from None
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        raise Damaged(f"gallery: {path.name}: {reason_of(error)}", again(name)) from None
+
+
+def again(name: str) -> str:
+    """The remedy for an example that cannot be read."""
+    return f"Make it again: python3 -m engine gallery {name}"
 
 
 def _example(body: Mapping[str, Any], name: str, words: PresetWords) -> RunExample:
@@ -141,4 +147,8 @@ def reason_of(error: Exception) -> str:
         return (error.strerror or str(error)).lower()
     if isinstance(error, KeyError) and error.args:
         return f"{error.args[0]} is missing"
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+        return "is not JSON"
+    if isinstance(error, TypeError | AttributeError | IndexError | OverflowError | RecursionError):
+        return "a value has another shape than this program writes"
     return str(error)

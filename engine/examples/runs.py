@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.errors import Damaged, HomeUnwritable, UnknownName, shown
 from engine.events import Event, Finished, Kept, Measured, Round, encode
+from engine.examples import checksums
 from engine.examples.files import (
     ASSETS,
     FORMAT,
@@ -86,6 +87,7 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         reason = reason_of(error)
         raise HomeUnwritable(f"gallery: {path}: cannot be written: {reason}", "Correct its permissions") from None
+    checksums.write()
 
 
 def file(name: str) -> Path:

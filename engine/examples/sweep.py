@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.environment import ROOT
 from engine.errors import Damaged, HomeUnwritable, LeakLensError, NewerVersion
+from engine.examples import checksums
+from engine.examples.files import reason_of
 from engine.results.report import report
 from engine.results.summary import PointResult, point_result
 from engine.specs.sweep import SweepGrid, points
@@ -55,6 +57,15 @@ class SweepExample:
     results: tuple[PointResult, ...]
 
 
+def load_error() -> LeakLensError | None:
+    """Why the sweep cannot be read."""
+    try:
+        read(RESULT_FILE)
+    except LeakLensError as error:
+        return error
+    return None
+
+
 def sweep_example() -> SweepExample | None:
     """The sweep of a first visit; None where it cannot be read."""
     try:
@@ -66,6 +77,7 @@ def sweep_example() -> SweepExample | None:
 @cache
 def read(path: Path) -> SweepExample:
     """The sweep in one file."""
+    checksums.require_published(path.parent.parent, f"frontiers/{path.name}", AGAIN)
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
         if int(body["format"]) > FORMAT:
@@ -73,8 +85,8 @@ def read(path: Path) -> SweepExample:
         results = tuple(_result(point, body["terms"]) for point in body["points"])
         seconds = sum(float(point["seconds"]) for point in body["points"])
         return SweepExample(str(body["made"]), seconds, dict(body["titles"]), tuple(body["headless"]), results)
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise Damaged(f"gallery: {path.name}: cannot be read: {error}", AGAIN) from None
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        raise Damaged(f"gallery: {path.name}: cannot be read: {reason_of(error)}", AGAIN) from None
 
 
 def _result(body: Mapping[str, Any], terms: Sequence[Mapping[str, Any]]) -> PointResult:
@@ -164,6 +176,7 @@ def _write(text: str) -> None:
         half.replace(RESULT_FILE)
     except OSError as error:
         raise HomeUnwritable(f"gallery: {RESULT_FILE}: cannot be written: {error}", "Correct its permissions") from None
+    checksums.write()
     read.cache_clear()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.environment import ROOT
-from engine.errors import BadInput, UnknownName, shown
+from engine.errors import BadInput, Damaged, LeakLensError, UnknownName, shown
 from engine.specs import paper_tables
 
 FOLDER = ROOT / "assets" / "presets"
@@ -40,6 +40,16 @@ def read_spec_file(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise BadInput(f"spec: {path}: must be an object of fields")
     return values
+
+
+def read_checked(path: Path) -> None:
+    """Damaged if the file holds no spec of a run."""
+    from engine.specs.run import RunSpec
+
+    try:
+        RunSpec(**read_spec_file(path))
+    except LeakLensError as error:
+        raise Damaged(f"presets: {path.name}: {error.message}", "Restore this file from the repository") from None
 
 
 def cell_names() -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from engine.jobs.store import Store
 from tests.engine.makers import run_command
 
 SETS = ["cifar10", "emnist", "fashion-mnist", "mnist", "movie-reviews", "sentiment140"]
-NAMES = ["python", "packages", "torch", "home", "disk", "store", "payloads", "threads", "gpu", "denormals"]
+NAMES = ["python", "packages", "torch", "home", "disk", "store", "payloads", "threads", "gpu", "denormals", "assets"]
 NAMES += [*SETS, "outside parts", "torchvision", "lpips"]
 ARRAYS = {"x": np.arange(5000.0)}
 

@@ -47,6 +47,8 @@ def _top(usable: bool) -> None:
         st.html(f'<h1 class="ll-title">{html.escape(product.PROMISE)}</h1>', width="stretch")
         if usable:
             with st.popover("Examples"):
+                for error in services.example_errors():
+                    messages.show("problem", str(error))
                 for example in services.stored_examples():
                     st.button(
                         example.title,

@@ -23,6 +23,7 @@ from app.texts import numbers, privacy, states, verdicts
 from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
 from engine.events import Seen
+from engine.examples import attacks as attack_examples
 from engine.jobs.thumbnails import thumbnails
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, AttackEvents
@@ -362,6 +363,9 @@ def _guarantee(view: GridView, column: GridColumn) -> str:
 def example() -> None:
     """Draw the stored grid of a first visit. It needs no engine."""
     examples = leak_requests.stored()
+    error = attack_examples.load_error()
+    if error:
+        messages.show("problem", str(error))
     if not examples or url.params():
         return
     heads: dict[str, ColumnHead] = {}

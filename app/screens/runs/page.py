@@ -17,7 +17,7 @@ from app.texts import product, states
 from app.texts import runs as run_texts
 from engine.errors import LeakLensError
 from engine.events import encode
-from engine.examples.files import examples
+from engine.examples.files import examples, load_errors
 from engine.jobs.home import quota
 
 POLL_S, READY_S = 1.0, 0.5
@@ -137,6 +137,8 @@ def _pages(ended: Sequence[RunRow]) -> None:
 def _examples() -> None:
     _note(run_texts.NOTHING_YET)
     run_row.heads(run_texts.EXAMPLES)
+    for error in load_errors():
+        _note(str(error), wrong=True)
     for example in examples():
         result = run_listing.fold([encode(event) for event in example.events])
         run_row.example(example.title, [example.lesson, states.STORED.format(made=example.made)], result)

@@ -88,6 +88,9 @@ def _view() -> TradeoffView | None:
 def _example() -> None:
     """Draw the stored frontier. It needs no engine."""
     example = sweep.sweep_example()
+    error = sweep.load_error()
+    if error:
+        messages.show("problem", str(error))
     if example:
         settings = tradeoff_settings.TradeoffSettings()
         view = TradeoffView(settings, (), example.titles, example.headless, live=False)

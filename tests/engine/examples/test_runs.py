@@ -216,7 +216,7 @@ def change(file: Path, **values: Any) -> None:
     [
         ({"format": 99}, "was made by a newer LeakLens"),
         ({"spec": {"format": 99}}, "was made by a newer LeakLens"),
-        ({"spec": None}, "'NoneType' object is not subscriptable"),
+        ({"spec": None}, "a value has another shape than this program writes"),
         ({"events": []}, "its events are not those of one finished run"),
         ({"id": "another"}, "its events are not those of one finished run"),
         ({"events": [{"event": "dreamt"}]}, "event: no kind 'dreamt'"),
