@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     as_json = "--json" in words
     _make_streams_usable()
     try:
-        parsed = parser(words).parse_args(words, Namespace(page=_page))
+        parsed = parser(words).parse_args(words, Namespace(page=_page, main=main))
         code = int(parsed.does(parsed))
         sys.stdout.flush()  # inside `try`, so that a full disk is reported
         return code

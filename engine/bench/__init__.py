@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from engine.errors import BadInput
 
 BENCHES = (
     "rounds-mlp",
@@ -27,6 +30,9 @@ BENCHES = (
     "first-picture",
     "ui",
 )
+Main = Callable[[Sequence[str]], int]  # runs a command line and returns its exit code
+SHOWN = 5
+CHECKS = ("fuzz", "faults")  # they take long and compare with nothing: only a name starts them
 
 
 @dataclass(frozen=True)
@@ -66,9 +72,20 @@ def formatted(numbers: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def measure(name: str) -> BenchRow:
-    """Run one benchmark. Each has its own module."""
+def first_of(wrong: Sequence[str]) -> dict[str, Any]:
+    """The first things that a check found wrong, as a part of its row."""
+    return {"first": list(wrong[:SHOWN])} if wrong else {}
+
+
+def measure(name: str, main: Main | None = None, **options: int | None) -> BenchRow:
+    """Run one benchmark. Each has its own module. The checks take `count` and `seed`; `main` runs a command line."""
+    given: dict[str, Any] = {option: value for option, value in options.items() if value is not None}
+    if given and name not in CHECKS:
+        rule = f"bench {name}: {', '.join(given)}: only {' and '.join(CHECKS)} have these options"
+        raise BadInput(rule, "Leave them out")
+    if name == "fuzz":
+        given["main"] = main
     module = importlib.import_module(f"engine.bench.{name.replace('-', '_')}")
-    row: BenchRow = module.measure()
+    row: BenchRow = module.measure(**given)
     json.dumps(row.json(), allow_nan=False)
     return row

@@ -102,6 +102,8 @@ def parser(words: Sequence[str] = ()) -> CommandParser:
     command("doctor", doctor, "check what works on this machine")
     bench = command("bench", bench_all, "measure the speed, next to another implementation on the same machine")
     bench.add_argument("names", nargs="*", metavar="NAME")
+    bench.add_argument("--count", type=int, metavar="N", help="of fuzz: answers; of faults: kills")
+    bench.add_argument("--seed", type=int, metavar="N", help="of fuzz and faults: the first seed")
     gallery = command("gallery", make_gallery, "run the presets and store them as the shipped examples")
     gallery.add_argument("names", nargs="*", metavar="NAME")
     return top
@@ -199,14 +201,15 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def bench_all(args: argparse.Namespace) -> int:
-    from engine.bench import BENCHES, measure
+    from engine.bench import BENCHES, CHECKS, measure
 
-    unknown = [name for name in args.names if name not in BENCHES]
+    known = (*BENCHES, *CHECKS)
+    unknown = [name for name in args.names if name not in known]
     if unknown:
-        raise UnknownName(f"bench: no {unknown[0]}", f"Known here: {', '.join(BENCHES)}")
+        raise UnknownName(f"bench: no {unknown[0]}", f"Known here: {', '.join(known)}")
     rows = []
     for name in args.names or BENCHES:
-        row = measure(name)
+        row = measure(name, args.main, count=args.count, seed=args.seed)
         rows.append(row)
         if not args.json:
             print(f"{name:<16} {row.words()}", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -148,11 +149,23 @@ def held(row: sqlite3.Row) -> bool:
 def mapping(text: str) -> dict[str, Any] | None:
     """A stored spec or its options. None if the text is not a JSON object."""
     try:
-        value = json.loads(text)
+        value = strict_json(text)
         require_printable(value, text)
     except (ValueError, TypeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def strict_json(text: str) -> Any:
+    """JSON as this program writes it: ValueError for a number that is not finite, which no answer may hold."""
+    return json.loads(text, parse_float=_finite, parse_constant=_finite)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not finite")
+    return value
 
 
 def require_printable(value: Any, text: str) -> None:

@@ -28,6 +28,7 @@ from engine.jobs.status import (
     stored_run,
     stored_runs,
     stored_runs_of,
+    strict_json,
 )
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Store:
             ).fetchall()
         try:
             joined = ",".join(row["body"] for row in rows)
-            bodies = json.loads(f"[{joined}]")
+            bodies = strict_json(f"[{joined}]")
             require_printable(bodies, joined)
         except (ValueError, TypeError, RecursionError) as error:
             raise damaged(self.home, f"an event of run {run} cannot be read") from error

@@ -1,4 +1,4 @@
-"""Damages a store from a seed: its events, specs, options and columns. Both the tests and a long run use it."""
+"""Damages a store or a spec from a seed, for `bench fuzz` and the tests."""
 
 from __future__ import annotations
 
@@ -11,35 +11,39 @@ from typing import Any
 VALUES: tuple[Any, ...] = (
     None, True, 0, -1, 3.5, "x", "", [], [1], {}, {"a": 1}, "half a character \ud800", 10**30, [None], {"name": 3},
 )  # fmt: skip
+ODD_VALUES: tuple[Any, ...] = (
+    *VALUES, 1e308, -1e-320, float("nan"), float("inf"), 2**63, "9" * 5000, "\x00", "../x", False, "٣", [[[[]]]],
+)  # fmt: skip
+Values = tuple[Any, ...]
 NO_TEXT = b'{"a":"\xff\xfe"'  # bytes that are not UTF-8
 COLUMNS = ("attempt", "told", "text", "taken", "edition")
 NUMBERS: tuple[Any, ...] = (-1, "x", None, 2.5, 10**15, b"\xff")
 
 
-def damage_store(file: Path, seed: int) -> set[str]:
+def damage_store(file: Path, seed: int, values: Values = VALUES) -> set[str]:
     """Damage one to three places of a store, and return the ids of the runs that they belong to."""
     rng = random.Random(seed)
     connection = sqlite3.connect(file)
     connection.text_factory = lambda text: text.decode("utf-8", errors="replace")
     try:
-        return {_damage_one(connection, rng) for _ in range(rng.randint(1, 3))}
+        return {_damage_one(connection, rng, values) for _ in range(rng.randint(1, 3))}
     finally:
         connection.commit()
         connection.close()
 
 
-def _damage_one(connection: sqlite3.Connection, rng: random.Random) -> str:
+def _damage_one(connection: sqlite3.Connection, rng: random.Random, values: Values) -> str:
     kind = rng.choice(["event", "event", "event", "event", "spec", "options", "bytes", "column"])
     if kind == "event":
         run, number, body = rng.choice(connection.execute("SELECT run, number, body FROM events").fetchall())
-        values = (changed_json(rng, body), run, number)
-        connection.execute("UPDATE events SET body = ? WHERE run = ? AND number = ?", values)
+        changed = (changed_json(rng, body, values), run, number)
+        connection.execute("UPDATE events SET body = ? WHERE run = ? AND number = ?", changed)
         return str(run)
     ids = [str(row[0]) for row in connection.execute("SELECT id FROM runs ORDER BY id")]
     run = rng.choice(ids)
     if kind in ("spec", "options"):
         (text,) = connection.execute(f"SELECT {kind} FROM runs WHERE id = ?", (run,)).fetchone()
-        connection.execute(f"UPDATE runs SET {kind} = ? WHERE id = ?", (changed_json(rng, text), run))
+        connection.execute(f"UPDATE runs SET {kind} = ? WHERE id = ?", (changed_json(rng, text, values), run))
     elif kind == "bytes":
         column = rng.choice(["spec", "options"])
         connection.execute(f"UPDATE runs SET {column} = CAST(? AS TEXT) WHERE id = ?", (NO_TEXT, run))
@@ -52,7 +56,7 @@ def _damage_one(connection: sqlite3.Connection, rng: random.Random) -> str:
     return run
 
 
-def changed_json(rng: random.Random, text: str) -> str:
+def changed_json(rng: random.Random, text: str, values: Values = VALUES) -> str:
     """The JSON with one value changed or removed, at any depth."""
     try:
         body = json.loads(text)
@@ -60,14 +64,14 @@ def changed_json(rng: random.Random, text: str) -> str:
         return text
     path = rng.choice(_paths(body)[:200])
     if not path:
-        return json.dumps(rng.choice(VALUES))
+        return json.dumps(rng.choice(values))
     place = body
     for step in path[:-1]:
         place = place[step]
     if rng.random() < 0.3:
         del place[path[-1]]
     else:
-        place[path[-1]] = rng.choice(VALUES)
+        place[path[-1]] = rng.choice(values)
     return json.dumps(body)
 
 
