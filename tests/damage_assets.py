@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from app.session import limits
-from engine.bench.damage import changed_json
 from engine.datasets import base, text_files
 from engine.datasets import files as data_files
 from engine.datasets.base import DataFolders
@@ -16,6 +15,7 @@ from engine.environment import ROOT
 from engine.examples import attacks, checksums, files, runs, sweep
 from engine.metrics.pictures import networks
 from engine.specs import paper_tables, presets
+from tests.damage import changed_json
 
 ASSETS = ROOT / "assets"
 PATTERNS = ("*.npz", "*.gz", "*.safetensors", "class.toml", "*/*.json", "*/*.toml", "presets/tables/*.toml")

@@ -10,12 +10,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.session import messages, services
-from engine.bench.damage import damage_store
 from engine.errors import LeakLensError
 from tests.app.conftest import MAIN, PATIENCE_S
 from tests.app.reading import open_screen
 from tests.contracts.goldens import entries
 from tests.contracts.homes import copied
+from tests.damage import damage_store
 
 RUNS = {known["id"] for known in entries("home", "runs").values()}
 DATA_ERRORS = messages.DATA_ERRORS  # before a fixture empties it

@@ -14,12 +14,12 @@ from streamlit.testing.v1 import AppTest
 from app.screens.leak import settings as leak_settings
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.session import run_settings
-from engine.bench.damage import ODD_VALUES
 from engine.errors import LeakLensError
 from engine.images import clean_upload
 from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S
 from tests.app.reading import open_screen, text
+from tests.damage import ODD_VALUES
 
 TEXTS = (
     "", " ", "nan", "NaN", "-Infinity", "1e999", "9" * 5000, "[" * 3000, "[]", "{}", "null", "true", "0", "-1",

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.bench.damage import damage_store
 from tests.contracts.goldens import entries
 from tests.contracts.homes import copied
+from tests.damage import damage_store
 from tests.engine.makers import run_command
 
 RUNS = {known["id"] for known in entries("home", "runs").values()}
