@@ -32,7 +32,7 @@ class Threshold:
     lpips: float  # as a fraction of the better trivial guess
 
 
-WHOLE = Threshold(psnr=2.0, ssim=0.6, lpips=0.5)
+WHOLE = Threshold(psnr=2.0, ssim=0.55, lpips=0.4)
 PART = Threshold(psnr=2.0, ssim=0.3, lpips=0.95)
 
 
