@@ -29,8 +29,9 @@ UPLOADED_HELP = (
     "One picture alone is the easiest case. In an ordinary upload the chosen picture is one of all the records of a "
     "client. A server that cheats changes the model that it sends."
 )
-ALL = "All {count} pictures of the upload"
+ALL = "All {count} reconstructed pictures of the upload"
 ALL_BY = "Attack and protection"
+ALL_NOTE = "Each guess stands beside the picture that it fits best. Among so many, some fit by chance."
 PROBE_EPSILON = (
     "This ε is that of the run, whose clients draw batches. The attacked upload has the chosen pictures in every step, "
     "so its own ε can only be larger."

@@ -31,8 +31,8 @@ TOLD = (
     "{hits} of {guesses} guesses are nearest to one of them; chance {chance:g}."
 )
 NOT_TOLD = (
-    "No picture is recognisable. Of {guesses} guesses {hits} are nearest to a picture of the upload; chance "
-    "{chance:g}: no better than chance. That is not a promise."
+    "No picture is recognisable. {hits} of {guesses} guesses are nearest to a picture of the upload; chance "
+    "{chance:g}, p = {p:.2g}: statistically no better than chance. That is not a promise."
 )
 REMARKS = {
     "converged": "The attack converged",
@@ -79,7 +79,7 @@ def outcome(psnr: float | None, word: Verdict | None) -> str:
 def matching(test: Matching) -> str:
     """The matching test in a sentence, for an upload in which no picture is recognisable."""
     text = TOLD if test.p < SIGNIFICANT else NOT_TOLD
-    return text.format(hits=test.hits, guesses=test.guesses, chance=test.chance)
+    return text.format(hits=test.hits, guesses=test.guesses, chance=test.chance, p=test.p)
 
 
 # --- a grid ------------------------------------------------------------------------------------------------

@@ -11,12 +11,14 @@ import torch
 from torch import Tensor
 
 from engine.compute.threads import ThreadTeam
-from engine.errors import BadInput
+from engine.errors import BadInput, refusal
 from engine.leakage.probe import Tamper, Victim, content, make_victim, trained_victim
 from engine.specs.attack import AttackSpec
 from engine.training.exposure import pixels
 from engine.training.plan import LoadedPlan
 from engine.training.state import State
+
+MOST_RECORDS = 2000  # originals of one upload that the judge compares and a page can show
 
 
 def ordinary_victim(
@@ -31,6 +33,9 @@ def ordinary_victim(
     picture, label = chosen
     listed = make_victim(plan, round, picture, label, spec.client)
     client = plan.client(listed.client)
+    if len(client.y) > MOST_RECORDS:
+        rule = f"must come from a client with at most {MOST_RECORDS:,} records"
+        raise refusal("attack: upload: ordinary", rule, len(client.y), "Attack a run with more clients")
     records, labels = pixels(plan, client.x).cpu(), client.y.cpu().clone()
     own = replace(listed, pictures=records, labels=labels, ordinary=True, stream=content(picture, label))
     trained = trained_victim(plan, state, own, spec.view, team, tamper)

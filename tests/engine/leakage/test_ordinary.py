@@ -104,3 +104,9 @@ def test_the_chosen_picture_of_a_large_client_has_the_nearest_guess() -> None:
     guess = truth[10:20] + 0.01
     order = guess_order(guess.clamp(0, 1), truth)
     assert int(order[0]) < len(guess) and sorted(order.tolist())[:10] == list(range(10))
+
+
+def test_a_client_with_too_many_records_is_refused() -> None:
+    crowd = RunSpec(**{**RUN, "clients": 5, "sampled": 5, "dataset": "fashion-mnist"})
+    with pytest.raises(BadInput, match="at most 2,000 records, got 2400"):
+        list(attack(spec(run=crowd, upload="ordinary"), threads=1))

@@ -131,7 +131,7 @@ def test_an_upload_with_no_recognisable_picture_may_tell_whose_pictures_were_in_
     cells = [ended(31.0), cell([seen(), guess(20, [14.0]), end], "a"), cell([seen(), guess(20, [14.0]), chance], "b")]
     verdict = verdicts.of_cells(cells, TITLES, "none")
     assert "noise 0.1: No picture is recognisable, but the upload tells whose pictures were in it: 69 of 100" in verdict
-    assert "chance 50" in verdict and "Of 100 guesses 57" in verdict
+    assert "chance 50" in verdict and "57 of 100 guesses are nearest to a picture of the upload" in verdict
     tries = [cell([seen(), guess(20, [14.0]), end], "a", attack) for attack in ("map", "b", "c", "d")]
     best = attack_summary.best_matching(tries)
     assert best is not None and best.p == pytest.approx(0.012)  # four attacks were four tries

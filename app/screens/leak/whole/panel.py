@@ -27,18 +27,20 @@ def panel(attacks: Mapping[str, str], titles: Mapping[str, str], cells: Sequence
     ended = {f"{attacks[cell.attack]}, {titles[cell.column]}": cell for cell in cells if cell.done and cell.ordinary}
     if not ended:
         return
-    count = max(cell.picture_count for cell in ended.values())
+    count = max(len(cell.path[-1].places) for cell in ended.values() if cell.path)
     with st.expander(attack_texts.ALL.format(count=count)):
         chosen = st.selectbox(attack_texts.ALL_BY, list(ended), width=380, key="leak-all")
+        st.caption(attack_texts.ALL_NOTE)
         st.html(f'{CSS}<div class="ll-all">{"".join(figures(ended[str(chosen)]))}</div>')
 
 
 def figures(cell: AttackCell) -> list[str]:
-    """Each original with its guess and its verdict, the chosen picture first."""
+    """Each original that has a guess, beside it and its verdict; the chosen picture first."""
     assert cell.seen is not None
     parts = []
-    for place, original in enumerate(cell.seen.originals):
-        guess = guess_of(cell.path[-1], place) if cell.path else None
+    for place in sorted(cell.path[-1].places) if cell.path else ():
+        original = cell.seen.originals[place]
+        guess = guess_of(cell.path[-1], place)
         word = html.escape(verdicts.caption(cell, place))
         style = ' class="ll-leaking"' if cell.leaks(place) else ""
         number = place + 1
