@@ -31,7 +31,7 @@ UPLOADED_HELP = (
 )
 ALL = "All {count} reconstructed pictures of the upload"
 ALL_BY = "Attack and protection"
-ALL_NOTE = "Each guess stands beside the picture that it fits best. Among so many, some fit by chance."
+ALL_NOTE = "Each guess is next to the picture that it fits best. Among so many, some fit by chance."
 PROBE_EPSILON = (
     "This ε is that of the run, whose clients draw batches. The attacked upload has the chosen pictures in every step, "
     "so its own ε can only be larger."

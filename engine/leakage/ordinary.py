@@ -37,7 +37,9 @@ def ordinary_victim(
         rule = f"must come from a client with at most {MOST_RECORDS:,} records"
         raise refusal("attack: upload: ordinary", rule, len(client.y), "Attack a run with more clients")
     records, labels = pixels(plan, client.x).cpu(), client.y.cpu().clone()
-    own = replace(listed, pictures=records, labels=labels, ordinary=True, stream=content(picture, label))
+    own = replace(
+        listed, pictures=records, labels=labels, ordinary=True, stream=spec.upload.encode() + content(picture, label)
+    )
     trained = trained_victim(plan, state, own, spec.view, team, tamper)
     used = trained.contexts[trained.slot].used
     places = torch.arange(len(labels), device="cpu") if used is None else used.cpu()

@@ -12,7 +12,7 @@ from engine.events import Judged, Pictured, Seen
 from engine.leakage.compatibility import problem
 from engine.leakage.judge import guess_order
 from engine.leakage.ordinary import ordinary_victim
-from engine.leakage.probe import expose
+from engine.leakage.probe import expose, make_victim, probe_seeds
 from engine.results.attack_summary import AttackCell
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
@@ -110,3 +110,17 @@ def test_a_client_with_too_many_records_is_refused() -> None:
     crowd = RunSpec(**{**RUN, "clients": 5, "sampled": 5, "dataset": "fashion-mnist"})
     with pytest.raises(BadInput, match="at most 2,000 records, got 2400"):
         list(attack(spec(run=crowd, upload="ordinary"), threads=1))
+
+
+def test_a12_no_two_uploads_with_the_same_picture_share_their_noise() -> None:
+    """With one stream for both, the difference of two uploads would be free of noise."""
+    plan = load_plan(RunSpec(**RUN))
+    data = plan.spec.dataset.load()
+    picture, label = data.test_x[7:8], data.test_y[7:8]
+    victims = [make_victim(plan, 1, picture, label)]
+    with ThreadTeam(1) as team:
+        for upload in ("ordinary", "cheat"):
+            request = spec(upload=upload, attack="imprint" if upload == "cheat" else "map")
+            victims.append(ordinary_victim(request, plan, first_state(plan), 1, (picture, label), team, None)[0])
+    seeds = {probe_seeds(plan, victim).seed for victim in victims}
+    assert len(seeds) == 3 and plan.spec.seed not in seeds

@@ -115,7 +115,8 @@ def test_the_truth_is_exactly_the_pictures_that_entered_the_upload(method: str) 
 def test_an_exposure_has_no_field_for_a_secret() -> None:
     """An observer has no seed, generator, batch indices or truth. Check that a new field gives it none of them."""
     assert {field.name for field in fields(Exposure)} == {
-        "view", "packet", "upload", "protocol", "shape", "classes", "tampered", "own", "known",
+        "view", "packet", "upload", "protocol", "shape", "classes", "tampered", "own", "known", "lacks",
+        "at_once",
     }  # fmt: skip
     assert {field.name for field in fields(Packet)} == {"model", "extra"}
     assert {field.name for field in fields(Upload)} == {"client", "kind", "model", "extra", "samples", "public"}
