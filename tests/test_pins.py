@@ -92,7 +92,7 @@ def lines(path: str) -> list[str]:
     return (ROOT / path).read_text(encoding="utf-8").splitlines()
 
 
-def test_the_requirements_hold_every_direct_pin_of_the_project() -> None:
+def test_c06_the_requirements_hold_every_direct_pin() -> None:
     direct, tools = pins.direct_pins(ROOT / "pyproject.toml")
     assert set(direct) <= set(lines("requirements.txt"))
     assert set(tools) <= set(lines("tests/requirements.txt"))
@@ -103,7 +103,7 @@ def test_the_requirements_hold_every_direct_pin_of_the_project() -> None:
 
 
 @pytest.mark.parametrize("path", ["requirements.txt", "tests/requirements.txt"])
-def test_the_requirements_name_their_command_and_no_build(path: str) -> None:
+def test_c06_the_requirements_name_their_command_and_no_build(path: str) -> None:
     head, *rest = lines(path)
     assert f"`{pins.COMMAND}`" in head
     names = [line for line in rest if not line.startswith("-r ")]

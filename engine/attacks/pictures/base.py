@@ -32,8 +32,13 @@ class PictureAttack(Attack):
     learns: ClassVar[tuple[str, ...]] = ()  # the fields that `learn` depends on; empty for an attack without one
 
     def result_format(self, spec: Any) -> int:
-        """3 in the view of another client: it subtracts its own upload, and is of the round that is attacked."""
-        return max(super().result_format(spec), 3 if getattr(spec, "view", None) == "client" else 1)
+        """3 in the view of another client: it subtracts its own upload, and is of the round that is attacked.
+
+        Also 3 for an outsider of rounds with one client, who knows the length of its upload.
+        """
+        view = getattr(spec, "view", None)
+        alone = view == "outsider" and spec.run.sampled == 1
+        return max(super().result_format(spec), 3 if view == "client" or alone else 1)
 
     @abstractmethod
     def reconstruct(

@@ -46,7 +46,7 @@ class InversionProblem:
                     parameter.copy_(exposure.packet.model[name])
         names = [name for name, _ in module.named_parameters() if name in exposure.upload.model]
         target, noise_std = target_of(exposure, names)
-        one_upload = protocol.uploads == 1 and (exposure.view in ("server", "aggregate") or only_other(exposure))
+        one_upload = protocol.uploads == 1 and (exposure.view in ("server", "aggregate") or single_change(exposure))
         unrollable = protocol.drawing == "whole" and protocol.steps <= MAX_UNROLLED_STEPS
         exact = one_upload and (protocol.steps == 1 or unrollable)
         masks: dict[str, Tensor] = {}
@@ -308,14 +308,18 @@ def target_of(exposure: Exposure, names: Sequence[str]) -> tuple[dict[str, Tenso
     received = {name: exposure.upload.model[name] for name in names}
     # An outsider and a client receive the change of the model, which goes against the gradient.
     turned = protocol.kind == "gradient" and exposure.view in ("outsider", "client")
-    scale = 1 / protocol.server_step if only_other(exposure) else 1.0
+    scale = 1 / protocol.server_step if single_change(exposure) else 1.0
     return weights.scale(received, -scale if turned else scale), protocol.std * scale
 
 
-def only_other(exposure: Exposure) -> bool:
-    """Whether a participant that subtracted its own upload has exactly one other upload, times the server step."""
+def single_change(exposure: Exposure) -> bool:
+    """Whether the change of the model is exactly one other upload, times the server step.
+
+    A participant has subtracted its own upload; for an outsider the round had one client.
+    """
     protocol = exposure.protocol
-    return exposure.view == "client" and protocol.uploads == 1 and protocol.server_step > 0 and not exposure.lacks
+    sees_models = exposure.view in ("client", "outsider")
+    return sees_models and protocol.uploads == 1 and protocol.server_step > 0 and not exposure.lacks
 
 
 def drift_of(exposure: Exposure, names: Sequence[str]) -> dict[str, Tensor]:

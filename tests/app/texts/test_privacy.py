@@ -10,6 +10,8 @@ from app.texts import numbers, privacy
 from engine.epsilon import Epsilon
 from engine.methods import METHODS
 from engine.records import VIEWS
+from engine.specs.run import RunSpec
+from engine.training.plan import make_plan
 
 
 def epsilon_of(value: float | None, **terms: Any) -> Epsilon:
@@ -104,3 +106,11 @@ def test_numbers_are_short() -> None:
         "12,000",
     ]
     assert numbers.percent(0.5684) == "56.8 %" and numbers.percent(None) == "–"
+
+
+def test_a08_only_noise_inside_the_client_is_covered_against_a_server_that_lies() -> None:
+    (sentence,) = (text for text in privacy.NOT_COVERED if "breaks the rules" in text)
+    assert "covered only where each client adds a whole portion of noise itself" in sentence
+    assert "a server that lies gets uploads that are nearly bare" in sentence
+    plan = make_plan(RunSpec(method="udp-fedavg"))
+    assert "share one portion of noise" in plan.guarantee.reason

@@ -23,7 +23,7 @@ def test_a_row_shows_its_promise_and_whether_it_was_kept() -> None:
     assert json.loads(json.dumps(row.json()))["kept"] is False
 
 
-def test_a_row_without_its_peer_names_the_command_that_installs_it() -> None:
+def test_c10_a_row_without_its_peer_names_the_command_that_installs_it() -> None:
     row = BenchRow("x", {"s": 0.25}, promise="faster", missing="pip install peer")
     assert row.words() == "ours s 0.25; faster: not compared: pip install peer" and row.kept is None
 

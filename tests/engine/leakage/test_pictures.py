@@ -15,10 +15,13 @@ from torch.nn import functional
 
 import engine.attacks
 from engine.errors import BadInput
-from engine.events import Event, Finished, Judged, Pictured, Seen, Started, decode, encode
+from engine.events import Event, Finished, Judged, Pictured, Seen, Started, Warned, decode, encode
 from engine.leakage.compatibility import refuse
 from engine.leakage.pictures import attack
 from engine.leakage.target import AttackResources
+from engine.metrics.pictures import networks
+from engine.results.attack_summary import verdicts
+from engine.results.verdict import VERDICTS
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 
@@ -266,3 +269,15 @@ def test_an_impossible_attack_is_refused_before_it_begins(run: Any, fields: Any,
 def test_every_view_can_be_attacked(method: str, view: str) -> None:
     verdict = judged({"method": method, "clients": 4, "sampled": 4, "sampling": "all"}, attack=QUICK, view=view)
     assert verdict.state in ("converged", "not converged") and math.isfinite(verdict.numbers["psnr"][0])
+
+
+def test_c04_a_missing_lpips_file_is_said_before_the_attack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(networks, "FEATURES", tmp_path / "gone.safetensors")
+    events = attack_events(attack={"name": "map", "iterations": 3})
+    kinds = [type(event) for event in events]
+    assert kinds.index(Warned) < kinds.index(Pictured)
+    (warned,) = (event for event in events if isinstance(event, Warned))
+    assert "PSNR and SSIM alone judge this attack" in warned.reason
+    (judged,) = (event for event in events if isinstance(event, Judged))
+    assert "lpips" not in judged.numbers and "psnr" in judged.numbers and not judged.nearest
+    assert verdicts(judged) in {(word,) for word in VERDICTS}

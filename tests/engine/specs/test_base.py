@@ -108,3 +108,9 @@ def test_no_part_has_a_newer_format_than_the_newest(monkeypatch: pytest.MonkeyPa
                 assert kind().result_format(run_spec) <= base.FORMAT
     finally:
         METHODS._parts["changed"] = Changed
+
+
+@pytest.mark.parametrize("value", [5, None, "e812b775a3bd", [], [("method", "fedavg")], True, 1.5, b"{}", object()])
+def test_c02_an_attack_on_anything_but_a_run_is_refused(value: object) -> None:
+    with pytest.raises(BadInput, match=r"attack: run: must be a run, as an object"):
+        AttackSpec(run=value)

@@ -292,3 +292,14 @@ def test_the_cliff_is_given_as_noise_over_signal() -> None:
     assert cliff.pixels == 784 and cliff.region == cliff_region(few().model, 784, cliff.parameters)
     baseline = forecast(few(method="fedavg")).cliff
     assert baseline is not None and baseline.ratio is None
+
+
+def test_c03_a_forecast_trains_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three full rounds of a wide network took 16 s in the process of the page."""
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise AssertionError("a forecast trained a round")
+
+    for module in ("engine.training.rounds", "engine.training.loop"):
+        monkeypatch.setattr(f"{module}.train_round", refused)
+    assert forecast(RunSpec(method="udp-fedavg")).seconds is not None

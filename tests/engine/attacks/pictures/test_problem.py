@@ -131,3 +131,10 @@ def test_shown_iterations_begin_close_together_and_reach_the_end() -> None:
 def test_total_variation_is_the_mean_step_to_the_neighbours() -> None:
     steps = torch.arange(4.0).view(1, 1, 1, 4).expand(1, 1, 4, 4)
     assert float(total_variation(steps)) == 1.0 and float(total_variation(torch.ones(1, 1, 4, 4))) == 0.0
+
+
+def test_a14_an_outsider_of_a_round_with_one_client_knows_the_length_of_its_upload() -> None:
+    problem, x, y = inversion_problem(view="outsider", method="fedavg", sampled=1)
+    assert not problem.direction_only and problem.unexplained(x, y) < 1e-6
+    crowd, _, _ = inversion_problem(view="outsider", method="fedavg")
+    assert crowd.direction_only
