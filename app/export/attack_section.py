@@ -132,7 +132,7 @@ def _upload(content: PageContent, index: int, group: Sequence[ExportedAttack], f
     spec = group[0].spec
     seen = group[0].cell.seen
     heading = export_texts.UPLOAD.format(
-        pictures=export_texts.pictures(spec["pictures"]),
+        pictures=export_texts.upload(spec),
         when=export_texts.when(spec["round"]),
         view=attack_texts.VIEWS[str(spec["view"])],
     )

@@ -62,8 +62,8 @@ class ExportedAttack:
 
     @property
     def upload(self) -> str:
-        """A key of the attacked upload. Attacks with the same pictures, round, client and view share a section."""
-        return repr([self.spec.get(name) for name in ("pictures", "round", "client", "view")])
+        """A key of the attacked upload. Attacks with the same upload, round, client and view share a section."""
+        return repr([self.spec.get(name) for name in ("pictures", "upload", "round", "client", "view")])
 
     @property
     def noise_region(self) -> tuple[float, float] | None:

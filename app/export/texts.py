@@ -88,6 +88,13 @@ def when(value: object) -> str:
     return {"first": "first round", "last": "last round"}.get(str(value), f"round {value}")
 
 
+def upload(spec: Mapping[str, Any]) -> str:
+    """What the attacked upload holds."""
+    kind = str(spec.get("upload", "listed"))
+    held = pictures(spec["pictures"])
+    return held if kind == "listed" else f"{held} in {attack_texts.UPLOAD_KINDS[kind]}"
+
+
 def pictures(names: object) -> str:
     """The pictures of an attack, as the list of runs names them."""
     stored = list(names) if isinstance(names, list | tuple) else []
@@ -113,7 +120,7 @@ def command(spec: Mapping[str, Any], run: str) -> str:
     for name in spec.get("pictures", ()):
         words += ["--picture", str(name)]
     words += ["--round", str(spec["round"]), "--view", str(spec["view"])]
-    for option in ("unit", "restarts"):
+    for option in ("unit", "upload", "restarts"):
         if option in spec:
             words += [f"--{option}", str(spec[option])]
     words += ["--seed", str(spec["seed"])]

@@ -25,6 +25,8 @@ UPLOADS = {
     "ordinary": "an ordinary upload of a client",
     "cheat": "the same, and the server cheats",
 }
+UPLOAD_KINDS = {"ordinary": "an ordinary upload", "cheat": "an ordinary upload to a server that cheats"}
+EPOCHS_OF_CLIENT = "Local epochs"
 UPLOADED_HELP = (
     "One picture alone is the easiest case. In an ordinary upload the chosen picture is one of all the records of a "
     "client. A server that cheats changes the model that it sends."
@@ -234,7 +236,7 @@ def attack(missing: int, of: int) -> str:
 
 def left_out(title: str, reason: str) -> str:
     """An attack that fits no column, with the reason from the engine."""
-    it = "it " if reason.partition(" ")[0] in ("is", "learns", "needs", "works") else ""
+    it = "it " if reason.partition(" ")[0] in ("changes", "is", "learns", "leaves", "needs", "works") else ""
     return f"{title} is left out: {it}{reason}"
 
 
@@ -302,7 +304,9 @@ def row_details(spec: Mapping[str, Any], model: str, dataset: str) -> str:
     """Further facts about an attack in the list of runs: model, data set, view and restarts."""
     restarts = spec.get("restarts", 1)
     more = f"{restarts} restarts" if restarts != 1 else ""
-    return ", ".join(filter(None, [f"{model} on {dataset}", privacy.SEEN_BY.get(str(spec.get("view")), ""), more]))
+    upload = UPLOAD_KINDS.get(str(spec.get("upload")), "")
+    seen = privacy.SEEN_BY.get(str(spec.get("view")), "")
+    return ", ".join(filter(None, [f"{model} on {dataset}", upload, seen, more]))
 
 
 def _pictures(names: Sequence[str]) -> str:

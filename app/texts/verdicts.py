@@ -9,7 +9,6 @@ from engine.events import Judged
 from engine.results.attack_summary import (
     SIGNIFICANT,
     AttackCell,
-    Matching,
     ProtectionResult,
     protection_result,
     working_attacks,
@@ -27,13 +26,17 @@ ALONE = {
     NOT_RECOGNISED: "{it} is not recognised",
 }
 TOLD = (
-    "No picture is recognisable, but the upload tells whose pictures were in it: "
-    "{hits} of {guesses} guesses are nearest to one of them; chance {chance:g}."
+    "the upload tells whose pictures were in it: "
+    "{hits} of {guesses} guesses are nearest to one of them; chance {chance:g}, p = {p:.2g}."
 )
 NOT_TOLD = (
-    "No picture is recognisable. {hits} of {guesses} guesses are nearest to a picture of the upload; chance "
-    "{chance:g}, p = {p:.2g}: statistically no better than chance. That is not a promise."
+    "{hits} of {guesses} guesses are nearest to a picture of the upload; chance {chance:g}, p = {p:.2g}: {meaning}. "
+    "That is not a promise."
 )
+MAY_BE_CHANCE, CHANCE = "that may be chance", "no better than chance"
+DOUBTFUL = 0.05  # above it, p is what chance gives often
+NOTHING_SHOWN = "No picture is recognisable"
+OTHERS = "Of the other {count} pictures {leaking} come back, at least in outlines; a few fit by chance."
 REMARKS = {
     "converged": "The attack converged",
     "not converged": "The attack did not converge",
@@ -76,10 +79,18 @@ def outcome(psnr: float | None, word: Verdict | None) -> str:
     return f"{word}, {attack_texts.decibel(psnr)}"
 
 
-def matching(test: Matching) -> str:
-    """The matching test in a sentence, for an upload in which no picture is recognisable."""
-    text = TOLD if test.p < SIGNIFICANT else NOT_TOLD
-    return text.format(hits=test.hits, guesses=test.guesses, chance=test.chance, p=test.p)
+def matching(result: ProtectionResult) -> str:
+    """The matching test in a sentence, for an upload in which the chosen picture is not recognisable."""
+    test = result.matching
+    assert test is not None
+    significant = test.p < SIGNIFICANT
+    meaning = MAY_BE_CHANCE if test.p < DOUBTFUL else CHANCE
+    text = (TOLD if significant else NOT_TOLD).format(
+        hits=test.hits, guesses=test.guesses, chance=test.chance, p=test.p, meaning=meaning
+    )
+    if result.others:
+        return _capital(text)
+    return f"{NOTHING_SHOWN}, but {text}" if significant else f"{NOTHING_SHOWN}. {text}"
 
 
 # --- a grid ------------------------------------------------------------------------------------------------
@@ -100,7 +111,7 @@ def alone(result: ProtectionResult) -> str:
     sentences = [f"From {result.title} {_what(result)}: {near} {attack_texts.decibel(result.trivial)}."]
     if not result.leaks:
         sentences.append(NOT_A_PROMISE)
-    return " ".join([*sentences, *_matchings([result])])
+    return " ".join([*sentences, *_others([result]), *_matchings([result])])
 
 
 def verdict(control: ProtectionResult, counted: int, others: Sequence[ProtectionResult]) -> str:
@@ -108,11 +119,11 @@ def verdict(control: ProtectionResult, counted: int, others: Sequence[Protection
     if control.verdict is None:
         return ""
     measured = [result for result in others if result.verdict is not None]
-    if not control.leaks and not any(result.leaks for result in measured):
+    if not counted and not any(result.leaks for result in measured):
         return " ".join([SAYS_NOTHING, *_matchings([control, *measured])])
     near = f"{attack_texts.decibel(control.psnr)}, where {attack_texts.GREY} reaches"
     near = f"{near} {attack_texts.decibel(control.trivial)}"
-    sentences = [f"Without protection {_what(control)}: {near}."]
+    sentences = [f"Without protection {_what(control)}: {near}.", *_others([control])]
     for word in (COMES_BACK, OUTLINES, KIND, NOT_RECOGNISED):
         some = [result for result in measured if result.verdict == word]
         if some:
@@ -120,18 +131,24 @@ def verdict(control: ProtectionResult, counted: int, others: Sequence[Protection
             sentences.append(f"{_with(some, measured)}{comma} {_fate(word, some[0], counted)}.")
     if any(not result.leaks for result in measured):
         sentences.append(NOT_A_PROMISE)
-    return " ".join([*sentences, *_matchings(measured)])
+    return " ".join([*sentences, *_others(measured), *_matchings(measured)])
 
 
 def _what(result: ProtectionResult) -> str:
     """What came back, as a clause."""
-    it = "the picture" if result.pictures == 1 else f"at least one of {result.pictures} pictures"
-    return ALONE[result.verdict or NOT_RECOGNISED].format(it=it)
+    word = result.verdict or NOT_RECOGNISED
+    if result.others is not None:
+        return ALONE[word].format(it="the chosen picture")
+    if result.pictures == 1:
+        return ALONE[word].format(it="the picture")
+    if word == NOT_RECOGNISED:
+        return f"none of {result.pictures} pictures is recognised"
+    return ALONE[word].format(it=f"at least one of {result.pictures} pictures")
 
 
 def _fate(word: Verdict, result: ProtectionResult, counted: int) -> str:
     """The same verdict on one or several protections, as the end of a sentence."""
-    it = "it" if result.pictures == 1 else "at least one"
+    it = "it" if result.pictures == 1 or result.others is not None else "at least one"
     if word == COMES_BACK:
         return f"{it} comes back, too"
     if word == OUTLINES:
@@ -147,8 +164,22 @@ def _fate(word: Verdict, result: ProtectionResult, counted: int) -> str:
 
 def _matchings(results: Sequence[ProtectionResult]) -> list[str]:
     """The matching tests of the columns in which no picture leaks."""
-    tests = [(result.title, result.matching) for result in results if not result.leaks]
-    return [f"{title[:1].upper()}{title[1:]}: {matching(test)}" for title, test in tests if test is not None]
+    tested = [result for result in results if not result.leaks and result.matching is not None]
+    return [f"{_capital(result.title)}: {matching(result)}" for result in tested]
+
+
+def _others(results: Sequence[ProtectionResult]) -> list[str]:
+    """How many of the other pictures of ordinary uploads come back."""
+    sentences = []
+    for result in results:
+        if result.others:
+            text = OTHERS.format(count=result.pictures - 1, leaking=result.others)
+            sentences.append(f"{_capital(result.title)}: {text}")
+    return sentences
+
+
+def _capital(title: str) -> str:
+    return f"{title[:1].upper()}{title[1:]}"
 
 
 def _with(some: Sequence[ProtectionResult], measured: Sequence[ProtectionResult]) -> str:

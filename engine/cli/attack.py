@@ -6,7 +6,7 @@ import argparse
 import base64
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,18 @@ from engine.errors import BadInput, RunFailed, refusal
 from engine.events import Event, Failed, Finished, Judged, Pictured, Seen, finite
 from engine.part import hyphened
 from engine.results import attack_summary
-from engine.results.attack_summary import SIGNIFICANT, AttackCell
+from engine.results.attack_summary import LOUD, SIGNIFICANT, AttackCell
 from engine.results.verdict import LEAKS, VERDICTS
 
 if TYPE_CHECKING:
     from engine.jobs.store import Store
     from engine.specs.attack import MembershipSpec, PictureAttackSpec
 
+SOURCES = {
+    "listed": "a probe with chosen pictures",
+    "ordinary": "an ordinary upload with the chosen picture",
+    "cheat": "an ordinary upload with the chosen picture, for a model that the server changed",
+}
 SCORES = ("psnr", "ssim", "lpips", "mse")  # reported under these names
 LARGEST_MB = 10
 
@@ -183,6 +188,12 @@ def _scores(judged: Judged, seen: Seen | None) -> dict[str, Any]:
     numbers = judged.numbers
     words = attack_summary.verdicts(judged)
     cell = AttackCell("", judged.attack, "", seen=seen, judged=judged)
+
+    def score(values: tuple[float, ...]) -> float:
+        """The mean over the pictures; of an ordinary upload, the score of the chosen one."""
+        chosen = cell.ordinary and 0 in judged.places
+        return values[judged.places.index(0)] if chosen else _mean(values)
+
     matching = attack_summary.matching_of(judged)
     return {
         "attack": judged.attack,
@@ -191,9 +202,10 @@ def _scores(judged: Judged, seen: Seen | None) -> dict[str, Any]:
         "matching": None if matching is None else asdict(matching) | {"chance": matching.chance},
         "state": judged.state,
         "reason": judged.reason,
-        **{name: _mean(numbers[name]) if name in numbers else None for name in SCORES},
-        "kl": _mean(numbers["kl-squeezenet"]) if "kl-squeezenet" in numbers else None,
-        "trivial-psnr": _mean(judged.trivial["psnr"]),
+        **{name: score(numbers[name]) if name in numbers else None for name in SCORES},
+        "kl": score(numbers["kl-squeezenet"]) if "kl-squeezenet" in numbers else None,
+        "trivial-psnr": score(judged.trivial["psnr"]),
+        "places": list(judged.places),
         "each": {name: list(values) for name, values in numbers.items()},
         "guessed-labels": list(judged.labels),
         "restart": judged.restart,
@@ -216,7 +228,7 @@ def attack_lines(body: Mapping[str, Any]) -> list[str]:
         lines.append(f"  matching: {_matching(body['matching'])}")
     state = f"{body['state']}: {body['reason']}" if body["reason"] else body["state"]
     lines.append(f"  remark: {state}")
-    source = "a probe with chosen pictures" if body["probe"] else "the recorded upload"
+    source = SOURCES[body.get("upload", "listed")] if body["probe"] else "the recorded upload"
     pictures = counted(body["pictures"], "picture")
     steps = counted(body["steps"], "step")
     noise = body["noise-to-signal"]
@@ -229,11 +241,17 @@ def attack_lines(body: Mapping[str, Any]) -> list[str]:
 
 def _verdict(body: Mapping[str, Any]) -> str:
     """The verdict, and for several pictures how many have each."""
+    if body["verdict"] is None:
+        return "no guess"
+    loud = body["noise-to-signal"] > LOUD and body["verdict"] in LEAKS
+    first = f"{body['verdict']}: readable though noisy" if loud else str(body["verdict"])
     words = [word for word in body["verdicts"] if word]
     if len(words) < 2:
-        return words[0] if words else "no guess"
+        return first
     counts = Counter(words)
-    return ", ".join(f"{counts[word]} of {len(words)} {word}" for word in reversed(VERDICTS) if word in counts)
+    each = ", ".join(f"{word}: {counts[word]}" for word in reversed(VERDICTS) if word in counts)
+    which = "the chosen picture" if body.get("upload", "listed") != "listed" else "the best picture"
+    return f"{which}: {first} (of {len(words)} guesses, {each})"
 
 
 def _matching(test: Mapping[str, Any]) -> str:
@@ -257,23 +275,24 @@ def write_pictures(events: Iterable[Event], folder: Path) -> list[str]:
     originals = seen.originals if seen else ()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        names = _write_all(folder, "original", originals)
-        names += _write_all(folder, "guess", _last_guess(events, judged))
+        names = _write_all(folder, "original", dict(enumerate(originals)))
+        names += _write_all(folder, "guess", _last_guesses(events, judged))
     except OSError as error:
         rule = f"attack: out: {folder}: {error.strerror or error}"
         raise BadInput(rule, "Name a folder that can be written") from None
     return names
 
 
-def _last_guess(events: Iterable[Event], judged: Judged | None) -> Sequence[str]:
+def _last_guesses(events: Iterable[Event], judged: Judged | None) -> Mapping[int, str]:
+    """The last guess of each original that has one, by its place."""
     guesses = [event for event in events if isinstance(event, Pictured)]
     of_restart = [guess for guess in guesses if judged and guess.restart == judged.restart]
-    return of_restart[-1].pictures if of_restart else ()
+    return dict(zip(of_restart[-1].places, of_restart[-1].pictures, strict=True)) if of_restart else {}
 
 
-def _write_all(folder: Path, kind: str, pictures: Sequence[str]) -> list[str]:
+def _write_all(folder: Path, kind: str, pictures: Mapping[int, str]) -> list[str]:
     names = []
-    for place, picture in enumerate(pictures):
+    for place, picture in sorted(pictures.items()):
         name = f"{kind}-{place}.png"
         (folder / name).write_bytes(base64.b64decode(picture))
         names.append(name)

@@ -30,6 +30,7 @@ def read_membership(args: argparse.Namespace, run: Mapping[str, Any], attack: Ma
         ("label", args.label, 0),
         ("restarts", args.restarts, 1),
         ("out", args.out, None),
+        ("upload", args.upload, "listed"),
     ):
         if value != absent:
             rule = f"attack: --{option}: is for attacks on pictures, and {attack['name']} is one on membership"

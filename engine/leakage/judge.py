@@ -38,6 +38,7 @@ class Truth:
     labels: Tensor
     mean_picture: Tensor  # of the public pictures
     neighbours: Neighbours | None  # None: a visitor's own picture, which has no class of the data set
+    training: bool  # whether the pictures are from the training split
 
 
 def make_truth(spec: AttackSpec, plan: LoadedPlan, pictures: Tensor, labels: Tensor) -> Truth:
@@ -46,7 +47,8 @@ def make_truth(spec: AttackSpec, plan: LoadedPlan, pictures: Tensor, labels: Ten
     half = len(data.test_y) // 2
     neighbours = Neighbours(data.test_x[:half], data.test_y[:half], data.train_x, data.train_y)
     own = any(name.startswith("own-") for name in spec.pictures)
-    return Truth(pictures, labels, data.test_x[half:].mean(dim=0), None if own else neighbours)
+    training = spec.upload != "listed" or not any(name.startswith("test-") for name in spec.pictures)
+    return Truth(pictures, labels, data.test_x[half:].mean(dim=0), None if own else neighbours, training)
 
 
 def perceptual_problem() -> Warned | None:
@@ -105,7 +107,7 @@ def matching(end: Guess, truth: Truth) -> Mapping[str, float]:
     """The matching test of an upload with several pictures of the data set; empty for any other."""
     if truth.neighbours is None or len(truth.pictures) < 2:
         return {}
-    others = truth.neighbours.without(truth.pictures)
+    others = truth.neighbours.others(truth.pictures, truth.training)
     seeds = Seeds.of_text("matching")
     return matching_test(end.pictures, end.labels, (truth.pictures, truth.labels), others, seeds)
 

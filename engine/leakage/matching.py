@@ -23,7 +23,7 @@ def matching_test(
     """Counts the guesses that are nearer to a picture of the upload than to other pictures of its class.
 
     `guessed` holds the classes that the attack gave its guesses. `members` are the pictures of the upload and their
-    classes; `others` are public pictures of the same law. Each class has equally many of both. A guess votes for the
+    classes; `others` are other pictures of the same split. Each class has equally many of both. A guess votes for the
     candidate of its class with the highest correlation. Permuting which candidates are members gives p: guesses depend
     on each other, so their votes follow no binomial law. Without a class that has both, the result is empty.
     """

@@ -33,12 +33,20 @@ class Neighbours:
             same = torch.cat([same, self.train_x[places]])
         return same, self.test_x[self.test_y != label][:EACH]
 
-    def without(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
-        """The pictures of the test split that are not among these, and their classes."""
-        taken = torch.zeros(len(self.test_y), dtype=torch.bool, device="cpu")
-        for picture in pictures:
-            taken |= (self.test_x == picture).flatten(1).all(dim=1)
-        return self.test_x[~taken], self.test_y[~taken]
+    def others(self, pictures: Tensor, training: bool) -> tuple[Tensor, Tensor]:
+        """Pictures of the same split that are not among these, and their classes.
+
+        The two splits of MNIST follow different laws, so the pictures of an upload are compared with others of theirs.
+        """
+        x, y = (self.train_x, self.train_y) if training else (self.test_x, self.test_y)
+        taken = {shades(picture) for picture in pictures}
+        free = torch.tensor([shades(picture) not in taken for picture in x], device="cpu")
+        return x[free], y[free]
+
+
+def shades(picture: Tensor) -> bytes:
+    """A picture in 256 shades: a record that a client normalised differs from the data set by rounding."""
+    return (255 * picture.cpu()).round().to(torch.uint8).numpy().tobytes()
 
 
 def nearest(

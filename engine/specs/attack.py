@@ -158,8 +158,8 @@ class PictureAttackSpec(BaseAttackSpec):
         if not self.pictures and self.view != "server":
             raise BadInput(f"attack: view: only server uploads are recorded, got {self.view}", "Choose a picture")
         if self.upload != "listed" and len(self.pictures) != 1:
-            rule = f"{self.upload} needs exactly one picture, which takes the place of a record of the client"
-            raise refusal(f"attack: upload: {rule}", "", len(self.pictures), "Name one picture")
+            rule = f"attack: upload: {self.upload} needs exactly one picture, got {len(self.pictures)}"
+            raise BadInput(rule, "Name one picture: it takes the place of a record of the client")
         return self
 
 

@@ -153,7 +153,8 @@ def _target(leak: LeakSettings) -> None:
     )  # fmt: skip
     st.selectbox(attack_texts.WHEN, rounds, format_func=_round_title, width=245, **_tie("leak-when", "when", leak.when))
     epochs = sorted({*leak_settings.EPOCHS, int(leak.run["epochs"])})
-    st.selectbox(attack_texts.EPOCHS, epochs, width=100, **_tie_run("epochs", leak))
+    label = attack_texts.EPOCHS if leak.upload == "listed" else attack_texts.EPOCHS_OF_CLIENT
+    st.selectbox(label, epochs, width=110, **_tie_run("epochs", leak))
     st.selectbox(
         attack_texts.UPLOADED, leak_settings.UPLOADS, format_func=attack_texts.UPLOADS.__getitem__, width=285,
         help=attack_texts.UPLOADED_HELP, **session.bind("leak-content", leak.upload, _choose_upload),
@@ -169,12 +170,9 @@ def _target(leak: LeakSettings) -> None:
 
 
 def _choose_upload(upload: str) -> None:
-    """Choose what the upload holds. Only some attacks read a model that the server changed, and they need one."""
-    attacks = leak_requests.current().attacks
-    fitting = tuple(name for name in attacks if run_settings.changes_model(name) == (upload == "cheat"))
-    if upload == "cheat" and not fitting:
-        fitting = tuple(name for name in run_settings.attack_names() if run_settings.changes_model(name))
-    choose(upload=upload, attacks=fitting or leak_settings.ATTACKS)
+    """Choose what the upload holds, and attacks that can read it."""
+    attacks = leak_settings.fitting_attacks(upload, leak_requests.current().attacks)
+    choose(upload=upload, attacks=attacks or leak_settings.ATTACKS)
 
 
 def _tie(key: str, field: str, value: Any) -> dict[str, Any]:

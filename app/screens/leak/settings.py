@@ -246,6 +246,19 @@ def settled(leak: LeakSettings) -> LeakSettings:
     return replace(leak, run=run_settings.completed(leak.run), attacks=attacks)
 
 
+def fitting_attacks(upload: str, attacks: Sequence[str]) -> tuple[str, ...]:
+    """The attacks that can read this upload. Only some read a model that the server changed, and all of those need one.
+
+    Without any, a server that cheats uses all that can.
+    """
+    if upload == "listed":
+        return tuple(attacks)
+    fitting = tuple(name for name in attacks if run_settings.changes_model(name) == (upload == "cheat"))
+    if upload == "cheat" and not fitting:
+        return tuple(name for name in run_settings.attack_names() if run_settings.changes_model(name))
+    return fitting
+
+
 def link(leak: LeakSettings) -> dict[str, str]:
     """Return every setting by its parameter in the link."""
     params = {
@@ -272,7 +285,10 @@ def read_link(params: Mapping[str, str]) -> tuple[LeakSettings, list[str]]:
     run, notes = run_settings.read_link(run_params, start.run)
     leak = replace(start, run=_about_pictures(run, start.run, notes))
     fields = run_settings.read_fields(params, LINK_FIELDS, _read_value, notes)
-    return settled(replace(leak, **fields)), notes
+    leak = replace(leak, **fields)
+    if "attacks" not in fields:  # the usual attacks do not read every upload
+        leak = replace(leak, attacks=fitting_attacks(leak.upload, leak.attacks))
+    return settled(leak), notes
 
 
 def _about_pictures(run: run_settings.Settings, default: Mapping[str, Any], notes: list[str]) -> run_settings.Settings:

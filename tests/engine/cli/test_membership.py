@@ -44,6 +44,7 @@ def test_the_report_has_the_view_the_unit_the_number_and_the_interval() -> None:
     ("options", "text"),
     [
         ("--attack loss-threshold --picture 3", "attack: --picture: is for attacks on pictures, and loss-threshold is"),
+        ("--attack loss-threshold --upload ordinary", "attack: --upload: is for attacks on pictures"),
         ("--attack loss-threshold --restarts 3", "attack: --restarts: is for attacks on pictures"),
         ("--attack loss-threshold --view server --unit user", "compares clients, and an upload is of one client"),
         ("--attack loss-threshold --unit crowd", "attack: unit: must be one of record, user, got crowd"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from engine.leakage.judge import share_text, state_of
@@ -18,6 +20,7 @@ def test_a04_pictures_that_hold_more_numbers_than_the_upload_never_converge() ->
     clear = ResidualScale(1.0, 0.0, 0.0, direct=False, pixels=6272, received=15826)
     fewer = ResidualScale(1.0, 0.0, 0.0, direct=False, pixels=24576, received=15826)
     assert state_of(end(1e-6, clear), 3e-4) == ("converged", "")
+    assert state_of(end(1e-6, replace(clear, received=6272)), 3e-4) == ("converged", "")
     state, reason = state_of(end(1e-6, fewer), 3e-4)
     assert state == "not converged"
     assert reason == (

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
 import torch
 
-from engine import attack
+from engine import attack, images
+from engine.cli.attack import attack_lines, attack_report, write_pictures
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput
 from engine.events import Judged, Pictured, Seen
 from engine.leakage.compatibility import problem
 from engine.leakage.judge import guess_order
 from engine.leakage.ordinary import ordinary_victim
-from engine.leakage.probe import expose, make_victim, probe_seeds
+from engine.leakage.probe import expose, make_victim, probe_seeds, trained_victim
 from engine.results.attack_summary import AttackCell
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
@@ -122,5 +126,29 @@ def test_a12_no_two_uploads_with_the_same_picture_share_their_noise() -> None:
         for upload in ("ordinary", "cheat"):
             request = spec(upload=upload, attack="imprint" if upload == "cheat" else "map")
             victims.append(ordinary_victim(request, plan, first_state(plan), 1, (picture, label), team, None)[0])
+        other = (data.test_x[9:10], data.test_y[9:10])
+        victims.append(ordinary_victim(spec(upload="ordinary"), plan, first_state(plan), 1, other, team, None)[0])
+        trained = [trained_victim(plan, first_state(plan), victim, "server", team) for victim in victims[1::2]]
     seeds = {probe_seeds(plan, victim).seed for victim in victims}
-    assert len(seeds) == 3 and plan.spec.seed not in seeds
+    assert len(seeds) == 4 and plan.spec.seed not in seeds
+    assert {part.contexts[part.slot].seeds.seed for part in trained} < seeds  # and these are the streams that are used
+
+
+def picture_of(file: Path) -> torch.Tensor:
+    return images.model_input(file.read_bytes(), (1, 28, 28))
+
+
+def test_the_files_of_an_ordinary_upload_have_the_numbers_of_their_originals(tmp_path: Path) -> None:
+    events = list(attack(spec(attack="imprint", upload="cheat"), threads=1))
+    write_pictures(events, tmp_path)
+    body = attack_report("x", events)
+    originals = {place: picture_of(tmp_path / f"original-{place}.png") for place in body["places"]}
+    for index, place in enumerate(body["places"]):
+        guess = picture_of(tmp_path / f"guess-{place}.png")
+        mse = float((guess - originals[place]).square().mean())
+        assert -10 * math.log10(max(mse, 1e-12)) == pytest.approx(body["each"]["psnr"][index], abs=0.5) or mse < 1e-4
+    assert body["verdict"] == body["verdicts"][body["places"].index(0)]
+    assert body["psnr"] == body["each"]["psnr"][body["places"].index(0)]
+    lines = attack_lines({**body, "status": "finished"})
+    assert lines[1].startswith(f"  imprint: the chosen picture: {body['verdict']} (of 120 guesses, comes back: ")
+    assert "an ordinary upload with the chosen picture, for a model that the server changed" in lines[-1]

@@ -135,7 +135,41 @@ def test_an_upload_with_no_recognisable_picture_may_tell_whose_pictures_were_in_
     tries = [cell([seen(), guess(20, [14.0]), end], "a", attack) for attack in ("map", "b", "c", "d")]
     best = attack_summary.best_matching(tries)
     assert best is not None and best.p == pytest.approx(0.012)  # four attacks were four tries
-    assert "no better than chance. That is not a promise." in verdicts.matching(best)
+    result = attack_summary.protection_result(tries, "a", "UDP-FedAvg")
+    assert "p = 0.012: that may be chance. That is not a promise." in verdicts.matching(result)
+    assert "p = 0.09: no better than chance. That is not a promise." in verdict
+
+
+def ordinary(psnr: Sequence[float], column: str = "none", attack: str = "imprint") -> AttackCell:
+    """An attack on an ordinary upload; the first picture is the chosen one."""
+    whole = replace(seen(len(psnr)), facts={**seen(len(psnr)).facts, "upload": "ordinary"})
+    return cell([whole, guess(20, psnr), judged(psnr)], column, attack)
+
+
+def test_the_verdict_on_an_ordinary_upload_is_that_of_the_chosen_picture() -> None:
+    mixed = ordinary([14.0, 30.0, *[14.0] * 28])
+    assert mixed.best_picture == 0 and mixed.best_verdict == NOT_RECOGNISED and not mixed.works
+    assert ordinary([30.0, *[14.0] * 29]).works
+    verdict = verdicts.of_cells([mixed], {"none": "no protection"}, "none")
+    assert verdict.startswith(verdicts.SAYS_NOTHING)
+
+
+def test_an_attack_that_reads_many_other_pictures_works() -> None:
+    robbed = ordinary([14.0, *[30.0] * 15, *[14.0] * 14])
+    assert robbed.judged is not None
+    robbed = replace(robbed, judged=replace(robbed.judged, matching={"hits": 20, "guesses": 30, "p": 0.04}))
+    assert robbed.works
+    noisy = ordinary([14.0] * 30, "a")
+    verdict = verdicts.of_cells([robbed, noisy], TITLES, "none")
+    assert "Without protection the chosen picture is not recognised: 14.0 dB" in verdict
+    assert "No protection: Of the other 29 pictures 15 come back" in verdict
+    assert "the attack that worked brings nothing back" in verdict and "No picture is recognisable" not in verdict
+
+
+def test_of_several_pictures_none_is_recognised() -> None:
+    pair = cell([seen(2), guess(20, [14.0, 14.5]), judged([14.0, 14.5])], "a")
+    result = attack_summary.protection_result([pair], "a", "UDP-FedAvg")
+    assert verdicts.alone(result).startswith("From UDP-FedAvg none of 2 pictures is recognised: 14.5 dB")
 
 
 def test_a_picture_that_comes_back_from_more_noise_than_signal_is_readable_though_noisy() -> None:

@@ -159,3 +159,9 @@ def test_titles_before_the_shelves_are_loaded_are_those_of_the_parts() -> None:
 def test_a_column_has_its_key_before_the_shelves_are_loaded(default: LeakSettings) -> None:
     for column in leak_settings.columns(default):
         assert leak_settings.key_of(column.spec.canonical()["method"]) == column.key
+
+
+def test_a_link_to_a_server_that_cheats_has_the_attacks_that_can_read_it() -> None:
+    assert leak_settings.read_link({"upload": "cheat"})[0].attacks == ("imprint",)
+    assert leak_settings.read_link({"upload": "ordinary"})[0].attacks == leak_settings.ATTACKS
+    assert leak_settings.fitting_attacks("ordinary", ("imprint", "map")) == ("map",)
