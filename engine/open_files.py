@@ -25,7 +25,7 @@ def limit_error(error: BaseException | None) -> TooManyFiles | None:
         seen.add(id(error))
         if isinstance(error, TooManyFiles):
             return error
-        if isinstance(error, OSError) and error.errno in AT_LIMIT:
+        if isinstance(error, OSError) and (error.errno in AT_LIMIT or at_limit()):  # tempfile hides the reason
             return too_many_files()
         error = error.__cause__ or error.__context__
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from engine import attack, images
 from engine.cli.attack import attack_lines, attack_report, write_pictures
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput
-from engine.events import Judged, Pictured, Seen
+from engine.events import Event, Judged, Pictured, Seen
 from engine.leakage.compatibility import problem
 from engine.leakage.judge import guess_order
 from engine.leakage.ordinary import ordinary_victim
@@ -30,6 +31,12 @@ RUN = {"method": "fedavg", "model": MLP, "clients": 100, "sampled": 5, "rounds":
 
 def spec(**values: object) -> AttackSpec:
     return AttackSpec(**{"run": RunSpec(**RUN), "attack": "analytic", "pictures": ("test-7",), **values})
+
+
+@cache
+def cheated() -> tuple[Event, ...]:
+    """An attack on an ordinary upload to a server that cheats."""
+    return tuple(attack(spec(attack="imprint", upload="cheat"), threads=1))
 
 
 def test_the_default_is_left_out_of_the_id() -> None:
@@ -83,7 +90,7 @@ def test_a_method_that_draws_batches_draws_the_chosen_picture() -> None:
 
 
 def test_a_server_that_cheats_reads_pictures_of_an_ordinary_upload() -> None:
-    events = list(attack(spec(attack="imprint", upload="cheat"), threads=1))
+    events = cheated()
     seen = next(event for event in events if isinstance(event, Seen))
     judged = next(event for event in events if isinstance(event, Judged))
     assert len(seen.originals) == seen.facts["own-pictures"] == 120 and seen.facts["own-steps"] == seen.facts["steps"]
@@ -139,7 +146,7 @@ def picture_of(file: Path) -> torch.Tensor:
 
 
 def test_the_files_of_an_ordinary_upload_have_the_numbers_of_their_originals(tmp_path: Path) -> None:
-    events = list(attack(spec(attack="imprint", upload="cheat"), threads=1))
+    events = cheated()
     write_pictures(events, tmp_path)
     body = attack_report("x", events)
     originals = {place: picture_of(tmp_path / f"original-{place}.png") for place in body["places"]}
