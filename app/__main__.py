@@ -84,7 +84,7 @@ def _parsed(argv: list[str]) -> argparse.Namespace:
 
 
 def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535):
         remedy = f"Leave --port out for {PORT} or the next free port"
         raise refusal("--port", "must be a whole number between 1 and 65535", text, remedy)
     return int(text)

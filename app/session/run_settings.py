@@ -157,8 +157,8 @@ def read_link(params: Mapping[str, str], default: Mapping[str, Any]) -> tuple[Se
 
     notes: list[str] = []
     written = params.get("format", "")
-    if written.isdigit() and int(written) > FORMAT:
-        notes.append(f"This link was made by a newer LeakLens (format {written}; this one knows {FORMAT}).")
+    if written.isdecimal() and int(written[:9]) > FORMAT:  # the first digits of a long number are large enough
+        notes.append(f"This link was made by a newer LeakLens (format {shown(written)}; this one knows {FORMAT}).")
     settings = dict(default)
     given = {path: params[path] for path in params if path not in OTHER_PARAMS}
     notes += _set_parts(settings, given)

@@ -57,6 +57,13 @@ def test_c11_hostile_links_become_settings_and_notes() -> None:
         read(seed)
 
 
+@pytest.mark.parametrize("written", ["9" * 5000, "²", "٣", "0" * 5000, "-1"])
+def test_c11_a_format_of_any_digits_is_a_note(written: str) -> None:
+    default = run_settings.completed(run_settings.flat(RunSpec().canonical()))
+    settings, _ = run_settings.read_link({"format": written}, default)
+    assert settings == default
+
+
 @pytest.mark.long
 def test_c11_thousands_of_hostile_links() -> None:
     for seed in range(10_000, 16_000):
