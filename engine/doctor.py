@@ -22,8 +22,9 @@ from typing import Any
 from engine.environment import OLDEST, ROOT, Requirements
 from engine.errors import Damaged, LeakLensError, NewerVersion, printable
 from engine.examples import checksums
-from engine.jobs.database import MIGRATIONS, damaged, raise_explained
+from engine.jobs.database import damaged, raise_explained
 from engine.jobs.home import FREE_SPACE_REMEDY, PRIORS, Home, quota, readable_size
+from engine.jobs.migrations import MIGRATIONS
 from engine.jobs.process_id import cores
 from engine.jobs.status import stored_runs
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from engine.bench import BenchRow
-from engine.jobs.batch import follow
+from engine.jobs.batch import Batch, BatchMember, follow
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
 from engine.specs.run import RunSpec
@@ -19,7 +19,8 @@ WARM_S = 60.0
 def measure() -> BenchRow:
     grid = SweepGrid(({"name": "udp-fedavg"}, {"name": "fedceo"}), (0.25, 0.5, 1.0, 1.5, 2.0), (0, 1, 2))
     sweep = points(RunSpec(sampling="poisson"), grid)  # the setting of rounds-mlp: 30 rounds
-    specs = {point.id: point.spec.canonical() for point in sweep}
+    members = [BatchMember(point.id, point.spec.canonical()) for point in sweep]
+    batch = Batch("sweep", "bench", tuple(members))
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
         with Supervisor(store, preload=("engine.jobs.preload",)) as supervisor:
@@ -30,11 +31,11 @@ def measure() -> BenchRow:
             began = time.monotonic()
             seconds: list[float] = []
             finished = 0
-            for _, status in follow(store, supervisor, specs):
+            for _, status in follow(store, supervisor, batch):
                 seconds.append(time.monotonic() - began)
                 finished += status == "finished"
             began = time.monotonic()
-            reused = sum(status == "finished" for _, status in follow(store, supervisor, specs))
+            reused = sum(status == "finished" for _, status in follow(store, supervisor, batch))
             reuse_s = time.monotonic() - began
         store.close()
     kept = seconds[-1] <= 10 and seconds[0] <= 1 and finished == reused == len(sweep)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from engine.errors import LeakLensError, RunFailed
+from engine.errors import LeakLensError, RunFailed, UnknownName
 from engine.events import Event, Measured, Pictured, Round, Spent, Step, Warned
 from engine.open_files import limit_error
 
 if TYPE_CHECKING:
+    from engine.jobs.batches import Withdrawal
     from engine.jobs.status import ListedRun
     from engine.jobs.store import Store
     from engine.jobs.supervisor import Supervisor
@@ -40,10 +41,11 @@ def supervised() -> Iterator[tuple[Store, Supervisor, set[str]]]:
 def submit_and_follow(
     store: Store, supervisor: Supervisor, spec: RunSpec | BaseAttackSpec, options: Mapping[str, object], quiet: bool
 ) -> bool:
-    """Submit a run and follow it to its end. False if Ctrl-C ended the following while another process computes it."""
+    """Submit a run and follow it to its end. False if Ctrl-C ended the following and the run continues."""
+    visitor = store.visits.command()
 
     def submit() -> str:
-        status = store.submit(spec.id, spec.canonical(), options)
+        status = store.submit(spec.id, spec.canonical(), options, visitor)
         supervisor.wake()
         return status
 
@@ -51,24 +53,43 @@ def submit_and_follow(
     try:
         follow(store, spec.id, supervisor, submit, quiet=quiet)
     except KeyboardInterrupt:
-        return _cancel(store, spec.id, supervisor)
+        return _cancel(store, spec.id, supervisor, visitor)
     return True
 
 
-def _cancel(store: Store, run: str, supervisor: Supervisor) -> bool:
-    """On Ctrl-C: cancel the run if this process computes it. A run of another process continues."""
+def _cancel(store: Store, run: str, supervisor: Supervisor, visitor: str) -> bool:
+    """On Ctrl-C: cancel the run if no one else wants it, and no other process computes it."""
     if store.status(run) == "running" and not supervisor.working:
         say(f"Run {run} continues: another command or the dashboard computes it.")
         return False
-    if store.cancel(run) == "cancelled":
-        wait_for_workers(supervisor)
+    withdrawal = store.withdraw([run], visitor, owns_machine=True)
+    leave(store, supervisor, withdrawal)
+    if withdrawal.cancelled:
         say(f"Cancelled run {run}. Run the same command again to resume it.")
-    return True
+    if withdrawal.kept:
+        say(f"Run {run} continues: someone else requested it.")
+    return not withdrawal.kept
 
 
-def wait_for_workers(supervisor: Supervisor) -> None:
+def leave(store: Store, supervisor: Supervisor, withdrawal: Withdrawal) -> list[str]:
+    """End the workers of this command, and return the runs that continue. Those return to the queue."""
+    wait_for_workers(supervisor, withdrawal.cancelled)
+    supervisor.stop()
+    for run, status in store.statuses(withdrawal.kept).items():
+        if status == "interrupted":  # a worker of this command was computing it
+            with suppress(UnknownName):  # the run was deleted meanwhile
+                row = store.run(run)
+                store.batches.submit({run: row.spec}, row.options)
+    statuses = store.statuses(withdrawal.kept)
+    return [run for run, status in statuses.items() if status in ("queued", "running", "interrupted")]
+
+
+def wait_for_workers(supervisor: Supervisor, cancelled: Sequence[str]) -> None:
     """Wait until cancelled runs have written their checkpoints, for as long as the workers may take."""
     from engine.jobs.supervisor import CANCEL_GRACE_S
+
+    if not cancelled:
+        return
 
     deadline = time.monotonic() + 2 * CANCEL_GRACE_S  # twice: polling and writing take time, too
     while supervisor.working and time.monotonic() < deadline:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.arguments import literal, read_values, refuse_machine
 from engine.cli.dry_run import ForecastLine, forecast_sweep
-from engine.cli.progress import say, supervised, wait_for_workers
+from engine.cli.progress import leave, say, supervised
 from engine.epsilon import NO_EPSILON
 from engine.errors import BadInput, LeakLensError, UnknownName, refusal
 from engine.events import Event
@@ -19,6 +19,7 @@ from engine.results.report import report
 from engine.results.summary import reasons, shared_terms
 
 if TYPE_CHECKING:
+    from engine.jobs.batches import Batch, BatchKind
     from engine.jobs.store import Store
     from engine.jobs.supervisor import Supervisor
     from engine.results.summary import PointResult, PointSummary
@@ -51,9 +52,9 @@ def run(args: argparse.Namespace) -> int:
     with supervised() as (store, supervisor, run_ids):
         supervisor.expect(supervisor.workers)
         points = read_points(args)
-        refuse(points)
-        run_ids.update(point.spec.id for point in points)
-        return follow_sweep(args, store, supervisor, points)
+        batch = batch_of("sweep", sweep_title(points), points, problems(points))
+        run_ids.update(batch.runs)
+        return follow_sweep(args, store, supervisor, points, batch)
 
 
 def _forecast_line(point: SweepPoint) -> ForecastLine:
@@ -142,30 +143,62 @@ def numbers(name: str, text: str) -> tuple[float, ...]:
         raise refusal(f"sweep: {name}", "must be numbers with commas between", text) from None
 
 
-def refuse(points: Sequence[SweepPoint]) -> None:
-    """Refuse the sweep before its first run if one of its runs cannot be run."""
+def problems(points: Sequence[SweepPoint]) -> dict[str, str]:
+    """Why runs of the sweep cannot be run, by their ids. Refuses a sweep in which no run can."""
     from engine.training.plan import make_plan
 
-    settings = {(point.method, point.noise, point.step): point for point in points}
-    for point in settings.values():
+    of_setting: dict[Any, BadInput] = {}
+    for point in {(point.method, point.noise, point.step): point for point in points}.values():
         fatal = next((problem for problem in point.spec.problems() if problem.fatal), None)
         if fatal:
-            raise BadInput(fatal.reason, fatal.remedy)
-    methods = {point.method: point for point in points}
-    for point in methods.values():
-        make_plan(point.spec)
+            of_setting[point.method, point.noise, point.step] = BadInput(fatal.reason, fatal.remedy)
+    for point in {point.method: point for point in points}.values():
+        try:
+            make_plan(point.spec)
+        except BadInput as error:
+            for other in points:
+                if other.method == point.method:
+                    of_setting.setdefault((other.method, other.noise, other.step), error)
+    errors = {point.id: of_setting.get((point.method, point.noise, point.step)) for point in points}
+    refused = {run: error for run, error in errors.items() if error}
+    if len(refused) == len(errors):
+        raise next(iter(refused.values()))
+    return {run: str(error) for run, error in refused.items()}
+
+
+def batch_of(kind: BatchKind, title: str, points: Sequence[SweepPoint], problems: Mapping[str, str]) -> Batch:
+    """The batch of these points, as this command requests it."""
+    from engine.jobs.batches import Batch, BatchMember
+
+    members = [BatchMember(point.id, point.spec.canonical(), problems.get(point.id, "")) for point in points]
+    return Batch(kind, title, tuple(members))
+
+
+def sweep_title(points: Sequence[SweepPoint]) -> str:
+    """What a sweep varies, in a few words."""
+    methods = dict.fromkeys(point.method for point in points if point.noise is not None)
+    noises = dict.fromkeys(f"{point.noise:g}" for point in points if point.noise is not None)
+    seeds = {point.seed for point in points}
+    of_seeds = f", {len(seeds)} seeds" if len(seeds) > 1 else ""
+    return f"{', '.join(methods) or points[0].method}: noise {', '.join(noises) or 'none'}{of_seeds}"
 
 
 # --- the runs ----------------------------------------------------------------------------------------------
 
 
-def follow_sweep(args: argparse.Namespace, store: Store, supervisor: Supervisor, points: Sequence[SweepPoint]) -> int:
-    """Follow all points to their end and print the table. Ctrl-C cancels the runs that have not ended."""
+def follow_sweep(
+    args: argparse.Namespace, store: Store, supervisor: Supervisor, points: Sequence[SweepPoint], batch: Batch
+) -> int:
+    """Follow all points to their end and print the table. Ctrl-C cancels what no one else wants."""
     results: list[PointResult] = []
     failed = 0
-    others = unfinished(store, points)
+    refused = refusals(points, batch)
+    visitor = store.visits.command()
+    if not args.json:
+        for point, problem in refused.items():
+            print(point_line(point, None, f"cannot be run: {problem}"), flush=True)
     try:
-        for point, result in follow_points(store, supervisor, points, run_options(args)):
+        for point, result in follow_points(store, supervisor, points, batch, run_options(args), visitor):
             if result is None:
                 failed += 1
             else:
@@ -173,14 +206,27 @@ def follow_sweep(args: argparse.Namespace, store: Store, supervisor: Supervisor,
             if not args.json:
                 print(point_line(point, result, "" if result else ending(store, point.id)), flush=True)
     except KeyboardInterrupt:
-        return stop(store, supervisor, points, others)
+        return stop(store, supervisor, batch, visitor)
     order = {point.id: place for place, point in enumerate(points)}
     results.sort(key=lambda result: order[result.point.id])  # runs end in any order
     if args.json:
-        print(json.dumps(sweep_body(results, failed), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(sweep_body(results, failed, refused), ensure_ascii=False, allow_nan=False))
     else:
         print("\n".join(table_lines(results, args.view or "outsider")))
-    return 1 if failed else 0
+    return exit_code(failed, refused)
+
+
+def refusals(points: Sequence[SweepPoint], batch: Batch) -> dict[SweepPoint, str]:
+    """The points that cannot be run, each with the reason."""
+    reasons = {member.run: member.problem for member in batch.members if member.problem}
+    return {point: reasons[point.id] for point in points if point.id in reasons}
+
+
+def exit_code(failed: int, refused: Mapping[SweepPoint, str]) -> int:
+    """1 if a run failed, 2 if a run could not be run; the others ended."""
+    if failed:
+        return 1
+    return BadInput.exit_code if refused else 0
 
 
 def run_options(args: argparse.Namespace) -> dict[str, object]:
@@ -189,15 +235,19 @@ def run_options(args: argparse.Namespace) -> dict[str, object]:
 
 
 def follow_points(
-    store: Store, supervisor: Supervisor, points: Sequence[SweepPoint], options: Mapping[str, object] | None = None
+    store: Store,
+    supervisor: Supervisor,
+    points: Sequence[SweepPoint],
+    batch: Batch,
+    options: Mapping[str, object] | None = None,
+    visitor: str = "machine",
 ) -> Iterator[tuple[SweepPoint, PointResult | None]]:
-    """Submit every point, and yield each one when it ends. A point that did not finish has no result."""
+    """Request the batch, and yield each point when it ends. A point that did not finish has no result."""
     from engine.jobs.batch import follow
     from engine.results.summary import point_result
 
     points_by_id = {point.id: point for point in points}
-    specs = {point.id: point.spec.canonical() for point in points}
-    for run, status in follow(store, supervisor, specs, options):
+    for run, status in follow(store, supervisor, batch, options, visitor):
         point = points_by_id[run]
         events = events_of(store, run) if status == "finished" else []
         yield point, point_result(point, report(events)) if events else None
@@ -210,30 +260,12 @@ def events_of(store: Store, run: str) -> list[Event]:
     return []
 
 
-def unfinished(store: Store, points: Sequence[SweepPoint]) -> set[str]:
-    """The runs that are queued or running before this command submits its own: others requested them."""
-    statuses = store.statuses(point.id for point in points)
-    return {run for run, status in statuses.items() if status in ("queued", "running")}
-
-
-def stop(store: Store, supervisor: Supervisor, points: Sequence[SweepPoint], others: set[str]) -> int:
-    """On Ctrl-C: cancel the runs of this command, which it can resume later. The runs in `others` continue."""
-    cancelled = 0
-    for run, status in store.statuses(point.id for point in points).items():
-        if run not in others and status in ("queued", "running", "interrupted"):
-            with suppress(UnknownName):  # the run was deleted meanwhile
-                store.cancel(run)
-                cancelled += 1
-    wait_for_workers(supervisor)
-    supervisor.stop()
-    statuses = store.statuses(others)
-    for run, status in statuses.items():
-        if status == "interrupted":  # a worker of this command was computing it: queue it again
-            with suppress(UnknownName):
-                row = store.run(run)
-                store.submit(run, row.spec, row.options)
-    unended = {"queued", "running", "interrupted"} & set(statuses.values())
-    exception = "; runs that others requested continue" if unended else ""
+def stop(store: Store, supervisor: Supervisor, batch: Batch, visitor: str) -> int:
+    """On Ctrl-C: cancel the runs of the batch that no one else wants. The same command resumes them."""
+    withdrawal = store.batches.withdraw(batch.id, visitor, owns_machine=True)
+    continuing = leave(store, supervisor, withdrawal)
+    cancelled = len(withdrawal.cancelled)
+    exception = "; runs that others requested continue" if continuing else ""
     say(f"Cancelled {cancelled} run{'s' * (cancelled != 1)}{exception}. Run the same command again to resume.")
     return 130
 
@@ -259,8 +291,13 @@ def point_line(point: SweepPoint, result: PointResult | None, why: str = "") -> 
     return f"{start} accuracy {100 * result.accuracy:.1f} %{personal}"
 
 
-def sweep_body(results: Sequence[PointResult], failed: int) -> dict[str, Any]:
-    """The results as JSON: one row for each point over all seeds, and one for each run."""
+def sweep_body(
+    results: Sequence[PointResult], failed: int, refused: Mapping[SweepPoint, str] | None = None
+) -> dict[str, Any]:
+    """The results as JSON: one row for each point over all seeds, and one for each run.
+
+    `refused` is there only if runs could not be run: each with the reason.
+    """
     from engine.results.summary import summaries
 
     runs = []
@@ -268,7 +305,13 @@ def sweep_body(results: Sequence[PointResult], failed: int) -> dict[str, Any]:
         point = result.point
         run = {"id": point.id, "method": point.method, "noise": point.noise, "seed": point.seed}
         runs.append({**run, "server-step": point.step, "accuracy": result.accuracy})
-    return {"spots": [_summary_row(summary) for summary in summaries(results)], "runs": runs, "failed": failed}
+    body = {"spots": [_summary_row(summary) for summary in summaries(results)], "runs": runs, "failed": failed}
+    if refused:
+        rows = []
+        for point, problem in refused.items():
+            rows.append({"id": point.id, "method": point.method, "noise": point.noise, "problem": problem})
+        body["refused"] = rows
+    return body
 
 
 def _summary_row(summary: PointSummary) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.arguments import literal, refuse_machine
 from engine.cli.dry_run import ForecastLine
 from engine.cli.progress import supervised
-from engine.cli.sweep import dry_run, follow_points, refuse_seeds, run_options, stop, unfinished
+from engine.cli.sweep import batch_of, dry_run, follow_points, refuse_seeds, run_options, stop
 from engine.errors import BadInput, Damaged, refusal
 from engine.results.paper_report import as_markdown, as_words, table_body
 from engine.specs.paper_tables import READINGS, SCALES, PaperCell, PaperTable, cells, table, tables
@@ -46,18 +46,19 @@ def run(args: argparse.Namespace) -> int:
         cell_of = {cell.point(seed): cell for seed in range(args.seeds) for cell in chosen_cells}
         points = tuple(cell_of)
         notes = refuse(cell_of)
-        run_ids.update(point.id for point in points)
+        batch = batch_of("table", f"table {chosen_cells[0].table.name}, {args.scale}", points, {})
+        run_ids.update(batch.runs)
         results: dict[PaperCell, list[PointResult]] = {cell: [] for cell in chosen_cells}
-        others = unfinished(store, points)
+        visitor = store.visits.command()
         try:
-            for point, result in follow_points(store, supervisor, points, run_options(args)):
+            for point, result in follow_points(store, supervisor, points, batch, run_options(args), visitor):
                 cell = cell_of[point]
                 if result is not None:
                     results[cell].append(result)
                 if not args.json:
                     print(cell_line(cell, point, result), flush=True)
         except KeyboardInterrupt:
-            return stop(store, supervisor, points, others)
+            return stop(store, supervisor, batch, visitor)
     for cell_results in results.values():
         cell_results.sort(key=lambda result: result.point.seed)  # runs end in any order
     return _answer(args, table_body(results, args.seeds, args.view, notes))

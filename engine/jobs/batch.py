@@ -1,12 +1,15 @@
-"""A batch: many runs requested as one. It submits them and reports each one as it ends."""
+"""Following a batch: many runs requested as one, submitted, watched and reported as they end."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import LeakLensError, RunFailed
+from engine.jobs.batches import Batch, BatchMember
+from engine.jobs.requests import MACHINE
 
 if TYPE_CHECKING:
     from engine.jobs.store import Store
@@ -16,30 +19,57 @@ POLL_S = 0.05
 POLL_SHARE = 20  # the pause is at least this many times the duration of a poll
 ENDED = ("finished", "failed", "cancelled")
 
+__all__ = ["Batch", "BatchMember", "BatchProgress", "follow", "progress"]
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """How far a batch is."""
+
+    statuses: Mapping[str, str]  # of the members that the store has
+    total: int  # members that can be requested
+    done: int  # finished or failed
+    seconds_left: float | None  # None while it cannot be known
+
+    @property
+    def moving(self) -> bool:
+        """Whether a member is queued or running."""
+        return any(status in ("queued", "running") for status in self.statuses.values())
+
+
+def progress(store: Store, runs: tuple[str, ...], slots: int) -> BatchProgress:
+    """The progress of these runs. The time left counts everything that runs before them."""
+    statuses = store.statuses(runs)
+    done = sum(statuses.get(run) in ("finished", "failed") for run in runs)
+    moving = [run for run in runs if statuses.get(run) in ("queued", "running")]
+    left = store.seconds_left(moving, slots) if moving else 0.0
+    return BatchProgress(statuses, len(runs), done, left)
+
 
 def follow(
     store: Store,
     supervisor: Supervisor,
-    specs: Mapping[str, Mapping[str, Any]],
-    options: Mapping[str, object] | None = None,
+    batch: Batch,
+    options: Mapping[str, Any] | None = None,
+    visitor: str = MACHINE,
 ) -> Iterator[tuple[str, str]]:
-    """Submit the runs that are not finished, and yield each run with its status as it ends.
+    """Request the batch, and yield each run with its status as it ends.
 
-    An interrupted run is submitted again. A run that someone deletes counts as cancelled.
+    Finished members are reused. An interrupted one is submitted again. One that someone deletes counts as cancelled.
     """
-
-    def submit(runs: Sequence[str]) -> None:
-        if runs:
-            store.submit_all({run: specs[run] for run in runs}, options)
-            supervisor.wake()
-
-    statuses = store.statuses(specs)
-    submit([run for run in specs if statuses.get(run) != "finished"])
-    waiting = list(specs)
+    finished = set(batch.runs) == {run for run, status in store.statuses(batch.runs).items() if status == "finished"}
+    if not finished:
+        store.batches.request(batch, visitor, options)
+        supervisor.wake()
+    specs = {member.run: member.spec for member in batch.members}
+    waiting = list(batch.runs)
     while waiting:
         began = time.monotonic()
         statuses = store.statuses(waiting)
-        submit([run for run in waiting if statuses.get(run) == "interrupted"])
+        interrupted = [run for run in waiting if statuses.get(run) == "interrupted"]
+        if interrupted:
+            store.batches.submit({run: specs[run] for run in interrupted}, options)
+            supervisor.wake()
         left = []
         for run in waiting:
             status = statuses.get(run, "cancelled")

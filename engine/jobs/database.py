@@ -12,53 +12,13 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from engine.errors import Damaged, HomeError, HomeFull, HomeUnwritable, NewerVersion
+from engine.jobs import migrations
 from engine.jobs.home import FREE_SPACE_REMEDY, Home
 from engine.open_files import at_limit, too_many_files
 
 BUSY_S = 10.0
 UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # nothing can be written, for whatever reason
 IDLE_CONNECTIONS = 8  # kept open between transactions
-
-Migration = tuple[str, ...]
-MIGRATIONS: list[Migration] = [  # number n raises version n to n + 1; a published migration never changes
-    (
-        """CREATE TABLE runs (
-            id TEXT PRIMARY KEY,
-            spec TEXT NOT NULL,
-            options TEXT NOT NULL,
-            attempt INTEGER NOT NULL,           -- the submit request in force
-            taken INTEGER NOT NULL DEFAULT 0,   -- the submit request last served
-            told INTEGER NOT NULL DEFAULT 0,    -- the highest event number ever given
-            text INTEGER NOT NULL DEFAULT 0,    -- bytes of its events
-            edition TEXT NOT NULL               -- changes when events already told are taken back
-        )""",
-        "CREATE INDEX waiting ON runs (attempt) WHERE taken < attempt",
-        """CREATE TABLE events (
-            run TEXT NOT NULL,
-            number INTEGER NOT NULL,
-            attempt INTEGER NOT NULL,
-            at REAL NOT NULL,
-            body TEXT NOT NULL,
-            PRIMARY KEY (run, number)
-        ) WITHOUT ROWID""",
-        """CREATE TABLE requests (
-            number INTEGER PRIMARY KEY AUTOINCREMENT,
-            run TEXT NOT NULL,
-            kind TEXT NOT NULL CHECK (kind IN ('submit', 'cancel', 'delete')),
-            at REAL NOT NULL
-        )""",
-        "CREATE INDEX asked ON requests (kind, run, number)",
-        """CREATE TABLE leases (
-            run TEXT PRIMARY KEY,
-            token TEXT NOT NULL,
-            attempt INTEGER NOT NULL,
-            place TEXT NOT NULL,
-            pid INTEGER NOT NULL,
-            start TEXT NOT NULL,
-            beat REAL NOT NULL
-        )""",
-    ),
-]
 
 
 class Database:
@@ -212,24 +172,21 @@ def _outdated(home: Home, connection: sqlite3.Connection) -> bool:
     # One statement, so one snapshot: another process may be creating the tables at this moment.
     query = "SELECT user_version, EXISTS (SELECT 1 FROM sqlite_master) FROM pragma_user_version"
     version, has_tables = map(int, connection.execute(query).fetchone())
-    if version > len(MIGRATIONS):
+    if version > len(migrations.MIGRATIONS):
         raise NewerVersion(
-            f"{home.database}: has version {version}, this LeakLens knows up to {len(MIGRATIONS)}",
+            f"{home.database}: has version {version}, this LeakLens knows up to {len(migrations.MIGRATIONS)}",
             "Update LeakLens, or choose another folder with LEAKLENS_HOME",
         )
     if version < 0 or (version == 0 and has_tables):
         raise damaged(home, "holds tables of another program")
-    return version < len(MIGRATIONS)
+    return version < len(migrations.MIGRATIONS)
 
 
 def _migrate(home: Home, connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        _outdated(home, connection)
-        for migration in MIGRATIONS[_version(connection) :]:
-            for statement in migration:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        if _outdated(home, connection):  # else another process migrated it meanwhile
+            migrations.migrate(home, connection, _version(connection))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -1,4 +1,7 @@
-"""The fair queue: it shares the slots between visitors, so that a visitor with many runs does not block the others."""
+"""The fair queue: it shares the slots between visitors, so that a visitor with many runs does not block the others.
+
+Attacks that do not search go first, no matter whose. So each visitor sees a picture before anyone's slow work starts.
+"""
 
 from __future__ import annotations
 
@@ -7,58 +10,76 @@ import json
 import sqlite3
 from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from engine.jobs.status import mapping
+from engine.jobs.requests import MACHINE, requesters
 
 
-def fair_order(waiting: Sequence[tuple[str, str]], busy: Mapping[str, int], served: Mapping[str, float]) -> list[str]:
-    """The order in which runs start, from pairs (run, visitor) in the order of submission.
+@dataclass(frozen=True)
+class WaitingRun:
+    """One run in the queue, and the visitors who want it."""
 
-    The next visitor has the fewest running runs (`busy`), then the oldest service (`served`), then the oldest run.
-    Behind the first place the order is an estimate. It assumes that no run ends and no visitor submits meanwhile.
+    run: str
+    visitors: tuple[str, ...]
+    instant: bool = False
+
+
+def fair_order(waiting: Sequence[WaitingRun], busy: Mapping[str, int], served: Mapping[str, float]) -> list[str]:
+    """The order in which runs start. They are given in the order of submission.
+
+    Instant attacks come first. Among equals, the next visitor has the fewest running runs (`busy`), then the oldest
+    service (`served`), then the oldest run. Behind the first place the order is an estimate: it assumes that no run
+    ends and no visitor submits meanwhile.
     """
+    instant = [each for each in waiting if each.instant]
+    others = [each for each in waiting if not each.instant]
+    return [*_fair_order(instant, busy, served), *_fair_order(others, busy, served)]
+
+
+def _fair_order(waiting: Sequence[WaitingRun], busy: Mapping[str, int], served: Mapping[str, float]) -> list[str]:
     lines: dict[str, deque[tuple[int, str]]] = {}
-    for age, (run, visitor) in enumerate(waiting):
-        lines.setdefault(visitor, deque()).append((age, run))
+    for age, each in enumerate(waiting):
+        for visitor in each.visitors:
+            lines.setdefault(visitor, deque()).append((age, each.run))
     heads = []
     for visitor, line in lines.items():
         heads.append((busy.get(visitor, 0), served.get(visitor, 0.0), line[0][0], visitor))
     heapq.heapify(heads)
-    order = []
+    order: dict[str, None] = {}
     latest = max(served.values(), default=0.0)
     while heads:
-        running, _, _, visitor = heapq.heappop(heads)
+        running, at, _, visitor = heapq.heappop(heads)
         line = lines[visitor]
-        order.append(line.popleft()[1])
-        latest += 1
+        _, run = line.popleft()
+        if run not in order:  # else another visitor's turn has started it
+            order[run] = None
+            latest += 1
+            running += 1
+            at = latest
         if line:
-            heapq.heappush(heads, (running + 1, latest, line[0][0], visitor))
-    return order
+            heapq.heappush(heads, (running, at, line[0][0], visitor))
+    return list(order)
 
 
 def queue_order(connection: sqlite3.Connection, waiting: Sequence[str], live: Collection[str]) -> list[str]:
     """The waiting runs in the order in which they start. `live` holds the running ones."""
     if len(waiting) < 2:
         return [*waiting]
-    rows = connection.execute(
-        "SELECT id, options FROM runs WHERE id IN (SELECT value FROM json_each(?))", (json.dumps([*waiting, *live]),)
-    )
-    visitors = {row["id"]: _visitor(row["options"]) for row in rows}
-    busy = Counter(visitors[run] for run in live if run in visitors)
-    return fair_order([(run, visitors[run]) for run in waiting], busy, _last_served(connection))
+    visitors = requesters(connection, [*waiting, *live], wanting=True)
+    query = "SELECT id FROM runs WHERE instant = 1 AND id IN (SELECT value FROM json_each(?))"
+    instant = {str(row["id"]) for row in connection.execute(query, (json.dumps(list(waiting)),))}
+    runs = [WaitingRun(run, _visitors(visitors, run), run in instant) for run in waiting]
+    busy = Counter(visitor for run in live for visitor in _visitors(visitors, run))
+    rows = connection.execute("SELECT visitor, CAST(at AS REAL) AS at FROM served")
+    served = {str(row["visitor"]): float(row["at"]) for row in rows}
+    return fair_order(runs, busy, served)
 
 
-def _visitor(options: str) -> str:
-    """The visitor in the options of a run; empty if there is none."""
-    visitor = (mapping(options) or {}).get("visitor")
-    return str(visitor or "")
+def record_service(connection: sqlite3.Connection, run: str, now: float) -> None:
+    """Record that everyone who wants this run gets a slot now."""
+    visitors = _visitors(requesters(connection, [run], wanting=True), run)
+    connection.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", [(visitor, now) for visitor in visitors])
 
 
-def _last_served(connection: sqlite3.Connection) -> dict[str, float]:
-    """For each visitor, the time of the last event of any run."""
-    rows = connection.execute(
-        """SELECT COALESCE(CASE WHEN json_valid(options) THEN json_extract(options, '$.visitor') END, '') AS visitor,
-            MAX((SELECT at FROM events WHERE run = runs.id ORDER BY number DESC LIMIT 1)) AS at
-            FROM runs GROUP BY visitor"""
-    )
-    return {str(row["visitor"]): row["at"] or 0.0 for row in rows}
+def _visitors(visitors: Mapping[str, Sequence[str]], run: str) -> tuple[str, ...]:
+    return tuple(visitors.get(run) or (MACHINE,))

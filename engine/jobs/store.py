@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-import json
-import secrets
 import sqlite3
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from engine.errors import BadInput, Damaged, HomeError, HomeFull, UnknownName, shown
+from engine.errors import BadInput, Damaged, HomeError, HomeFull
 from engine.events import Event, Finished, decode
-from engine.jobs import leases, payloads
+from engine.jobs import leases, pace, payloads, requests
+from engine.jobs.batches import Batches, Withdrawal, cancel_unwanted
 from engine.jobs.database import Database, damaged
 from engine.jobs.fair_queue import queue_order
 from engine.jobs.home import Home, folder_size, safe_name
 from engine.jobs.leases import Lease
+from engine.jobs.owners import Owners
 from engine.jobs.process_id import ProcessId
+from engine.jobs.requests import MACHINE, UNENDED
 from engine.jobs.status import (
     RELEASED,
     ListedRun,
     Status,
     StoredRun,
     require_printable,
-    stored_run,
     stored_runs,
     stored_runs_of,
     strict_json,
 )
+from engine.jobs.visits import Visits
 
 if TYPE_CHECKING:
     import numpy
-
-RESUMABLE: tuple[Status, ...] = ("failed", "cancelled", "interrupted", "damaged")
 
 
 class Store:
@@ -43,6 +42,9 @@ class Store:
     def __init__(self, home: Path | None = None) -> None:
         self.home = Home.find(home)
         self._database = Database(self.home)
+        self.batches = Batches(self._database)
+        self.owners = Owners(self._database)
+        self.visits = Visits(self._database)
         with self._database.read():  # a store that cannot be opened is refused here
             pass
         with suppress(HomeError):  # a deletion that cannot be completed must not block everything else
@@ -53,43 +55,50 @@ class Store:
 
     # --- for every reader ----------------------------------------------------------------------------------------
 
-    def submit(self, run: str, spec: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> Status:
+    def submit(
+        self,
+        run: str,
+        spec: Mapping[str, Any],
+        options: Mapping[str, Any] | None = None,
+        visitor: str = MACHINE,
+    ) -> Status:
         """Submit a run. A finished run stays finished. A failed, cancelled or interrupted one gets a new attempt."""
-        return self.submit_all({run: spec}, options)[run]
+        return self.submit_all({run: spec}, options, visitor)[run]
 
     def submit_all(
-        self, specs: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any] | None = None
+        self, specs: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any] | None = None, visitor: str = MACHINE
     ) -> dict[str, Status]:
         """Submit several runs, all of them or none. They join the queue in the order given."""
         for run in specs:
             safe_name("run", run)
+        statuses: dict[str, Status] = {}
         with self._database.write() as connection:
-            return {run: self._submit(connection, run, spec, options or {}) for run, spec in specs.items()}
-
-    def _submit(
-        self, connection: sqlite3.Connection, run: str, spec: Mapping[str, Any], options: Mapping[str, Any]
-    ) -> Status:
-        stored = stored_run(connection, run)
-        if stored and not stored.removed and stored.status not in RESUMABLE:
-            return stored.status
-        self.home.require_room()
-        if stored and stored.damaged:  # it starts from the beginning: what is left of it may be wrong
-            _delete_history(connection, run)
-            connection.execute("DELETE FROM runs WHERE id = ?", (run,))
-        attempt = _add_request(connection, run, "submit")
-        connection.execute(
-            """INSERT INTO runs (id, spec, options, attempt, edition) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)
-                DO UPDATE SET spec = excluded.spec, options = excluded.options, attempt = excluded.attempt""",
-            (run, _json(spec), _json(options), attempt, secrets.token_hex(4)),
-        )
-        return "queued"
+            for run, spec in specs.items():
+                statuses[run] = requests.submit(connection, self.home, run, spec, options or {})
+                requests.record_visitor(connection, run, visitor)
+        return statuses
 
     def cancel(self, run: str) -> Status:
-        """Stop a run, or take it out of the queue. A run that has ended keeps its status."""
+        """Stop a run, or take it out of the queue, no matter whose it is. One that has ended keeps its status."""
         with self._database.write() as connection:
-            if _existing_run(connection, run).status in ("queued", "running", "interrupted"):
-                _add_request(connection, run, "cancel")
-            return _existing_run(connection, run).status
+            return requests.cancel(connection, run)
+
+    def withdraw(self, runs: Sequence[str], visitor: str, owns_machine: bool = False) -> Withdrawal:
+        """Cancel single requests of one visitor. Runs that someone else wants continue."""
+        with self._database.write() as connection:
+            for run in runs:
+                connection.execute(
+                    "UPDATE run_requests SET withdrawn = ? WHERE run = ? AND visitor = ? AND withdrawn IS NULL",
+                    (time.time(), run, visitor),
+                )
+            stored = [run for run in stored_runs_of(connection, runs) if not run.removed]
+            unended = [str(run.row["id"]) for run in stored if run.status in UNENDED]
+            return cancel_unwanted(connection, unended, owns_machine)
+
+    def requesters(self, runs: Sequence[str], wanting: bool = False) -> dict[str, list[str]]:
+        """The visitors who requested each run, by itself or in a batch. With `wanting`: who did not cancel it."""
+        with self._database.read() as connection:
+            return requests.requesters(connection, runs, wanting)
 
     def delete(self, run: str) -> None:
         """Remove a run with its events and payloads. A running run is refused."""
@@ -105,11 +114,11 @@ class Store:
 
     def _request_deletion(self, run: str) -> None:
         with self._database.write() as connection:
-            _add_request(connection, run, "delete")
+            requests.request_deletion(connection, [run])
 
     def status(self, run: str) -> Status:
         with self._database.read() as connection:
-            return _existing_run(connection, run).status
+            return requests.existing_run(connection, run).status
 
     def statuses(self, runs: Iterable[str]) -> dict[str, Status]:
         """The status of each of these runs, all at the same moment. Unknown runs are left out."""
@@ -121,7 +130,7 @@ class Store:
         """One run as a list shows it."""
         queue: list[str] = []
         with self._database.read() as connection:
-            stored = _existing_run(connection, run)
+            stored = requests.existing_run(connection, run)
             if stored.damaged:
                 raise Damaged(f"run {run}: its row in the store is damaged", "Delete it, then run it again")
             if stored.status == "queued":
@@ -145,10 +154,22 @@ class Store:
         with self._database.read() as connection:
             return _queue(connection, stored_runs(connection))
 
+    def seconds_left(self, runs: Sequence[str], slots: int) -> float | None:
+        """The seconds until the last of these runs ends, with everything that runs before it. None if unknown."""
+        with self._database.read() as connection:
+            queue, live = leases.queue_and_live(connection)
+            return pace.left(connection, runs, queue, live, slots)
+
+    def usual_seconds(self, spec: Mapping[str, Any]) -> float | None:
+        """The mean seconds that runs like this one took on this machine. None before the first."""
+        work = pace.work_key(spec)
+        with self._database.read() as connection:
+            return pace.usual_seconds(connection, [work]).get(work)
+
     def bodies(self, run: str, after: int = 0) -> list[tuple[int, dict[str, Any]]]:
         """The events after this number, each with its number, as JSON."""
         with self._database.read() as connection:
-            _existing_run(connection, run)
+            requests.existing_run(connection, run)
             rows = connection.execute(
                 "SELECT number, body FROM events WHERE run = ? AND number > ? ORDER BY number", (run, after)
             ).fetchall()
@@ -183,10 +204,10 @@ class Store:
             deletions = [(str(run), int(number)) for run, number in rows]
         for run, number in deletions:
             with self._database.write() as connection:
-                deleted = _delete_rows(connection, run, number)
+                deleted = requests.delete_rows(connection, run, number)
             if deleted:
                 with self._database.write() as connection:
-                    _delete_files(connection, self.home, run, number)
+                    requests.delete_files(connection, self.home, run, number)
         payloads.empty_trash(self.home)
 
     # --- for supervisors -----------------------------------------------------------------------------------------
@@ -235,59 +256,7 @@ class Store:
             return leases.stop_requested(connection, lease)
 
 
-def _add_request(connection: sqlite3.Connection, run: str, kind: str) -> int:
-    cursor = connection.execute("INSERT INTO requests (run, kind, at) VALUES (?, ?, ?)", (run, kind, time.time()))
-    return int(cursor.lastrowid or 0)
-
-
-def _existing_run(connection: sqlite3.Connection, run: str) -> StoredRun:
-    stored = stored_run(connection, run)
-    return stored if stored and not stored.removed else _unknown(run)
-
-
-def _unknown(run: str) -> NoReturn:
-    raise UnknownName(
-        f"run: no {shown(run)}",
-        "It was never submitted in this home, or it was deleted. `python3 -m engine runs` lists what is there",
-    )
-
-
 def _queue(connection: sqlite3.Connection, runs: Sequence[StoredRun]) -> list[str]:
     waiting = [str(run.row["id"]) for run in runs if run.status == "queued"]
     live = [str(run.row["id"]) for run in runs if run.lease_alive]
     return queue_order(connection, waiting, live)
-
-
-def _delete_rows(connection: sqlite3.Connection, run: str, deletion: int) -> bool:
-    """Remove the rows of a run once no process works on it. A run submitted since then starts from the beginning."""
-    stored = stored_run(connection, run)
-    if not _request_exists(connection, deletion) or (stored and stored.lease_alive):
-        return False
-    _delete_history(connection, run)
-    if stored and not stored.removed:
-        reset = "UPDATE runs SET taken = 0, told = 0, text = 0, edition = ? WHERE id = ?"
-        connection.execute(reset, (secrets.token_hex(4), run))
-    else:
-        connection.execute("DELETE FROM runs WHERE id = ?", (run,))
-    return True
-
-
-def _delete_history(connection: sqlite3.Connection, run: str) -> None:
-    """Remove the events and the lease of a run."""
-    connection.execute("DELETE FROM events WHERE run = ?", (run,))
-    connection.execute("DELETE FROM leases WHERE run = ?", (run,))
-
-
-def _delete_files(connection: sqlite3.Connection, home: Home, run: str, deletion: int) -> None:
-    """Remove the files together with the request. While the request exists, no process starts the run again."""
-    if _request_exists(connection, deletion):  # else another process completed it, and the files may be new ones
-        payloads.move_to_trash(home, run)
-        connection.execute("DELETE FROM requests WHERE run = ? AND number <= ?", (run, deletion))
-
-
-def _request_exists(connection: sqlite3.Connection, number: int) -> bool:
-    return connection.execute("SELECT 1 FROM requests WHERE number = ?", (number,)).fetchone() is not None
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, allow_nan=False)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from queue import Empty, Full, Queue
 
 from engine.errors import HomeError, LeakLensError, LeaseLost
-from engine.events import Cancelled, Event, Failed, Round, encode
-from engine.jobs import memory_failure
-from engine.jobs.leases import Lease
-from engine.jobs.process_id import ProcessId, cores
+from engine.events import Cancelled, Event, Failed, Round
+from engine.jobs.backends.base import Backend, BackendWorker, Inbox, job_message
+from engine.jobs.backends.local import LocalBackend, parsed_line
+from engine.jobs.leases import EXPRESS, Lease
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
-from engine.jobs.worker_handle import Inbox, WarmWorkerSlots, WorkerHandle, parsed_line
 
 TICK_S = 0.05
 BEAT_S = 2.0
@@ -29,7 +29,6 @@ WARM_UP_PAUSE_S = 2.0  # a run that has just started keeps its cores this long b
 DEMAND_S = 1.0  # how often the demand is checked to see whether a warm worker would get a slot
 QUEUED_S = 3.0  # a warm worker waits this long while all slots are in use
 PAUSE_S = 1.0  # after an error of the home
-ENTRIES = {False: "engine.training.loop:run_json", True: "engine.jobs.entries:attack_json"}  # True for an attack
 INBOX = 4096  # lines; a worker that writes more has to wait
 
 
@@ -56,17 +55,23 @@ class Supervisor:
         entry: str | None = None,
         preload: Sequence[str] = ("torch", "engine.training.loop"),
         only: Container[str] | None = None,
+        backend: Backend | None = None,
     ) -> None:
-        """`only`: claim these runs and no others. A command uses it, because it ends with its own run."""
+        """`only`: claim these runs and no others. A command uses it, because it ends with its own run.
+
+        `backend`: where the jobs run; processes on this machine by default.
+        """
         self.store = store
         self.entry = entry
         self.preload = tuple(preload)
         self.only = only
-        self.workers = workers or cores()
+        self.backend: Backend = backend or LocalBackend()
+        self.workers = workers or self.backend.slots
+        self._reserve = EXPRESS if only is None else 0  # idle workers for instant attacks while all slots are in use
         self._inbox: Inbox = Queue(INBOX)
-        self._handles: list[WorkerHandle] = []
-        self._jobs: dict[WorkerHandle, RunningJob] = {}
-        self._warm_slots = WarmWorkerSlots(store.home.path, self.workers)
+        self._handles: list[BackendWorker] = []
+        self._jobs: dict[BackendWorker, RunningJob] = {}
+        self._warm_slots = self.backend.warm_slots(store.home.path, self.workers)
         self._next_warm_up = self._next_tidy = self._next_demand = self._next_retry = 0.0
         self._expectation = (1, 0.0)  # the workers to keep warm, and until when; one tuple, read by two threads
         self._full_since: float | None = None  # since when all slots are in use
@@ -164,9 +169,9 @@ class Supervisor:
         self._adjust_warm_workers()
         self._claim_runs()
 
-    def _collect(self, wait: float) -> dict[WorkerHandle, list[bytes | None]]:
+    def _collect(self, wait: float) -> dict[BackendWorker, list[bytes | None]]:
         """The new lines of all workers, collected so that one transaction writes the events of a worker."""
-        collected: dict[WorkerHandle, list[bytes | None]] = {}
+        collected: dict[BackendWorker, list[bytes | None]] = {}
         with suppress(Empty):
             for count in range(INBOX):
                 worker, line = self._inbox.get(block=count == 0, timeout=wait)
@@ -174,7 +179,7 @@ class Supervisor:
                     collected.setdefault(worker, []).append(line)
         return collected
 
-    def _handle_lines(self, worker: WorkerHandle, lines: Sequence[bytes | None]) -> None:
+    def _handle_lines(self, worker: BackendWorker, lines: Sequence[bytes | None]) -> None:
         events: list[Event] = []
         done = ""
         for line in lines:
@@ -197,7 +202,7 @@ class Supervisor:
         if done:
             worker.done(done)
 
-    def _record(self, worker: WorkerHandle, job: RunningJob, events: list[Event]) -> None:
+    def _record(self, worker: BackendWorker, job: RunningJob, events: list[Event]) -> None:
         self.store.append(job.lease, events)
         for event in events:
             if isinstance(event, Round):
@@ -207,7 +212,7 @@ class Supervisor:
             worker.run_ended()
             self._next_tidy = 0.0  # a deletion may be waiting for this run to end
 
-    def _check_job(self, worker: WorkerHandle, job: RunningJob) -> None:
+    def _check_job(self, worker: BackendWorker, job: RunningJob) -> None:
         """Cancel the job if that was requested, and renew its lease."""
         now = time.monotonic()
         if job.deadline is None and now > job.next_check:
@@ -225,11 +230,11 @@ class Supervisor:
 
     def _claim_runs(self) -> None:
         owner = ProcessId.me()
-        while len(self._jobs) < self.workers:
+        while len(self._jobs) < self.workers + EXPRESS:
             lease = self.store.take(owner, self.workers, self.only)
             if lease is None:
                 return
-            default = cores() if lease.alone else 1
+            default = self.backend.slots if lease.alone else 1
             threads = lease.options.get("threads") or default
             self._run_error = None
             self._assign(RunningJob(lease, threads, lease.resume.round if lease.resume else 0))
@@ -246,23 +251,12 @@ class Supervisor:
             self.store.release(lease)
             raise
         self._jobs[worker] = job
-        worker.begin(
-            {
-                "token": lease.token,
-                "run": lease.run,
-                "entry": self.entry or ENTRIES["attack" in lease.spec],
-                "spec": lease.spec,
-                "resume": encode(lease.resume) if lease.resume else None,
-                "home": str(self.store.home.path),
-                "threads": job.threads,
-                "device": lease.options.get("device") or "cpu",
-            }
-        )
+        worker.begin(job_message(lease, job.threads, self.store.home, self.entry))
 
     # --- workers -------------------------------------------------------------------------------------------------
 
-    def _start_worker(self) -> WorkerHandle:
-        worker = WorkerHandle(self._inbox, self.preload)
+    def _start_worker(self) -> BackendWorker:
+        worker = self.backend.start(self._inbox, self.preload)
         self._handles.append(worker)
         return worker
 
@@ -271,13 +265,13 @@ class Supervisor:
         now = time.monotonic()
         self._check_demand(now)
         idle = self._dismiss_idle(now)
-        wanted = min(self._expected_workers(now), self.workers - len(self._jobs))
+        wanted = max(self._reserve, min(self._expected_workers(now), self.workers - len(self._jobs)))
         if self.only is not None and self._jobs:
             wanted = 0
         self._warm_slots.leave(keep=max(idle, wanted))
         if idle >= max(1, wanted):
             return
-        if not wanted or self._full_since:
+        if not wanted or (self._full_since and idle >= self._reserve):
             self._warm_slots.leave()
         elif now > self._next_warm_up:
             self._next_warm_up = now + DEMAND_S
@@ -297,41 +291,41 @@ class Supervisor:
         """Count the idle workers, and end those that are worn out or no longer needed."""
         idle = [worker for worker in self._handles if not worker.busy]
         for number, worker in enumerate(idle):
-            late = self._full_since is not None and now - max(self._full_since, worker.idle_since) > QUEUED_S
+            full = self._full_since is not None and number >= self._reserve
+            late = full and now - max(self._full_since or 0.0, worker.idle_since) > QUEUED_S
             surplus = number >= self._expected_workers(now) and now - worker.idle_since > IDLE_S
             if late or worker.jobs >= JOBS_PER_WORKER or surplus:
                 self._dismiss(worker)
         return len(idle)
 
-    def _dismiss(self, worker: WorkerHandle) -> None:
+    def _dismiss(self, worker: BackendWorker) -> None:
         self._jobs.pop(worker, None)
         if worker in self._handles:
             self._handles.remove(worker)
         worker.kill()
 
-    def _worker_ended(self, worker: WorkerHandle) -> None:
+    def _worker_ended(self, worker: BackendWorker) -> None:
         """Clean up after a worker whose last line was read, and resume its job."""
         job = self._jobs.get(worker)
         self._dismiss(worker)
         if not worker.ready:  # it ended while it warmed up, and so may the next one
             self._next_warm_up = time.monotonic() + TIDY_S
         reason = worker.exit_reason()
-        signal = worker.ending_signal()
         trace = worker.stderr_tail()
+        failure = worker.failure(job.lease.spec, job.threads) if job else None
         worker.close()
         if job:
-            no_memory = memory_failure.of_exit(job.lease.spec, job.threads, signal, trace, worker.oom_kills)
             with self._store_errors(worker, job):
-                self._resume_or_fail(job, no_memory, reason, trace)
+                self._resume_or_fail(job, failure, reason, trace)
 
-    def _resume_or_fail(self, job: RunningJob, no_memory: Failed | None, exit_reason: str, trace: str) -> None:
+    def _resume_or_fail(self, job: RunningJob, failure: Failed | None, exit_reason: str, trace: str) -> None:
         """Resume on a new worker from the checkpoint. Fail after crashes at the same place, or for lack of memory."""
         if job.deadline is not None:
             self.store.append(job.lease, [Cancelled(job.round)])
             return
         lease = self.store.rewind(job.lease)
-        if no_memory:
-            self.store.append(lease, [no_memory])
+        if failure:
+            self.store.append(lease, [failure])
             return
         job.crashes = 1 if lease.after > job.lease.after else job.crashes + 1
         job.lease = lease
@@ -343,7 +337,7 @@ class Supervisor:
         self.store.append(lease, [Failed(reason, remedy, trace)])
 
     @contextmanager
-    def _store_errors(self, worker: WorkerHandle, job: RunningJob) -> Iterator[None]:
+    def _store_errors(self, worker: BackendWorker, job: RunningJob) -> Iterator[None]:
         """End a worker whose lease was lost, or whose events the store cannot write. The latter fails the run."""
         try:
             yield

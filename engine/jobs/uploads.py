@@ -27,9 +27,12 @@ class UploadedPictures:
     home: Home
 
     def add(self, data: bytes) -> str:
-        """Clean a picture, store it and return its name. A picture that is already stored becomes the newest."""
-        picture = clean_upload(data)
-        name = _content_name(picture)
+        """Clean a picture, store it and return its name."""
+        return self.keep(clean_upload(data))
+
+    def keep(self, picture: bytes) -> str:
+        """Store a clean picture and return its name. A picture that is already stored becomes the newest."""
+        name = content_name(picture)
         path = self._file(name)
         if _content(path) == picture:
             with suppress(OSError):  # in a read-only home the picture is still there
@@ -55,7 +58,7 @@ class UploadedPictures:
         content = _content(path)
         if content is None:
             raise UnknownName(f"picture: must be one that was uploaded here and not removed, got {name}", UPLOAD_AGAIN)
-        if _content_name(content) != name:
+        if content_name(content) != name:
             raise Damaged(f"{path}: cannot be read, or its content has changed", UPLOAD_AGAIN)
         return content
 
@@ -87,7 +90,8 @@ class UploadedPictures:
             _remove_stale_files(path.parent)
 
 
-def _content_name(picture: bytes) -> str:
+def content_name(picture: bytes) -> str:
+    """The name of a clean picture: a hash of its content."""
     return sha256(picture).hexdigest()[:16]
 
 

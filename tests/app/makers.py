@@ -7,6 +7,7 @@ from typing import Any
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Spent
 from engine.jobs.leases import Lease
 from engine.jobs.process_id import ProcessId
+from engine.jobs.requests import MACHINE
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 
@@ -28,7 +29,7 @@ class RunMaker:
     def __call__(self, status: str = "finished", seed: int = 0, visitor: str = "", **settings: Any) -> str:
         """The id of a new run with this status. Its accuracy and ε depend on the seed."""
         spec = RunSpec(**{"method": "udp-fedavg", "rounds": ROUNDS, "seed": seed, **settings})
-        self.store.submit(spec.id, spec.canonical(), {"device": "cpu", "visitor": visitor})
+        self.store.submit(spec.id, spec.canonical(), {"device": "cpu"}, visitor or MACHINE)
         if status != "queued":
             ending = [ENDINGS[status]] if status in ENDINGS else []
             self.tell(spec.id, *run_events(2, seed), *ending)

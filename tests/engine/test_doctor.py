@@ -21,7 +21,7 @@ from engine.environment import ROOT, Requirements
 from engine.errors import Damaged
 from engine.events import Cancelled, Event, Finished, Kept, Round
 from engine.jobs import payloads
-from engine.jobs.database import MIGRATIONS
+from engine.jobs.migrations import MIGRATIONS
 from engine.jobs.process_id import ProcessId, cores
 from engine.jobs.store import Store
 from tests.engine.makers import run_command

@@ -13,10 +13,10 @@ from engine import open_files
 from engine.environment import ROOT
 from engine.errors import HomeError, RunFailed
 from engine.jobs import supervisor
+from engine.jobs.backends.worker import failure
 from engine.jobs.home import Home
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
-from engine.jobs.worker import failure
 from engine.open_files import limit_error
 from tests.engine.makers import SMALL, tiny_spec
 

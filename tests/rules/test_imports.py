@@ -248,7 +248,7 @@ def test_a_breach_is_found(path: str, text: str) -> None:
         ("engine/methods/a/b.py", "from engine.methods.user_level.base import UserLevel"),
         ("engine/methods/a/b.py", "from engine.compute.weights import clip"),
         ("engine/attacks/pictures/a.py", "from engine.attacks.pictures.problem import *"),
-        ("engine/jobs/worker.py", "from engine.training.loop import run"),
+        ("engine/jobs/backends/worker.py", "from engine.training.loop import run"),
         ("engine/cli/run.py", "from engine.jobs.store import Store"),
         ("engine/__main__.py", "def f():\n    from app.export import page"),
         ("app/screens/lab/results.py", "from engine.jobs.store import Store"),

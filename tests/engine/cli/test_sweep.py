@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.sweep import follow_points
+from engine.cli.sweep import batch_of, follow_points
 from engine.environment import ROOT
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
@@ -104,7 +104,8 @@ def test_a_run_of_a_lost_worker_is_submitted_again(home: Path) -> None:
     store = Store(home)
     point = points(tiny_spec(sampling="poisson"), SweepGrid(({"name": "udp-fedavg"},), (1.0,)))[0]
     supervisor = FlakySupervisor(store)
-    ((ended, outcome),) = follow_points(store, supervisor, [point])  # type: ignore[arg-type]
+    batch = batch_of("sweep", "a sweep", [point], {})
+    ((ended, outcome),) = follow_points(store, supervisor, [point], batch)  # type: ignore[arg-type]
     assert ended == point and outcome and outcome.accuracy == report(run(point.spec))["accuracy"]
     assert supervisor.wakes == 2
 

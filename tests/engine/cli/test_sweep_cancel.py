@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from engine.cli.sweep import ending, follow_points, point_line, stop, unfinished
+from engine.cli.sweep import batch_of, ending, follow_points, point_line, stop
 from engine.events import Event, Failed, Finished
+from engine.jobs.batches import Batch
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.jobs.supervisor import CANCEL_GRACE_S
@@ -52,8 +53,15 @@ class SweepSupervisor:
     def wake(self) -> None: ...
 
 
-def submit(store: Store, point: SweepPoint, **options: object) -> None:
-    store.submit(point.id, point.spec.canonical(), options)
+def submit(store: Store, point: SweepPoint, visitor: str = "machine") -> None:
+    store.submit(point.id, point.spec.canonical(), {"device": "cpu"}, visitor)
+
+
+def request(store: Store, points: Sequence[SweepPoint], visitor: str) -> Batch:
+    """The batch of these points, requested by this visitor."""
+    batch = batch_of("sweep", "a sweep", points, {})
+    store.batches.request(batch, visitor)
+    return batch
 
 
 def append(store: Store, *events: Event) -> None:
@@ -69,12 +77,10 @@ def test_ctrl_c_cancels_the_runs_of_this_command(
     submit(store, done)
     append(store, Finished(2, 1.0))
     submit(store, requested, visitor="another")
-    others = unfinished(store, sweep)
-    assert others == {requested.id}
-    for point in (first, second):
-        submit(store, point)
+    command = store.visits.command()
+    batch = request(store, sweep, command)
     supervisor = SweepSupervisor([lambda: None] * 3)
-    assert stop(store, supervisor, sweep, others) == 130  # type: ignore[arg-type]
+    assert stop(store, supervisor, batch, command) == 130  # type: ignore[arg-type]
     statuses = store.statuses(point.id for point in sweep)
     assert statuses == {requested.id: "queued", done.id: "finished", first.id: "cancelled", second.id: "cancelled"}
     assert supervisor.stopped and supervisor.reads >= 3
@@ -86,12 +92,13 @@ def test_a_run_of_others_that_this_command_computed_is_queued_again(
     store: Store, sweep: tuple[SweepPoint, ...]
 ) -> None:
     submit(store, sweep[0], visitor="another")
-    others = unfinished(store, sweep)
+    command = store.visits.command()
+    batch = request(store, sweep, command)
     lease = store.take(ProcessId.me(), 9)
-    assert lease
-    stop(store, SweepSupervisor(at_stop=lambda: store.release(lease)), sweep, others)  # type: ignore[arg-type]
+    assert lease and lease.run == sweep[0].id
+    stop(store, SweepSupervisor(at_stop=lambda: store.release(lease)), batch, command)  # type: ignore[arg-type]
     row = store.run(sweep[0].id)
-    assert (row.status, row.options) == ("queued", {"visitor": "another"})
+    assert (row.status, row.options) == ("queued", {"device": "cpu"})
 
 
 def test_the_wait_for_workers_is_limited(
@@ -101,7 +108,8 @@ def test_the_wait_for_workers_is_limited(
     monkeypatch.setattr("time.sleep", waited.append)
     monkeypatch.setattr("time.monotonic", lambda: sum(waited))
     supervisor = SweepSupervisor([lambda: None] * 10_000)
-    stop(store, supervisor, sweep, set())  # type: ignore[arg-type]
+    command = store.visits.command()
+    stop(store, supervisor, request(store, sweep, command), command)  # type: ignore[arg-type]
     assert supervisor.stopped and CANCEL_GRACE_S < sum(waited) < 4 * CANCEL_GRACE_S
 
 
@@ -111,7 +119,8 @@ def test_a_run_that_is_deleted_while_it_is_followed_did_not_finish(
     for point in sweep[:2]:
         submit(store, point)
         append(store, Finished(2, 1.0))
-    ended = follow_points(store, SweepSupervisor(), sweep[:2])  # type: ignore[arg-type]
+    batch = batch_of("sweep", "a sweep", sweep[:2], {})
+    ended = follow_points(store, SweepSupervisor(), sweep[:2], batch)  # type: ignore[arg-type]
     assert next(ended) == (sweep[0], None)  # it measured nothing
     store.delete(sweep[1].id)
     assert list(ended) == [(sweep[1], None)]
@@ -121,7 +130,8 @@ def test_a_run_that_is_deleted_while_it_is_followed_did_not_finish(
 def test_device_and_threads_are_stored_with_a_run(store: Store, sweep: tuple[SweepPoint, ...]) -> None:
     supervisor = SweepSupervisor([lambda: None, lambda: append(store, Finished(2, 1.0))])
     options = {"device": "cpu", "threads": 2}
-    assert len(list(follow_points(store, supervisor, sweep[:1], options))) == 1  # type: ignore[arg-type]
+    batch = batch_of("sweep", "a sweep", sweep[:1], {})
+    assert len(list(follow_points(store, supervisor, sweep[:1], batch, options))) == 1  # type: ignore[arg-type]
     assert store.run(sweep[0].id).options == {"device": "cpu", "threads": 2}
 
 

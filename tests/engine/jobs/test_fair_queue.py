@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.events import Failed, Finished, Started
-from engine.jobs.fair_queue import fair_order
+from engine.jobs.fair_queue import WaitingRun, fair_order
 from engine.jobs.leases import Lease
 from engine.jobs.store import Store
 from tests.engine.jobs.test_database import open_raw
@@ -23,7 +23,7 @@ def submit_runs(store: Store, *runs: str) -> None:
     for run in runs:
         visitor = run.rpartition("-")[0]
         if visitor:
-            store.submit(run, {}, {"visitor": visitor})
+            store.submit(run, {}, {}, visitor)
         else:
             store.submit(run.strip("-"), {}, {})
 
@@ -52,22 +52,24 @@ def test_no_visitor_starts_two_runs_while_another_waits_without_a_running_run(
     requests: list[tuple[str, int, int]], slots: int
 ) -> None:
     """Each request has a visitor, a length in ticks, and the tick at which it is submitted."""
-    waiting: list[tuple[str, str]] = []
+    waiting: list[WaitingRun] = []
     running: list[tuple[str, int]] = []  # visitor, ticks left
     last: dict[str, float] = {}
     overtaken: dict[str, Counter[str]] = {}
     for tick in range(7 + sum(length for _, length, _ in requests)):
-        waiting += [(str(number), visitor) for number, (visitor, _, at) in enumerate(requests) if at == tick]
+        waiting += [
+            WaitingRun(str(number), (visitor,)) for number, (visitor, _, at) in enumerate(requests) if at == tick
+        ]
         running = [(visitor, left - 1) for visitor, left in running if left > 1]
         while waiting and len(running) < slots:
             busy = Counter(visitor for visitor, _ in running)
             run = fair_order(waiting, busy, last)[0]
             served, length, _ = requests[int(run)]
-            without_run = {visitor for _, visitor in waiting if not busy[visitor]} - {served}
+            without_run = {each.visitors[0] for each in waiting if not busy[each.visitors[0]]} - {served}
             overtaken = {visitor: overtaken.get(visitor, Counter()) + Counter([served]) for visitor in without_run}
             for counts in overtaken.values():
                 assert all(times == 1 for times in counts.values())
-            waiting.remove((run, served))
+            waiting.remove(WaitingRun(run, (served,)))
             running.append((served, length))
             last[served] = max(last.values(), default=0) + 1
     assert not waiting
@@ -81,11 +83,11 @@ def test_no_visitor_starts_two_runs_while_another_waits_without_a_running_run(
 def test_every_run_has_a_place_and_each_visitor_keeps_the_own_order(
     visitors: list[str], busy: dict[str, int], last: dict[str, float]
 ) -> None:
-    waiting = [(f"run-{number}", visitor) for number, visitor in enumerate(visitors)]
+    waiting = [WaitingRun(f"run-{number}", (visitor,)) for number, visitor in enumerate(visitors)]
     order = fair_order(waiting, busy, last)
-    assert sorted(order) == sorted(run for run, _ in waiting)
+    assert sorted(order) == sorted(each.run for each in waiting)
     for visitor in set(visitors):
-        own = [run for run, owner in waiting if owner == visitor]
+        own = [each.run for each in waiting if each.visitors == (visitor,)]
         assert [run for run in order if run in own] == own
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from engine.events import Cancelled, Event, Failed, Finished, Round, Started
-from engine.jobs import payloads, worker_handle
+from engine.jobs import payloads
 from engine.jobs import supervisor as supervisor_module
+from engine.jobs.backends import local
 from engine.jobs.process_id import start_time
 from engine.jobs.store import Store
 from engine.jobs.supervisor import CANCEL_GRACE_S, CRASHES, TICK_S, Supervisor
@@ -79,7 +80,7 @@ def test_runs_wait_for_a_slot_and_workers_serve_many(
 def test_a_lone_run_gets_all_cores_and_others_one_each(
     store: Store, submit_run: SubmitRun, supervise: Supervise, starts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor_module, "cores", lambda: 4)
+    monkeypatch.setattr(local, "cores", lambda: 4)
     supervise(2)
     wait_for_end(store, submit_run("alone"))
     submit_run("first", pause=0.01)
@@ -102,7 +103,7 @@ def test_one_warm_worker_waits_before_the_first_run(
 ) -> None:
     supervisor = supervise(2)
     wait_until(lambda: supervisor._handles and supervisor._handles[0].ready)
-    warm = supervisor._handles[0].pid
+    warm = supervisor._handles[0].pid  # type: ignore[attr-defined]
     supervisor.wake()
     wait_for_end(store, submit_run())
     assert last_worker_pid(starts) == warm
@@ -187,7 +188,7 @@ def test_workers_warm_up_for_expected_runs(
     supervisor.expect(5)
     assert not supervisor.warm
     wait_until(lambda: supervisor.warm)
-    warm = {worker.pid for worker in supervisor._handles}
+    warm = {worker.pid for worker in supervisor._handles}  # type: ignore[attr-defined]
     assert len(warm) == 2
     for number in range(4):
         submit_run(f"run-{number}")
@@ -205,7 +206,7 @@ def test_a_worker_that_cannot_free_an_ended_run_does_not_block_the_next_one(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(worker_handle, "CLOSE_S", 0.3)
+    monkeypatch.setattr(local, "CLOSE_S", 0.3)
     supervisor = supervise(1)
     submit_run("first", lingers=str(tmp_path / "never"))
     submit_run("second")
@@ -222,7 +223,7 @@ def test_a_warm_worker_slot_is_freed_when_no_runs_are_expected_any_more(
     monkeypatch.setattr(supervisor_module, "EXPECT_S", 1.0)
     monkeypatch.setattr(supervisor_module, "IDLE_S", 0.0)
     supervisor = supervise(2)
-    others = worker_handle.WarmWorkerSlots(home, 2)
+    others = local.WarmWorkerSlots(home, 2)
     supervisor.expect(2)
     wait_until(lambda: len(supervisor._handles) == 2 and supervisor.warm)
     assert others.take(2) == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
-from engine.jobs.database import MIGRATIONS
+from engine.jobs.migrations import MIGRATIONS
 from engine.jobs.store import Store
 from tests.engine.makers import SMALL, run_command
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.events import Cancelled
-from engine.jobs.worker_handle import parsed_line
+from engine.jobs.backends.local import parsed_line
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,10 @@ import pytest
 from engine.environment import ROOT
 from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Kept, Round, decode, encode
-from engine.jobs import payloads, worker
+from engine.jobs import payloads
+from engine.jobs.backends import worker
+from engine.jobs.backends.worker import Job, failure, perform
 from engine.jobs.home import Home
-from engine.jobs.worker import Job, failure, perform
 from tests.engine.jobs import fake
 from tests.engine.jobs.conftest import wait_until
 from tests.engine.jobs.serve import FAKE
@@ -195,7 +196,7 @@ class WorkerProcess:
 
     def __init__(self, *preload: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "engine.jobs.worker", *preload],
+            [sys.executable, "-m", "engine.jobs.backends.worker", *preload],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -11,7 +11,7 @@ import pytest
 from engine import memory
 from engine.environment import ROOT
 from engine.events import Failed
-from engine.jobs import memory_failure
+from engine.jobs.backends import memory_failure
 from engine.jobs.store import Store
 from engine.memory import MemoryLimit, lacks_memory
 from tests.engine.jobs.conftest import SubmitRun, Supervise, wait_for_end

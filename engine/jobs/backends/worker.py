@@ -26,7 +26,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from engine.errors import LeakLensError, RunFailed
 from engine.events import Cancelled, Event, Failed, Kept, Round, decode, encode
-from engine.jobs import memory_failure, payloads
+from engine.jobs import payloads
+from engine.jobs.backends import memory_failure
 from engine.jobs.home import Home
 from engine.memory import lacks_memory
 from engine.open_files import limit_error

@@ -1,4 +1,4 @@
-"""A worker process from the side of its supervisor: start it, send orders, read its lines, report how it ended."""
+"""The local backend: one process for each worker. It starts, reads and ends them."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from queue import Queue
 from typing import IO, Any
 
 from engine import memory
 from engine.errors import Damaged
-from engine.events import Event, decode
+from engine.events import Event, Failed, decode
+from engine.jobs.backends import memory_failure
+from engine.jobs.backends.base import Inbox
+from engine.jobs.migrations import locked
+from engine.jobs.process_id import cores
 from engine.pipes import start_child
 
 KILL_S = 5.0
 CLOSE_S = 5.0  # a worker may take this long to free the memory and files of a run that has ended
 TAIL_BYTES = 4000
-
-Inbox = Queue[tuple["WorkerHandle | None", bytes | None]]
 
 
 class WarmWorkerSlots:
@@ -44,7 +44,7 @@ class WarmWorkerSlots:
                 file = path.open("ab")
             except OSError:  # a home that is full or read-only needs no warm worker
                 break
-            if _locked(file):
+            if locked(file):
                 self._locks.append(file)
             else:
                 file.close()
@@ -54,6 +54,20 @@ class WarmWorkerSlots:
         """Free all slots but `keep` of them for other supervisors."""
         while len(self._locks) > keep:
             self._locks.pop().close()
+
+
+class LocalBackend:
+    """Processes on this machine, as many at once as it has cores."""
+
+    @property
+    def slots(self) -> int:
+        return cores()
+
+    def start(self, inbox: Inbox, preload: Sequence[str]) -> WorkerHandle:
+        return WorkerHandle(inbox, preload)
+
+    def warm_slots(self, home: Path, count: int) -> WarmWorkerSlots:
+        return WarmWorkerSlots(home, count)
 
 
 class WorkerHandle:
@@ -67,8 +81,8 @@ class WorkerHandle:
         self._job = ""
         self._closing: tuple[str, float] | None = None  # the job whose run has ended, and when it ended
         self._stderr = tempfile.TemporaryFile("a+b")  # noqa: SIM115  (closed with the process)
-        self.oom_kills = memory.oom_kills()  # of the container, before this process may be one of them
-        self._process = start_child("engine.jobs.worker", *preload, stderr=self._stderr)
+        self._oom_kills = memory.oom_kills()  # of the container, before this process may be one of them
+        self._process = start_child("engine.jobs.backends.worker", *preload, stderr=self._stderr)
         threading.Thread(target=self._read_lines, args=(inbox,), daemon=True).start()
 
     @property
@@ -134,6 +148,10 @@ class WorkerHandle:
         known = -code in set(signal.Signals)
         return signal.Signals(-code).name if known else f"signal {-code}"
 
+    def failure(self, spec: Mapping[str, Any], threads: int) -> Failed | None:
+        """The failure of a job that needs more memory than there is. None: another process may complete it."""
+        return memory_failure.of_exit(spec, threads, self.ending_signal(), self.stderr_tail(), self._oom_kills)
+
     def stderr_tail(self) -> str:
         """The end of what it wrote to stderr."""
         end = self._stderr.seek(0, os.SEEK_END)
@@ -166,20 +184,3 @@ def parsed_line(line: bytes) -> Event | dict[str, Any] | None:
     except (ValueError, Damaged):
         return None
     return message if isinstance(message, dict) and ("ready" in message or "done" in message) else None
-
-
-def _locked(file: IO[bytes]) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:  # a disk without locks
-        return True
-    return True

@@ -1,0 +1,1 @@
+"""Backends: where jobs run. The local one starts processes on this machine."""

@@ -1,0 +1,176 @@
+"""How long runs take on this machine: what similar runs took, and when a batch will have ended.
+
+The estimate plays the queue: each slot takes the next run, no matter who requested it, for as long as such runs took.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import sqlite3
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from engine.jobs.status import mapping
+
+# What decides how long a run takes. Runs that differ in seed, noise or pictures take about as long.
+RUN_FIELDS = ("dataset", "model", "rounds", "clients", "sampled", "sampling", "epochs", "batch")
+ATTACK_FIELDS = ("kind", "attack", "upload", "restarts", "view", "round")
+LEAST_SHARE = 0.05  # of a running run, before its own pace is believed
+RECENT = 10  # finished runs in the mean
+LAST_EVENTS = 20  # of a running run, among which the last one with a share is looked for
+
+
+def instant(spec: Mapping[str, Any]) -> bool:
+    """Whether this is an attack on pictures that does not search: it answers in a second and need not wait for others.
+
+    An attack that searches has a number of iterations.
+    """
+    attack = spec.get("attack")
+    if not isinstance(attack, Mapping) or spec.get("kind", "pictures") != "pictures":
+        return False
+    return "iterations" not in attack
+
+
+def work_key(spec: Mapping[str, Any]) -> str:
+    """A short hash of what decides how long a run takes."""
+    run = spec.get("run") if "attack" in spec else spec
+    fields: dict[str, Any] = {}
+    if isinstance(run, Mapping):
+        fields = {name: run.get(name) for name in RUN_FIELDS}
+        fields["method"] = _name(run.get("method"))
+    if "attack" in spec:
+        fields |= {name: spec.get(name) for name in ATTACK_FIELDS}
+        pictures = spec.get("pictures")
+        fields["pictures"] = len(pictures) if isinstance(pictures, list | tuple) else 0
+    text = json.dumps(fields, sort_keys=True, default=str)
+    return sha256(text.encode()).hexdigest()[:12]
+
+
+def _name(part: Any) -> str:
+    return str(part.get("name", "") if isinstance(part, Mapping) else part)
+
+
+def share_done(body: Mapping[str, Any]) -> float | None:
+    """The finished share of a run, from one of its events as JSON. None if the event does not show it."""
+    kind = body.get("event")
+    try:
+        if kind == "round":
+            return float((body["round"] - 1 + body.get("fraction", 0.0)) / max(1, body["of"]))
+        if kind == "pictured":
+            return float(body["iteration"] / max(1, body["of"]))
+        if kind == "step":
+            return float(body["fraction"])
+    except (KeyError, TypeError):  # a damaged event
+        return None
+    return None
+
+
+@dataclass(frozen=True)
+class RunPace:
+    """What is known of how long one unfinished run takes."""
+
+    run: str
+    work: str
+    elapsed: float | None = None  # seconds since its first event; None while it waits
+    share: float | None = None  # the finished share of a running run
+
+    def total(self, usual: Mapping[str, float]) -> float | None:
+        """The seconds of the whole run: at its own pace once it has one, else what such runs took."""
+        if self.elapsed is not None and self.share is not None and self.share >= LEAST_SHARE:
+            return self.elapsed / self.share
+        return usual.get(self.work)
+
+
+def seconds_left(
+    members: Collection[str],
+    running: Sequence[RunPace],
+    waiting: Sequence[RunPace],
+    usual: Mapping[str, float],
+    slots: int,
+) -> float | None:
+    """The seconds until the last of these runs ends. `waiting` is the whole queue, in its order.
+
+    `usual` are the mean seconds of finished runs by their work. None while nothing is known about a member.
+    """
+    left = {pace.run for pace in (*running, *waiting)} & set(members)
+    if not left:
+        return 0.0
+    known = dict(usual)
+    for pace in running:
+        total = pace.total(usual)
+        if total is not None:
+            known.setdefault(pace.work, total)
+    totals = [pace.total(known) for pace in (*running, *waiting) if pace.run in left]
+    fallback = _mean(total for total in totals if total is not None)
+    if fallback is None:
+        return None
+    ends: list[float] = []
+    last = 0.0
+    for pace in running:
+        total = pace.total(known) or fallback
+        end = max(0.0, total - (pace.elapsed or 0.0))
+        last = max(last, end) if pace.run in left else last
+        ends.append(end)
+    ends += [0.0] * (slots - len(ends))
+    heapq.heapify(ends)
+    for pace in waiting:
+        end = heapq.heappop(ends) + (pace.total(known) or fallback)
+        last = max(last, end) if pace.run in left else last
+        heapq.heappush(ends, end)
+    return last
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return sum(known) / len(known) if known else None
+
+
+# --- from the store ----------------------------------------------------------------------------------------
+
+
+def left(
+    connection: sqlite3.Connection, runs: Collection[str], queue: Sequence[str], live: Collection[str], slots: int
+) -> float | None:
+    """The seconds until the last of these runs ends. `queue` holds what waits, in order; `live` what runs."""
+    work = _work(connection, [*queue, *live])
+    now = time.time()
+    running = []
+    for run in live:
+        began, share = _progress(connection, run)
+        running.append(RunPace(run, work.get(run, ""), None if began is None else max(0.0, now - began), share))
+    waiting = [RunPace(run, work.get(run, "")) for run in queue]
+    return seconds_left(runs, running, waiting, usual_seconds(connection, list(work.values())), slots)
+
+
+def usual_seconds(connection: sqlite3.Connection, works: Sequence[str]) -> dict[str, float]:
+    """The mean seconds of the last few finished runs with each of these keys."""
+    usual = {}
+    for work in set(works) - {""}:
+        query = """SELECT CAST(seconds AS REAL) AS seconds FROM runs WHERE work = ? AND seconds IS NOT NULL
+            ORDER BY attempt DESC LIMIT ?"""
+        seconds = [float(row["seconds"]) for row in connection.execute(query, (work, RECENT))]
+        if seconds:
+            usual[work] = sum(seconds) / len(seconds)
+    return usual
+
+
+def _work(connection: sqlite3.Connection, runs: Sequence[str]) -> dict[str, str]:
+    query = "SELECT id, work FROM runs WHERE id IN (SELECT value FROM json_each(?))"
+    return {str(row["id"]): str(row["work"]) for row in connection.execute(query, (json.dumps(list(runs)),))}
+
+
+def _progress(connection: sqlite3.Connection, run: str) -> tuple[float | None, float | None]:
+    """When the current attempt of a running run began, and the share that is done; None where unknown."""
+    query = """SELECT MIN(CAST(at AS REAL)) AS at FROM events
+        WHERE run = ? AND attempt = (SELECT attempt FROM runs WHERE id = ?)"""
+    began = connection.execute(query, (run, run)).fetchone()["at"]
+    query = "SELECT body FROM events WHERE run = ? ORDER BY number DESC LIMIT ?"
+    for row in connection.execute(query, (run, LAST_EVENTS)):
+        share = share_done(mapping(str(row["body"])) or {})
+        if share is not None:
+            return began, share
+    return began, None
