@@ -6,7 +6,8 @@ import ipaddress
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,18 +15,21 @@ import streamlit
 import uvicorn
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.web import bootstrap
 
+from app.session import owners
+from app.session.presence import Presence
 from engine.environment import ROOT
 from engine.errors import LeakLensError
 
 UNKNOWN = "LeakLens does not answer to this name. Type the address that it printed when it started.\n"
 BROKEN = "This page broke, and that should not happen. Reload it; nothing that was run is lost."
 METRICS = "/_stcore/metrics"
+PRESENCE = Presence()
 SHUTDOWN_S = 2  # for open requests when the server stops
 
 
@@ -103,6 +107,52 @@ class SafeHeaders:
             await self._app(scope, receive, send_with_headers)
 
 
+class VisitorCookie:
+    """Gives each browser a random cookie, and counts its open tabs.
+
+    Privacy: the cookie decides who may see an uploaded picture. It is random, scripts of the page cannot read it, and
+    other sites cannot send it along. Where the dashboard may be shown inside another page, over https, it must be sent.
+    """
+
+    def __init__(self, app: ASGIApp, presence: Presence, framed: bool = False) -> None:
+        self._app = app
+        self._presence = presence
+        self._framed = framed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on. An answer that is a page sets the cookie, for twelve hours from now."""
+        if scope["type"] == "websocket":
+            visitor = owners.visitor_id(_token(scope))
+            with self._presence.connected(visitor) if visitor else nullcontext():
+                await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._app(scope, receive, partial(self._send, scope, send))
+        else:
+            await self._app(scope, receive, send)
+
+    async def _send(self, scope: Scope, send: Send, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            if headers.get("content-type", "").startswith("text/html"):
+                token = _token(scope)
+                kept = token if owners.visitor_id(token) else owners.new_token()
+                headers.append("set-cookie", self._cookie(scope, kept))
+        await send(message)
+
+    def _cookie(self, scope: Scope, token: str) -> str:
+        """The cookie as a header. A proxy says in X-Forwarded-Proto that the visitor uses https."""
+        scheme = Headers(scope=scope).get("x-forwarded-proto", scope.get("scheme", "http"))
+        secure = scheme == "https"
+        site = "None; Partitioned" if self._framed and secure else "Lax"
+        ending = "; Secure" if secure else ""
+        return f"{owners.COOKIE}={token}; Max-Age={owners.COOKIE_S}; Path=/; HttpOnly; SameSite={site}{ending}"
+
+
+def _token(scope: Scope) -> str:
+    """The token in the cookie of a request; empty without one."""
+    return str(HTTPConnection(scope).cookies.get(owners.COOKIE, ""))
+
+
 def host_names(more: Sequence[str]) -> list[str]:
     """The names of this machine that visitors may type. Its IP addresses need no name."""
     own = socket.gethostname()
@@ -111,8 +161,12 @@ def host_names(more: Sequence[str]) -> list[str]:
 
 
 def protection(names: Sequence[str], frames: Sequence[str]) -> list[Middleware]:
-    """What every request passes before Streamlit: the headers of its answer, and the check of its host and origin."""
-    return [Middleware(SafeHeaders, frames=frames), Middleware(HostCheck, names=names)]
+    """What every request passes before Streamlit: the headers of its answer, the check of its host, and the cookie."""
+    return [
+        Middleware(SafeHeaders, frames=frames),
+        Middleware(HostCheck, names=names),
+        Middleware(VisitorCookie, presence=PRESENCE, framed=bool(frames)),
+    ]
 
 
 def serve(
@@ -137,7 +191,9 @@ def serve(
     async def lifespan(app: Any) -> AsyncIterator[None]:
         del app
         ready()
+        PRESENCE.start()
         yield
+        PRESENCE.stop()
         streamlit.cache_resource.clear()  # closes the shared services: workers end, and their runs can resume
 
     def show_error(error: Exception) -> bool:

@@ -13,6 +13,7 @@ from engine.events import Event
 from engine.examples.files import RunExample
 from engine.jobs.status import ListedRun
 
+MOVING = ("queued", "running")
 ENDED = ("finished", "failed", "cancelled", "interrupted", "stored")
 
 
@@ -26,6 +27,7 @@ class ShownRun:
     events: tuple[Event, ...]
     listed: ListedRun | None = None
     example: RunExample | None = None
+    unfinished: str = ""  # the status of an unfinished run of the same spec, behind a stored example
 
     @property
     def method(self) -> str:
@@ -38,16 +40,22 @@ def method_of(spec: Mapping[str, Any]) -> str:
 
 
 def find(run: str) -> ShownRun | None:
-    """A run of the store, or the stored example of the same spec. None for an attack: it trains nothing."""
+    """A run of the store, or the stored example of the same spec. None for an attack: it trains nothing.
+
+    An unfinished run does not hide a finished example. While it is under way, those who requested it see it form.
+    """
     stored = services.read(run)
+    example = services.stored_example(run)
     if stored:
         listed, events = stored
         if "attack" in listed.spec:
             return None
-        return ShownRun(run, listed.status, listed.spec, events, listed)
-    example = services.stored_example(run)
+        forming = listed.status in MOVING and services.wanted([run])
+        if not example or listed.status == "finished" or forming:
+            return ShownRun(run, listed.status, listed.spec, events, listed)
     if example:
-        return ShownRun(run, "stored", example.spec, example.events, example=example)
+        unfinished = stored[0].status if stored else ""
+        return ShownRun(run, "stored", example.spec, example.events, example=example, unfinished=unfinished)
     return None
 
 

@@ -289,6 +289,16 @@ def script(canonical: Mapping[str, Any]) -> str:
 # --- attacks and pictures ----------------------------------------------------------------------------------
 
 
+def part_title(part: str, name: str) -> str:
+    """The title of a part or an attack; its name if this version does not have it."""
+    try:
+        if part == "attack":
+            return attack_title(name)
+        return part_class(part, name).title if name else ""
+    except LeakLensError:
+        return name
+
+
 def attack_title(name: str) -> str:
     return attack_class(name).title
 

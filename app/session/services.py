@@ -14,19 +14,22 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.session import limits as class_limits
-from app.session import owners, session
+from app.session import session
 from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.events import Event, Failed
 from engine.examples.files import RunExample, example, examples, load_errors
+from engine.jobs.owners import own_pictures
 from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
+from engine.jobs.uploads import UploadedPictures
 from engine.results.report import report
 
 if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
     from engine.training.forecast import Forecast
 
+TOUCH_S = 60.0  # how often the visit of a browser without a cookie is recorded
 WATCHING_S = 5.0  # a visitor who read a run this recently is watching it
 FEEDS = 300  # kept in memory
 REPORTS = 5000  # of finished runs, kept in memory
@@ -188,21 +191,63 @@ def read(run: str) -> tuple[ListedRun, tuple[Event, ...]] | None:
 
 
 def may_see(run: ListedRun) -> bool:
-    """False in class mode for a run on a picture that another visitor uploaded."""
+    """Whether this visitor owns every uploaded picture that the run names. Most runs name none."""
+    return may_see_all([run]) == [run]
+
+
+def may_see_all(runs: Sequence[ListedRun]) -> list[ListedRun]:
+    """Those of these runs that this visitor may see."""
     if not class_limits.class_mode():
-        return True
-    return owners.may_see(run.spec, run.options, session.visitor(), session.recall("leak-own", []))
+        return list(runs)
+    names = {run.id: own_pictures(run.spec) for run in runs}
+    wanted = {name for of_run in names.values() for name in of_run}
+    own = {name for name in wanted if may_see_picture(name)}
+    return [run for run in runs if names[run.id] <= own]
 
 
 def may_see_picture(name: str) -> bool:
-    """False in class mode unless this session uploaded the picture, or this visitor requested an attack on it."""
-    if not class_limits.class_mode() or name in session.recall("leak-own", []):
-        return True
-    runs = [run for run in store().runs() if name in owners.own_pictures(run.spec)]
-    if not any(owners.requested_by(run.options, session.visitor()) for run in runs):
-        return False
-    session.remember("leak-own", [*session.recall("leak-own", []), name])  # so that the store is searched once
-    return True
+    """Whether this visitor owns an uploaded picture. At home everyone does."""
+    _touch()
+    return not class_limits.class_mode() or store().owners.owns([name], session.owner())
+
+
+def own_pictures_here() -> tuple[str, ...]:
+    """The uploaded pictures of this visitor, the newest first. At home, all of them."""
+    if class_limits.class_mode():
+        _touch()
+        return store().owners.pictures(session.owner())
+    return UploadedPictures(store().home).names()
+
+
+def _touch() -> None:
+    """Record the visit of a browser that keeps no cookie. The server records the others by their open tabs."""
+    if session.visitor() == session.tab() and session.now() - session.recall("touched", -TOUCH_S) >= TOUCH_S:
+        session.remember("touched", session.now())
+        error_of(lambda: store().visits.see([session.visitor()]))
+
+
+def at_home() -> bool:
+    """Whether this visitor owns the machine."""
+    return not class_limits.class_mode()
+
+
+def requested(runs: Sequence[str]) -> set[str]:
+    """Those of these runs that this visitor requested. At home all: every visitor owns the machine."""
+    if not class_limits.class_mode():
+        return set(runs)
+    visitor = session.visitor()
+    return {run for run, visitors in store().requesters(runs).items() if visitor in visitors}
+
+
+def wanted(runs: Sequence[str]) -> set[str]:
+    """Those of these runs that this visitor requested and did not cancel."""
+    visitor = session.visitor()
+    return {run for run, visitors in store().requesters(runs, wanting=True).items() if visitor in visitors}
+
+
+def slots() -> int:
+    """The number of runs that run at once."""
+    return shared().supervisor.workers
 
 
 def _watch(run: str) -> None:

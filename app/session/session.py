@@ -10,12 +10,19 @@ from typing import Any
 import streamlit as st
 
 from app.session import owners, run_settings
+from app.session.limits import class_mode
 from app.session.run_settings import Settings
+from engine.jobs.requests import MACHINE
 
 
 def visitor() -> str:
-    """The id of this visitor: from the cookie and address of the browser, or of the tab if there is no cookie."""
-    return owners.visitor_id(st.context.ip_address, st.context.cookies.get(owners.COOKIE)) or tab()
+    """The id of this visitor: from the cookie of the browser, or of the tab if the browser keeps no cookie."""
+    return owners.visitor_id(st.context.cookies.get(owners.COOKIE)) or tab()
+
+
+def owner() -> str:
+    """The owner of what this visitor uploads: at home it is the machine, which never leaves."""
+    return visitor() if class_mode() else MACHINE
 
 
 def tab() -> str:

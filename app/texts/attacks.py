@@ -15,7 +15,11 @@ LEAD = (
     "Below, attackers try to rebuild one picture from that, with and without noise on it."
 )
 WHOSE, OWN, DELETE = "Whose picture?", "Your own picture", "Delete this picture"
-OWN_HELP = "It stays on this machine. Deleting it removes every attack on it as well."
+OWN_HELP = "It stays on this computer until you delete it. Every attack on it is deleted with it."
+OWN_HELP_CLASS = (
+    "Your picture goes to the computer that runs this dashboard ({name}). Other visitors cannot open it. It is deleted "
+    "within 30 minutes after you close the page, with every attack on it."
+)
 UPLOAD, CAMERA, CAMERA_ON, LABEL = "PNG or JPEG, up to 10 MB", "Take a picture", "Use the camera", "What does it show?"
 LABEL_HELP = "The label that its owner's phone would have given it: training needs one, and the upload depends on it."
 SEEN_BY, WHEN, EPOCHS, MANY = "Seen by", "In which round?", "Local steps", "Pictures in the upload"
@@ -60,8 +64,7 @@ NOT_REQUESTED, WAITING, FORMING, STOPPED = "not asked yet", "waiting", "forming"
 NO_PROOF = "A failed attack is no proof of protection: a better one may come. Only ε is a promise."
 GONE_PICTURE = "There is no such picture here. Bring it again, or choose another."
 DELETED = "The picture and {many} on it are gone."
-GIVEN_UP = "The picture and {many} of yours are gone from your pages. Another visitor uploaded it, too, and keeps it."
-STUCK = "{many} on it must stop first: delete the picture again in a moment."
+GIVEN_UP = "The picture is gone from your pages. Another visitor brought it, too, so it stays theirs."
 BUSY = ("another grid of yours is still under way", "Wait for it, or cancel it")
 KEYS = {
     "play": "Play",
@@ -223,10 +226,10 @@ def state(cell: AttackCell) -> str:
     return {"": NOT_REQUESTED, "queued": WAITING, "failed": "failed"}.get(cell.status, STOPPED)
 
 
-def progress(done: int, of: int, left: float | None) -> str:
-    """Finished attacks, and the time left if it is known."""
-    remaining = f" · {numbers.duration(left)} left" if left else ""
-    return f"{done} of {of} attacks done{remaining}"
+def batch_title(picture: str, attacks: int) -> str:
+    """The title of attacks that were requested together."""
+    name = "a picture of your own" if picture.startswith("own-") else f"picture {picture}"
+    return f"{count(attacks)} on {name}"
 
 
 def attack(missing: int, of: int) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from app.texts import numbers
+
 PRODUCT = "LeakLens"
 PROMISE = "What does federated learning leak, and what does protection cost?"
-EXPECTED = "Expected time here: {time}{twice}."
-WITH_BASELINE = ", and about as long again for the same without protection"
 FEWER_SEEDS = "A question is asked with at most {most} seeds: this link wants {asked}."
 BROKEN_SHELVES = (
     "The engine could not be loaded ({error}). Delete .venv and start `python3 -m app`: it installs everything again."
@@ -23,3 +23,16 @@ SERVER_SEES_TEXT = "Only pictures are attacked here, and this run learns from te
 SHARED = "This dashboard is shared. One visitor may ask for at most: {limits}."
 PRIVATE_END, LEAKY_END = "more private", "more leaky"
 NO_PROTECTION = "no protection"
+
+
+def expected(seconds: float, runs: int, with_baseline: bool, waiting: int) -> str:
+    """The time until all runs of a request would have ended, and what it counts."""
+    if not seconds:
+        return "Finished here before: the result appears at once."
+    counts = []
+    if runs > 1:
+        counts.append(f"{runs} runs{', one without protection' if with_baseline else ''}")
+    if waiting:
+        counts.append(f"{waiting:,} in the queue now")
+    what = f": {'; '.join(counts)}" if counts else ""
+    return f"Expected time here: {numbers.duration(seconds)}{what}."

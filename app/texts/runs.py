@@ -19,13 +19,18 @@ HEADS = ("question", "state", "accuracy", "ε, outsider", "asked", "disk")
 OPEN, CANCEL, RESUME, PIN, UNPIN, DELETE = "Open", "Cancel", "Go on", "Pin", "Unpin", "Delete"
 PINS_FULL = "{many} runs are pinned, and more would be hard to tell apart: unpin one first"
 DELETE_ALL = "Delete these {many}…"
+CANCEL_ALL, RESUME_ALL, RENAME, NAME = "Cancel all", "Resume all", "Rename", "Name"
+RUNS_OF_GROUP, MORE_ROWS = "Show {many}", "And {many} more: find them with the filter."
+REFUSED = "One could not be requested: {why}"
+SCREENS = ("leak", "lab", "tradeoff")
+BUSY = ("another request of yours is still under way", "Wait for it, or cancel it")
+SORT, SORTS = "Sort by", {"newest": "newest", "name": "name", "accuracy": "accuracy", "size": "size on disk"}
 MORE_WAIT = "and {many} more"
 NAMED, AND_MORE = 5, "and {many} more"
 SURE, SURE_ALL = "Delete this run?", "Delete {many} runs?"
 FREES = "This frees {size}. Curves, checkpoints and pictures are gone for good; anyone who asks again starts over."
 YES, NO = "Delete for good", "Keep"
 DELETED = "Deleted {many}; {size} are free again."
-WATCHED = "Someone else watches run {run} too: it goes on", "Cancel it when no one else does"
 NOT_YOURS = "Run {run} was asked by another visitor", "Only that visitor may {deed} it"
 STUCK = "Nothing moves at the moment: {why}"
 AGAIN = "Try again"
@@ -163,3 +168,9 @@ def store_summary(counts: Mapping[str, int], used: float, limit: float) -> str:
     held = f"The home holds {size(used)} of the {size(limit)} allowed"
     tight = ": delete some runs, or raise LEAKLENS_QUOTA_GB." if used > 0.9 * limit else "."
     return f"{runs(total)}: {each}. {held}{tight}" if total else f"{held}{tight}"
+
+
+def group_summary(counts: Mapping[Any, int], total: int) -> str:
+    """How many runs of a group are in each state."""
+    words = [f"{counts[state]:,} {states.STATES[state]}" for state in states.STATES if counts.get(state)]
+    return f"{runs(total)}: {', '.join(words)}."

@@ -44,9 +44,8 @@ FIX_FIELDS = "Fix the marked fields first."
 LAST_GOOD = "The question on the left cannot be asked yet. This is the last one that could."
 NO_METHOD = "There is no method with noise called {name} here: it is left out."
 NOT_MEANT = "{pair} cannot be meant: the usual value is used."
-BY_TURNS = "You may have {most} runs at once here, so this page asks for them a few at a time: keep it open."
+BUSY = ("another sweep of yours is still under way", "Wait for it, or cancel it")
 UNDER_WAY = "Under way"
-PAUSED = "No more than {waiting} runs may wait here, of all visitors together: the rest is asked when some have begun."
 
 # --- the results -------------------------------------------------------------------------------------------
 
@@ -106,6 +105,11 @@ def run(missing: int, all_of_them: int, known: int) -> str:
     return (RUN if missing == all_of_them else RUN_REST).format(many=runs(missing))
 
 
+def batch_title(methods: Sequence[str], count: int) -> str:
+    """The title of runs that were requested together."""
+    return f"{', '.join(methods) or 'no protection'}: {runs(count)}"
+
+
 def expected(all_of_them: int, known: int, seconds: float | None) -> str:
     """The number of runs that a click starts, and their expected time."""
     if known >= all_of_them:
@@ -143,12 +147,6 @@ def own_models(references: Sequence[str]) -> str:
 def stored(number: int, made: str) -> str:
     """A note that some points come from a stored example."""
     return f"{number:,} of these runs {'comes' if number == 1 else 'come'} from a stored example, run on {made}."
-
-
-def progress(done: int, total: int, seconds: float | None) -> str:
-    """Finished runs, and the time left if it is known."""
-    left = "" if seconds is None else f" · about {numbers.duration(seconds)} left"
-    return f"{done:,} of {runs(total)}{left}"
 
 
 # --- one point ---------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ class Batches:
             connection.execute("DELETE FROM members WHERE batch = ?", (batch.id,))
             connection.execute(
                 """INSERT INTO batches VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)
-                    DO UPDATE SET title = excluded.title, spec = excluded.spec""",
+                    DO UPDATE SET spec = excluded.spec""",  # its title stays: a visitor may have named it
                 (batch.id, batch.kind, batch.title, json.dumps(batch.spec, allow_nan=False), time.time()),
             )
             rows = [(batch.id, place, member.run, member.problem) for place, member in enumerate(batch.members)]
@@ -149,10 +149,7 @@ class Batches:
         """
         with self._database.write() as connection:
             _existing(connection, batch)
-            connection.execute(
-                "UPDATE batch_requests SET withdrawn = ? WHERE batch = ? AND visitor = ? AND withdrawn IS NULL",
-                (time.time(), batch, visitor),
-            )
+            _withdraw(connection, batch, visitor)
             runs = [str(stored.row["id"]) for stored in _members(connection, batch) if stored.status in UNENDED]
             return cancel_unwanted(connection, runs, owns_machine)
 
@@ -166,6 +163,17 @@ class Batches:
         with self._database.read() as connection:
             return _listed(connection, "ORDER BY at DESC", ())
 
+    def unfinished(self, visitor: str) -> list[ListedBatch]:
+        """The batches that this visitor wants, with a member that is queued or running."""
+        rule = """WHERE id IN (SELECT batch FROM batch_requests WHERE visitor = ? AND withdrawn IS NULL)
+            ORDER BY at DESC"""
+        with self._database.read() as connection:
+            batches = _listed(connection, rule, (visitor,))
+            runs = {run for batch in batches for run in batch.runs}
+            stored = stored_runs_of(connection, sorted(runs))
+        moving = {str(run.row["id"]) for run in stored if not run.removed and run.status in ("queued", "running")}
+        return [batch for batch in batches if moving.intersection(batch.runs)]
+
     def wanted_by(self, batch: str, visitor: str) -> bool:
         """Whether this visitor requested the batch and did not cancel it."""
         with self._database.read() as connection:
@@ -174,6 +182,11 @@ class Batches:
             ).fetchone()
         return row is not None
 
+    def rename(self, batch: str, title: str) -> None:
+        with self._database.write() as connection:
+            _existing(connection, batch)
+            connection.execute("UPDATE batches SET title = ? WHERE id = ?", (title, batch))
+
     def delete(self, batch: str) -> None:
         """Forget a batch. Its runs stay."""
         with self._database.write() as connection:
@@ -181,9 +194,27 @@ class Batches:
             delete_batch(connection, batch)
 
 
-def cancel_unwanted(connection: sqlite3.Connection, runs: Sequence[str], owns_machine: bool) -> Withdrawal:
-    """Cancel those of these unended runs that no visitor wants who is still here."""
-    here = visits.present(connection) - {MACHINE}
+def withdraw_runs(connection: sqlite3.Connection, runs: Sequence[str], visitor: str, owns_machine: bool) -> Withdrawal:
+    """Cancel these runs for one visitor, in whatever batches the visitor requested them."""
+    connection.execute(
+        """UPDATE run_requests SET withdrawn = ? WHERE visitor = ? AND withdrawn IS NULL
+            AND run IN (SELECT value FROM json_each(?))""",
+        (time.time(), visitor, json.dumps(list(runs))),
+    )
+    for batch in batches_with(connection, runs):
+        unended = {str(stored.row["id"]) for stored in _members(connection, batch) if stored.status in UNENDED}
+        if unended <= set(runs):  # else the visitor still wants the other members
+            _withdraw(connection, batch, visitor)
+    stored = [stored for stored in stored_runs_of(connection, runs) if not stored.removed]
+    unended_runs = [str(run.row["id"]) for run in stored if run.status in UNENDED]
+    return cancel_unwanted(connection, unended_runs, owns_machine, visitor)
+
+
+def cancel_unwanted(
+    connection: sqlite3.Connection, runs: Sequence[str], owns_machine: bool, apart_from: str = ""
+) -> Withdrawal:
+    """Cancel those of these unended runs that no visitor wants who is still here, apart from this one."""
+    here = visits.present(connection) - {MACHINE, apart_from}
     if not owns_machine:
         here.add(MACHINE)  # it never leaves
     wanting = requests.requesters(connection, runs, wanting=True)
@@ -217,6 +248,13 @@ def _record(connection: sqlite3.Connection, batch: str, visitor: str) -> None:
         (batch, visitor, time.time()),
     )
     visits.record(connection, [visitor])
+
+
+def _withdraw(connection: sqlite3.Connection, batch: str, visitor: str) -> None:
+    connection.execute(
+        "UPDATE batch_requests SET withdrawn = ? WHERE batch = ? AND visitor = ? AND withdrawn IS NULL",
+        (time.time(), batch, visitor),
+    )
 
 
 def _existing(connection: sqlite3.Connection, batch: str) -> None:

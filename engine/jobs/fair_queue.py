@@ -61,14 +61,20 @@ def _fair_order(waiting: Sequence[WaitingRun], busy: Mapping[str, int], served: 
     return list(order)
 
 
-def queue_order(connection: sqlite3.Connection, waiting: Sequence[str], live: Collection[str]) -> list[str]:
-    """The waiting runs in the order in which they start. `live` holds the running ones."""
-    if len(waiting) < 2:
-        return [*waiting]
+def queue_order(
+    connection: sqlite3.Connection, waiting: Sequence[str], live: Collection[str], more: Sequence[WaitingRun] = ()
+) -> list[str]:
+    """The waiting runs in the order in which they start. `live` holds the running ones.
+
+    `more` are runs that are not in the queue: the order shows where they would be.
+    """
+    if len(waiting) + len(more) < 2:
+        return [*waiting, *(each.run for each in more)]
     visitors = requesters(connection, [*waiting, *live], wanting=True)
     query = "SELECT id FROM runs WHERE instant = 1 AND id IN (SELECT value FROM json_each(?))"
     instant = {str(row["id"]) for row in connection.execute(query, (json.dumps(list(waiting)),))}
     runs = [WaitingRun(run, _visitors(visitors, run), run in instant) for run in waiting]
+    runs += [each for each in more if each.run not in waiting]
     busy = Counter(visitor for run in live for visitor in _visitors(visitors, run))
     rows = connection.execute("SELECT visitor, CAST(at AS REAL) AS at FROM served")
     served = {str(row["visitor"]): float(row["at"]) for row in rows}

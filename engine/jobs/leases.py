@@ -18,7 +18,7 @@ from typing import Any
 from engine.errors import Damaged, LeaseLost
 from engine.events import Event, Finished, Kept, decode, encode
 from engine.jobs import payloads
-from engine.jobs.fair_queue import queue_order, record_service
+from engine.jobs.fair_queue import WaitingRun, queue_order, record_service
 from engine.jobs.home import Home
 from engine.jobs.process_id import ProcessId
 from engine.jobs.status import held, stored_run
@@ -86,11 +86,11 @@ def next_run(connection: sqlite3.Connection, slots: int, only: Container[str] | 
     return None
 
 
-def queue_and_live(connection: sqlite3.Connection) -> tuple[list[str], set[str]]:
-    """The waiting runs in the order in which they start, and the running ones."""
+def queue_and_live(connection: sqlite3.Connection, more: Sequence[WaitingRun] = ()) -> tuple[list[str], set[str]]:
+    """The waiting runs in the order in which they start, and the running ones. `more` join the queue in thought."""
     live = _live_runs(connection)
     waiting = [run for run in waiting_runs(connection) if run not in live]
-    return queue_order(connection, waiting, live), live
+    return queue_order(connection, waiting, live, [each for each in more if each.run not in live]), live
 
 
 def demand(connection: sqlite3.Connection) -> int:

@@ -133,17 +133,27 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def left(
-    connection: sqlite3.Connection, runs: Collection[str], queue: Sequence[str], live: Collection[str], slots: int
+    connection: sqlite3.Connection,
+    runs: Collection[str],
+    queue: Sequence[str],
+    live: Collection[str],
+    slots: int,
+    expected: Mapping[str, float] | None = None,
 ) -> float | None:
-    """The seconds until the last of these runs ends. `queue` holds what waits, in order; `live` what runs."""
-    work = _work(connection, [*queue, *live])
+    """The seconds until the last of these runs ends. `queue` holds what waits, in order; `live` what runs.
+
+    `expected` are the forecast seconds of runs that the store does not have yet.
+    """
+    forecast = dict(expected or {})
+    work = {**{run: run for run in forecast}, **_work(connection, [*queue, *live])}
     now = time.time()
     running = []
     for run in live:
         began, share = _progress(connection, run)
         running.append(RunPace(run, work.get(run, ""), None if began is None else max(0.0, now - began), share))
     waiting = [RunPace(run, work.get(run, "")) for run in queue]
-    return seconds_left(runs, running, waiting, usual_seconds(connection, list(work.values())), slots)
+    usual = {**forecast, **usual_seconds(connection, list(work.values()))}
+    return seconds_left(runs, running, waiting, usual, slots)
 
 
 def usual_seconds(connection: sqlite3.Connection, works: Sequence[str]) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import BadInput, Damaged, HomeError, HomeFull
 from engine.events import Event, Finished, decode
 from engine.jobs import leases, pace, payloads, requests
-from engine.jobs.batches import Batches, Withdrawal, cancel_unwanted
+from engine.jobs.batches import Batches, Withdrawal, withdraw_runs
 from engine.jobs.database import Database, damaged
-from engine.jobs.fair_queue import queue_order
+from engine.jobs.fair_queue import WaitingRun, queue_order
 from engine.jobs.home import Home, folder_size, safe_name
 from engine.jobs.leases import Lease
 from engine.jobs.owners import Owners
 from engine.jobs.process_id import ProcessId
-from engine.jobs.requests import MACHINE, UNENDED
+from engine.jobs.requests import MACHINE
 from engine.jobs.status import (
     RELEASED,
     ListedRun,
@@ -84,16 +83,9 @@ class Store:
             return requests.cancel(connection, run)
 
     def withdraw(self, runs: Sequence[str], visitor: str, owns_machine: bool = False) -> Withdrawal:
-        """Cancel single requests of one visitor. Runs that someone else wants continue."""
+        """Cancel these runs for one visitor. Those that someone else wants continue."""
         with self._database.write() as connection:
-            for run in runs:
-                connection.execute(
-                    "UPDATE run_requests SET withdrawn = ? WHERE run = ? AND visitor = ? AND withdrawn IS NULL",
-                    (time.time(), run, visitor),
-                )
-            stored = [run for run in stored_runs_of(connection, runs) if not run.removed]
-            unended = [str(run.row["id"]) for run in stored if run.status in UNENDED]
-            return cancel_unwanted(connection, unended, owns_machine)
+            return withdraw_runs(connection, runs, visitor, owns_machine)
 
     def requesters(self, runs: Sequence[str], wanting: bool = False) -> dict[str, list[str]]:
         """The visitors who requested each run, by itself or in a batch. With `wanting`: who did not cancel it."""
@@ -159,6 +151,17 @@ class Store:
         with self._database.read() as connection:
             queue, live = leases.queue_and_live(connection)
             return pace.left(connection, runs, queue, live, slots)
+
+    def seconds_until(self, expected: Mapping[str, float], visitor: str, slots: int) -> float | None:
+        """The seconds until these runs would end if this visitor requested them now. Finished ones take none.
+
+        `expected` are the seconds of each run by itself.
+        """
+        statuses = self.statuses(expected)
+        missing = {run: seconds for run, seconds in expected.items() if statuses.get(run) != "finished"}
+        with self._database.read() as connection:
+            queue, live = leases.queue_and_live(connection, [WaitingRun(run, (visitor,)) for run in missing])
+            return pace.left(connection, list(missing), queue, live, slots, missing)
 
     def usual_seconds(self, spec: Mapping[str, Any]) -> float | None:
         """The mean seconds that runs like this one took on this machine. None before the first."""

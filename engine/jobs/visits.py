@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from engine.jobs.database import Database
 from engine.jobs.process_id import ProcessId, machine, start_time
 
-LEFT_S = 1800.0  # a visitor has left this long after the last tab was closed
+LEFT_S = 29 * 60.0  # after the last tab; pictures are promised to be deleted within half an hour
 ALWAYS = 1e12  # a command is here for as long as its process lives
 
 
@@ -34,7 +34,7 @@ class Visits:
         return visitor
 
     def present(self) -> set[str]:
-        """The visitors who are here, or left less than half an hour ago."""
+        """The visitors who are here, or left a short while ago."""
         with self._database.read() as connection:
             return present(connection)
 
@@ -52,7 +52,7 @@ def record(connection: sqlite3.Connection, visitors: Iterable[str], at: float | 
 
 
 def present(connection: sqlite3.Connection) -> set[str]:
-    """The visitors of living servers and commands whose last tab was open less than half an hour ago."""
+    """The visitors of living servers and commands whose last tab was open a short while ago."""
     earliest = time.time() - LEFT_S
     return {str(row["visitor"]) for row in _visits(connection) if row["seen"] > earliest and _alive(row)}
 

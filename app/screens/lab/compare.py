@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.batch import submit as batch_submit
 from app.batch.view import ShownRun, find
 from app.charts.base import Track
+from app.screens.lab import requests as lab_requests
 from app.session import run_settings, url
 from app.texts import numbers, privacy
 from engine.results.report import report
@@ -60,7 +60,7 @@ def table() -> None:
     st.dataframe(rows, hide_index=True, alt="Pinned runs and what differs between them")
     with st.container(horizontal=True):
         for pin in url.linked("pins"):
-            st.button(f"Unpin {pin}", key=f"unpin:{pin}", on_click=batch_submit.unpin, args=(pin,), type="tertiary")
+            st.button(f"Unpin {pin}", key=f"unpin:{pin}", on_click=lab_requests.unpin, args=(pin,), type="tertiary")
 
 
 def _epsilons(body: Mapping[str, Any], units: Sequence[str]) -> dict[str, str]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import html
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.batch import submit as batch_submit
+from app.screens.lab import requests as lab_requests
 from app.session import run_settings, services, session
-from app.texts import numbers, privacy, product
+from app.texts import privacy, product
 from app.widgets import card
 from app.widgets import fields as part_fields
 from engine.errors import LeakLensError
+
+if TYPE_CHECKING:
+    from engine.specs.run import RunSpec
 
 MORE = ("epochs", "batch", "lr", "momentum", "weight-decay", "sampling", "delta", "honest-share", "seed")
 
@@ -136,12 +139,23 @@ def _forecast() -> None:
         kind = "problem" if issue.fatal else "note"
         text = html.escape(f"{issue.reason}. {issue.remedy}.")
         st.html(f'<p class="ll-{kind}" role="{role}">{text}</p>')
-    st.button("Run", type="primary", width="stretch", key="run", on_click=batch_submit.run, disabled=forecast.fatal)
+    st.button("Run", type="primary", width="stretch", key="run", on_click=lab_requests.run, disabled=forecast.fatal)
     if forecast.fatal:
         return
-    twice = product.WITH_BASELINE if run_settings.baseline_of(spec) else ""
-    st.caption(product.EXPECTED.format(time=numbers.duration(forecast.seconds), twice=twice))
+    _expected_time(spec, forecast.seconds)
     guarantee = asdict(forecast.guarantee) if forecast.guarantee else None
     answers = {answer.view: answer for answer in forecast.answers}
     card.guarantee_block(guarantee)
     card.privacy_block([answers[view] for view in privacy.VIEWS if view in answers], guarantee)
+
+
+def _expected_time(spec: RunSpec, forecast_seconds: float | None) -> None:
+    """The time until the run, its seeds and its baseline would have ended, with everything that runs before them."""
+    baseline = run_settings.baseline_of(spec)
+    specs = [*run_settings.with_seeds(spec, session.recall("seeds", 1)), *([baseline] if baseline else [])]
+    each = services.store().usual_seconds(spec.canonical()) or forecast_seconds
+    if each is None:
+        return
+    seconds = services.store().seconds_until({one.id: each for one in specs}, session.visitor(), services.slots())
+    waiting = len(services.store().queue())
+    st.caption(product.expected(seconds or 0.0, len(specs), baseline is not None, waiting))

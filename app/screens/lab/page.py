@@ -6,8 +6,8 @@ import html
 
 import streamlit as st
 
-from app.batch import submit as batch_submit
 from app.screens.lab import form as lab_form
+from app.screens.lab import requests as lab_requests
 from app.screens.lab import results as lab_results
 from app.session import limits as class_limits
 from app.session import messages, readiness, run_settings, services, url
@@ -54,7 +54,7 @@ def _top(usable: bool) -> None:
                         example.title,
                         key=f"example-{example.name}",
                         help=example.lesson,
-                        on_click=batch_submit.open_example,
+                        on_click=lab_requests.open_example,
                         args=(example,),
                     )
     if class_limits.class_mode():

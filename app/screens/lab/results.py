@@ -11,13 +11,16 @@ from typing import Any
 
 import streamlit as st
 
-from app.batch import submit as batch_submit
+from app.batch import follow
 from app.batch.view import ENDED, ShownRun, find, tracks_of
 from app.charts import accuracy, classes, epsilon, smoothing, smoothness, spectrum
 from app.charts.base import Panel, Track
 from app.screens.lab import compare
+from app.screens.lab import requests as lab_requests
+from app.session import limits as class_limits
 from app.session import links, messages, run_settings, services, session, url
-from app.texts import numbers, privacy, product, states
+from app.texts import batches as batch_texts
+from app.texts import privacy, product, states
 from app.texts import runs as run_texts
 from app.texts import sweep as sweep_texts
 from app.widgets import card
@@ -90,10 +93,12 @@ def _origin(main: ShownRun) -> None:
             f'<span class="ll-faint">{html.escape(made)}</span></p>',
             width="stretch",
         )
+        if main.unfinished:
+            st.caption(batch_texts.BEHIND[main.unfinished], width="content")
         st.button(
             "Run it live",
             key="live",
-            on_click=batch_submit.run_example,
+            on_click=lab_requests.run_example,
             args=(example.spec,),
             disabled=not services.shared().ready(),
         )
@@ -133,11 +138,14 @@ def _progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> bool:
         return False
     with st.container(horizontal=True, vertical_alignment="center"):
         done, text = progress(main, all_of_them)
+        followed = follow.read([run.id for run in all_of_them if run.status not in ENDED])
+        text += batch_texts.remaining(followed.state.seconds_left)
         trouble = services.shared().supervisor.trouble
         if trouble:
             text = f"{text} · {trouble}"
         st.progress(done, text)
-        st.button("Cancel", key="cancel", on_click=batch_submit.cancel)
+        if followed.mine or not class_limits.class_mode():
+            st.button("Cancel", key="cancel", on_click=lab_requests.cancel)
     return True
 
 
@@ -152,25 +160,11 @@ def progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> tuple[float, st
         return 0.0, "preparing the data"
     if main.status in ENDED:
         return done, "the runs beside it are still going"
-    return done, f"round {last.round} of {last.of}{_left(main)}"
+    return done, f"round {last.round} of {last.of}"
 
 
 def _last_round(run: ShownRun) -> Round | None:
     return next((event for event in reversed(run.events) if isinstance(event, Round)), None)
-
-
-def _left(main: ShownRun) -> str:
-    """The time left, estimated from the pace since this page first saw the run. Empty below 5 % of progress."""
-    first_seen = session.recall("began", {})
-    now = session.now()
-    done = _share(main)
-    attempt = main.listed.attempt if main.listed else 0
-    start, done_at_start = first_seen.setdefault((main.id, attempt), (now, done))
-    session.remember("began", first_seen)
-    if done - done_at_start < 0.05:
-        return ""
-    seconds = (now - start) * (1 - done) / (done - done_at_start)
-    return f" · {numbers.duration(seconds)} left"
 
 
 def _share(run: ShownRun) -> float:
@@ -201,7 +195,7 @@ def _ending(main: ShownRun) -> None:
         if texts[main.status]:
             st.html(f'<p class="ll-lead">{html.escape(texts[main.status])}</p>', width="content")
         if not services.made_earlier(main.spec):
-            st.button("Go on", key="go-on", on_click=batch_submit.resume)
+            st.button("Go on", key="go-on", on_click=lab_requests.resume)
 
 
 def _warnings(main: ShownRun) -> None:
@@ -219,7 +213,7 @@ def _steps(main: ShownRun) -> None:
         st.button(
             "Pin",
             key="pin",
-            on_click=batch_submit.pin,
+            on_click=lab_requests.pin,
             disabled=main.id in url.linked("pins"),
             help="Keep it to compare",
         )
@@ -243,7 +237,7 @@ def _other_methods(main: ShownRun, spec: Mapping[str, Any]) -> None:
             if name != main.method:
                 title = run_settings.part_class("method", name).title
                 changes = {**spec, "method": name}
-                st.button(title, key=f"method:{name}", on_click=batch_submit.change, args=(changes,))
+                st.button(title, key=f"method:{name}", on_click=lab_requests.change, args=(changes,))
 
 
 def _other_screens(main: ShownRun, text: bool) -> None:
@@ -256,7 +250,7 @@ def _other_screens(main: ShownRun, text: bool) -> None:
 
 
 def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:
-    st.button(label, key=f"step:{label}", on_click=batch_submit.change, args=(changes,), disabled=not ready)
+    st.button(label, key=f"step:{label}", on_click=lab_requests.change, args=(changes,), disabled=not ready)
 
 
 def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any]]) -> None:

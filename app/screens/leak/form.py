@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import platform
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,9 +15,11 @@ from app.screens.leak import settings as leak_settings
 from app.screens.leak.requests import choose, choose_run
 from app.screens.leak.settings import LeakSettings
 from app.screens.leak.uploads import requests
-from app.session import owners, run_settings, services, session
+from app.session import limits as class_limits
+from app.session import run_settings, services, session
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
+from engine.jobs.owners import own_pictures
 from engine.jobs.thumbnails import Thumbnail, classes, thumbnails
 from engine.specs import attack_grid
 
@@ -38,7 +41,7 @@ def with_available_picture(leak: LeakSettings) -> tuple[LeakSettings, list[str]]
     Privacy: without the check of the owner, a link would show an uploaded picture to visitors who did not upload it.
     """
     try:
-        names = owners.own_pictures({"whose": leak.whose})
+        names = own_pictures({"whose": leak.whose})
         available = all(services.may_see_picture(name) for name in names)
         thumbnails(leak.run["dataset"], [leak.whose], services.store().home)
     except LeakLensError:
@@ -77,7 +80,7 @@ def _pictures(leak: LeakSettings) -> None:
         with st.popover(attack_texts.OWN):
             _upload()
         if kind == "own":
-            st.button(attack_texts.DELETE, key="leak-delete", on_click=requests.delete, help=attack_texts.OWN_HELP)
+            st.button(attack_texts.DELETE, key="leak-delete", on_click=requests.delete, help=_where_it_goes())
 
 
 def _offered_pictures(leak: LeakSettings) -> list[str]:
@@ -114,7 +117,7 @@ def _button_css(offered: Sequence[Thumbnail], leak: LeakSettings) -> str:
 
 
 def _upload() -> None:
-    st.caption(attack_texts.OWN_HELP)
+    st.caption(_where_it_goes())
     st.file_uploader(
         attack_texts.UPLOAD,
         ["png", "jpg", "jpeg"],
@@ -127,6 +130,13 @@ def _upload() -> None:
             key="leak-camera",
             on_change=lambda: requests.add_picture(session.recall("leak-camera")),
         )
+
+
+def _where_it_goes() -> str:
+    """Where an uploaded picture goes, and when it is deleted."""
+    if not class_limits.class_mode():
+        return attack_texts.OWN_HELP
+    return attack_texts.OWN_HELP_CLASS.format(name=platform.node() or "this server")
 
 
 def _label(leak: LeakSettings) -> None:

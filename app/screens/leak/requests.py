@@ -9,19 +9,12 @@ from typing import Any
 from app.batch import submit as batch_submit
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import LeakSettings
-from app.session import limits as class_limits
 from app.session import run_settings, services, session
 from app.texts import attacks as attack_texts
-from app.texts import states
-from engine.errors import BadInput, LeakLensError
+from engine.errors import LeakLensError
 from engine.examples import attacks
+from engine.jobs.batches import Batch, BatchKind, BatchMember
 from engine.specs.attack_grid import RequestedAttack
-
-ALIVE = ("queued", "running")
-MISSING = ("", "failed", "cancelled", "interrupted")  # statuses of attacks that "Attack" submits
-MISSING_LIVE = (*MISSING, "stored")  # "Run live" submits the stored examples, too
-OPTIONS = {"device": "cpu"}
-
 
 # --- the settings ------------------------------------------------------------------------------------------
 
@@ -72,36 +65,30 @@ def with_refusals(requests: Sequence[RequestedAttack]) -> list[RequestedAttack]:
 
 
 def attack(live: bool = False) -> None:
-    """Submit every missing cell, the cheapest first. `live` runs the stored examples as well."""
+    """Request every cell as one batch, the cheapest first. `live` runs the stored examples as well."""
     session.remember("leak-trouble", "")
-    session.remember("leak-began", None)
-    wanted = MISSING_LIVE if live else MISSING
     try:
-        ordered = leak_settings.in_order(leak_settings.cells(current()))
-        requests = [request for request in with_refusals(ordered) if request.spec]
-        missing = [request for request in requests if status(request.id) in wanted]
-        check_limits([request.id for request in requests], len(missing), attack_texts.BUSY)
-        submit(missing)
+        requests = with_refusals(leak_settings.cells(current()))
+        request("leak grid", requests, attack_texts.BUSY, live)
     except LeakLensError as error:
         show_error(error)
-    services.shared().supervisor.wake()
     session.rerun()
 
 
-def submit(requests: Sequence[RequestedAttack]) -> None:
-    """Add the attacks to the queue, in the given order."""
-    for request in requests:
-        assert request.spec is not None
-        options = {**OPTIONS, "visitor": session.visitor()}
-        services.store().submit(request.id, request.spec.canonical(), options)
+def request(kind: BatchKind, requests: Sequence[RequestedAttack], busy: tuple[str, str], live: bool = False) -> None:
+    """Request attacks as one batch. Those that a stored example shows are left out unless `live`.
 
-
-def status(run: str) -> str:
-    """Return the status in the store, `stored` for an attack that is only an example, or an empty string."""
-    record = services.read(run)
-    if record:
-        return record[0].status
-    return "stored" if run in stored() else ""
+    One that cannot run is a member with its reason, and the others go on.
+    """
+    shown = {} if live else stored()
+    chosen = [each for each in requests if each.id not in shown]
+    possible = chosen if kind != "leak grid" else leak_settings.in_order(chosen)
+    members = [BatchMember(each.id, each.spec.canonical()) for each in possible if each.spec]
+    members += [BatchMember("", {}, each.problem) for each in chosen if each.problem]
+    leak = current()
+    title = attack_texts.batch_title(leak.whose, len(members))
+    batch = Batch(kind, title, tuple(members), {"screen": "leak", "link": leak_settings.link(leak)})
+    batch_submit.request(batch, run_settings.spec_of(leak.run).canonical(), busy=busy)
 
 
 def stored() -> dict[str, Any]:
@@ -109,41 +96,20 @@ def stored() -> dict[str, Any]:
     return {example.id: example for example in attacks.attack_examples()}
 
 
-def check_limits(together: Sequence[str], more: int, busy: tuple[str, str]) -> None:
-    """In class mode, refuse a second grid or series of the same visitor, and a run beyond the limits.
-
-    `together` holds the ids of this grid, `more` is the number of attacks to submit.
-    """
-    caps = class_limits.caps()
-    if caps == class_limits.VisitorLimits():
-        return
-    alive = [row for row in services.store().runs() if row.status in ALIVE]
-    visitor = session.visitor()
-    own_attacks = [row for row in alive if row.options.get("visitor") == visitor and "attack" in row.spec]
-    if more and any(row.id not in together for row in own_attacks):
-        raise BadInput(f"class mode: {busy[0]}", busy[1])
-    waiting = sum(row.status == "queued" for row in alive)
-    run = run_settings.spec_of(current().run).canonical()
-    refusal = class_limits.refused(replace(caps, runs=None), run, 0, waiting, more)
-    if refusal:
-        raise refusal
-
-
 def cancel() -> None:
-    """Cancel the attacks of this grid that have not ended. Attacks that other visitors watch continue."""
+    """Cancel the attacks of this grid for this visitor. Those that others requested continue."""
     try:
-        kept = stop(leak_settings.cells(current()))
-        if kept:
-            session.remember("leak-notes", [states.shared(kept, "attacks")])
+        note = stop(leak_settings.cells(current()))
+        if note:
+            session.remember("leak-notes", [note])
     except LeakLensError as error:
         show_error(error)
     session.rerun()
 
 
-def stop(requests: Sequence[RequestedAttack]) -> int:
-    """Cancel queued and running attacks. Return how many continue because another visitor uses them."""
-    alive = [request.id for request in requests if request.id and status(request.id) in ALIVE]
-    return batch_submit.stop(alive)
+def stop(requests: Sequence[RequestedAttack]) -> str:
+    """Cancel unfinished attacks for this visitor. Return a note about those that someone else requested, too."""
+    return batch_submit.cancel([each.id for each in requests if each.id], "attacks")
 
 
 # --- uploaded pictures -------------------------------------------------------------------------------------

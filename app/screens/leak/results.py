@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app.batch import follow
 from app.charts import psnr
 from app.screens.leak import grid as picture_grid
 from app.screens.leak import requests as leak_requests
@@ -24,6 +25,7 @@ from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
 from engine.events import Seen
 from engine.examples import attacks as attack_examples
+from engine.jobs.status import ListedRun
 from engine.jobs.thumbnails import thumbnails
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, AttackEvents
@@ -97,11 +99,12 @@ def grid_view() -> GridView:
 def read_cells(requests: Sequence[RequestedAttack]) -> list[AttackCell]:
     """Return the cell of each request, read from the store or from a stored example."""
     examples = leak_requests.stored()
+    forming = services.wanted([request.id for request in requests if request.id in examples])
     cells = []
     for request in requests:
         events: AttackEvents | None = None
         record = services.read(request.id) if request.id else None
-        if record:
+        if record and (request.id not in examples or _replaces_example(record[0], forming)):
             events = AttackEvents(record[0].status, record[1], record[0].place)
         elif request.id in examples:
             events = AttackEvents("stored", examples[request.id].events)
@@ -109,10 +112,18 @@ def read_cells(requests: Sequence[RequestedAttack]) -> list[AttackCell]:
     return cells
 
 
+def _replaces_example(listed: ListedRun, forming: Container[str]) -> bool:
+    """Whether a live attack is shown in place of its stored example.
+
+    An unfinished one does not hide a finished example. While it is under way, those who requested it see it form.
+    """
+    return listed.status == "finished" or (listed.status in ("queued", "running") and listed.id in forming)
+
+
 def _draw(view: GridView, was_moving: bool) -> None:
     cells = read_cells(view.requests)
     moving = any(cell.moving for cell in cells)
-    _progress_bar(cells)
+    _progress_bar(view, cells)
     series.announce(verdicts.of_cells(cells, view.titles, attack_grid.NONE))
     picture = _chosen_picture()
     picture_grid.draw(grid_sheet(view, cells, picture, frames=not moving))
@@ -182,26 +193,19 @@ def _chosen_picture() -> int:
 # --- running and cancelling --------------------------------------------------------------------------------
 
 
-def _progress_bar(cells: Sequence[AttackCell]) -> None:
+def _progress_bar(view: GridView, cells: Sequence[AttackCell]) -> None:
     """Show the progress, and the buttons that run and cancel the attacks."""
-    moving = [cell for cell in cells if cell.moving]
-    missing = [cell for cell in cells if cell.id and cell.status in leak_requests.MISSING]
     stored = [cell for cell in cells if cell.status == "stored"]
     trouble = str(session.recall("leak-trouble", ""))
     if trouble:
         _problem(trouble)
-    with st.container(horizontal=True, vertical_alignment="center", key="leak-bar"):
-        if moving:
-            series.show_progress("leak", cells)
-            st.button(attack_texts.CANCEL, key="leak-cancel", on_click=leak_requests.cancel)
-        elif missing:
-            st.button(
-                attack_texts.attack(len(missing), len(cells)),
-                key="leak-attack",
-                type="primary",
-                on_click=leak_requests.attack,
-            )
-        if stored and not moving:
+    runs = [request.id for request in view.requests if request.spec]
+    followed = follow.read(runs, list(leak_requests.stored()))
+    with st.container(horizontal=True, vertical_alignment="center", key="leak-row"):
+        follow.bar(
+            "leak", followed, attack_texts.attack, "attacks", leak_requests.attack, leak_requests.cancel, "attack"
+        )
+        if stored and not followed.mine:
             made = leak_requests.stored()[stored[0].id].made
             st.caption(states.STORED.format(made=made), width="content")
             st.button(attack_texts.LIVE, key="leak-live", on_click=leak_requests.attack, args=(True,))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from app.session import limits as class_limits
-from app.session import owners, run_settings, services, session
+from app.session import run_settings, services
 from app.texts import attacks as attack_texts
 from app.texts import membership as membership_texts
 from app.texts import runs as run_texts
@@ -99,10 +98,9 @@ class RunRow:
 
 def read() -> list[RunRow]:
     """Every run that this visitor may see, the newest first."""
-    everyone = not class_limits.class_mode()  # without class mode, every visitor owns every run
-    visitor = session.visitor()
-    runs = [run for run in services.store().runs() if services.may_see(run)]
-    return [RunRow(run, everyone or owners.requested_by(run.options, visitor)) for run in runs]
+    runs = services.may_see_all(services.store().runs())
+    own = services.requested([run.id for run in runs])
+    return [RunRow(run, run.id in own) for run in runs]
 
 
 def chosen(rows: Iterable[RunRow], statuses: Collection[str], text: str) -> list[RunRow]:
@@ -120,7 +118,7 @@ def _sentences(spec_json: str, ready: bool) -> tuple[str, str]:
     Titles and defaults come from the shelves. Until these are `ready`, the sentence has the names of the parts.
     """
     spec = json.loads(spec_json)
-    title = _title if ready else _name
+    title = run_settings.part_title if ready else _name
     try:
         if "attack" in spec:
             return _attack_sentences(spec, title)
@@ -144,15 +142,6 @@ def _attack_sentences(spec: Mapping[str, Any], title: run_texts.Title) -> tuple[
     else:
         sentence = attack_texts.row_title(spec, title("attack", name), titles["method"])
     return sentence, attack_texts.row_details(spec, titles["model"], titles["dataset"])
-
-
-def _title(part: str, name: str) -> str:
-    try:
-        if part == "attack":
-            return run_settings.attack_title(name)
-        return run_settings.part_class(part, name).title if name else ""
-    except LeakLensError:  # a part of another version
-        return name
 
 
 def _unusual(spec: Mapping[str, Any]) -> str:

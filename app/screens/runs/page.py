@@ -8,9 +8,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from app.screens.runs import group as run_group
+from app.screens.runs import groups
 from app.screens.runs import listing as run_listing
 from app.screens.runs import requests as run_requests
 from app.screens.runs import row as run_row
+from app.screens.runs.groups import RunGroup
 from app.screens.runs.listing import RunRow
 from app.session import services, session
 from app.texts import product, states
@@ -21,7 +24,7 @@ from engine.examples.files import examples, load_errors
 from engine.jobs.home import quota
 
 POLL_S, READY_S = 1.0, 0.5
-PAGE = 25  # runs
+PAGE = 25  # groups
 NUMBER = "runs-page"
 
 
@@ -79,27 +82,29 @@ def _last_message() -> None:
 
 
 def _list(rows: Sequence[RunRow]) -> None:
-    statuses, text = _filter()
+    statuses, text, sort = _filter()
     matches = run_listing.chosen(rows, statuses, text)
     if not matches:
         _note(run_texts.NO_MATCH)
-    moving = [row for row in matches if row.moving]
+    grouped = groups.in_order(groups.groups(matches), sort)
+    moving = [group for group in grouped if group.moving]
     if moving:
-        run_row.heads(f"{run_texts.MOVING} ({len(moving)})")
+        count = sum(row.moving for row in matches)
+        run_row.heads(f"{run_texts.MOVING} ({count})")
         poll = st.fragment(_moving, run_every=POLL_S)
-        shown = [row.id for row in moving[:PAGE]]
-        poll(shown, [row.id for row in rows if row.moving], run_requests.last_message())
+        shown = [group.id for group in moving[:PAGE]]
+        poll(shown, sort, [row.id for row in rows if row.moving], run_requests.last_message())
         if len(moving) > PAGE:
             st.caption(run_texts.MORE_WAIT.format(many=len(moving) - PAGE))
-    ended = [row for row in matches if not row.moving]
+    ended = [group for group in grouped if not group.moving]
     if ended:
         if statuses or text:
-            _delete_all([row.id for row in ended if row.deletable])
-        run_row.heads(f"{run_texts.ENDED} ({len(ended)})")
+            _delete_all([row.id for group in ended for row in group.rows if row.deletable])
+        run_row.heads(f"{run_texts.ENDED} ({sum(len(group.rows) for group in ended)})")
         _pages(ended)
 
 
-def _filter() -> tuple[list[str], str]:
+def _filter() -> tuple[list[str], str, str]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         statuses = st.pills(
             run_texts.STATE, run_listing.STATUSES, selection_mode="multi", format_func=states.STATES.__getitem__,
@@ -108,30 +113,37 @@ def _filter() -> tuple[list[str], str]:
         text = st.text_input(
             run_texts.FIND, placeholder=run_texts.FIND_HELP, key="runs-find", width=320, persist_state="session"
         )
-    return statuses, text or ""
+        sort = st.selectbox(
+            run_texts.SORT, groups.SORTS, format_func=run_texts.SORTS.__getitem__, key="runs-sort", width=150,
+            persist_state="session",
+        )  # fmt: skip
+    return statuses, text or "", sort
 
 
-def _moving(shown: Sequence[str], unfinished: Sequence[str], message: tuple[str, bool]) -> None:
-    """Redraws the unfinished runs. When a run starts or ends, or a new message comes, it redraws the whole page."""
+def _moving(shown: Sequence[str], sort: str, unfinished: Sequence[str], message: tuple[str, bool]) -> None:
+    """Redraws the unfinished groups. When a run starts or ends, or a new message comes, it redraws the whole page."""
     try:
-        rows = {row.id: row for row in run_listing.read() if row.moving}
-        if list(rows) != list(unfinished) or run_requests.last_message() != message:
+        rows = run_listing.read()
+        moving = [row.id for row in rows if row.moving]
+        if moving != list(unfinished) or run_requests.last_message() != message:
             st.rerun()
-        for run in shown:
-            run_row.draw(rows[run])
+        grouped = {group.id: group for group in groups.in_order(groups.groups(rows), sort)}
+        for name in shown:
+            if name in grouped:
+                run_group.draw(grouped[name])
     except LeakLensError as error:
         _note(str(error), wrong=True)
 
 
-def _pages(ended: Sequence[RunRow]) -> None:
+def _pages(ended: Sequence[RunGroup]) -> None:
     container = st.container()  # above the page numbers
     pages = -(-len(ended) // PAGE)
     if session.recall(NUMBER, 1) > pages:
         session.remember(NUMBER, pages)
     number = st.pagination(pages, key=NUMBER) if pages > 1 else 1
     with container:
-        for row in ended[(number - 1) * PAGE : number * PAGE]:
-            run_row.draw(row)
+        for group in ended[(number - 1) * PAGE : number * PAGE]:
+            run_group.draw(group)
 
 
 def _examples() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
+from app.batch import submit as batch_submit
 from app.screens.runs import listing as run_listing
+from app.screens.runs.groups import RunGroup
 from app.screens.runs.listing import RunRow
 from app.session import limits as class_limits
-from app.session import links, owners, run_settings, screens, services, session, url
+from app.session import links, run_settings, screens, services, session, url
 from app.texts import runs as run_texts
 from engine.errors import BadInput, LeakLensError
+from engine.jobs.batches import Batch, BatchMember
 
 MESSAGE, DELETING = "runs-message", "runs-deleting"  # names in the session
+MOST_NAME = 80  # characters of the name of a group
 MESSAGE_S = 20.0  # how long a message is shown
 
 
@@ -57,13 +61,11 @@ def _baseline(row: RunRow) -> str:
 
 
 def cancel(row: RunRow) -> None:
-    """Cancels the visitor's own run. In class mode, not while another visitor watches it."""
+    """Cancels the visitor's own run. In class mode it continues if someone else requested it, too."""
 
     def action() -> None:
         _check_owner(row, "cancel")
-        if class_limits.class_mode() and services.others_watching(row.id):
-            raise _refused(run_texts.WATCHED, row)
-        services.store().cancel(row.id)
+        _cancel([row.id])
 
     _do(action)
 
@@ -75,16 +77,58 @@ def go_on(row: RunRow) -> None:
         _check_owner(row, "go on with")
         moving = [run for run in services.store().runs() if run.status in run_listing.MOVING]  # hidden runs as well
         waiting = sum(run.status == "queued" for run in moving)
-        own = len(moving)
-        if class_limits.class_mode():
-            own = sum(owners.requested_by(run.options, session.visitor()) for run in moving)
+        own = len(services.requested([run.id for run in moving if "attack" not in run.spec]))
         refusal = class_limits.refused(class_limits.caps(), row.listed.spec, own, waiting)
         if refusal:
             raise refusal
-        services.store().submit(row.id, row.listed.spec, row.listed.options)
+        services.store().submit(row.id, row.listed.spec, row.listed.options, session.visitor())
         services.shared().supervisor.wake()
 
     _do(action)
+
+
+def _cancel(runs: Sequence[str]) -> None:
+    """Cancels runs for this visitor. At home the visitor owns the machine, and every run on it ends."""
+    note = batch_submit.cancel(runs, "runs")
+    if services.at_home():
+        for run in runs:
+            services.store().cancel(run)
+    elif note:
+        raise BadInput(note.rstrip("."))
+
+
+def cancel_all(group: RunGroup) -> None:
+    """Cancels every unfinished run of a group."""
+    _do(lambda: _cancel([row.id for row in group.rows if row.moving]))
+
+
+def resume_all(group: RunGroup) -> None:
+    """Resumes every stopped run of a group for this visitor."""
+
+    def action() -> None:
+        assert group.batch
+        members = [BatchMember(row.id, row.listed.spec) for row in group.rows]
+        stored = Batch(group.batch.kind, group.title, tuple(members), group.batch.spec)  # type: ignore[arg-type]
+        batch_submit.check_limits(stored, members[0].spec.get("run", members[0].spec), 1, run_texts.BUSY)
+        services.store().batches.resume(group.batch.id, session.visitor())
+        services.shared().supervisor.wake()
+
+    _do(action)
+
+
+def rename(group: RunGroup, title: str) -> None:
+    """Names a group. An empty name changes nothing."""
+    batch = group.batch
+    if batch and title.strip():
+        _do(lambda: services.store().batches.rename(batch.id, title.strip()[:MOST_NAME]))
+
+
+def open_group(group: RunGroup) -> NoReturn:
+    """Opens the screen that requested a group, with its settings."""
+    assert group.batch
+    link = group.batch.spec.get("link")
+    params = {str(name): str(value) for name, value in link.items()} if isinstance(link, Mapping) else {}
+    url.open_screen(str(group.batch.spec["screen"]), params)
 
 
 def pin(run: str) -> None:

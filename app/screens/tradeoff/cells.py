@@ -67,7 +67,8 @@ def read(points: Sequence[SweepPlace]) -> tuple[TradeoffCell, ...]:
         cell = _read_from_store(point, statuses[point.id])
         if cell.result is None and point.id in examples:
             result = replace(examples[point.id], point=point)
-            cell = replace(cell, status=cell.status or STORED, result=result, shipped=True)
+            status = cell.status if cell.moving else STORED  # an unfinished run does not hide a finished example
+            cell = replace(cell, status=status, result=result, problem="", shipped=True)
         cells.append(cell)
     return tuple(cells)
 

@@ -185,14 +185,15 @@ def run_button(cells: Sequence[TradeoffCell]) -> None:
     trouble = str(session.recall("tradeoff-trouble", ""))
     if trouble:
         messages.show("problem", trouble)
-    moving = any(cell.moving for cell in cells) or bool(tradeoff_requests.pending())
-    label = sweep_texts.UNDER_WAY if moving else sweep_texts.run(len(missing), len(points), known)
+    moving = any(cell.moving for cell in cells)
+    # Runs of another visitor leave the button: what is neither finished nor in the queue can be requested.
+    label = sweep_texts.UNDER_WAY if moving and not missing else sweep_texts.run(len(missing), len(points), known)
     st.button(
         label, key="tradeoff-run",
-        type="primary", width="stretch", disabled=fatal or not missing or moving,
-        on_click=tradeoff_requests.run, args=TO_RUN,
+        type="primary", width="stretch", disabled=fatal or not missing,
+        on_click=tradeoff_requests.run,
     )  # fmt: skip
-    if not moving and not fatal:
+    if not fatal and (missing or not moving):
         expected = seconds(missing) if missing else None
         st.caption(sweep_texts.expected(len(points), known, expected))
 
@@ -213,15 +214,19 @@ def _missing(points: Sequence[SweepPoint], cells: Sequence[TradeoffCell]) -> lis
 
 
 def seconds(points: Sequence[SweepPoint]) -> float | None:
-    """Return the expected time of these points if each core computes one run at a time."""
+    """Return the seconds until these points would have ended, with everything that runs before them."""
     by_method = {}
     for point in _one_of_each_method(points):
-        by_method[point.method] = services.forecast_of(point.spec.canonical(), threads=1).seconds
-    expected = [by_method[point.method] for point in points]
-    known = [value for value in expected if value is not None]
-    if len(known) < len(expected):
-        return None
-    return sum(known) / services.shared().supervisor.workers
+        spec = point.spec.canonical()
+        usual = services.store().usual_seconds(spec)
+        by_method[point.method] = usual or services.forecast_of(spec, threads=1).seconds
+    expected = {}
+    for point in points:
+        each = by_method[point.method]
+        if each is None:
+            return None
+        expected[point.id] = each
+    return services.store().seconds_until(expected, session.visitor(), services.slots())
 
 
 def _one_of_each_method(points: Sequence[SweepPoint]) -> list[SweepPoint]:

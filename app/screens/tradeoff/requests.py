@@ -1,7 +1,4 @@
-"""What a click on the Trade-off screen does: change the settings, run, cancel and resume.
-
-In class mode a visitor may have a few runs at a time. The page keeps the other points, and submits them as runs end.
-"""
+"""What a click on the Trade-off screen does: change the settings, run, cancel and resume."""
 
 from __future__ import annotations
 
@@ -13,16 +10,15 @@ from app.batch import submit as batch_submit
 from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import TradeoffSettings
-from app.session import limits as class_limits
-from app.session import services, session
-from app.texts import states
+from app.session import run_settings, services, session
+from app.texts import runs as run_texts
+from app.texts import sweep as sweep_texts
 from engine.errors import LeakLensError
+from engine.jobs.batches import Batch, BatchMember
 from engine.specs.sweep import SweepPoint
 
 if TYPE_CHECKING:
     from engine.part import Problem
-
-PENDING = "tradeoff-feed"  # session key of the points that the page has still to submit
 
 
 # --- the settings ------------------------------------------------------------------------------------------
@@ -42,13 +38,11 @@ def points() -> tuple[SweepPoint, ...]:
 
 
 def replace_settings(settings: TradeoffSettings, notes: list[str]) -> None:
-    """Take over other settings with notes about them. Messages and pending points of the old ones are dropped."""
+    """Take over other settings with notes about them. Messages about the old ones are dropped."""
     session.remember("tradeoff", settings)
     session.remember("tradeoff-notes", notes)
     session.remember("tradeoff-trouble", "")
     session.remember("tradeoff-picked", ("", None))
-    session.remember("tradeoff-began", None)
-    session.remember(PENDING, ())
 
 
 def choose(**changes: Any) -> None:
@@ -84,135 +78,96 @@ def pick(name: str, noise: float | None) -> None:
 # --- the runs ----------------------------------------------------------------------------------------------
 
 
-def run(*statuses: str) -> None:
-    """Submit every point with one of these statuses. The empty status is that of a point without a run.
+def run(live: bool = False) -> None:
+    """Request every point as one batch. Those that the stored example shows are left out unless `live`.
 
     This reads the current settings, not the drawn points: the page may not show the last input yet.
     """
     session.remember("tradeoff-trouble", "")
     session.remember("tradeoff-notes", [])
-    session.remember("tradeoff-began", None)
     try:
-        all_points = tradeoff_settings.sweep_points(current())
-        status_of = {cell.point.id: cell.status for cell in tradeoff_cells.read(all_points)}
-        missing = [point for point in all_points if status_of[point.id] in statuses]
-        _check(missing)
-        damaged = [point.id for point in missing if status_of[point.id] == tradeoff_cells.DAMAGED]
+        points = tradeoff_settings.sweep_points(current())
+        shown = {} if live else tradeoff_cells.stored()
+        cells = tradeoff_cells.read(points)
+        wanted = [cell for cell in cells if live or cell.status != tradeoff_cells.STORED or cell.point.id not in shown]
+        damaged = [cell.point.id for cell in wanted if cell.status == tradeoff_cells.DAMAGED]
         own_damaged = deletable(damaged)
         for run_id in own_damaged:
             services.store().delete(run_id)
-        kept = set(damaged) - own_damaged  # damaged runs of other visitors
-        session.remember(PENDING, tuple(point for point in missing if point.id not in kept))
-        submit_pending()
+        left_out = set(damaged) - own_damaged  # damaged runs of other visitors
+        ids = {cell.point.id for cell in wanted} - left_out
+        request([point for point in points if point.id in ids])
     except LeakLensError as error:
         session.remember("tradeoff-trouble", str(error))
-        session.remember(PENDING, ())
     session.rerun()
 
 
-def _check(points: Sequence[SweepPoint]) -> None:
-    """Raise each refusal of a run, and each limit of the visitor, before the first point is queued."""
-    one_seed = {(point.method, point.noise, point.step): point for point in points}
-    for point in one_seed.values():
-        _raise_fatal(point.spec.problems())
-    one_of_each_method = {point.method: point for point in points}
-    for point in one_of_each_method.values():
-        _raise_fatal(services.forecast_of(point.spec.canonical(), threads=1).problems)
-    # These two limit the runs at a time. The page submits the rest later, so they refuse nothing here.
-    caps = replace(class_limits.caps(), runs=None, waiting=None)
-    seeds = len({point.seed for point in points})
-    for point in points[:1]:
-        refusal = class_limits.refused(caps, point.spec.canonical(), 0, 0, 0, seeds)
-        if refusal:
-            raise refusal
+def request(points: Sequence[SweepPoint]) -> None:
+    """Request these points. One that cannot run is a member with its reason; the others go on."""
+    problems = _problems(points)
+    members = []
+    for point in points:
+        problem = problems.get(point.id)
+        members.append(BatchMember(point.id, point.spec.canonical(), "" if problem is None else str(problem)))
+    if members and len(problems) == len(members):
+        raise next(iter(problems.values()))
+    settings = current()
+    titles = tradeoff_settings.titles()
+    methods = dict.fromkeys(titles.get(point.name, point.name) for point in points if point.noise is not None)
+    title = sweep_texts.batch_title(list(methods), len(points))
+    spec = {"screen": "tradeoff", "link": tradeoff_settings.link(settings)}
+    batch = Batch("table" if settings.table else "sweep", title, tuple(members), spec)
+    fields = points[0].spec.canonical() if points else {}
+    batch_submit.request(batch, fields, len({point.seed for point in points}), sweep_texts.BUSY)
 
 
-def _raise_fatal(problems: Iterable[Problem]) -> None:
+def request_point(points: Sequence[SweepPoint]) -> None:
+    """Request the seeds of one point, as the Lab does."""
+    problems = _problems(points)
+    for problem in problems.values():
+        raise problem
+    members = tuple(BatchMember(point.id, point.spec.canonical()) for point in points)
+    first = members[0].spec
+    spec = {"screen": "lab", "link": run_settings.link(run_settings.flat(first))}
+    title = run_texts.sentence(first, run_settings.part_title)
+    batch_submit.request(Batch("seeds", title, members, spec), first, len(members))
+
+
+def _problems(points: Sequence[SweepPoint]) -> dict[str, LeakLensError]:
+    """Why points cannot be run, by their ids."""
+    problems: dict[str, LeakLensError] = {}
+    forecasts = {}
+    for point in points:
+        fatal = _fatal(point.spec.problems())
+        if fatal is None:
+            if point.method not in forecasts:
+                forecasts[point.method] = _fatal(services.forecast_of(point.spec.canonical(), threads=1).problems)
+            fatal = forecasts[point.method]
+        if fatal:
+            problems[point.id] = fatal
+    return problems
+
+
+def _fatal(problems: Iterable[Problem]) -> LeakLensError | None:
     for problem in problems:
         if problem.fatal:
-            raise LeakLensError(problem.reason, problem.remedy)
-
-
-def submit_pending() -> None:
-    """Submit as many pending points as this visitor may have in the queue now. The rest stays on this page."""
-    waiting: Sequence[SweepPoint] = session.recall(PENDING, ())
-    now = waiting[: _free_places(len(waiting))]
-    if now:
-        _submit(now)
-        session.remember(PENDING, tuple(waiting[len(now) :]))
-
-
-def _submit(points: Sequence[SweepPoint]) -> None:
-    specs = {point.id: point.spec.canonical() for point in points}
-    services.store().submit_all(specs, {"device": "cpu", "visitor": session.visitor()})
-    services.shared().supervisor.wake()
-
-
-def _free_places(wanted: int) -> int:
-    """Return how many of the wanted runs this visitor may submit now."""
-    caps = class_limits.caps()
-    if not wanted or (caps.runs is None and caps.waiting is None):
-        return wanted
-    own_alive, queued = _alive_counts()
-    places = wanted
-    if caps.runs is not None:
-        places = min(places, caps.runs - own_alive)
-    if caps.waiting is not None:
-        places = min(places, caps.waiting - queued)
-    return max(0, places)
-
-
-def _alive_counts() -> tuple[int, int]:
-    """Return the number of this visitor's queued and running runs, and of all queued runs."""
-    visitor = session.visitor()
-    alive = [row for row in services.store().runs() if row.status in tradeoff_cells.MOVING]
-    own_alive = sum(row.options.get("visitor") == visitor and "attack" not in row.spec for row in alive)
-    queued = sum(row.status == "queued" for row in alive)
-    return own_alive, queued
+            return LeakLensError(problem.reason, problem.remedy)
+    return None
 
 
 def deletable(runs: Sequence[str]) -> set[str]:
     """Return the runs that this visitor may delete: in class mode, only those that this visitor requested."""
-    if not runs or not class_limits.class_mode():
-        return set(runs)
-    rows = services.store().runs()
-    return {row.id for row in rows if row.id in runs and row.options.get("visitor") == session.visitor()}
-
-
-def submit_together(points: Sequence[SweepPoint]) -> None:
-    """Submit all points now, for a page that submits none later. Too many for the limits are refused."""
-    statuses = services.store().statuses([point.id for point in points])
-    ready = (*tradeoff_cells.MOVING, "finished")
-    missing = [point for point in points if statuses.get(point.id, "") not in ready]
-    _check(missing)
-    own_alive, queued = _alive_counts()
-    for point in missing[:1]:
-        caps = class_limits.caps()
-        refusal = class_limits.refused(caps, point.spec.canonical(), own_alive, queued, len(missing))
-        if refusal:
-            raise refusal
-    _submit(missing)
-
-
-def pending() -> set[str]:
-    """Return the runs that this page has still to submit."""
-    return {point.id for point in session.recall(PENDING, ())}
+    return services.requested(runs) if runs else set()
 
 
 def cancel(points: Sequence[SweepPoint]) -> None:
-    """Cancel the runs that have not ended. Runs of other visitors continue, and results stay."""
-    session.remember(PENDING, ())
+    """Cancel the runs for this visitor. Those that others requested continue, and results stay."""
     try:
-        kept = batch_submit.stop([point.id for point in points])
-        session.remember("tradeoff-notes", [states.shared(kept, "runs")] if kept else [])
+        note = batch_submit.cancel([point.id for point in points], "runs")
+        session.remember("tradeoff-notes", [note] if note else [])
     except LeakLensError as error:
         session.remember("tradeoff-trouble", str(error))
     session.rerun()
-
-
-def run_live() -> None:
-    """Run the points of the stored frontier on this machine."""
-    run("", tradeoff_cells.STORED, *tradeoff_cells.STOPPED)
 
 
 def lab_link() -> dict[str, str]:

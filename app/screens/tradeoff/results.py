@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from app.batch import follow
 from app.charts import tradeoff as panel
 from app.charts.base import Panel
 from app.charts.tradeoff import Frontier
@@ -18,7 +20,6 @@ from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.cells import DAMAGED, STOPPED, TradeoffCell, TradeoffView
 from app.screens.tradeoff.points import panel as points_panel
 from app.screens.tradeoff.settings import TradeoffSettings
-from app.session import limits as class_limits
 from app.session import messages, services, session, url
 from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy, states
@@ -39,7 +40,7 @@ CSS = """
 
 def show(view: TradeoffView, cells: Sequence[TradeoffCell]) -> None:
     """Draw the results. While a run is queued or running, draw them again at each poll."""
-    if any(cell.moving for cell in cells) or tradeoff_requests.pending():
+    if any(cell.moving for cell in cells):
         st.fragment(messages.guarded(_poll), run_every=POLL_S)(view)
     else:
         _draw(view, cells, False)
@@ -54,12 +55,9 @@ def read(view: TradeoffView) -> tuple[TradeoffCell, ...]:
 
 
 def _poll(view: TradeoffView) -> None:
-    """Submit the pending points that now fit into the queue, and draw the finished ones."""
-    problem = services.error_of(tradeoff_requests.submit_pending)
-    if problem:
-        messages.show("problem", problem)
+    """Draw the points that have finished since."""
     cells = read(view)
-    if not tradeoff_requests.pending() and not any(cell.moving for cell in cells):  # the last run has ended
+    if not any(cell.moving for cell in cells):  # the last run has ended
         session.rerun()
     _draw(view, cells, True)
 
@@ -92,54 +90,18 @@ def _progress_bar(view: TradeoffView, cells: Sequence[TradeoffCell], moving: boo
     """Show the progress, and the buttons that cancel, resume and retry."""
     stopped = [cell for cell in cells if cell.status in STOPPED]
     if moving:
-        with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-bar"):
-            _progress(cells)
-            st.button(sweep_texts.CANCEL, key="tradeoff-cancel", on_click=tradeoff_requests.cancel, args=(view.points,))
-        _queue_note(cells)
+        shipped = [cell.point.id for cell in cells if cell.shipped]
+        followed = follow.read([point.id for point in view.points], shipped)
+        follow.bar(
+            "tradeoff", followed, None, "runs", tradeoff_requests.run, partial(tradeoff_requests.cancel, view.points)
+        )
     elif stopped:
         known = sum(cell.result is not None for cell in cells)
         with st.container(horizontal=True, vertical_alignment="center", key="tradeoff-bar"):
             text = sweep_texts.STOPPED.format(known=known, all=len(cells))
             st.html(f'<p class="ll-lead" role="status">{html.escape(text)}</p>', width="content")
-            st.button(
-                sweep_texts.GO_ON,
-                key="tradeoff-go-on",
-                on_click=tradeoff_requests.run,
-                args=("", *STOPPED),
-            )
+            st.button(sweep_texts.GO_ON, key="tradeoff-go-on", on_click=tradeoff_requests.run)
     _failures(view, [cell for cell in cells if cell.problem], moving)
-
-
-def _progress(cells: Sequence[TradeoffCell]) -> None:
-    """Show how many runs are done, the remaining time, and a problem of the supervisor."""
-    pending = tradeoff_requests.pending()
-    done = sum(bool(cell.result and not cell.moving and cell.point.id not in pending) for cell in cells)
-    text = sweep_texts.progress(done, len(cells), _seconds_left(done, len(cells)))
-    trouble = services.shared().supervisor.trouble
-    if trouble:
-        text = f"{text} · {trouble}"
-    st.progress(done / max(1, len(cells)), text)
-
-
-def _queue_note(cells: Sequence[TradeoffCell]) -> None:
-    """Explain why not all runs are in the queue, where visitors share the machine."""
-    if not tradeoff_requests.pending():
-        return
-    caps = class_limits.caps()
-    own_limit = caps.runs is not None and (caps.waiting is None or any(cell.moving for cell in cells))
-    text = sweep_texts.BY_TURNS if own_limit else sweep_texts.PAUSED
-    messages.show("note", text.format(most=caps.runs, waiting=caps.waiting))
-
-
-def _seconds_left(done: int, total: int) -> float | None:
-    """Return the remaining seconds at the speed since the click, or None while that speed is not known."""
-    began = session.recall("tradeoff-began")
-    now = session.now()
-    if not began or began[1] > done:
-        session.remember("tradeoff-began", (now, done))
-        return None
-    start, first_done = began
-    return float((now - start) * (total - done) / (done - first_done)) if done - first_done > 1 else None
 
 
 def _failures(view: TradeoffView, failed: Sequence[TradeoffCell], moving: bool) -> None:
@@ -158,8 +120,7 @@ def _failures(view: TradeoffView, failed: Sequence[TradeoffCell], moving: bool) 
         messages.show("problem", f"{'; '.join(dict.fromkeys(names))}: {reason}")
     can_retry = any(cell.status != DAMAGED or cell.point.id in deletable for cell in failed)
     if can_retry and not moving:
-        statuses = ("failed", DAMAGED)
-        st.button(sweep_texts.RETRY, key="tradeoff-retry", on_click=tradeoff_requests.run, args=statuses)
+        st.button(sweep_texts.RETRY, key="tradeoff-retry", on_click=tradeoff_requests.run)
 
 
 def _origin(view: TradeoffView, cells: Sequence[TradeoffCell], moving: bool) -> None:
@@ -173,7 +134,7 @@ def _origin(view: TradeoffView, cells: Sequence[TradeoffCell], moving: bool) -> 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(text, width="content")
         if view.live and not moving:
-            st.button(sweep_texts.LIVE, key="tradeoff-live", on_click=tradeoff_requests.run_live)
+            st.button(sweep_texts.LIVE, key="tradeoff-live", on_click=tradeoff_requests.run, args=(True,))
 
 
 # --- the view ----------------------------------------------------------------------------------------------

@@ -215,7 +215,7 @@ def _draw(leak: LeakSettings, shown_set: Sequence[BlindQuestion]) -> Sequence[At
     requests = [question.request for question in shown_set]
     state = saved_state(leak)
     cells = leak_results.read_cells(requests)
-    series.progress_bar("test", requests, cells, blind_test_texts.prepare)
+    series.progress_bar("test", requests, blind_test_texts.prepare)
     dataset = leak.run["dataset"]
     if state.answers:
         _last_answer(state.answers[-1], dataset)

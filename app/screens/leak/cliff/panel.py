@@ -93,7 +93,7 @@ def panel(leak: LeakSettings) -> None:
 
 def _draw(cliff_plan: CliffPlan, view: str) -> Sequence[AttackCell]:
     cells = leak_results.read_cells(cliff_plan.requests)
-    series.progress_bar("cliff", cliff_plan.requests, cells, series_texts.measure)
+    series.progress_bar("cliff", cliff_plan.requests, series_texts.measure)
     region = cliff_plan.expected.region
     measured = collect_cliff(cliff_plan.noises, cells, cliff_plan.titles)
     verdict = series_texts.verdict(measured, region)

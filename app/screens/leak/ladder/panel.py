@@ -120,7 +120,7 @@ def _protection(columns: Sequence[GridColumn]) -> str:
 
 def _draw(ladder_rows: Sequence[LadderRow], requests: Sequence[RequestedAttack]) -> Sequence[AttackCell]:
     cells = leak_results.read_cells(requests)
-    series.progress_bar("ladder", requests, cells, series_texts.ladder)
+    series.progress_bar("ladder", requests, series_texts.ladder)
     parts = [CSS, _heads()]
     for row in ladder_rows:
         split = f' <span class="ll-faint">{html.escape(row.column.split)}</span>' if row.column.split else ""

@@ -165,7 +165,7 @@ def _chosen_point(
         opened = st.button(sweep_texts.OPEN_LIVE if shipped else sweep_texts.OPEN, key="tradeoff-open")
     if not opened:
         return
-    problem = services.error_of(lambda: tradeoff_requests.submit_together(runs)) if shipped else ""
+    problem = services.error_of(lambda: tradeoff_requests.request_point(runs)) if shipped else ""
     if problem:
         messages.show("problem", problem)
         return

@@ -1,0 +1,113 @@
+"""What a click in the Lab does: run, cancel, resume, pin, and the suggested next steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from app.batch import submit as batch_submit
+from app.session import run_settings, services, session, url
+from app.texts import runs as run_texts
+from engine.errors import LeakLensError
+from engine.examples.files import RunExample
+from engine.jobs.batches import Batch, BatchMember
+
+if TYPE_CHECKING:
+    from engine.specs.run import RunSpec
+
+
+def run() -> None:
+    """Request the run in the form with every seed, and its baseline, as one batch."""
+    session.remember("trouble", "")
+    try:
+        spec = run_settings.spec_of(session.settings())
+        _refuse(spec)
+        specs = run_settings.with_seeds(spec, session.recall("seeds", 1))
+        baseline = run_settings.baseline_of(spec)
+        baselines = [baseline] if baseline else []
+        batch = _batch([specs[0], *baselines, *specs[1:]])
+        batch_submit.request(batch, spec.canonical(), len(specs))
+    except LeakLensError as error:
+        session.remember("trouble", str(error))
+        session.rerun()
+        return
+    url.show(run=[each.id for each in specs], twin=[each.id for each in baselines])
+    session.rerun()
+
+
+def _batch(specs: Sequence[RunSpec]) -> Batch:
+    """A run with its baseline and its other seeds. The first one is the run in the form."""
+    members = tuple(BatchMember(spec.id, spec.canonical()) for spec in specs)
+    title = run_texts.sentence(members[0].spec, run_settings.part_title)
+    return Batch("seeds", title, members, {"screen": "lab", "link": run_settings.link(session.settings())})
+
+
+def _refuse(spec: RunSpec) -> None:
+    """Refuse before queueing what would stop the run later."""
+    forecast = services.forecast_of(spec.canonical())
+    fatal = next((problem for problem in forecast.problems if problem.fatal), None)
+    if fatal:
+        raise LeakLensError(fatal.reason, fatal.remedy)
+
+
+def change(changes: Mapping[str, Any]) -> None:
+    """A suggested next step: pin the shown run, change settings, and run."""
+    _pin()
+    session.choose(changes)
+    run()
+
+
+def pin() -> None:
+    """Keep the shown run on the page to compare others with it."""
+    _pin()
+    session.rerun()
+
+
+def _pin() -> None:
+    url.show(pins=[*url.linked("pins"), *url.linked("run")[:1]])
+
+
+def unpin(run_id: str) -> None:
+    url.show(pins=[pinned for pinned in url.linked("pins") if pinned != run_id])
+    session.rerun()
+
+
+def cancel() -> None:
+    """Cancel the runs on this page for this visitor. The page shows how many others requested, too."""
+    try:
+        note = batch_submit.cancel((*url.linked("run"), *url.linked("twin")), "runs")
+        session.remember("notes", [note] if note else [])
+    except LeakLensError as error:
+        session.remember("trouble", str(error))
+    session.rerun()
+
+
+def resume() -> None:
+    """Resume the interrupted, cancelled and failed runs on this page from their checkpoints."""
+    try:
+        members = []
+        for run_id in (*url.linked("run"), *url.linked("twin")):
+            stored = services.read(run_id)
+            if stored:
+                members.append(BatchMember(run_id, stored[0].spec))
+        if members:
+            title = run_texts.sentence(members[0].spec, run_settings.part_title)
+            link = run_settings.link(run_settings.flat(members[0].spec))
+            batch = Batch("seeds", title, tuple(members), {"screen": "lab", "link": link})
+            batch_submit.request(batch, members[0].spec)
+    except LeakLensError as error:
+        session.remember("trouble", str(error))
+    session.rerun()
+
+
+def open_example(example: RunExample) -> None:
+    """Show a stored example, and its settings in the form."""
+    session.choose(run_settings.completed(run_settings.flat(example.spec)))
+    url.show(run=[example.id], twin=[example.baseline] if example.baseline else [])
+    session.rerun()
+
+
+def run_example(example_spec: Mapping[str, Any]) -> None:
+    """Run a stored example on this machine."""
+    session.choose(run_settings.completed(run_settings.flat(example_spec)))
+    run()

@@ -1,0 +1,35 @@
+"""The texts of batches: many runs or attacks requested as one."""
+
+from __future__ import annotations
+
+from app.texts import numbers
+
+CANCEL = "Cancel"
+OF_OTHERS = "someone else requested these"
+BEHIND = {  # next to a stored example: what became of a live run of the same settings
+    "queued": "Someone is running this now; it waits.",
+    "running": "Someone is running this now.",
+    "cancelled": "A live run of it was cancelled. It resumes where it stopped.",
+    "interrupted": "A live run of it was interrupted. It resumes where it stopped.",
+    "failed": "A live run of it failed.",
+    "damaged": "A live run of it is damaged.",
+}
+TITLES = {
+    "sweep": "Sweep",
+    "table": "Paper table",
+    "leak grid": "Attacks",
+    "cliff": "Cliff",
+    "ladder": "Who sees what",
+    "blind test": "Blind test",
+    "seeds": "Run",
+}
+
+
+def progress(done: int, of: int, noun: str, left: float | None) -> str:
+    """What has ended, and the time left if it is known. The time counts everything that runs before."""
+    return f"{done:,} of {of:,} {noun} done{remaining(left)}"
+
+
+def remaining(seconds: float | None) -> str:
+    """The time left, as the end of a sentence. Empty while it is not known."""
+    return f" · about {numbers.duration(seconds)} left" if seconds else ""
