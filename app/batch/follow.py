@@ -71,8 +71,9 @@ def bar(
             st.progress(min(1.0, followed.done / max(1, len(followed.runs))), _progress_text(followed, noun))
             if followed.mine or not class_limits.class_mode():
                 st.button(batch_texts.CANCEL, key=f"{name}-cancel", on_click=on_cancel)
-        if missing and label:
-            text = label(missing, len(followed.runs))
+        joins = bool(followed.moving) and not followed.mine
+        if label and (missing or joins):
+            text = label(missing, len(followed.runs)) if missing else batch_texts.JOIN
             st.button(text, key=f"{name}-{key}", type="primary", on_click=on_request)
 
 

@@ -27,7 +27,7 @@ class ShownRun:
     events: tuple[Event, ...]
     listed: ListedRun | None = None
     example: RunExample | None = None
-    unfinished: str = ""  # the status of an unfinished run of the same spec, behind a stored example
+    behind: ShownRun | None = None  # an unfinished run of the same spec, which the stored example stands for
 
     @property
     def method(self) -> str:
@@ -54,8 +54,8 @@ def find(run: str) -> ShownRun | None:
         if not example or listed.status == "finished" or forming:
             return ShownRun(run, listed.status, listed.spec, events, listed)
     if example:
-        unfinished = stored[0].status if stored else ""
-        return ShownRun(run, "stored", example.spec, example.events, example=example, unfinished=unfinished)
+        behind = ShownRun(run, stored[0].status, stored[0].spec, stored[1], stored[0]) if stored else None
+        return ShownRun(run, "stored", example.spec, example.events, example=example, behind=behind)
     return None
 
 

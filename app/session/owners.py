@@ -21,6 +21,6 @@ def visitor_id(token: str | None) -> str:
     Privacy: the store holds this hash and never the cookie. With the cookie itself, a list of runs would be enough to
     open the pictures of another visitor.
     """
-    if not token or not TOKEN.fullmatch(token):
+    if not isinstance(token, str) or not TOKEN.fullmatch(token):
         return ""
     return hashlib.sha256(token.encode()).hexdigest()[:16]

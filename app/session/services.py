@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from engine.training.forecast import Forecast
 
 TOUCH_S = 60.0  # how often the visit of a browser without a cookie is recorded
-WATCHING_S = 5.0  # a visitor who read a run this recently is watching it
 FEEDS = 300  # kept in memory
 REPORTS = 5000  # of finished runs, kept in memory
 
@@ -42,7 +40,6 @@ class Services:
         self.store = Store()
         workers = class_limits.caps().workers
         self.supervisor = Supervisor(self.store, workers, preload=("engine.jobs.preload",)).start()
-        self.watchers: dict[str, dict[str, float]] = {}
         self.reports: dict[str, Mapping[str, Any]] = {}  # of finished runs, whose events never change
         self._feeds: dict[str, RunFeed] = {}
         self._lock = threading.Lock()
@@ -186,7 +183,6 @@ def read(run: str) -> tuple[ListedRun, tuple[Event, ...]] | None:
         return None
     if not may_see(listed):
         return None
-    _watch(run)
     return listed, events
 
 
@@ -250,22 +246,9 @@ def slots() -> int:
     return shared().supervisor.workers
 
 
-def _watch(run: str) -> None:
-    """Record that this visitor watches the run, and drop visitors who stopped."""
-    watchers = shared().watchers.setdefault(run, {})
-    now = time.monotonic()
-    watchers[session.visitor()] = now
-    expired = [visitor for visitor, last in watchers.items() if now - last > WATCHING_S]
-    for visitor in expired:
-        watchers.pop(visitor, None)
-
-
 def statuses(runs: Sequence[str]) -> dict[str, str]:
-    """The status of each run; empty for a run that is not in the store. The visitor watches the unfinished ones."""
+    """The status of each run; empty for a run that is not in the store."""
     statuses = store().statuses(runs)
-    for run, status in statuses.items():
-        if status in ("queued", "running"):
-            _watch(run)
     return {run: statuses.get(run, "") for run in runs}
 
 
@@ -281,13 +264,6 @@ def report_of(run: str) -> Mapping[str, Any]:
             reports.clear()
         reports[run] = body
     return body
-
-
-def others_watching(run: str) -> int:
-    """The number of other visitors who watch the run."""
-    earliest = time.monotonic() - WATCHING_S
-    watchers = list(shared().watchers.get(run, {}).items())  # a copy: other threads change it
-    return sum(last > earliest for visitor, last in watchers if visitor != session.visitor())
 
 
 def stored_examples() -> tuple[RunExample, ...]:

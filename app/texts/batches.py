@@ -5,15 +5,9 @@ from __future__ import annotations
 from app.texts import numbers
 
 CANCEL = "Cancel"
+JOIN = "Request these, too"
 OF_OTHERS = "someone else requested these"
-BEHIND = {  # next to a stored example: what became of a live run of the same settings
-    "queued": "Someone is running this now; it waits.",
-    "running": "Someone is running this now.",
-    "cancelled": "A live run of it was cancelled. It resumes where it stopped.",
-    "interrupted": "A live run of it was interrupted. It resumes where it stopped.",
-    "failed": "A live run of it failed.",
-    "damaged": "A live run of it is damaged.",
-}
+BEHIND = "Someone is running this now. Run it live to see it form."
 TITLES = {
     "sweep": "Sweep",
     "table": "Paper table",

@@ -24,5 +24,4 @@ STORED = "A stored example, run on {made}."
 
 def shared(number: int, noun: str) -> str:
     """A note about the runs that Cancel does not stop, because another visitor requested them."""
-    them = "it: it goes" if number == 1 else "them: they go"
-    return f"Someone else asked for {number:,} of these {noun} or watches {them} on."
+    return f"Someone else requested {number:,} of these {noun}: {'it continues' if number == 1 else 'they continue'}."

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from app.batch import follow
-from app.batch.view import ENDED, ShownRun, find, tracks_of
+from app.batch.view import ENDED, MOVING, ShownRun, find, tracks_of
 from app.charts import accuracy, classes, epsilon, smoothing, smoothness, spectrum
 from app.charts.base import Panel, Track
 from app.screens.lab import compare
@@ -93,8 +93,8 @@ def _origin(main: ShownRun) -> None:
             f'<span class="ll-faint">{html.escape(made)}</span></p>',
             width="stretch",
         )
-        if main.unfinished:
-            st.caption(batch_texts.BEHIND[main.unfinished], width="content")
+        if main.behind and main.behind.status in MOVING:
+            st.caption(batch_texts.BEHIND, width="content")
         st.button(
             "Run it live",
             key="live",
@@ -134,7 +134,7 @@ def _cost(main: ShownRun, baselines: Sequence[ShownRun]) -> None:
 def _progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> bool:
     """Draws the progress and the Cancel button while a run is unfinished. Returns whether one is."""
     if all(run.status in ENDED for run in all_of_them):
-        _ending(main)
+        _ending(main.behind or main)
         return False
     with st.container(horizontal=True, vertical_alignment="center"):
         done, text = progress(main, all_of_them)
@@ -199,7 +199,7 @@ def _ending(main: ShownRun) -> None:
 
 
 def _warnings(main: ShownRun) -> None:
-    for event in main.events:
+    for event in (*main.events, *(main.behind.events if main.behind else ())):
         if isinstance(event, Warned):
             text = html.escape(f"{event.reason}. {event.remedy}.")
             st.html(f'<p class="ll-note">{text}</p>')

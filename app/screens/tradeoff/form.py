@@ -15,6 +15,7 @@ from app.screens.tradeoff.paper import panel as paper_panel
 from app.screens.tradeoff.requests import choose, choose_method_field, choose_run
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import messages, run_settings, services, session, url
+from app.texts import batches as batch_texts
 from app.texts import sweep as sweep_texts
 from engine.errors import LeakLensError
 
@@ -187,10 +188,13 @@ def run_button(cells: Sequence[TradeoffCell]) -> None:
         messages.show("problem", trouble)
     moving = any(cell.moving for cell in cells)
     # Runs of another visitor leave the button: what is neither finished nor in the queue can be requested.
+    under_way = [cell.point.id for cell in cells if cell.moving]
+    joins = bool(under_way) and not missing and not services.wanted(under_way)
     label = sweep_texts.UNDER_WAY if moving and not missing else sweep_texts.run(len(missing), len(points), known)
+    label = batch_texts.JOIN if joins else label
     st.button(
         label, key="tradeoff-run",
-        type="primary", width="stretch", disabled=fatal or not missing,
+        type="primary", width="stretch", disabled=fatal or not (missing or joins),
         on_click=tradeoff_requests.run,
     )  # fmt: skip
     if not fatal and (missing or not moving):

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.session import limits as class_limits
-from app.session import run_settings, services, session
+from app.session import run_settings, services
 from app.texts import numbers, privacy, product, states
 from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Warned
@@ -156,9 +156,9 @@ def test_cancel_stops_the_run_and_its_baseline(lab: AppTest, first: RunExample) 
     assert {row.status for row in services.store().runs()} == {"queued"}
 
 
-def test_a_run_that_others_watch_is_not_cancelled(lab: AppTest, first: RunExample) -> None:
+def test_a_run_that_others_requested_is_not_cancelled(lab: AppTest, first: RunExample) -> None:
     clicked(lab, "run")
-    services.shared().watchers[first.id]["another tab"] = session.now()
+    services.store().submit(first.id, first.spec, visitor="another")
     clicked(lab, "cancel")
     assert services.store().status(first.id) == "queued"
     assert services.store().status(first.baseline) == "cancelled"

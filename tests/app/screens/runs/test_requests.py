@@ -6,8 +6,9 @@ import pytest
 
 from app.screens.runs import listing as run_listing
 from app.session import limits as class_limits
-from app.session import run_settings, services, session, url
+from app.session import run_settings, session, url
 from app.texts import runs as run_texts
+from app.texts import states
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 from tests.app.conftest import Screen
@@ -166,12 +167,12 @@ def test_in_a_class_resuming_keeps_to_the_limits(
     assert store.status(run) == "failed" and "at most 1 runs waiting or running" in text(page)
 
 
-def test_in_a_class_a_run_that_another_visitor_watches_is_not_cancelled(
+def test_in_a_class_a_run_that_another_visitor_requested_is_not_cancelled(
     store: Store, ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class_mode(monkeypatch)
     run = ask("running", visitor="me")
     page = screen("runs")
-    services.shared().watchers[run] = {"you": session.now() + 60}
+    store.submit(run, store.run(run).spec, visitor="you")
     press(page, "cancel", run)
-    assert store.status(run) == "running" and run_texts.WATCHED[0].format(run=run) in text(page)
+    assert store.status(run) == "running" and states.shared(1, "runs").rstrip(".") in text(page)

@@ -9,7 +9,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.screens.tradeoff import cells as tradeoff_cells
-from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.points import panel as points_panel
 from app.screens.tradeoff.settings import TradeoffSettings
@@ -67,7 +66,7 @@ def test_the_stored_frontier_is_shown_before_the_shelves_are_loaded(monkeypatch:
 def test_run_live_submits_every_stored_point() -> None:
     page = clicked(visit(), "tradeoff-live")
     assert len(services.store().runs()) == len(tradeoff_settings.sweep_points(tradeoff_settings.default()))
-    assert "0 of 153 runs" in page.get("progress")[0].proto.text
+    assert "0 of 153 runs done" in page.get("progress")[0].proto.text
 
 
 def test_points_that_are_not_stored_are_submitted_alone() -> None:
@@ -96,7 +95,8 @@ def test_a_click_submits_every_point_the_first_seed_first(small: TradeoffSetting
     page = clicked(visit(small), "tradeoff-run")
     rows = services.store().runs()[::-1]
     assert [row.id for row in rows] == [point.id for point in tradeoff_settings.sweep_points(small)]
-    assert len({row.options["visitor"] for row in rows}) == 1  # this page is the only visitor
+    (batch,) = services.store().batches.listed()
+    assert batch.runs == tuple(row.id for row in rows) and len(batch.visitors) == 1
     assert page.button(key="tradeoff-run").disabled and "tradeoff-cancel" in keys(page)
 
 
@@ -125,13 +125,13 @@ def test_a_link_restores_everything(small: TradeoffSettings) -> None:
     assert "FedAvg: no noise 90.0 %" in charts(page)[0]
 
 
-def test_runs_that_others_watch_continue(small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_that_others_requested_continue(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     first = tradeoff_settings.sweep_points(small)[0].id
-    monkeypatch.setattr(services, "others_watching", lambda run: int(run == first))
+    services.store().submit(first, services.store().run(first).spec, visitor="another")
     clicked(page, "tradeoff-cancel")
     assert statuses(small) == ["queued", *["cancelled"] * 9]
-    assert "Someone else asked for 1 of these runs or watches it: it goes on." in text(page)
+    assert "Someone else requested 1 of these runs: it continues." in text(page)
 
 
 def test_a_failed_run_has_its_reason_and_can_be_retried(small: TradeoffSettings) -> None:
@@ -316,32 +316,48 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> class_limits.VisitorLimits:
     return class_limits.caps()
 
 
-def test_in_class_mode_a_visitor_submits_a_few_runs_at_a_time(
+def test_in_class_mode_a_visitor_has_one_sweep_at_a_time(
     small: TradeoffSettings, shared: class_limits.VisitorLimits
 ) -> None:
-    assert shared.runs is not None
     page = clicked(visit(small), "tradeoff-run")
-    points = tradeoff_settings.sweep_points(small)
-    assert [row.id for row in services.store().runs()[::-1]] == [point.id for point in points[: shared.runs]]
-    assert sweep_texts.BY_TURNS.format(most=shared.runs) in text(page)
-    finish(points[0], 0.5)
-    page.run()
-    assert len(services.store().runs()) == shared.runs + 1
+    assert set(statuses(small)) == {"queued"}  # all of them wait, and the fair queue serves every visitor
+    other = clicked(visit(replace(small, noises="9")), "tradeoff-run")
+    assert sweep_texts.BUSY[0] in text(other) and set(statuses(small)) == {"queued"}
     clicked(page, "tradeoff-cancel")
-    assert set(statuses(small)) == {"finished", "cancelled", ""} and not page.session_state[tradeoff_requests.PENDING]
-    clicked(page, "tradeoff-go-on")
-    assert statuses(small).count("queued") == shared.runs
+    clicked(other, "tradeoff-run")
+    assert sweep_texts.BUSY[0] not in text(other)
 
 
-def test_in_class_mode_a_full_queue_delays_the_runs(
+def test_in_class_mode_a_full_queue_refuses_the_runs(
     small: TradeoffSettings, shared: class_limits.VisitorLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in range(3):
         spec = RunSpec(rounds=1, seed=seed)
-        services.store().submit(spec.id, spec.canonical(), {"visitor": "another"})
+        services.store().submit(spec.id, spec.canonical(), visitor="another")
     monkeypatch.setattr(class_limits, "caps", lambda: replace(shared, waiting=3))
     page = clicked(visit(small), "tradeoff-run")
-    assert len(services.store().runs()) == 3 and sweep_texts.PAUSED.format(waiting=3) in text(page)
+    assert len(services.store().runs()) == 3 and "the queue holds at most 3 runs" in text(page)
+
+
+def test_the_run_of_another_visitor_leaves_the_button(small: TradeoffSettings) -> None:
+    """B7: another visitor's run must not turn my sweep to `Under way` without Start."""
+    point = tradeoff_settings.sweep_points(small)[0]
+    services.store().submit(point.id, point.spec.canonical(), visitor="another")
+    page = visit(small)
+    button = page.button(key="tradeoff-run")
+    assert button.label == "Start the other 9 runs" and not button.disabled
+    clicked(page, "tradeoff-run")
+    assert set(statuses(small)) == {"queued"} and page.button(key="tradeoff-run").disabled
+
+
+def test_runs_that_another_visitor_requested_can_be_requested_too(small: TradeoffSettings) -> None:
+    for point in tradeoff_settings.sweep_points(small):
+        services.store().submit(point.id, point.spec.canonical(), visitor="another")
+    page = visit(small)
+    assert "someone else requested these" in page.get("progress")[0].proto.text
+    clicked(page, "tradeoff-run")
+    services.store().withdraw([point.id for point in tradeoff_settings.sweep_points(small)], "another")
+    assert set(statuses(small)) == {"queued"}
 
 
 def test_class_mode_limits_the_run_as_in_the_lab(small: TradeoffSettings, shared: class_limits.VisitorLimits) -> None:

@@ -12,6 +12,7 @@ from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
 from app.session import links, services, session
 from app.texts import sweep as sweep_texts
+from engine.jobs.batches import Batch, BatchMember
 from engine.specs.run import RunSpec
 from tests.app.conftest import Screen
 from tests.app.makers import RunMaker
@@ -112,7 +113,8 @@ def test_a_stored_point_beyond_the_limits_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(session, "visitor", lambda: "me")
     most = class_limits.caps().runs or 0
     for seed in range(most):
-        ask("queued", seed=seed, visitor="me")
+        run = services.store().run(ask("queued", seed=seed))
+        services.store().batches.request(Batch("seeds", "", (BatchMember(run.id, run.spec),)), "me")
     page = clicked(picked(visit()), "tradeoff-open")
     assert f"at most {most} runs waiting or running" in text(page)
     assert len(services.store().runs()) == most and sweep_texts.PROMISE in text(page)

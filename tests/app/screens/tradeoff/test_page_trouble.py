@@ -64,7 +64,8 @@ def test_a_stored_frontier_that_was_run_and_cancelled_is_still_shown_to_all() ->
         finish(point, 0.5)
     clicked(page, "tradeoff-cancel")
     assert len(charts(page)) == len(charts(visit())) == len(before)
-    assert "153 of 153 runs are known" in text(page) and "tradeoff-go-on" in keys(page)
+    assert "tradeoff-live" in keys(page) and "tradeoff-go-on" not in keys(page)  # all points have a result again
+    assert page.button(key="tradeoff-run").label == sweep_texts.ALL_FINISHED
 
 
 def test_another_tab_of_the_same_visitor_is_no_other_visitor(
@@ -93,19 +94,14 @@ def test_in_class_mode_a_visitor_cannot_cancel_the_run_of_another(
         point = tradeoff_settings.sweep_points(small)[0]
         run = point.id
         button = "tradeoff-cancel"
-        services.store().submit(run, point.spec.canonical(), {"visitor": "another"})
+        services.store().submit(run, point.spec.canonical(), visitor="another")
         page = visit(small)
+    assert button not in keys(page)
+    services.store().submit(run, services.store().run(run).spec, visitor="me")
+    page.run()
     clicked(page, button)
     assert services.store().status(run) == "queued"
-    assert "Someone else asked for 1 of these runs or watches it: it goes on." in text(page)
-
-
-def test_other_settings_reset_the_start_time(small: TradeoffSettings) -> None:
-    page = clicked(visit(small), "tradeoff-run")
-    assert page.session_state["tradeoff-began"]
-    page.number_input(key="tradeoff-seeds").set_value(1).run()
-    page.number_input(key="tradeoff-rounds").set_value(9).run()
-    assert not page.session_state["tradeoff-began"]
+    assert "Someone else requested 1 of these runs: it continues." in text(page)
 
 
 def test_a_link_replaces_the_settings_and_their_messages(

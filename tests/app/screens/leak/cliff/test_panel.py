@@ -266,12 +266,13 @@ def test_epsilon_on_top_has_its_view_unit_and_delta(small: LeakSettings) -> None
     assert "seen by an outsider" in figure(page) and figure(page) != before
 
 
-def test_attacks_that_others_watch_continue(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attacks_that_others_requested_continue(small: LeakSettings) -> None:
     page = press(visit(small), "cliff-ask")
-    monkeypatch.setattr(services, "others_watching", lambda run: 1)
+    for row in services.store().runs():
+        services.store().submit(row.id, row.spec, visitor="another")
     press(page, "cliff-cancel")
     assert {row.status for row in services.store().runs()} == {"queued"}
-    assert "Someone else asked for 10 of these attacks" in text(page)
+    assert "Someone else requested 10 of these attacks" in text(page)
 
 
 def test_in_class_mode_a_visitor_has_one_series_at_a_time(small: LeakSettings, monkeypatch: pytest.MonkeyPatch) -> None:
