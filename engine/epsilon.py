@@ -18,7 +18,7 @@ class Epsilon:
     delta: float
     accountant: str
     sampling: str
-    bound: str = ""  # `upper bound`: the true ε may be lower; `approximation`: it may be higher, up to 44 % found
+    bound: str = ""  # `upper bound`: the true ε may be lower; `approximation`: it may be much higher
     reason: str = ""  # why `value` is None
     worst: int | None = None  # the client with the largest ε; None: it is equal for all
     quantiles: tuple[float, ...] = ()  # over clients: minimum, quartiles and maximum

@@ -170,8 +170,11 @@ class Judged(Event):
     # for each picture: `nearer`, the share of its class that is nearer to the guess than the original is, and `kind`,
     # the chance that a picture of its class is nearer than another; empty for pictures without a class
     nearest: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    # (`places` names the originals that have a class, where not all have one)
     # of an upload with several pictures: `hits` of `guesses` are nearest to a picture of the upload, with their `p`
     matching: Mapping[str, float] = field(default_factory=dict)
+    # of more than eight pictures: the scores of the guesses against pictures that were never sent, by metric
+    control: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

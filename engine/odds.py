@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from engine.epsilon import Epsilon
 
 MOST_PERCENT = 99  # above it, a promise rules out almost nothing
-UNDERSTATED = 1.44  # the largest error found of an ε that is an approximation
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Certainty:
 
 
 def certainty(epsilon: Epsilon) -> Certainty:
-    """The certainty that a finite ε allows.
+    """The certainty that a finite ε allows. An approximation allows none: the true ε can be much higher.
 
     The privacy loss of Gaussians without sampling has a known law, so the chance that it exceeds ε is exact. It is much
     larger than δ. Of any other mechanism only (ε, δ) is known: its loss exceeds ε + ln 2 with a chance of 2δ at most.
@@ -28,7 +27,7 @@ def certainty(epsilon: Epsilon) -> Certainty:
     assert epsilon.value is not None
     value = epsilon.value
     if "approximation" in epsilon.bound:
-        value *= UNDERSTATED
+        return Certainty(100, 1.0)
     if value == 0:
         return Certainty(50, epsilon.delta)
     if epsilon.accountant == "exact" and epsilon.bound == "":

@@ -326,7 +326,7 @@ class Release:
     unit: Literal["user", "record"] = "user"
     adjacency: str = "zero-out"
     sampling: str = "all"  # the sampling that the law assumes: poisson, fixed, all
-    bound: str = ""  # `upper bound`: the true ε may be lower; `approximation`: it may be higher, up to 44 % found
+    bound: str = ""  # `upper bound`: the true ε may be lower; `approximation`: it may be much higher
 
 
 Status = Literal["formal", "formal-other-view", "claimed-refuted", "empirical", "none"]

@@ -62,8 +62,10 @@ class ExportedAttack:
 
     @property
     def upload(self) -> str:
-        """A key of the attacked upload. Attacks with the same upload, round, client and view share a section."""
-        return repr([self.spec.get(name) for name in ("pictures", "upload", "round", "client", "view")])
+        """A key of the attacked upload. One that the server obtained by changing the model has its own section."""
+        facts = self.cell.seen.facts if self.cell.seen else {}
+        words = [self.spec.get(name) for name in ("pictures", "upload", "round", "client", "view")]
+        return repr([*words, bool(facts.get("tampered"))])
 
     @property
     def noise_region(self) -> tuple[float, float] | None:

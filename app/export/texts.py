@@ -72,7 +72,7 @@ AGAIN_OWN = "A visitor's own picture is identified by its content. It must be on
 LIMITS, NOT_COVERED = "Limits of these results", "What no number here covers"
 LIMIT_TEXTS = (
     attack_texts.NO_PROOF,
-    "An attack that did not converge did not reach its aim. That is not the same as protection.",
+    "Whether an attack converged says how well its guesses explain the upload, not whether a picture came back.",
     "An attack with several restarts shows the one with the best objective. It never saw the originals.",
     "A probe shows what an observer would see if these pictures were in the upload. The run itself used others.",
     "ε holds for the worst case over all who take part. A single picture has no ε of its own.",

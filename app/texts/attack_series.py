@@ -74,16 +74,20 @@ def ladder(missing: int, of: int) -> str:
     return ASK_LADDER.format(many=attack_texts.count(missing))
 
 
-def expected(region: tuple[float, float], noises: tuple[float, float], parameters: int, pixels: int) -> str:
+def expected(
+    region: tuple[float, float], noises: tuple[float, float], parameters: int, pixels: int, cheats: bool = False
+) -> str:
     """The forecast of the noise that hides the picture, also in the unit that a visitor sets."""
     low, high = region
     least, most = noises
+    here = f"Here they are {parameters:,} for {pixels:,}."
+    if cheats:
+        here = f"{here} But the server sends a larger model, so expect the picture to survive more noise than this."
     return (
         f"We expect the picture to disappear where the noise is {low:.2g} to {high:.2g} times as large as the signal. "
         f"In one upload that is noise {least:.2g} to {most:.2g}, wherever the clip binds. "
         "The more parameters there are for each pixel value, the more noise it takes. "
-        f"Here they are {parameters:,} for {pixels:,}. The region was measured with a few networks and attacks. "
-        "A stronger attack may see through more noise."
+        f"{here} The region was measured with a few networks and attacks. A stronger attack may see through more noise."
     )
 
 

@@ -100,6 +100,8 @@ def odds(epsilon: Epsilon) -> str:
     if epsilon.value is None:
         return "No finite ε: nothing is promised in this view."
     sees = OBSERVER_SEES[epsilon.view]
+    if "approximation" in epsilon.bound:
+        return f"An observer who {sees}: this ε is an approximation and can be too low, so it allows no odds."
     if epsilon.value == 0:
         rest = f", except in {_one_of(epsilon.delta)} cases" if epsilon.delta else ""
         return f"An observer who {sees} learns nothing about {secret(epsilon)}{rest}."

@@ -27,16 +27,19 @@ ALONE = {
 }
 TOLD = (
     "the upload tells whose pictures were in it: "
-    "{hits} of {guesses} guesses are nearest to one of them; chance {chance:g}, p = {p:.2g}."
+    "{hits} of {guesses} guesses are nearest to one of them; chance {chance:g}, p = {p:.2g}, as guesses resemble each "
+    "other."
 )
 NOT_TOLD = (
-    "{hits} of {guesses} guesses are nearest to a picture of the upload; chance {chance:g}, p = {p:.2g}: {meaning}. "
+    "{hits} of {guesses} guesses are nearest to a picture of the upload; chance {chance:g}, p = {p:.2g}, as guesses "
+    "resemble each other: {meaning}. "
     "That is not a promise."
 )
 MAY_BE_CHANCE, CHANCE = "that may be chance", "no better than chance"
 DOUBTFUL = 0.05  # above it, p is what chance gives often
 NOTHING_SHOWN = "No picture is recognisable"
-OTHERS = "Of the other {count} pictures {leaking} come back, at least in outlines; a few fit by chance."
+OTHERS = "Of the other {count} pictures {leaking} come back, at least in outlines; {chance}."
+BY_CHANCE, UNKNOWN_CHANCE = "of as many that were never sent, {count} would as well", "some may fit by chance"
 REMARKS = {
     "converged": "The attack converged",
     "not converged": "The attack did not converge",
@@ -120,7 +123,7 @@ def verdict(control: ProtectionResult, counted: int, others: Sequence[Protection
         return ""
     measured = [result for result in others if result.verdict is not None]
     if not counted and not any(result.leaks for result in measured):
-        return " ".join([SAYS_NOTHING, *_matchings([control, *measured])])
+        return " ".join([SAYS_NOTHING, *_others([control, *measured]), *_matchings([control, *measured])])
     near = f"{attack_texts.decibel(control.psnr)}, where {attack_texts.GREY} reaches"
     near = f"{near} {attack_texts.decibel(control.trivial)}"
     sentences = [f"Without protection {_what(control)}: {near}.", *_others([control])]
@@ -173,7 +176,8 @@ def _others(results: Sequence[ProtectionResult]) -> list[str]:
     sentences = []
     for result in results:
         if result.others:
-            text = OTHERS.format(count=result.pictures - 1, leaking=result.others)
+            chance = UNKNOWN_CHANCE if result.chance is None else BY_CHANCE.format(count=result.chance)
+            text = OTHERS.format(count=result.pictures - 1, leaking=result.others, chance=chance)
             sentences.append(f"{_capital(result.title)}: {text}")
     return sentences
 

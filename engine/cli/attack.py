@@ -137,10 +137,8 @@ def read_attack(args: argparse.Namespace, store: Store) -> PictureAttackSpec | M
 
 def _picture(word: str, label: Any, store: Store) -> str:
     """The name of a picture in a spec: `test-7`, `train-7`, or `own-<id>-<label>` for a file."""
-    if re.fullmatch(r"\d+", word):
-        return f"test-{word}"
-    if re.fullmatch(r"(train|test)-\d+|own-[0-9a-f]{16}-\d+", word):
-        return word
+    if re.fullmatch(r"\d+|(train|test)-\d+|own-[0-9a-f]{16}-\d+", word):
+        return f"test-{word}" if word.isdecimal() else word
     if not isinstance(label, int) or isinstance(label, bool) or label < 0:
         raise refusal("attack: label", "must be a whole number at least 0", label)
     from engine.jobs.uploads import UploadedPictures
@@ -194,7 +192,7 @@ def _scores(judged: Judged, seen: Seen | None) -> dict[str, Any]:
         chosen = cell.ordinary and 0 in judged.places
         return values[judged.places.index(0)] if chosen else _mean(values)
 
-    matching = attack_summary.matching_of(judged)
+    matching = cell.matching
     return {
         "attack": judged.attack,
         "verdict": cell.best_verdict,
@@ -229,6 +227,8 @@ def attack_lines(body: Mapping[str, Any]) -> list[str]:
     state = f"{body['state']}: {body['reason']}" if body["reason"] else body["state"]
     lines.append(f"  remark: {state}")
     source = SOURCES[body.get("upload", "listed")] if body["probe"] else "the recorded upload"
+    if body.get("tampered") and body.get("upload", "listed") == "listed":
+        source += ", for a model that the server changed"
     pictures = counted(body["pictures"], "picture")
     steps = counted(body["steps"], "step")
     noise = body["noise-to-signal"]

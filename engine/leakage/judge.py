@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from engine.attacks.pictures.base import PictureAttack
@@ -37,7 +38,8 @@ class Truth:
     pictures: Tensor  # (m, channels, height, width)
     labels: Tensor
     mean_picture: Tensor  # of the public pictures
-    neighbours: Neighbours | None  # None: a visitor's own picture, which has no class of the data set
+    neighbours: Neighbours
+    own: int  # the first pictures: a visitor's own, which have no class of the data set
     training: bool  # whether the pictures are from the training split
 
 
@@ -46,9 +48,9 @@ def make_truth(spec: AttackSpec, plan: LoadedPlan, pictures: Tensor, labels: Ten
     data = plan.spec.dataset.load()
     half = len(data.test_y) // 2
     neighbours = Neighbours(data.test_x[:half], data.test_y[:half], data.train_x, data.train_y)
-    own = any(name.startswith("own-") for name in spec.pictures)
+    own = sum(name.startswith("own-") for name in spec.pictures)  # they come first
     training = spec.upload != "listed" or not any(name.startswith("test-") for name in spec.pictures)
-    return Truth(pictures, labels, data.test_x[half:].mean(dim=0), None if own else neighbours, training)
+    return Truth(pictures, labels, data.test_x[half:].mean(dim=0), neighbours, own, training)
 
 
 def perceptual_problem() -> Warned | None:
@@ -98,18 +100,65 @@ def judge(attack: PictureAttack, paths: Mapping[int, Sequence[Guess]], truth: Tr
         restarts=tuple(restart_row(attack, paths[restart], truth.pictures) for restart in ends),
         floor=end.residual_scale.floor,
         mean_picture={name: measure_pairs(name, mean_picture, originals) for name in CURVES if name in names},
-        nearest=nearest(path[-1], originals, labels, truth.neighbours) if truth.neighbours else {},
-        matching=matching(end, truth),
+        nearest=_nearest(places, path[-1], originals, labels, truth),
+        matching=matching(end, truth) if attack.names_classes else {},
+        control=control(end, truth) if len(truth.pictures) > MOST_PICTURES else {},
     )
 
 
 def matching(end: Guess, truth: Truth) -> Mapping[str, float]:
     """The matching test of an upload with several pictures of the data set; empty for any other."""
-    if truth.neighbours is None or len(truth.pictures) < 2:
+    if len(truth.pictures) - truth.own < 2:
         return {}
     others = truth.neighbours.others(truth.pictures, truth.training)
     seeds = Seeds.of_text("matching")
-    return matching_test(end.pictures, end.labels, (truth.pictures, truth.labels), others, seeds)
+    members = (truth.pictures[truth.own :], truth.labels[truth.own :])
+    return matching_test(end.pictures, end.labels, members, others, seeds)
+
+
+def control(end: Guess, truth: Truth) -> Mapping[str, tuple[float, ...]]:
+    """The scores of the same guesses against as many pictures of the same classes that were never sent.
+
+    Among a hundred guesses some fit some picture by chance. What the control reaches is that chance.
+    """
+    pictures, labels = _never_sent(truth)
+    if not len(pictures):
+        return {}
+    places, guesses = in_order_of_originals(end.pictures, pictures)
+    originals = pictures[list(places)]
+    mean_picture = truth.mean_picture.expand_as(originals)
+    available_names = {metric.name for metric in available(PictureMetric)}  # type: ignore[type-abstract]
+    scores = dict(nearest(guesses, originals, labels[list(places)], truth.neighbours))
+    for name in CURVES:
+        if name in available_names:
+            scores[name] = measure_pairs(name, guesses, originals)
+            scores[f"trivial-{name}"] = measure_pairs(name, trivial(originals), originals)
+            scores[f"mean-{name}"] = measure_pairs(name, mean_picture, originals)
+    return scores
+
+
+def _never_sent(truth: Truth) -> tuple[Tensor, Tensor]:
+    """Pictures of the same split as the upload's, as many of each class as far as there are."""
+    x, y = truth.neighbours.others(truth.pictures, truth.training)
+    rng = Seeds.of_text("control").rng("pictures")
+    order = torch.randperm(len(y), generator=rng, device="cpu")
+    chosen: list[int] = []
+    for label, count in zip(*truth.labels.unique(return_counts=True), strict=True):
+        chosen += order[y[order] == label][: int(count)].tolist()
+    return x[chosen], y[chosen]
+
+
+def _nearest(
+    places: Sequence[int], guesses: Tensor, originals: Tensor, labels: Tensor, truth: Truth
+) -> Mapping[str, tuple[float, ...]]:
+    """The ranks of the guesses among neighbours, with the places of the originals that have a class."""
+    classed = [index for index, place in enumerate(places) if place >= truth.own]
+    if not classed:
+        return {}
+    ranks = nearest(guesses[classed], originals[classed], labels[classed], truth.neighbours)
+    if truth.own and ranks:
+        return {**ranks, "places": tuple(float(places[index]) for index in classed)}
+    return ranks
 
 
 def restart_row(attack: PictureAttack, path: Sequence[Guess], truth: Tensor) -> dict[str, float | str]:

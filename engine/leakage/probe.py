@@ -164,7 +164,10 @@ def trained_victim(
         if view != "server":
             raise BadInput("probe: view: only the server can read a tampered model", "Choose server")
         world, packets[slot] = tampered(world, packets[slot], tamper)
-    contexts[slot] = replace(contexts[slot], world=world, seeds=probe_seeds(plan, victim))
+    seeds = probe_seeds(plan, victim, packets[slot] if tamper else None)
+    others = Seeds(plan.spec.seed, f"{plan.spec.id}:{seeds.seed}")  # they train as in the run, with other noise
+    contexts = [replace(context, seeds=others) for context in contexts]
+    contexts[slot] = replace(contexts[slot], world=world, seeds=seeds)
     upload = _train(plan, state, [packets[slot]], [contexts[slot]], victim)[0]
     return TrainedVictim(contexts, packets, slot, upload)
 
@@ -187,15 +190,19 @@ def tampered(world: World, packet: Packet, tamper: Tamper) -> tuple[World, Packe
     return replace(world, build=build, stacked=None), tamper(world.build(torch.Generator()), packet)[1]
 
 
-def probe_seeds(plan: LoadedPlan, victim: Victim) -> Seeds:
+def probe_seeds(plan: LoadedPlan, victim: Victim, sent: Packet | None = None) -> Seeds:
     """The random streams of the probe, equal for all views and different from the run's.
 
-    Privacy: with the run's noise, subtracting a probe from the recorded upload would cancel the noise and reveal the
-    clean update.
+    `sent` is the model that a cheating server sent. Privacy: with the run's noise, subtracting a probe from the
+    recorded upload would cancel the noise and reveal the clean update. So would two probes that differ in their
+    pictures or in the model that was sent, if they shared their noise.
     """
     text = f"{plan.spec.seed}:probe:{victim.round}:{victim.client}:"
-    digest = hashlib.sha256(text.encode() + (victim.stream or content(victim.pictures, victim.labels))).digest()
-    return Seeds(int.from_bytes(digest[:16], "big"), plan.spec.id)
+    known = victim.stream or content(victim.pictures, victim.labels)
+    digest = hashlib.sha256(text.encode() + known)
+    for name, tensor in (sent.model if sent else {}).items():
+        digest.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+    return Seeds(int.from_bytes(digest.digest()[:16], "big"), plan.spec.id)
 
 
 def content(pictures: Tensor, labels: Tensor) -> bytes:

@@ -11,6 +11,7 @@ from engine.results.verdict import LEAKS, PictureScores, Verdict, rank, verdict
 from engine.specs.attack_grid import RequestedAttack
 
 LOUD = 1.0  # noise over signal: from here on, a picture that leaks is readable though noisy
+CLEARLY = 3.0  # standard deviations of a count
 SIGNIFICANT = 0.01  # p of a matching test, divided by the number of attacks that tried
 MOVING = ("queued", "running")
 METRICS = ("psnr", "ssim", "lpips")
@@ -40,6 +41,7 @@ class ProtectionResult:
     trivial: float = 0.0  # and of its mean colour
     pictures: int = 1  # in the upload
     others: int | None = None  # of an ordinary upload: how many pictures besides the chosen one leak
+    chance: int | None = None  # and how many that were never sent would; None: not measured
     matching: Matching | None = None  # the test with the smallest p, corrected for the number of attacks
 
     @property
@@ -150,12 +152,15 @@ class AttackCell:
         return sum(self.leaks(place) for place in places if place != 0)
 
     @property
-    def works(self) -> bool:
-        """Whether the attack brings something back. Of an ordinary upload a tenth of all pictures is enough as well.
+    def by_chance(self) -> int | None:
+        """How many pictures that were never sent fit a guess as well as one that leaks; None where not measured."""
+        return leaks_by_chance(self.judged) if self.judged else None
 
-        Among a hundred guesses a few fit some picture by chance.
-        """
-        many = self.ordinary and self.leaking_others > self.picture_count / 10
+    @property
+    def works(self) -> bool:
+        """Whether the attack brings something back; of an ordinary upload, also clearly more pictures than chance."""
+        chance = self.by_chance if self.ordinary else None
+        many = chance is not None and self.leaking_others > chance + CLEARLY * math.sqrt(chance + 1)
         return many or self.best_verdict in LEAKS
 
     @property
@@ -176,8 +181,12 @@ class AttackCell:
 
     @property
     def matching(self) -> Matching | None:
-        """The matching test, for an upload of several pictures that have classes."""
-        return matching_of(self.judged) if self.judged else None
+        """The matching test, for an upload of several pictures that have classes.
+
+        None where the server changed the model: the classes of such guesses are often wrong, which blinds the test.
+        """
+        tampered = self.seen is not None and bool(self.seen.facts.get("tampered"))
+        return None if tampered or self.judged is None else matching_of(self.judged)
 
 
 def picture_scores(judged: Judged, picture: int) -> PictureScores | None:
@@ -190,6 +199,7 @@ def picture_scores(judged: Judged, picture: int) -> PictureScores | None:
     ssim = score(judged.numbers, "ssim")
     if psnr is None or ssim is None:
         return None
+    classed = [int(place) for place in judged.nearest.get("places", judged.places)]
     trivial: dict[str, float] = {}
     for name, better in (("psnr", max), ("ssim", max), ("lpips", min)):
         values = [score(guess, name) for guess in (judged.trivial, judged.mean_picture)]
@@ -201,9 +211,33 @@ def picture_scores(judged: Judged, picture: int) -> PictureScores | None:
         ssim=ssim,
         lpips=score(judged.numbers, "lpips") if "lpips" in trivial else None,
         trivial=trivial,
-        nearer=score(judged.nearest, "nearer"),
-        kind=score(judged.nearest, "kind"),
+        nearer=_of_picture(judged.nearest.get("nearer", ()), classed, picture),
+        kind=_of_picture(judged.nearest.get("kind", ()), classed, picture),
     )
+
+
+def leaks_by_chance(judged: Judged) -> int | None:
+    """How many guesses fit a picture that was never sent, as if it had come back. None before version 0.5."""
+    control = {name: values for name, values in judged.control.items() if values}
+    if "psnr" not in control:
+        return None
+    count = 0
+    for index in range(len(control["psnr"])):
+        scores = {name: values[index] for name, values in control.items() if index < len(values)}
+        trivial = {}
+        for name, better in (("psnr", max), ("ssim", max), ("lpips", min)):
+            if name in scores:
+                trivial[name] = better(scores[f"trivial-{name}"], scores[f"mean-{name}"])
+        known = PictureScores(
+            psnr=scores["psnr"],
+            ssim=scores["ssim"],
+            lpips=scores.get("lpips"),
+            trivial=trivial,
+            nearer=scores.get("nearer"),
+            kind=scores.get("kind"),
+        )
+        count += verdict(known) in LEAKS
+    return count
 
 
 def verdicts(judged: Judged) -> tuple[Verdict | None, ...]:
@@ -325,13 +359,15 @@ def protection_result(cells: Sequence[AttackCell], column: str, title: str) -> P
         return rank(cell.verdict(picture)), cell.psnr(picture) or -math.inf
 
     cell, picture = max(((cell, picture) for cell, picture in done if picture is not None), key=recovery)
+    widest = max((each for each, _ in done), key=lambda each: each.leaking_others)
     return ProtectionResult(
         title=title,
         verdict=cell.verdict(picture),
         psnr=cell.psnr(picture) or 0.0,
         trivial=cell.trivial(picture) or 0.0,
         pictures=cell.picture_count,
-        others=max((each.leaking_others for each, _ in done), default=0) if cell.ordinary else None,
+        others=widest.leaking_others if cell.ordinary else None,
+        chance=widest.by_chance if cell.ordinary else None,
         matching=best_matching([cell for cell, _ in done]),
     )
 

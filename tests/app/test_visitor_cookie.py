@@ -23,7 +23,7 @@ PATIENCE_S = 10.0
 
 
 async def page(scope: Any, receive: Any, send: Any) -> None:
-    """What is behind the middleware: a page, JSON, or a connection that stays open until it is told to close."""
+    """What is behind the middleware: a page, JSON, or a connection that stays open until an event is set."""
     if scope["type"] == "websocket":
         await receive()
         return
@@ -51,7 +51,7 @@ class Browser:
 
         scope = {"type": "http", "path": path, "headers": raw, "scheme": "http"}
         asyncio.run(self.app(scope, AsyncMock(), send))
-        header = dict(answers[0]["headers"]).get(b"set-cookie", b"").decode()
+        header = str(dict(answers[0]["headers"]).get(b"set-cookie", b"").decode())
         self.token = header.partition("=")[2].partition(";")[0] or self.token
         return header
 

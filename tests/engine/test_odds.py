@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -41,8 +39,8 @@ def test_the_exception_is_the_share_of_losses_above_epsilon() -> None:
     assert of(0.5, delta=0.01).exception == pytest.approx(float((losses > 0.5).mean()), rel=0.02)
 
 
-def test_an_approximation_counts_as_its_largest_error() -> None:
-    assert of(1.0, "prv", "approximation").percent == percent(1.44 + math.log(2))
+def test_an_approximation_allows_no_odds() -> None:
+    assert of(0.1, "prv", "approximation") == Certainty(100, 1.0)
 
 
 def test_an_epsilon_of_0_is_exceeded_with_delta() -> None:

@@ -156,6 +156,6 @@ def _expected_time(spec: RunSpec, forecast_seconds: float | None) -> None:
     each = services.store().usual_seconds(spec.canonical()) or forecast_seconds
     if each is None:
         return
-    seconds = services.store().seconds_until({one.id: each for one in specs}, session.visitor(), services.slots())
+    seconds = services.store().seconds_until({run.id: each for run in specs}, session.visitor(), services.slots())
     waiting = len(services.store().queue())
     st.caption(product.expected(seconds or 0.0, len(specs), baseline is not None, waiting))

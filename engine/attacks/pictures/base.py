@@ -29,14 +29,19 @@ class PictureAttack(Attack):
     # share its guess is the victim's picture. Squared distances fall to rounding errors. Angles stay higher, because
     # their objectives also contain a smoothness term.
     leaves: ClassVar[float] = 3e-4
+    # whether the classes of its guesses can be believed: the matching test compares pictures of one class
+    names_classes: ClassVar[bool] = True
     learns: ClassVar[tuple[str, ...]] = ()  # the fields that `learn` depends on; empty for an attack without one
 
     def result_format(self, spec: Any) -> int:
         """3 in the view of another client: it subtracts its own upload, and is of the round that is attacked.
 
-        Also 3 for an outsider of rounds with one client, who knows the length of its upload.
+        Also 3 for an outsider of rounds with one client, who knows the length of its upload. 4 where a probe with noise
+        has the uploads of others or a model that the server changed: these have noise of their own.
         """
         view = getattr(spec, "view", None)
+        if spec.run.format > 1 and (self.malicious or view in ("aggregate", "outsider", "client")):
+            return 4
         alone = view == "outsider" and spec.run.sampled == 1
         return max(super().result_format(spec), 3 if view == "client" or alone else 1)
 

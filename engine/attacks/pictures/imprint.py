@@ -52,6 +52,7 @@ class Imprint(PictureAttack):
     """A malicious server changes the model that it sends, and reads whole batches of pictures exactly."""
 
     malicious: ClassVar[bool] = True
+    names_classes: ClassVar[bool] = False
     chance: ClassVar[bool] = False
     leaves: ClassVar[float] = 0.05
 

@@ -96,7 +96,9 @@ def test_a_server_that_cheats_reads_pictures_of_an_ordinary_upload() -> None:
     assert len(seen.originals) == seen.facts["own-pictures"] == 120 and seen.facts["own-steps"] == seen.facts["steps"]
     words = [AttackCell("", "", "", seen=seen, judged=judged).verdict(place) for place in range(120)]
     assert words.count("comes back") > 40
-    assert set(judged.numbers) == {"psnr", "ssim", "lpips"} and judged.matching["guesses"] == 120
+    assert set(judged.numbers) == {"psnr", "ssim", "lpips"} and not judged.matching  # its classes are often wrong
+    cell = AttackCell("", "", "", seen=seen, judged=judged)
+    assert cell.works and cell.by_chance is not None and cell.by_chance < cell.leaking_others / 2
 
 
 def test_frames_of_a_large_upload_hold_the_chosen_picture_only() -> None:

@@ -136,14 +136,26 @@ def test_an_upload_with_no_recognisable_picture_may_tell_whose_pictures_were_in_
     best = attack_summary.best_matching(tries)
     assert best is not None and best.p == pytest.approx(0.012)  # four attacks were four tries
     result = attack_summary.protection_result(tries, "a", "UDP-FedAvg")
-    assert "p = 0.012: that may be chance. That is not a promise." in verdicts.matching(result)
-    assert "p = 0.09: no better than chance. That is not a promise." in verdict
+    assert "p = 0.012, as guesses resemble each other: that may be chance. That is not a promise." in verdicts.matching(
+        result
+    )
+    assert "p = 0.09, as guesses resemble each other: no better than chance. That is not a promise." in verdict
 
 
 def ordinary(psnr: Sequence[float], column: str = "none", attack: str = "imprint") -> AttackCell:
     """An attack on an ordinary upload; the first picture is the chosen one."""
     whole = replace(seen(len(psnr)), facts={**seen(len(psnr)).facts, "upload": "ordinary"})
     return cell([whole, guess(20, psnr), judged(psnr)], column, attack)
+
+
+def with_control(robbed: AttackCell, psnr: Sequence[float]) -> AttackCell:
+    """The same attack, whose guesses fit pictures that were never sent as well as these numbers say."""
+    end = judged(psnr)
+    control = dict(end.numbers)
+    for name, values in end.trivial.items():
+        control |= {f"trivial-{name}": values, f"mean-{name}": values}
+    assert robbed.judged is not None
+    return replace(robbed, judged=replace(robbed.judged, control=control))
 
 
 def test_the_verdict_on_an_ordinary_upload_is_that_of_the_chosen_picture() -> None:
@@ -158,11 +170,15 @@ def test_an_attack_that_reads_many_other_pictures_works() -> None:
     robbed = ordinary([14.0, *[30.0] * 15, *[14.0] * 14])
     assert robbed.judged is not None
     robbed = replace(robbed, judged=replace(robbed.judged, matching={"hits": 20, "guesses": 30, "p": 0.04}))
-    assert robbed.works
+    assert not robbed.works  # how many fit by chance was not measured
+    robbed = with_control(robbed, [14.0] * 28 + [30.0] * 2)
+    assert robbed.by_chance == 2 and robbed.works
+    assert not with_control(robbed, [14.0] * 15 + [30.0] * 15).works
     noisy = ordinary([14.0] * 30, "a")
     verdict = verdicts.of_cells([robbed, noisy], TITLES, "none")
     assert "Without protection the chosen picture is not recognised: 14.0 dB" in verdict
-    assert "No protection: Of the other 29 pictures 15 come back" in verdict
+    chance = verdicts.BY_CHANCE.format(count=2)
+    assert f"No protection: Of the other 29 pictures 15 come back, at least in outlines; {chance}." in verdict
     assert "the attack that worked brings nothing back" in verdict and "No picture is recognisable" not in verdict
 
 

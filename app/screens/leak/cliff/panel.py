@@ -80,7 +80,8 @@ def panel(leak: LeakSettings) -> None:
         return
     expected = cliff_plan.expected
     noises = (expected.noise_from, expected.noise_to)
-    series.explain(series_texts.expected(expected.region, noises, expected.parameters, expected.pixels))
+    cheats = leak.upload == "cheat"
+    series.explain(series_texts.expected(expected.region, noises, expected.parameters, expected.pixels, cheats))
     if cliff_plan.split:
         series.explain(series_texts.protection(cliff_plan.method, cliff_plan.split))
     view = st.selectbox(
