@@ -18,6 +18,7 @@ from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.events import Event, Failed
 from engine.examples.files import RunExample, example, examples, load_errors
 from engine.jobs.owners import own_pictures
+from engine.jobs.process_id import cores
 from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
@@ -28,9 +29,15 @@ if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
     from engine.training.forecast import Forecast
 
+PRELOAD = ("engine.jobs.preload", "engine.jobs.preload_attacks")
 TOUCH_S = 60.0  # how often the visit of a browser without a cookie is recorded
 FEEDS = 300  # kept in memory
 REPORTS = 5000  # of finished runs, kept in memory
+
+
+def _warm_workers(workers: int | None) -> int:
+    """How many idle workers to keep: in a class, visitors come at once."""
+    return (workers or cores()) if class_limits.class_mode() else 1
 
 
 class Services:
@@ -39,7 +46,7 @@ class Services:
     def __init__(self) -> None:
         self.store = Store()
         workers = class_limits.caps().workers
-        self.supervisor = Supervisor(self.store, workers, preload=("engine.jobs.preload",)).start()
+        self.supervisor = Supervisor(self.store, workers, preload=PRELOAD, warm=_warm_workers(workers)).start()
         self.reports: dict[str, Mapping[str, Any]] = {}  # of finished runs, whose events never change
         self._feeds: dict[str, RunFeed] = {}
         self._lock = threading.Lock()
@@ -129,8 +136,6 @@ def _forecast(body: str, threads: int) -> Forecast:
 def forecast_of(canonical: Mapping[str, Any], threads: int = 0) -> Forecast:
     """The forecast of a run, cached. The default for `threads` is all cores, which a single run gets."""
     import json
-
-    from engine.jobs.process_id import cores
 
     return _forecast(json.dumps(canonical, sort_keys=True), threads or cores())
 

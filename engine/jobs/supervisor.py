@@ -56,10 +56,11 @@ class Supervisor:
         preload: Sequence[str] = ("torch", "engine.training.loop"),
         only: Container[str] | None = None,
         backend: Backend | None = None,
+        warm: int = 1,
     ) -> None:
         """`only`: claim these runs and no others. A command uses it, because it ends with its own run.
 
-        `backend`: where the jobs run; processes on this machine by default.
+        `backend`: where the jobs run; processes on this machine by default. `warm`: idle workers that are always kept.
         """
         self.store = store
         self.entry = entry
@@ -73,7 +74,8 @@ class Supervisor:
         self._jobs: dict[BackendWorker, RunningJob] = {}
         self._warm_slots = self.backend.warm_slots(store.home.path, self.workers)
         self._next_warm_up = self._next_tidy = self._next_demand = self._next_retry = 0.0
-        self._expectation = (1, 0.0)  # the workers to keep warm, and until when; one tuple, read by two threads
+        self._warm = warm
+        self._expectation = (warm, 0.0)  # the workers to keep warm, and until when; one tuple, read by two threads
         self._full_since: float | None = None  # since when all slots are in use
         self._unwritten: list[tuple[Lease, Failed]] = []  # failures that the store could not write yet
         self._run_error: Exception | None = None  # the error that ended a run
@@ -122,7 +124,7 @@ class Supervisor:
     def _expected_workers(self, now: float) -> int:
         """How many idle workers to keep warm."""
         workers, until = self._expectation
-        return workers if now < until else 1
+        return max(self._warm, workers) if now < until else self._warm
 
     @property
     def working(self) -> bool:
