@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
     from engine.training.forecast import Forecast
 
-PRELOAD = ("engine.jobs.preload", "engine.jobs.preload_attacks")
+PRELOAD = ("engine.jobs.backends.preload", "engine.jobs.backends.preload_attacks")
 TOUCH_S = 60.0  # how often the visit of a browser without a cookie is recorded
 FEEDS = 300  # kept in memory
 REPORTS = 5000  # of finished runs, kept in memory

@@ -13,7 +13,7 @@ from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
 from engine.specs.run import RunSpec
 
-PRELOAD = ("engine.jobs.preload",)
+PRELOAD = ("engine.jobs.backends.preload",)
 PATIENCE_S = 60.0
 PROMISE = "warm at most 0.4 s, cold at most 5 s"
 

@@ -23,7 +23,7 @@ def measure() -> BenchRow:
     batch = Batch("sweep", "bench", tuple(members))
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
-        with Supervisor(store, preload=("engine.jobs.preload",)) as supervisor:
+        with Supervisor(store, preload=("engine.jobs.backends.preload",)) as supervisor:
             supervisor.expect(len(sweep))
             deadline = time.monotonic() + WARM_S
             while not supervisor.warm and time.monotonic() < deadline:

@@ -34,7 +34,7 @@ def supervised() -> Iterator[tuple[Store, Supervisor, set[str]]]:
 
     store = Store()
     run_ids: set[str] = set()
-    with Supervisor(store, preload=("engine.jobs.preload",), only=run_ids) as supervisor:
+    with Supervisor(store, preload=("engine.jobs.backends.preload",), only=run_ids) as supervisor:
         yield store, supervisor, run_ids
 
 

@@ -16,8 +16,12 @@ from engine.jobs import requests, visits
 from engine.jobs.database import Database
 from engine.jobs.requests import MACHINE, UNENDED
 from engine.jobs.status import Status, StoredRun, mapping, stored_runs_of
+from engine.jobs.visits import COMMAND
 
 BatchKind = Literal["sweep", "table", "leak grid", "cliff", "ladder", "blind test", "seeds"]
+
+
+MOST_RESUMES = 3  # by itself, after outages
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,25 @@ class Batches:
             runs = [str(stored.row["id"]) for stored in _members(connection, batch) if stored.status in UNENDED]
             return cancel_unwanted(connection, runs, owns_machine)
 
+    def resume_interrupted(self) -> list[str]:
+        """Submit members again that an outage interrupted, while someone wants their batch. Returns these runs.
+
+        Only a few times: a run that ends the whole program would end it again and again.
+        """
+        query = f"""SELECT DISTINCT m.run FROM members m
+            JOIN batch_requests b ON b.batch = m.batch AND b.withdrawn IS NULL AND b.visitor NOT LIKE '{COMMAND}%'
+            JOIN runs r ON r.id = m.run AND r.taken = r.attempt AND r.seconds IS NULL"""
+        with self._database.read() as connection:
+            interrupted = _interrupted(connection, [str(row["run"]) for row in connection.execute(query)])
+        if not interrupted:
+            return []
+        with self._database.write() as connection:
+            for stored in _interrupted(connection, interrupted):  # again: another supervisor may have been faster
+                spec = mapping(stored.row["spec"]) or {}
+                options = mapping(stored.row["options"]) or {}
+                requests.submit(connection, self._home, str(stored.row["id"]), spec, options)
+        return [str(stored.row["id"]) for stored in interrupted]
+
     def find(self, batch: str) -> ListedBatch | None:
         """A stored batch, or None."""
         with self._database.read() as connection:
@@ -255,6 +278,13 @@ def _withdraw(connection: sqlite3.Connection, batch: str, visitor: str) -> None:
         "UPDATE batch_requests SET withdrawn = ? WHERE batch = ? AND visitor = ? AND withdrawn IS NULL",
         (time.time(), batch, visitor),
     )
+
+
+def _interrupted(connection: sqlite3.Connection, runs: Sequence[str | StoredRun]) -> list[StoredRun]:
+    """Those of these runs that are interrupted, and were not submitted too often."""
+    ids = [run if isinstance(run, str) else str(run.row["id"]) for run in runs]
+    stored = [run for run in stored_runs_of(connection, ids) if not run.removed and run.status == "interrupted"]
+    return [run for run in stored if run.row["attempts"] <= MOST_RESUMES]
 
 
 def _existing(connection: sqlite3.Connection, batch: str) -> None:

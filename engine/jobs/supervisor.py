@@ -168,6 +168,8 @@ class Supervisor:
         if time.monotonic() > self._next_tidy:
             self._next_tidy = time.monotonic() + TIDY_S
             self.store.complete_deletions()
+            if self.only is None:  # a command ends with its own runs
+                self.store.batches.resume_interrupted()
         self._adjust_warm_workers()
         self._claim_runs()
 

@@ -11,6 +11,7 @@ from engine.jobs.database import Database
 from engine.jobs.process_id import ProcessId, machine, start_time
 
 LEFT_S = 29 * 60.0  # after the last tab; pictures are promised to be deleted within half an hour
+COMMAND = "command-"  # begins the visitor of a command
 ALWAYS = 1e12  # a command is here for as long as its process lives
 
 
@@ -29,7 +30,7 @@ class Visits:
 
     def command(self) -> str:
         """A visitor for this process: a command, which is here until it ends."""
-        visitor = f"command-{secrets.token_hex(6)}"
+        visitor = f"{COMMAND}{secrets.token_hex(6)}"
         self.see([visitor], ALWAYS)
         return visitor
 
