@@ -8,12 +8,16 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from engine.cli import attack, export, parts, run, schema, sweep, table
 from engine.cli.arguments import emit, literal, machine_options, read_threads, spec_options
 from engine.errors import BadInput, UnknownName, shown
 from engine.part import hyphened
+
+if TYPE_CHECKING:
+    from engine.jobs.batches import ListedBatch
+    from engine.jobs.store import Store
 
 # What argparse says of a command or a shelf that does not exist.
 UNKNOWN_COMMAND = re.compile(r"^argument [^-].*invalid choice: '(.*)' \(choose from (.*)\)")
@@ -95,8 +99,9 @@ def parser(words: Sequence[str] = ()) -> CommandParser:
     for name, help_text in ACCOUNT.items():
         epsilon.add_argument(f"--{name}", type=literal, metavar="X", help=help_text)
     command("runs", list_runs, "every run in the store")
-    command("cancel", cancel, "stop a run and keep its checkpoint").add_argument("id")
-    command("delete", delete, "delete a run and all its files").add_argument("id")
+    command("batches", list_batches, "what was requested as one: sweeps, tables, grids of attacks")
+    command("cancel", cancel, "stop a run or a batch, and keep its checkpoints").add_argument("id")
+    command("delete", delete, "delete a run and all its files, or a batch with all its runs").add_argument("id")
     export.options(command("export", export.run, "write one HTML page with the pictures, curves and ε of a run"))
     schema.options(command("schema", schema.run, "the JSON Schema of runs and attacks, for editors and scripts"))
     command("doctor", doctor, "check what works on this machine")
@@ -170,18 +175,65 @@ def _name(part: Any) -> str:
     return str(part.get("name", "") if isinstance(part, Mapping) else part)
 
 
+def list_batches(args: argparse.Namespace) -> int:
+    from engine.jobs.store import Store
+
+    store = Store()
+    batches = store.batches.listed()
+    statuses = store.statuses({run for batch in batches for run in batch.runs})
+    if args.json:
+        emit([{**batch.json(), "statuses": batch.counts(statuses)} for batch in batches])
+        return 0
+    for batch in batches:
+        counts = ", ".join(f"{count} {status}" for status, count in batch.counts(statuses).items())
+        refused = f", {len(batch.problems)} refused" if batch.problems else ""
+        print(f"{batch.id}  {batch.kind:<10} {counts}{refused}  {batch.title}")
+    if not batches:
+        print("No batches yet. Start one with: python3 -m engine sweep --methods udp-fedavg")
+    return 0
+
+
 def cancel(args: argparse.Namespace) -> int:
     from engine.jobs.store import Store
 
-    status = Store().cancel(args.id)
+    store = Store()
+    batch = store.batches.find(args.id)
+    if batch:
+        return _cancel_batch(store, batch, args.json)
+    status = store.cancel(args.id)
     emit({"id": args.id, "status": status}) if args.json else print(f"{args.id}: {status}")
+    return 0
+
+
+def _cancel_batch(store: Store, batch: ListedBatch, as_json: bool) -> int:
+    """Cancel every unended run of a batch, no matter who requested it: the command line owns the machine."""
+    from engine.jobs.requests import UNENDED
+
+    statuses = store.statuses(batch.runs)
+    unended = [run for run in batch.runs if statuses.get(run) in UNENDED]
+    for name in unended:
+        store.cancel(name)
+    if as_json:
+        emit({"id": batch.id, "status": "cancelled", "cancelled": len(unended)})
+    else:
+        print(f"{batch.id}: {len(unended)} of {len(batch.runs)} runs cancelled")
     return 0
 
 
 def delete(args: argparse.Namespace) -> int:
     from engine.jobs.store import Store
 
-    Store().delete(args.id)
+    store = Store()
+    batch = store.batches.find(args.id)
+    if batch:
+        running = [run for run, status in store.statuses(batch.runs).items() if status == "running"]
+        if running:
+            raise BadInput(f"batch {batch.id}: {len(running)} of its runs are running", "Cancel it first")
+        for run in store.statuses(batch.runs):
+            store.delete(run)
+        store.batches.delete(batch.id)
+    else:
+        store.delete(args.id)
     emit({"id": args.id, "status": "deleted"}) if args.json else print(f"{args.id}: deleted")
     return 0
 

@@ -9,7 +9,7 @@ import heapq
 import json
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -75,6 +75,7 @@ class RunPace:
 
     run: str
     work: str
+    instant: bool = False  # an attack that does not search says nothing about one that does
     elapsed: float | None = None  # seconds since its first event; None while it waits
     share: float | None = None  # the finished share of a running run
 
@@ -104,29 +105,31 @@ def seconds_left(
         total = pace.total(usual)
         if total is not None:
             known.setdefault(pace.work, total)
-    totals = [pace.total(known) for pace in (*running, *waiting) if pace.run in left]
-    fallback = _mean(total for total in totals if total is not None)
-    if fallback is None:
+    everything = (*running, *waiting)
+    fallback = {kind: _mean([pace for pace in everything if pace.instant is kind], known) for kind in (True, False)}
+    if any(pace.total(known) is None and fallback[pace.instant] is None for pace in everything if pace.run in left):
         return None
     ends: list[float] = []
     last = 0.0
     for pace in running:
-        total = pace.total(known) or fallback
+        total = pace.total(known) or fallback[pace.instant] or 0.0
         end = max(0.0, total - (pace.elapsed or 0.0))
         last = max(last, end) if pace.run in left else last
         ends.append(end)
     ends += [0.0] * (slots - len(ends))
     heapq.heapify(ends)
     for pace in waiting:
-        end = heapq.heappop(ends) + (pace.total(known) or fallback)
+        end = heapq.heappop(ends) + (pace.total(known) or fallback[pace.instant] or 0.0)
         last = max(last, end) if pace.run in left else last
         heapq.heappush(ends, end)
     return last
 
 
-def _mean(values: Iterable[float]) -> float | None:
-    known = list(values)
-    return sum(known) / len(known) if known else None
+def _mean(paces: Sequence[RunPace], known: Mapping[str, float]) -> float | None:
+    """The mean seconds of those of these runs whose seconds are known."""
+    totals = [pace.total(known) for pace in paces]
+    seconds = [total for total in totals if total is not None]
+    return sum(seconds) / len(seconds) if seconds else None
 
 
 # --- from the store ----------------------------------------------------------------------------------------
@@ -146,12 +149,15 @@ def left(
     """
     forecast = dict(expected or {})
     work = {**{run: run for run in forecast}, **_work(connection, [*queue, *live])}
+    query = "SELECT id FROM runs WHERE instant = 1 AND id IN (SELECT value FROM json_each(?))"
+    instants = {str(row["id"]) for row in connection.execute(query, (json.dumps([*queue, *live]),))}
     now = time.time()
     running = []
     for run in live:
         began, share = _progress(connection, run)
-        running.append(RunPace(run, work.get(run, ""), None if began is None else max(0.0, now - began), share))
-    waiting = [RunPace(run, work.get(run, "")) for run in queue]
+        elapsed = None if began is None else max(0.0, now - began)
+        running.append(RunPace(run, work.get(run, ""), run in instants, elapsed, share))
+    waiting = [RunPace(run, work.get(run, ""), run in instants) for run in queue]
     usual = {**forecast, **usual_seconds(connection, list(work.values()))}
     return seconds_left(runs, running, waiting, usual, slots)
 

@@ -198,6 +198,16 @@ def test_runs_of_another_size_do_not_set_the_pace(store: Store) -> None:
     assert store.usual_seconds({"rounds": 10}) == 2.0 and store.usual_seconds({"rounds": 99}) is None
 
 
+def test_an_instant_attack_does_not_set_the_pace_of_a_search(store: Store) -> None:
+    members = [BatchMember("i0", {"attack": {"name": "analytic"}}), BatchMember("i1", {"attack": {"name": "analytic"}})]
+    members += [BatchMember("s0", {"attack": {"name": "map", "iterations": 9}})]
+    batch = Batch("leak grid", "", tuple(members))
+    store.batches.request(batch)
+    end(store, "i0")
+    assert progress(store, ("i1",), 1).seconds_left == pytest.approx(2.0)
+    assert progress(store, batch.runs, 1).seconds_left is None
+
+
 def test_failed_members_count_as_done(store: Store) -> None:
     batch = batch_of()
     store.batches.request(batch, "ann")
