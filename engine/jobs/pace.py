@@ -148,7 +148,7 @@ def left(
     `expected` are the forecast seconds of runs that the store does not have yet.
     """
     forecast = dict(expected or {})
-    work = {**{run: run for run in forecast}, **_work(connection, [*queue, *live])}
+    work = {**_work(connection, [*queue, *live]), **{run: run for run in forecast}}
     query = "SELECT id FROM runs WHERE instant = 1 AND id IN (SELECT value FROM json_each(?))"
     instants = {str(row["id"]) for row in connection.execute(query, (json.dumps([*queue, *live]),))}
     now = time.time()

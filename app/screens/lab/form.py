@@ -157,5 +157,7 @@ def _expected_time(spec: RunSpec, forecast_seconds: float | None) -> None:
     if each is None:
         return
     seconds = services.store().seconds_until({run.id: each for run in specs}, session.visitor(), services.slots())
+    if seconds is None:
+        return
     waiting = len(services.store().queue())
-    st.caption(product.expected(seconds or 0.0, len(specs), baseline is not None, waiting))
+    st.caption(product.expected(seconds, len(specs), baseline is not None, waiting))
