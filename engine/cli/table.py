@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.arguments import literal, refuse_machine
 from engine.cli.dry_run import ForecastLine
 from engine.cli.progress import supervised
-from engine.cli.sweep import batch_of, dry_run, follow_points, refuse_seeds, run_options, stop
+from engine.cli.sweep import batch_of, dry_run, exit_code, follow_points, refusals, refuse_seeds, run_options, stop
 from engine.errors import BadInput, Damaged, refusal
 from engine.results.paper_report import as_markdown, as_words, table_body
 from engine.specs.paper_tables import READINGS, SCALES, PaperCell, PaperTable, cells, table, tables
 
 if TYPE_CHECKING:
+    from engine.jobs.batches import Batch
+    from engine.jobs.store import Store
+    from engine.jobs.supervisor import Supervisor
     from engine.results.summary import PointResult
     from engine.specs.sweep import SweepPoint
 
@@ -36,7 +39,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Follow all runs to their end and print the table. Ctrl-C cancels the runs that have not ended."""
+    """Follow all runs to their end and print the table. Ctrl-C cancels the runs that no one else wants."""
     refuse_machine(args)
     chosen_cells = chosen(args)
     if args.dry_run:
@@ -44,24 +47,53 @@ def run(args: argparse.Namespace) -> int:
     with supervised() as (store, supervisor, run_ids):
         supervisor.expect(supervisor.workers)
         cell_of = {cell.point(seed): cell for seed in range(args.seeds) for cell in chosen_cells}
-        points = tuple(cell_of)
-        notes = refuse(cell_of)
-        batch = batch_of("table", f"table {chosen_cells[0].table.name}, {args.scale}", points, {})
+        notes, problems = examined(cell_of)
+        batch = batch_of("table", f"table {chosen_cells[0].table.name}, {args.scale}", tuple(cell_of), problems)
         run_ids.update(batch.runs)
-        results: dict[PaperCell, list[PointResult]] = {cell: [] for cell in chosen_cells}
+        refused = refusals(tuple(cell_of), batch)
+        if not args.json:
+            for point, problem in refused.items():
+                print(cell_line(cell_of[point], point, None, f"cannot be run: {problem}"), flush=True)
         visitor = store.visits.command()
         try:
-            for point, result in follow_points(store, supervisor, points, batch, run_options(args), visitor):
-                cell = cell_of[point]
-                if result is not None:
-                    results[cell].append(result)
-                if not args.json:
-                    print(cell_line(cell, point, result), flush=True)
+            results = _follow(args, store, supervisor, cell_of, batch, visitor)
         except KeyboardInterrupt:
             return stop(store, supervisor, batch, visitor)
+    body = table_body(results, args.seeds, args.view, notes)
+    failed = body["failed"] - len(refused)
+    if refused:
+        body = {**body, "failed": failed, "refused": _refused_rows(cell_of, refused)}
+    _print(args, body)
+    return exit_code(failed, refused)
+
+
+def _follow(
+    args: argparse.Namespace,
+    store: Store,
+    supervisor: Supervisor,
+    cell_of: Mapping[SweepPoint, PaperCell],
+    batch: Batch,
+    visitor: str,
+) -> dict[PaperCell, list[PointResult]]:
+    """The results of each cell, by seed. Prints a line for each run when it ends."""
+    results: dict[PaperCell, list[PointResult]] = {cell: [] for cell in cell_of.values()}
+    for point, result in follow_points(store, supervisor, tuple(cell_of), batch, run_options(args), visitor):
+        cell = cell_of[point]
+        if result is not None:
+            results[cell].append(result)
+        if not args.json:
+            print(cell_line(cell, point, result), flush=True)
     for cell_results in results.values():
         cell_results.sort(key=lambda result: result.point.seed)  # runs end in any order
-    return _answer(args, table_body(results, args.seeds, args.view, notes))
+    return results
+
+
+def _refused_rows(cell_of: Mapping[SweepPoint, PaperCell], refused: Mapping[SweepPoint, str]) -> list[dict[str, Any]]:
+    """The runs that could not be run, as JSON."""
+    rows = []
+    for point, problem in refused.items():
+        rows.append({"id": point.id, "preset": cell_of[point].name, "seed": point.seed, "problem": problem})
+    return rows
 
 
 def _dry_run(args: argparse.Namespace, chosen_cells: tuple[PaperCell, ...]) -> int:
@@ -70,14 +102,12 @@ def _dry_run(args: argparse.Namespace, chosen_cells: tuple[PaperCell, ...]) -> i
     return dry_run(args, lines, args.view or first.table.readings[first.reading].view)
 
 
-def _answer(args: argparse.Namespace, body: Mapping[str, Any]) -> int:
-    """Print the table. Returns the exit code."""
+def _print(args: argparse.Namespace, body: Mapping[str, Any]) -> None:
     if args.json:
         print(json.dumps(body, ensure_ascii=False, allow_nan=False))
     else:
         lines = as_markdown(body) if args.markdown else as_words(body)
         print("\n".join(["", *lines]))
-    return 1 if body["failed"] else 0
 
 
 def chosen(args: argparse.Namespace) -> tuple[PaperCell, ...]:
@@ -96,31 +126,39 @@ def _forecast_line(cell: PaperCell) -> ForecastLine:
     return ForecastLine(text, cell.label, columns)
 
 
-def refuse(cell_of: Mapping[SweepPoint, PaperCell]) -> list[str]:
-    """Refuse the table before its first run if a cell cannot be run. Returns notes about the methods."""
+def examined(cell_of: Mapping[SweepPoint, PaperCell]) -> tuple[list[str], dict[str, str]]:
+    """Notes about the methods, and why runs cannot be run, by their ids. Refuses a table in which no run can."""
     from engine.training.plan import make_plan
 
     checked = {(cell.row.name, cell.column): (point, cell) for point, cell in cell_of.items()}
     labels_of: dict[str, dict[str, None]] = {}  # for each note the columns that it is about
-    for point, cell in checked.values():
+    errors: dict[tuple[str, str], BadInput] = {}
+    for key, (point, cell) in checked.items():
         try:
             plan = make_plan(point.spec)
         except BadInput as error:
-            remedy = (
-                f"{error.remedy}; or name other rows with --rows" if error.remedy else "Name other rows with --rows"
-            )
-            raise BadInput(f"table {cell.table.name}: {cell.row.name}: {error.message}", remedy) from None
+            errors[key] = BadInput(f"table {cell.table.name}: {cell.row.name}: {error.message}", error.remedy)
+            continue
         guarantee = plan.guarantee
         notes = [f"{guarantee.status}: {guarantee.reason}"]
         notes += [remark.reason for remark in plan.method.remarks(plan.world)]
         for note in notes:
             labels_of.setdefault(note, {})[cell.label] = None
-    return [f"{', '.join(labels)}: {note}" for note, labels in labels_of.items()]
+    if len(errors) == len(checked):
+        raise next(iter(errors.values()))
+    problems = {}
+    for point, cell in cell_of.items():
+        key = (cell.row.name, cell.column)
+        if key in errors:
+            problems[point.id] = str(errors[key])
+    return [f"{', '.join(labels)}: {note}" for note, labels in labels_of.items()], problems
 
 
-def cell_line(cell: PaperCell, point: SweepPoint, result: PointResult | None) -> str:
+def cell_line(cell: PaperCell, point: SweepPoint, result: PointResult | None, why: str = "") -> str:
     """The line of one run when it ends."""
     start = f"{cell.row.name:<16} noise {cell.noise:<4g} {cell.label:<12} seed {point.seed:<4}"
+    if why:
+        return f"{start} {why}"
     if result is None:
         return f"{start} did not finish. To see why: `run --preset {cell.name} --seed {point.seed}`"
     personal = "" if result.personal is None else f", personal {100 * result.personal:.1f} %"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli import table
+from engine.errors import BadInput
 from engine.jobs.store import Store
 from engine.records import VIEWS
 from engine.results.paper_report import as_markdown, as_words, table_body
@@ -194,3 +195,25 @@ def test_c04_without_presets_the_tables_are_refused_in_a_sentence(monkeypatch: p
     monkeypatch.setattr("engine.cli.table.tables", lambda: ())
     answer = run_command("list tables")
     assert answer.code in (1, 2) and "there are no presets in assets/presets/tables" in answer.sentence()
+
+
+@pytest.mark.slow
+def test_a_row_that_cannot_run_says_why_and_the_others_run(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One run that cannot be requested takes no other with it."""
+    from engine.training import plan as plans
+
+    make_plan = plans.make_plan
+
+    def refuse_one(spec: RunSpec) -> object:
+        if spec.method.name == "fedceo":
+            raise BadInput("fedceo: is not possible here", "Choose another")
+        return make_plan(spec)
+
+    monkeypatch.setattr(plans, "make_plan", refuse_one)
+    result = run_command("table 1 --seeds 1 --json")
+    assert result.code == 2
+    assert all("fedceo: is not possible here" in row["problem"] for row in result.json["refused"])
+    columns = {cell["column"] for row in result.json["rows"] for cell in row["cells"]}
+    assert columns == {"plain", "personal"} and result.json["failed"] == 0
+    (batch,) = Store(home).batches.listed()
+    assert len(batch.problems) == 2 and len(batch.runs) == 4
