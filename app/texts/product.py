@@ -25,9 +25,12 @@ PRIVATE_END, LEAKY_END = "more private", "more leaky"
 NO_PROTECTION = "no protection"
 
 
-def expected(seconds: float, runs: int, with_baseline: bool, waiting: int) -> str:
-    """The time until all runs of a request would have ended, and what it counts."""
-    if not seconds:
+def expected(seconds: float | None, alone: float, runs: int, with_baseline: bool, waiting: int) -> str:
+    """The time until all runs of a request would have ended, and what it counts.
+
+    Without the seconds of what waits before them, `alone` is the time of these runs by themselves.
+    """
+    if seconds == 0:
         return "Finished here before: the result appears at once."
     counts = []
     if runs > 1:
@@ -35,4 +38,6 @@ def expected(seconds: float, runs: int, with_baseline: bool, waiting: int) -> st
     if waiting:
         counts.append(f"{waiting:,} in the queue now")
     what = f": {'; '.join(counts)}" if counts else ""
+    if seconds is None:
+        return f"Expected time here, without the queue: {numbers.duration(alone)}{what}."
     return f"Expected time here: {numbers.duration(seconds)}{what}."

@@ -95,7 +95,8 @@ def seconds_left(
 ) -> float | None:
     """The seconds until the last of these runs ends. `waiting` is the whole queue, in its order.
 
-    `usual` are the mean seconds of finished runs by their work. None while nothing is known about a member.
+    `usual` are the mean seconds of finished runs by their work. A member of unknown work counts as the others of its
+    kind. None while nothing is known about a member, or about a run before it.
     """
     left = {pace.run for pace in (*running, *waiting)} & set(members)
     if not left:
@@ -105,10 +106,13 @@ def seconds_left(
         total = pace.total(usual)
         if total is not None:
             known.setdefault(pace.work, total)
-    everything = (*running, *waiting)
-    fallback = {kind: _mean([pace for pace in everything if pace.instant is kind], known) for kind in (True, False)}
-    if any(pace.total(known) is None and fallback[pace.instant] is None for pace in everything if pace.run in left):
-        return None
+    last_place = max((place for place, pace in enumerate(waiting) if pace.run in left), default=-1)
+    before = (*running, *waiting[: last_place + 1])
+    of_batch = [pace for pace in before if pace.run in left]
+    fallback = {kind: _mean([pace for pace in of_batch if pace.instant is kind], known) for kind in (True, False)}
+    for pace in before:
+        if pace.total(known) is None and (pace.run not in left or fallback[pace.instant] is None):
+            return None
     ends: list[float] = []
     last = 0.0
     for pace in running:
@@ -118,7 +122,7 @@ def seconds_left(
         ends.append(end)
     ends += [0.0] * (slots - len(ends))
     heapq.heapify(ends)
-    for pace in waiting:
+    for pace in waiting[: last_place + 1]:
         end = heapq.heappop(ends) + (pace.total(known) or fallback[pace.instant] or 0.0)
         last = max(last, end) if pace.run in left else last
         heapq.heappush(ends, end)

@@ -157,7 +157,6 @@ def _expected_time(spec: RunSpec, forecast_seconds: float | None) -> None:
     if each is None:
         return
     seconds = services.store().seconds_until({run.id: each for run in specs}, session.visitor(), services.slots())
-    if seconds is None:
-        return
     waiting = len(services.store().queue())
-    st.caption(product.expected(seconds, len(specs), baseline is not None, waiting))
+    alone = each * len(specs) / services.slots()
+    st.caption(product.expected(seconds, alone, len(specs), baseline is not None, waiting))

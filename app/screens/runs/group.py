@@ -22,8 +22,8 @@ def draw(group: RunGroup) -> None:
     if group.batch is None:
         run_row.draw(group.rows[0])
         return
-    with st.container(key=f"row-batch-{group.id}"):
-        with st.container(horizontal=True, vertical_alignment="top"):
+    with st.container(key=f"batch-{group.id}"):
+        with st.container(horizontal=True, vertical_alignment="top", key=f"row-{group.id}"):
             title = f"<h3>{html.escape(group.title)}</h3><p>{html.escape(f'{group.kind} · {group.summary}')}</p>"
             st.html(f'<div class="ll-run">{title}</div>', width="stretch")
             with st.container(horizontal=True, vertical_alignment="center", width=run_row.BUTTONS_PX):
