@@ -18,7 +18,7 @@ from pydantic import PrivateAttr
 from engine.errors import BadInput, NewerVersion, refusal
 from engine.part import Declared, Part, Problem, as_written
 
-FORMAT = 3  # the newest result format of any part
+FORMAT = 4  # the newest result format of any part
 ABSENT = object()
 
 

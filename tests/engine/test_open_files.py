@@ -12,7 +12,7 @@ import pytest
 from engine import open_files
 from engine.environment import ROOT
 from engine.errors import HomeError, RunFailed
-from engine.jobs import supervisor
+from engine.jobs.backends import local
 from engine.jobs.backends.worker import failure
 from engine.jobs.home import Home
 from engine.jobs.store import Store
@@ -52,7 +52,7 @@ def test_c07_a_worker_that_cannot_start_leaves_no_lease(home: Path, monkeypatch:
     def start(*arguments: object) -> None:
         raise full()
 
-    monkeypatch.setattr(supervisor, "WorkerHandle", start)
+    monkeypatch.setattr(local, "WorkerHandle", start)
     store = Store()
     spec = tiny_spec()
     store.submit(spec.id, spec.canonical())

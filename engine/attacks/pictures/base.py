@@ -40,7 +40,8 @@ class PictureAttack(Attack):
         has the uploads of others or a model that the server changed: these have noise of their own.
         """
         view = getattr(spec, "view", None)
-        if spec.run.format > 1 and (self.malicious or view in ("aggregate", "outsider", "client")):
+        run = getattr(spec, "run", None)
+        if run is not None and run.format > 1 and (self.malicious or view in ("aggregate", "outsider", "client")):
             return 4
         alone = view == "outsider" and spec.run.sampled == 1
         return max(super().result_format(spec), 3 if view == "client" or alone else 1)

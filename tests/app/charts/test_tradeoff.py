@@ -314,5 +314,5 @@ def test_a_method_without_a_shared_last_layer_has_no_shared_model() -> None:
 def test_sentences_have_a_singular_and_a_plural() -> None:
     assert sweep_texts.stored(1, "2026-01-02") == "1 of these runs comes from a stored example, run on 2026-01-02."
     assert sweep_texts.stored(12, "2026-01-02").startswith("12 of these runs come from a stored example")
-    assert states.shared(1, "runs") == "Someone else asked for 1 of these runs or watches it: it goes on."
-    assert states.shared(3, "runs") == "Someone else asked for 3 of these runs or watches them: they go on."
+    assert states.shared(1, "runs") == "Someone else requested 1 of these runs: it continues."
+    assert states.shared(3, "runs") == "Someone else requested 3 of these runs: they continue."

@@ -154,9 +154,10 @@ def test_a03_the_exposure_holds_no_other_upload() -> None:
     """Privacy: a participant has its own upload and a sum, and no noise or upload of any other client."""
     plan = loaded_plan("udp-fedavg")
     client = probed(plan, "client")
-    uploads = {upload.client: upload for upload in first_exchange(plan).uploads}
-    assert client.own is not None
-    assert_close(client.own.model, uploads[client.own.client].model, rtol=0, atol=0)
+    clean = probed(noiseless(plan), "client")
+    uploads = {upload.client: upload for upload in first_exchange(noiseless(plan)).uploads}
+    assert client.own is not None and clean.own is not None
+    assert_close(clean.own.model, uploads[clean.own.client].model, rtol=0, atol=0)
     assert client.upload == replace(client.upload, client=-1) and not client.known
     assert not client.upload.extra
 
