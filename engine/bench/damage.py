@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ ODD_VALUES: tuple[Any, ...] = (
 Values = tuple[Any, ...]
 NO_TEXT = b'{"a":"\xff\xfe"'  # bytes that are not UTF-8
 COLUMNS = ("attempt", "told", "text", "taken", "edition")
+TABLES = ("batches", "members", "batch_requests", "run_requests", "visits", "served", "owners")
 NUMBERS: tuple[Any, ...] = (-1, "x", None, 2.5, 10**15, b"\xff")
 
 
@@ -33,7 +35,7 @@ def damage_store(file: Path, seed: int, values: Values = VALUES) -> set[str]:
 
 
 def _damage_one(connection: sqlite3.Connection, rng: random.Random, values: Values) -> str:
-    kind = rng.choice(["event", "event", "event", "event", "spec", "options", "bytes", "column"])
+    kind = rng.choice(["event", "event", "event", "event", "spec", "options", "bytes", "column", "batch"])
     if kind == "event":
         run, number, body = rng.choice(connection.execute("SELECT run, number, body FROM events").fetchall())
         changed = (changed_json(rng, body, values), run, number)
@@ -41,7 +43,9 @@ def _damage_one(connection: sqlite3.Connection, rng: random.Random, values: Valu
         return str(run)
     ids = [str(row[0]) for row in connection.execute("SELECT id FROM runs ORDER BY id")]
     run = rng.choice(ids)
-    if kind in ("spec", "options"):
+    if kind == "batch":
+        _damage_table(connection, rng)
+    elif kind in ("spec", "options"):
         (text,) = connection.execute(f"SELECT {kind} FROM runs WHERE id = ?", (run,)).fetchone()
         connection.execute(f"UPDATE runs SET {kind} = ? WHERE id = ?", (changed_json(rng, text, values), run))
     elif kind == "bytes":
@@ -54,6 +58,14 @@ def _damage_one(connection: sqlite3.Connection, rng: random.Random, values: Valu
         except sqlite3.IntegrityError:
             pass  # the column refuses this value
     return run
+
+
+def _damage_table(connection: sqlite3.Connection, rng: random.Random) -> None:
+    """Damage a column of what was requested together, of who requested it, or of who is here. No run may suffer."""
+    table = rng.choice(TABLES)
+    columns = [str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")]
+    with suppress(sqlite3.IntegrityError):  # a column may refuse this value
+        connection.execute(f"UPDATE OR IGNORE {table} SET {rng.choice(columns)} = ?", (rng.choice(NUMBERS),))
 
 
 def changed_json(rng: random.Random, text: str, values: Values = VALUES) -> str:

@@ -23,7 +23,10 @@ SPECS_PER_ANSWER = 0.3
 SEED = 1
 SMALL = {"rounds": 2, "clients": 40, "sampled": 4, "epochs": 1, "batch": 100}
 METHODS = ("fedavg", "udp-fedavg", "fedceo", "dp-fedavg", "scaffold")
-COMMANDS = ("runs", "runs --json", "export {run} --out {out} --json", "cancel {run}", "cancel {run} --json")
+COMMANDS = (
+    "runs", "runs --json", "batches", "batches --json", "export {run} --out {out} --json", "cancel {run}",
+    "cancel {run} --json",
+)  # fmt: skip
 RAW = ("Traceback", "should not happen", "KeyError", "TypeError", "AttributeError", "IndexError")
 
 
@@ -50,6 +53,7 @@ def measure(main: Main, count: int = ANSWERS, seed: int = SEED) -> BenchRow:
 
 def _make_store(home: Path) -> Path:
     """A home with two finished runs, a queued one and a queued attack."""
+    from engine.jobs.batches import Batch, BatchMember
     from engine.jobs.leases import Lease
     from engine.jobs.process_id import ProcessId
     from engine.jobs.store import Store
@@ -67,7 +71,8 @@ def _make_store(home: Path) -> Path:
         waiting = RunSpec(**SMALL, seed=7)
         store.submit(waiting.id, waiting.canonical())
         attack = AttackSpec(run=spec, attack="dlg")
-        store.submit(attack.id, attack.canonical())
+        members = (BatchMember(attack.id, attack.canonical()), BatchMember("", {}, "it cannot be requested"))
+        store.batches.request(Batch("leak grid", "an attack", members), "visitor")
     return home
 
 
