@@ -64,6 +64,8 @@ def _damage_table(connection: sqlite3.Connection, rng: random.Random) -> None:
     """Damage a column of what was requested together, of who requested it, or of who is here. No run may suffer."""
     table = rng.choice(TABLES)
     columns = [str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")]
+    if not columns:  # a store of version 1
+        return
     with suppress(sqlite3.IntegrityError):  # a column may refuse this value
         connection.execute(f"UPDATE OR IGNORE {table} SET {rng.choice(columns)} = ?", (rng.choice(NUMBERS),))
 
