@@ -14,9 +14,10 @@ import streamlit as st
 
 from app.batch.submit import MOVING
 from app.session import limits as class_limits
-from app.session import services
+from app.session import services, session
 from app.texts import batches as batch_texts
 from engine.jobs.batch import BatchProgress, progress
+from engine.jobs.batches import BatchKind
 
 
 @dataclass(frozen=True)
@@ -26,17 +27,20 @@ class FollowedBatch:
     runs: tuple[str, ...]  # all that can be requested
     known: frozenset[str]  # those that a stored example shows
     state: BatchProgress
-    mine: bool  # whether this visitor requested one that is under way
+    mine: bool  # whether this visitor requested one that is under way, as this kind of batch
+    others: bool  # whether another visitor did
 
     @property
-    def moving(self) -> tuple[str, ...]:
-        return tuple(run for run in self.runs if self.state.statuses.get(run) in MOVING)
+    def moving(self) -> bool:
+        """Whether runs are under way that were requested here. Another panel may have requested the same runs."""
+        return self.mine or self.others
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Neither finished, nor in the queue, nor shown by a stored example."""
-        settled = (*MOVING, "finished")
-        return tuple(run for run in self.runs if self.state.statuses.get(run) not in settled and run not in self.known)
+        """Neither finished, nor under way for this page, nor shown by a stored example."""
+        settled = (*MOVING, "finished") if self.moving else ("finished",)
+        unsettled = [run for run in self.runs if self.state.statuses.get(run) not in settled]
+        return tuple(run for run in unsettled if run not in self.known)
 
     @property
     def done(self) -> int:
@@ -46,13 +50,19 @@ class FollowedBatch:
         return ended + shown
 
 
-def read(runs: Sequence[str], known: Sequence[str] = ()) -> FollowedBatch:
-    """The state of these runs now."""
+def read(runs: Sequence[str], known: Sequence[str] = (), kind: BatchKind | None = None) -> FollowedBatch:
+    """The state of these runs now. `kind`: only requests as such a batch count."""
     store = services.store()
     unique = tuple(dict.fromkeys(run for run in runs if run))
     state = progress(store, unique, services.slots())
     moving = [run for run in unique if state.statuses.get(run) in MOVING]
-    return FollowedBatch(unique, frozenset(known), state, mine=bool(moving and services.wanted(moving)))
+    mine = others = False
+    if moving:
+        wanting = store.requesters(moving, wanting=True, kind=kind)
+        visitors = {visitor for of_run in wanting.values() for visitor in of_run}
+        mine = session.visitor() in visitors
+        others = bool(visitors - {session.visitor()})
+    return FollowedBatch(unique, frozenset(known), state, mine, others)
 
 
 def bar(
@@ -71,7 +81,7 @@ def bar(
             st.progress(min(1.0, followed.done / max(1, len(followed.runs))), _progress_text(followed, noun))
             if followed.mine or not class_limits.class_mode():
                 st.button(batch_texts.CANCEL, key=f"{name}-cancel", on_click=on_cancel)
-        joins = bool(followed.moving) and not followed.mine
+        joins = followed.moving and not followed.mine
         if label and (missing or joins):
             text = label(missing, len(followed.runs)) if missing else batch_texts.JOIN
             st.button(text, key=f"{name}-{key}", type="primary", on_click=on_request)

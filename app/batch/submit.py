@@ -10,7 +10,7 @@ from app.session import limits as class_limits
 from app.session import services, session
 from app.texts import states
 from engine.errors import BadInput
-from engine.jobs.batches import Batch, ListedBatch
+from engine.jobs.batches import Batch, BatchKind, ListedBatch
 
 OPTIONS = {"device": "cpu"}
 MOVING = ("queued", "running")
@@ -40,8 +40,9 @@ def check_limits(batch: Batch, fields: Mapping[str, Any], seeds: int, busy: tupl
         own = _unfinished_runs([own_batch for own_batch in own_batches if own_batch.kind in SEVERAL])
     else:
         caps = replace(caps, runs=None)
-        if more and any(own_batch.kind == batch.kind and own_batch.id != batch.id for own_batch in own_batches):
-            raise BadInput(f"class mode: {busy[0]}", busy[1])
+        others = [each for each in own_batches if each.kind == batch.kind and each.id != batch.id]
+        if more and others:
+            raise BadInput(f"class mode: {busy[0]} ({others[0].title})", f"{busy[1]} on the page Runs")
     refusal = class_limits.refused(caps, fields, own, len(services.store().queue()), more, seeds)
     if refusal:
         raise refusal
@@ -52,8 +53,29 @@ def _unfinished_runs(batches: Sequence[ListedBatch]) -> int:
     return sum(status in MOVING for status in services.store().statuses(sorted(runs)).values())
 
 
+def requested_as(kind: BatchKind, runs: Sequence[str]) -> list[ListedBatch]:
+    """The unfinished batches of this kind that this visitor wants and that hold one of these runs."""
+    batches = services.store().batches.unfinished(session.visitor())
+    return [batch for batch in batches if batch.kind == kind and not set(runs).isdisjoint(batch.runs)]
+
+
+def cancel_batches(kind: BatchKind, runs: Sequence[str], noun: str) -> str:
+    """Cancel the batches of this kind that hold these runs, for this visitor. Other requests keep their runs.
+
+    Returns a note about the runs that someone else requested, too.
+    """
+    kept: list[str] = []
+    for batch in requested_as(kind, runs):
+        kept += services.store().batches.withdraw(batch.id, session.visitor(), services.at_home()).kept
+    services.shared().supervisor.wake()
+    visitor = session.visitor()
+    wanting = services.store().requesters(kept, wanting=True)
+    of_others = [run for run in kept if any(other != visitor for other in wanting.get(run, ()))]
+    return states.shared(len(of_others), noun) if of_others else ""
+
+
 def cancel(runs: Sequence[str], noun: str) -> str:
-    """Cancel these runs for this visitor. Returns a note about those that someone else requested, too."""
+    """Cancel these runs for this visitor, in whatever batch. Returns a note about those that others requested, too."""
     unended = [run for run, status in services.store().statuses(runs).items() if status in (*MOVING, "interrupted")]
     at_home = not class_limits.class_mode()
     withdrawal = services.store().withdraw(unended, session.visitor(), owns_machine=at_home)

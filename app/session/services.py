@@ -246,6 +246,15 @@ def wanted(runs: Sequence[str]) -> set[str]:
     return {run for run, visitors in store().requesters(runs, wanting=True).items() if visitor in visitors}
 
 
+def wanted_by_others(runs: Sequence[str]) -> set[str]:
+    """Those of these runs that another visitor wants. At home none: every visitor owns the machine."""
+    if at_home():
+        return set()
+    visitor = session.visitor()
+    wanting = store().requesters(runs, wanting=True)
+    return {run for run, visitors in wanting.items() if any(other != visitor for other in visitors)}
+
+
 def slots() -> int:
     """The number of runs that run at once."""
     return shared().supervisor.workers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.texts import numbers, privacy
+from app.texts import numbers, privacy, states
 from engine.results.attack_summary import AttackCell
 
 TITLE = "Leak"
@@ -18,7 +18,7 @@ WHOSE, OWN, DELETE = "Whose picture?", "Your own picture", "Delete this picture"
 OWN_HELP = "It stays on this computer until you delete it. Every attack on it is deleted with it."
 OWN_HELP_CLASS = (
     "Your picture goes to the computer that runs this dashboard ({name}). Other visitors cannot open it. It is deleted "
-    "within 30 minutes after you close the page, with every attack on it."
+    "within 30 minutes after you close the page, or when the server starts again, with every attack on it."
 )
 UPLOAD, CAMERA, CAMERA_ON, LABEL = "PNG or JPEG, up to 10 MB", "Take a picture", "Use the camera", "What does it show?"
 LABEL_HELP = "The label that its owner's phone would have given it: training needs one, and the upload depends on it."
@@ -62,7 +62,10 @@ ORIGINAL, BEST, BEST_NOTE = "original", "best of all", "worst case, known only t
 NONE, RUN = "no protection", "the run"
 NOT_REQUESTED, WAITING, FORMING, STOPPED = "not asked yet", "waiting", "forming", "stopped"
 NO_PROOF = "A failed attack is no proof of protection: a better one may come. Only ε is a promise."
-GONE_PICTURE = "There is no such picture here. Bring it again, or choose another."
+GONE_PICTURE = (
+    "There is no such picture here. A picture is deleted when its owner has left and when the server starts again. "
+    "Bring it again, or choose another."
+)
 DELETED = "The picture and {many} on it are gone."
 GIVEN_UP = "The picture is gone from your pages. Another visitor brought it, too, so it stays theirs."
 BUSY = ("another grid of yours is still under way", "Wait for it, or cancel it")
@@ -224,6 +227,13 @@ def state(cell: AttackCell) -> str:
     if cell.problem:
         return "does not fit" if not cell.status else "failed"
     return {"": NOT_REQUESTED, "queued": WAITING, "failed": "failed"}.get(cell.status, STOPPED)
+
+
+def stored(count: int, total: int, made: str) -> str:
+    """How many attacks come from the stored example."""
+    if count == total:
+        return states.STORED.format(made=made)
+    return f"{count} of these {total} attacks come from a stored example, run on {made}; the others ran here."
 
 
 def batch_title(picture: str, attacks: int) -> str:

@@ -26,4 +26,6 @@ def progress(done: int, of: int, noun: str, left: float | None) -> str:
 
 def remaining(seconds: float | None) -> str:
     """The time left, as the end of a sentence. Empty while it is not known."""
-    return f" · about {numbers.duration(seconds)} left" if seconds else ""
+    if not seconds:
+        return ""
+    return f" · about {numbers.duration(seconds)} left" if seconds >= 1 else " · less than a second left"

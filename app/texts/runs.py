@@ -20,6 +20,7 @@ OPEN, CANCEL, RESUME, PIN, UNPIN, DELETE = "Open", "Cancel", "Go on", "Pin", "Un
 PINS_FULL = "{many} runs are pinned, and more would be hard to tell apart: unpin one first"
 DELETE_ALL = "Delete these {many}…"
 CANCEL_ALL, RESUME_ALL, RENAME, NAME = "Cancel all", "Resume all", "Rename", "Name"
+NAME_HELP = "Everyone who sees this page reads the name. Press Enter to keep it."
 RUNS_OF_GROUP, MORE_ROWS = "Show {many}", "And {many} more: find them with the filter."
 REFUSED = "One could not be requested: {why}"
 SCREENS = ("leak", "lab", "tradeoff")
@@ -170,7 +171,7 @@ def store_summary(counts: Mapping[str, int], used: float, limit: float) -> str:
     return f"{runs(total)}: {each}. {held}{tight}" if total else f"{held}{tight}"
 
 
-def group_summary(counts: Mapping[Any, int], total: int) -> str:
-    """How many runs of a group are in each state."""
+def group_summary(counts: Mapping[Any, int], total: int, stored: int) -> str:
+    """How many runs of a group are in each state, and what they hold on disk."""
     words = [f"{counts[state]:,} {states.STATES[state]}" for state in states.STATES if counts.get(state)]
-    return f"{runs(total)}: {', '.join(words)}."
+    return f"{runs(total)}: {', '.join(words)}; {size(stored)}."

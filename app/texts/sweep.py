@@ -105,9 +105,10 @@ def run(missing: int, all_of_them: int, known: int) -> str:
     return (RUN if missing == all_of_them else RUN_REST).format(many=runs(missing))
 
 
-def batch_title(methods: Sequence[str], count: int) -> str:
+def batch_title(methods: Sequence[str], noises: Sequence[float], rounds: int, count: int) -> str:
     """The title of runs that were requested together."""
-    return f"{', '.join(methods) or 'no protection'}: {runs(count)}"
+    at = f" at noise {', '.join(f'{value:g}' for value in noises)}" if noises else ""
+    return f"{', '.join(methods) or 'no protection'}{at}, {rounds} rounds: {runs(count)}"
 
 
 def expected(all_of_them: int, known: int, seconds: float | None) -> str:

@@ -214,7 +214,7 @@ def _cancel_batch(store: Store, batch: ListedBatch, as_json: bool) -> int:
     for name in unended:
         store.cancel(name)
     if as_json:
-        emit({"id": batch.id, "status": "cancelled", "cancelled": len(unended)})
+        emit({"id": batch.id, "status": "cancelled" if unended else "ended", "cancelled": len(unended)})
     else:
         print(f"{batch.id}: {len(unended)} of {len(batch.runs)} runs cancelled")
     return 0
@@ -231,7 +231,8 @@ def delete(args: argparse.Namespace) -> int:
             raise BadInput(f"batch {batch.id}: {len(running)} of its runs are running", "Cancel it first")
         for run in store.statuses(batch.runs):
             store.delete(run)
-        store.batches.delete(batch.id)
+        if store.batches.find(batch.id):  # it goes with its last run; one without runs is left
+            store.batches.delete(batch.id)
     else:
         store.delete(args.id)
     emit({"id": args.id, "status": "deleted"}) if args.json else print(f"{args.id}: deleted")

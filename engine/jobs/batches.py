@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import time
 from collections import Counter
@@ -21,7 +22,7 @@ from engine.jobs.visits import COMMAND
 BatchKind = Literal["sweep", "table", "leak grid", "cliff", "ladder", "blind test", "seeds"]
 
 
-MOST_RESUMES = 3  # by itself, after outages
+MOST_RESUMES = 3  # by itself, after outages; a request of a visitor counts from 0 again
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,13 @@ class Batches:
         """
         query = f"""SELECT DISTINCT m.run FROM members m
             JOIN batch_requests b ON b.batch = m.batch AND b.withdrawn IS NULL AND b.visitor NOT LIKE '{COMMAND}%'
-            JOIN runs r ON r.id = m.run AND r.taken = r.attempt AND r.seconds IS NULL"""
+            JOIN runs r ON r.id = m.run AND r.taken = r.attempt AND r.seconds IS NULL
+            WHERE (SELECT COUNT(*) FROM requests q WHERE q.run = m.run AND q.kind = 'submit' AND q.at >= b.at) <= ?
+            AND NOT EXISTS (SELECT 1 FROM run_requests o
+                WHERE o.run = m.run AND o.visitor = b.visitor AND o.withdrawn IS NOT NULL)"""
         with self._database.read() as connection:
-            interrupted = _interrupted(connection, [str(row["run"]) for row in connection.execute(query)])
+            rows = connection.execute(query, (MOST_RESUMES,)).fetchall()
+            interrupted = _interrupted(connection, [str(row["run"]) for row in rows])
         if not interrupted:
             return []
         with self._database.write() as connection:
@@ -219,10 +224,11 @@ class Batches:
 
 def withdraw_runs(connection: sqlite3.Connection, runs: Sequence[str], visitor: str, owns_machine: bool) -> Withdrawal:
     """Cancel these runs for one visitor, in whatever batches the visitor requested them."""
-    connection.execute(
-        """UPDATE run_requests SET withdrawn = ? WHERE visitor = ? AND withdrawn IS NULL
-            AND run IN (SELECT value FROM json_each(?))""",
-        (time.time(), visitor, json.dumps(list(runs))),
+    # A row that is withdrawn says that this visitor does not want the run, whatever batch it is in.
+    connection.executemany(
+        """INSERT INTO run_requests VALUES (?, ?, ?, ?) ON CONFLICT (run, visitor)
+            DO UPDATE SET withdrawn = excluded.withdrawn""",
+        [(run, visitor, time.time(), time.time()) for run in runs],
     )
     for batch in batches_with(connection, runs):
         unended = {str(stored.row["id"]) for stored in _members(connection, batch) if stored.status in UNENDED}
@@ -252,6 +258,12 @@ def cancel_unwanted(
 
 
 def delete_batch(connection: sqlite3.Connection, batch: str) -> None:
+    """Forget a batch. Who wanted its runs wants them each by itself from now on."""
+    connection.execute(
+        """INSERT OR IGNORE INTO run_requests SELECT m.run, r.visitor, r.at, r.withdrawn FROM members m
+            JOIN batch_requests r ON r.batch = m.batch WHERE m.batch = ? AND m.run <> ''""",
+        (batch,),
+    )
     connection.execute("DELETE FROM members WHERE batch = ?", (batch,))
     connection.execute("DELETE FROM batch_requests WHERE batch = ?", (batch,))
     connection.execute("DELETE FROM batches WHERE id = ?", (batch,))
@@ -267,8 +279,13 @@ def _record(connection: sqlite3.Connection, batch: str, visitor: str) -> None:
     """Record that this visitor wants the batch. A visitor who cancelled it wants it again."""
     connection.execute(
         """INSERT INTO batch_requests VALUES (?, ?, ?, NULL) ON CONFLICT (batch, visitor)
-            DO UPDATE SET withdrawn = NULL""",
+            DO UPDATE SET withdrawn = NULL, at = excluded.at""",
         (batch, visitor, time.time()),
+    )
+    connection.execute(
+        """DELETE FROM run_requests WHERE visitor = ? AND withdrawn IS NOT NULL
+            AND run IN (SELECT run FROM members WHERE batch = ?)""",
+        (visitor, batch),
     )
     visits.record(connection, [visitor])
 
@@ -281,10 +298,9 @@ def _withdraw(connection: sqlite3.Connection, batch: str, visitor: str) -> None:
 
 
 def _interrupted(connection: sqlite3.Connection, runs: Sequence[str | StoredRun]) -> list[StoredRun]:
-    """Those of these runs that are interrupted, and were not submitted too often."""
+    """Those of these runs that are interrupted."""
     ids = [run if isinstance(run, str) else str(run.row["id"]) for run in runs]
-    stored = [run for run in stored_runs_of(connection, ids) if not run.removed and run.status == "interrupted"]
-    return [run for run in stored if run.row["attempts"] <= MOST_RESUMES]
+    return [run for run in stored_runs_of(connection, ids) if not run.removed and run.status == "interrupted"]
 
 
 def _existing(connection: sqlite3.Connection, batch: str) -> None:
@@ -325,7 +341,7 @@ def _listed(connection: sqlite3.Connection, rule: str, values: tuple[str, ...]) 
             ListedBatch(
                 *texts,
                 spec=mapping(str(row["spec"])) or {},
-                at=row["at"] or 0.0,
+                at=row["at"] if row["at"] and math.isfinite(row["at"]) else 0.0,
                 runs=tuple(runs.get(batch, ())),
                 problems=problems.get(batch, {}),
                 visitors=tuple(visitors.get(batch, ())),

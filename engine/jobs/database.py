@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from engine.errors import Damaged, HomeError, HomeFull, HomeUnwritable, NewerVersion
@@ -39,6 +39,11 @@ class Database:
         """Read, then write, with no other writer in between. A deferred transaction would fail under load."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
+
+    def empty_log(self) -> None:
+        """Write the log into the file, and empty it: it still holds the rows that were deleted."""
+        with suppress(sqlite3.OperationalError), self._connection() as connection:  # a reader may keep it for now
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         while self._idle:
@@ -144,6 +149,7 @@ def _connect_to_write(home: Home) -> sqlite3.Connection:
         outdated = _outdated(home, connection)  # before any write, so that a file of another program stays unchanged
         _use_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA secure_delete = ON")  # what is deleted may be a picture of a visitor
         if outdated:
             _migrate(home, connection)
     except BaseException:

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 
 from engine.jobs.requests import MACHINE, requesters
 
+STREAK = "instant attacks in a row"  # a row among the visitors
+MOST_IN_A_ROW = 20  # then one other run starts, so that no stream of instant attacks keeps it waiting for ever
+
 
 @dataclass(frozen=True)
 class WaitingRun:
@@ -31,9 +34,11 @@ def fair_order(waiting: Sequence[WaitingRun], busy: Mapping[str, int], served: M
     service (`served`), then the oldest run. Behind the first place the order is an estimate: it assumes that no run
     ends and no visitor submits meanwhile.
     """
-    instant = [each for each in waiting if each.instant]
-    others = [each for each in waiting if not each.instant]
-    return [*_fair_order(instant, busy, served), *_fair_order(others, busy, served)]
+    instant = _fair_order([each for each in waiting if each.instant], busy, served)
+    others = _fair_order([each for each in waiting if not each.instant], busy, served)
+    if served.get(STREAK, 0.0) >= MOST_IN_A_ROW:
+        return [*others[:1], *instant, *others[1:]]
+    return [*instant, *others]
 
 
 def _fair_order(waiting: Sequence[WaitingRun], busy: Mapping[str, int], served: Mapping[str, float]) -> list[str]:
@@ -46,7 +51,7 @@ def _fair_order(waiting: Sequence[WaitingRun], busy: Mapping[str, int], served: 
         heads.append((busy.get(visitor, 0), served.get(visitor, 0.0), line[0][0], visitor))
     heapq.heapify(heads)
     order: dict[str, None] = {}
-    latest = max(served.values(), default=0.0)
+    latest = max((at for visitor, at in served.items() if visitor != STREAK), default=0.0)
     while heads:
         running, at, _, visitor = heapq.heappop(heads)
         line = lines[visitor]
@@ -82,7 +87,11 @@ def queue_order(
 
 
 def record_service(connection: sqlite3.Connection, run: str, now: float) -> None:
-    """Record that everyone who wants this run gets a slot now."""
+    """Record that everyone who wants this run gets a slot now, and how many instant attacks did so in a row."""
+    row = connection.execute("SELECT instant FROM runs WHERE id = ?", (run,)).fetchone()
+    streak = "served.at + 1" if row["instant"] == 1 else "0"
+    query = f"INSERT INTO served VALUES (?, ?) ON CONFLICT (visitor) DO UPDATE SET at = {streak}"
+    connection.execute(query, (STREAK, float(row["instant"] == 1)))
     visitors = _visitors(requesters(connection, [run], wanting=True), run)
     connection.executemany("INSERT OR REPLACE INTO served VALUES (?, ?)", [(visitor, now) for visitor in visitors])
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from engine.errors import HomeError
 from engine.images import clean_upload
 from engine.jobs import batches, requests, visits
 from engine.jobs.database import Database
@@ -54,6 +56,9 @@ class Owners:
             _add(connection, name, visitor)
             visits.record(connection, [visitor])
         self._pictures.keep(picture)
+        with self._database.write() as connection:
+            if not _owners(connection, name):  # the visitor gave it up while it was written
+                self._pictures.remove(name)
         return name
 
     def pictures(self, visitor: str) -> tuple[str, ...]:
@@ -78,27 +83,34 @@ class Owners:
     def _leave(self, connection: sqlite3.Connection, name: str, visitor: str) -> Departure:
         if not _owns(connection, name, visitor):
             return Departure()
-        connection.execute("DELETE FROM owners WHERE what = ? AND visitor = ?", (_what(name), visitor))
-        if _owners(connection, name):
-            return Departure(shared=True)
+        connection.execute("DELETE FROM owners WHERE what = ? AND CAST(visitor AS TEXT) = ?", (_what(name), visitor))
         query = "SELECT id FROM runs WHERE instr(spec, ?) AND id NOT NULL"
         runs = [str(row["id"]) for row in connection.execute(query, (f"own-{name}",))]
+        if _owners(connection, name):
+            batches.withdraw_runs(connection, runs, visitor, owns_machine=False)
+            return Departure(shared=True)
         requests.request_deletion(connection, runs)
-        for batch in batches.batches_with(connection, runs):
+        named = connection.execute("SELECT id FROM batches WHERE instr(spec, ?)", (f"own-{name}",))
+        for batch in {*batches.batches_with(connection, runs), *(str(row["id"]) for row in named)}:
             batches.delete_batch(connection, batch)
         self._pictures.remove(name)
         return Departure(deleted=tuple(runs))
 
     def drop_left(self) -> list[str]:
-        """Take the pictures from all visitors who left. Returns the deleted attacks. The machine never leaves."""
-        deleted: list[str] = []
+        """Take the pictures from all visitors who left. Returns the deleted attacks. The machine never leaves.
+
+        A picture that cannot be deleted now is tried again, and keeps no other one here.
+        """
+        self._pictures.remove_stale_files()
         with self._database.write() as connection:
             visits.forget_dead(connection)
             here = visits.present(connection) | {MACHINE}
-            rows = connection.execute("SELECT what, visitor FROM owners").fetchall()
-            for row in rows:
-                name = str(row["what"]).removeprefix("picture/")
-                if row["visitor"] not in here and NAME.fullmatch(name):
+            rows = connection.execute("SELECT what, CAST(visitor AS TEXT) AS visitor FROM owners").fetchall()
+        deleted: list[str] = []
+        for row in rows:
+            name = str(row["what"]).removeprefix("picture/")
+            if row["visitor"] not in here and NAME.fullmatch(name):
+                with suppress(HomeError), self._database.write() as connection:
                     deleted += self._leave(connection, name, row["visitor"]).deleted
         return deleted
 
@@ -112,7 +124,7 @@ def _add(connection: sqlite3.Connection, name: str, visitor: str) -> None:
 
 
 def _owners(connection: sqlite3.Connection, name: str) -> set[str]:
-    rows = connection.execute("SELECT visitor FROM owners WHERE what = ?", (_what(name),))
+    rows = connection.execute("SELECT CAST(visitor AS TEXT) AS visitor FROM owners WHERE what = ?", (_what(name),))
     return {str(row["visitor"]) for row in rows}
 
 

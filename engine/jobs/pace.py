@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 import sqlite3
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -57,16 +58,17 @@ def _name(part: Any) -> str:
 def share_done(body: Mapping[str, Any]) -> float | None:
     """The finished share of a run, from one of its events as JSON. None if the event does not show it."""
     kind = body.get("event")
+    share = math.nan
     try:
         if kind == "round":
-            return float((body["round"] - 1 + body.get("fraction", 0.0)) / max(1, body["of"]))
-        if kind == "pictured":
-            return float(body["iteration"] / max(1, body["of"]))
-        if kind == "step":
-            return float(body["fraction"])
-    except (KeyError, TypeError):  # a damaged event
+            share = float((body["round"] - 1 + body.get("fraction", 0.0)) / max(1, body["of"]))
+        elif kind == "pictured":
+            share = float(body["iteration"] / max(1, body["of"]))
+        elif kind == "step":
+            share = float(body["fraction"])
+    except (KeyError, TypeError, ValueError, OverflowError):  # a damaged event
         return None
-    return None
+    return min(1.0, max(0.0, share)) if math.isfinite(share) else None
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,12 @@ class RunPace:
     run: str
     work: str
     instant: bool = False  # an attack that does not search says nothing about one that does
-    elapsed: float | None = None  # seconds since its first event; None while it waits
-    share: float | None = None  # the finished share of a running run
+    share: float = 0.0  # the finished share of a running run
+    own_total: float | None = None  # the seconds of the whole run at its own pace, once it has one
 
     def total(self, usual: Mapping[str, float]) -> float | None:
-        """The seconds of the whole run: at its own pace once it has one, else what such runs took."""
-        if self.elapsed is not None and self.share is not None and self.share >= LEAST_SHARE:
-            return self.elapsed / self.share
-        return usual.get(self.work)
+        """The seconds of the whole run: at its own pace, else what such runs took."""
+        return usual.get(self.work) if self.own_total is None else self.own_total
 
 
 def seconds_left(
@@ -104,7 +104,7 @@ def seconds_left(
     known = dict(usual)
     for pace in running:
         total = pace.total(usual)
-        if total is not None:
+        if total is not None and pace.work:
             known.setdefault(pace.work, total)
     last_place = max((place for place, pace in enumerate(waiting) if pace.run in left), default=-1)
     before = (*running, *waiting[: last_place + 1])
@@ -117,7 +117,7 @@ def seconds_left(
     last = 0.0
     for pace in running:
         total = pace.total(known) or fallback[pace.instant] or 0.0
-        end = max(0.0, total - (pace.elapsed or 0.0))
+        end = total * (1 - pace.share)
         last = max(last, end) if pace.run in left else last
         ends.append(end)
     ends += [0.0] * (slots - len(ends))
@@ -158,9 +158,8 @@ def left(
     now = time.time()
     running = []
     for run in live:
-        began, share = _progress(connection, run)
-        elapsed = None if began is None else max(0.0, now - began)
-        running.append(RunPace(run, work.get(run, ""), run in instants, elapsed, share))
+        share, own_total = _own_pace(connection, run, now)
+        running.append(RunPace(run, work.get(run, ""), run in instants, share, own_total))
     waiting = [RunPace(run, work.get(run, ""), run in instants) for run in queue]
     usual = {**forecast, **usual_seconds(connection, list(work.values()))}
     return seconds_left(runs, running, waiting, usual, slots)
@@ -172,7 +171,8 @@ def usual_seconds(connection: sqlite3.Connection, works: Sequence[str]) -> dict[
     for work in set(works) - {""}:
         query = """SELECT CAST(seconds AS REAL) AS seconds FROM runs WHERE work = ? AND seconds IS NOT NULL
             ORDER BY attempt DESC LIMIT ?"""
-        seconds = [float(row["seconds"]) for row in connection.execute(query, (work, RECENT))]
+        rows = connection.execute(query, (work, RECENT)).fetchall()
+        seconds = [float(row["seconds"]) for row in rows if math.isfinite(row["seconds"]) and row["seconds"] >= 0]
         if seconds:
             usual[work] = sum(seconds) / len(seconds)
     return usual
@@ -183,14 +183,26 @@ def _work(connection: sqlite3.Connection, runs: Sequence[str]) -> dict[str, str]
     return {str(row["id"]): str(row["work"]) for row in connection.execute(query, (json.dumps(list(runs)),))}
 
 
-def _progress(connection: sqlite3.Connection, run: str) -> tuple[float | None, float | None]:
-    """When the current attempt of a running run began, and the share that is done; None where unknown."""
-    query = """SELECT MIN(CAST(at AS REAL)) AS at FROM events
-        WHERE run = ? AND attempt = (SELECT attempt FROM runs WHERE id = ?)"""
-    began = connection.execute(query, (run, run)).fetchone()["at"]
+def _own_pace(connection: sqlite3.Connection, run: str, now: float) -> tuple[float, float | None]:
+    """The finished share of a running run, and the seconds of the whole run at the pace of its current attempt.
+
+    An attempt that resumed began with a share: only what it added counts.
+    """
     query = "SELECT body FROM events WHERE run = ? ORDER BY number DESC LIMIT ?"
-    for row in connection.execute(query, (run, LAST_EVENTS)):
+    share = _first_share(connection.execute(query, (run, LAST_EVENTS)).fetchall())
+    query = """SELECT body, CAST(at AS REAL) AS at FROM events
+        WHERE run = ? AND attempt = (SELECT attempt FROM runs WHERE id = ?) ORDER BY number LIMIT ?"""
+    rows = connection.execute(query, (run, run, LAST_EVENTS)).fetchall()
+    first = _first_share(rows)
+    if share is None or first is None or share - first < LEAST_SHARE:
+        return share or 0.0, None
+    elapsed = max(0.0, now - rows[0]["at"])
+    return share, elapsed / (share - first)
+
+
+def _first_share(rows: Sequence[sqlite3.Row]) -> float | None:
+    for row in rows:
         share = share_done(mapping(str(row["body"])) or {})
         if share is not None:
-            return began, share
-    return began, None
+            return share
+    return None

@@ -61,7 +61,13 @@ def add_request(connection: sqlite3.Connection, run: str, kind: str) -> int:
 
 def existing_run(connection: sqlite3.Connection, run: str) -> StoredRun:
     stored = stored_run(connection, run)
-    return stored if stored and not stored.removed else unknown(run)
+    if stored and not stored.removed:
+        return stored
+    if connection.execute("SELECT 1 FROM batches WHERE id = ?", (run,)).fetchone():
+        raise UnknownName(
+            f"run: {shown(run)} is a batch", "Name one of its runs. `python3 -m engine batches --json` has them"
+        )
+    return unknown(run)
 
 
 def unknown(run: str) -> NoReturn:
@@ -74,21 +80,29 @@ def unknown(run: str) -> NoReturn:
 # --- who requested it --------------------------------------------------------------------------------------
 
 
-def requesters(connection: sqlite3.Connection, runs: Sequence[str], wanting: bool = False) -> dict[str, list[str]]:
+def requesters(
+    connection: sqlite3.Connection, runs: Sequence[str], wanting: bool = False, kind: str | None = None
+) -> dict[str, list[str]]:
     """The visitors who requested each run, by itself or in a batch, the first one first.
 
-    With `wanting`, without those who cancelled. A run that no one requested is left out.
+    With `wanting`, without those who cancelled. With `kind`, by itself or in a batch of this kind. A run that no one
+    requested is left out.
     """
     visitors: dict[str, list[str]] = {}
-    rule = "AND withdrawn IS NULL" if wanting else ""
+    rule = opted_out = ""
+    if wanting:
+        rule = "AND withdrawn IS NULL"
+        opted_out = """AND NOT EXISTS (SELECT 1 FROM run_requests o
+            WHERE o.run = m.run AND o.visitor = r.visitor AND o.withdrawn IS NOT NULL)"""
     for start in range(0, len(runs), QUERY_LIMIT):
         ids = json.dumps(list(runs[start : start + QUERY_LIMIT]))
         rows = connection.execute(
             f"""SELECT run, visitor, at FROM run_requests WHERE run IN (SELECT value FROM json_each(?)) {rule}
-                UNION ALL SELECT m.run, b.visitor, b.at FROM members m JOIN batch_requests b ON b.batch = m.batch
-                    WHERE m.run IN (SELECT value FROM json_each(?)) {rule}
+                UNION ALL SELECT m.run, r.visitor, r.at FROM members m JOIN batch_requests r ON r.batch = m.batch
+                    JOIN batches b ON b.id = m.batch AND (? IS NULL OR b.kind = ?)
+                    WHERE m.run IN (SELECT value FROM json_each(?)) {rule} {opted_out}
                 ORDER BY at""",
-            (ids, ids),
+            (ids, kind, kind, ids),
         )
         for run, visitor, _ in rows:
             known = visitors.setdefault(str(run), [])
@@ -112,7 +126,21 @@ def delete_rows(connection: sqlite3.Connection, run: str, deletion: int) -> bool
     else:
         connection.execute("DELETE FROM runs WHERE id = ?", (run,))
         connection.execute("DELETE FROM run_requests WHERE run = ?", (run,))
+        _forget_empty_batches(connection, run)
     return True
+
+
+def _forget_empty_batches(connection: sqlite3.Connection, run: str) -> None:
+    """Remove the batches of a deleted run that have no run left."""
+    query = """SELECT DISTINCT batch FROM members WHERE run = ? AND NOT EXISTS
+        (SELECT 1 FROM members other JOIN runs r ON r.id = other.run WHERE other.batch = members.batch)"""
+    for row in connection.execute(query, (run,)).fetchall():
+        for statement in (
+            "DELETE FROM members WHERE batch = ?",
+            "DELETE FROM batch_requests WHERE batch = ?",
+            "DELETE FROM batches WHERE id = ?",
+        ):
+            connection.execute(statement, (row["batch"],))
 
 
 def delete_history(connection: sqlite3.Connection, run: str) -> None:

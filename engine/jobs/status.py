@@ -105,7 +105,7 @@ class StoredRun:
             id=row["id"],
             status=self.status,
             spec=mapping(row["spec"]) or {},
-            options=mapping(row["options"]) or {},
+            options={name: value for name, value in (mapping(row["options"]) or {}).items() if name != "visitor"},
             attempt=row["attempts"],
             submitted=row["submitted"] or 0.0,
             round=self.number("round"),

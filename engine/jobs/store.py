@@ -87,10 +87,10 @@ class Store:
         with self._database.write() as connection:
             return withdraw_runs(connection, runs, visitor, owns_machine)
 
-    def requesters(self, runs: Sequence[str], wanting: bool = False) -> dict[str, list[str]]:
-        """The visitors who requested each run, by itself or in a batch. With `wanting`: who did not cancel it."""
+    def requesters(self, runs: Sequence[str], wanting: bool = False, kind: str | None = None) -> dict[str, list[str]]:
+        """The visitors who requested each run, by itself or in a batch (of this kind). `wanting`: who still do."""
         with self._database.read() as connection:
-            return requests.requesters(connection, runs, wanting)
+            return requests.requesters(connection, runs, wanting, kind)
 
     def delete(self, run: str) -> None:
         """Remove a run with its events and payloads. A running run is refused."""
@@ -212,6 +212,8 @@ class Store:
                 with self._database.write() as connection:
                     requests.delete_files(connection, self.home, run, number)
         payloads.empty_trash(self.home)
+        if deletions:
+            self._database.empty_log()
 
     # --- for supervisors -----------------------------------------------------------------------------------------
 

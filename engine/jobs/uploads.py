@@ -67,6 +67,13 @@ class UploadedPictures:
         with self.home.explained():
             self._file(name).unlink(missing_ok=True)
 
+    def remove_stale_files(self) -> None:
+        """Remove the temporary files of processes that ended while they wrote. They hold pictures."""
+        for temporary in self.home.pictures.glob(".*.tmp"):
+            with suppress(OSError):
+                if time.time() - temporary.stat().st_mtime > STALE_S:
+                    temporary.unlink()
+
     def _file(self, name: str) -> Path:
         if not NAME.fullmatch(name):
             raise refusal("picture", "a name must be 16 digits from 0 to 9 and a to f", name, UPLOAD_AGAIN)
@@ -87,7 +94,7 @@ class UploadedPictures:
                 temporary.replace(path)
             finally:
                 temporary.unlink(missing_ok=True)
-            _remove_stale_files(path.parent)
+            self.remove_stale_files()
 
 
 def content_name(picture: bytes) -> str:
@@ -109,11 +116,3 @@ def _set_time(path: Path) -> None:
     """Set the time in nanoseconds. The clock of a file system is too coarse to order two pictures."""
     now = time.time_ns()
     os.utime(path, ns=(now, now))
-
-
-def _remove_stale_files(folder: Path) -> None:
-    """Remove the temporary files of processes that ended while they wrote."""
-    for temporary in folder.glob(".*.tmp"):
-        with suppress(FileNotFoundError):
-            if time.time() - temporary.stat().st_mtime > STALE_S:
-                temporary.unlink()

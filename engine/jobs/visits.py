@@ -41,13 +41,13 @@ class Visits:
 
 
 def record(connection: sqlite3.Connection, visitors: Iterable[str], at: float | None = None) -> None:
-    """Record that these visitors of this process are here. An earlier, later moment stays."""
+    """Record that these visitors of this process are here. A command stays for as long as its process lives."""
     process = ProcessId.me()
     moment = time.time() if at is None else at
     rows = [(visitor, process.place, process.pid, process.start, moment) for visitor in visitors]
     connection.executemany(
-        """INSERT INTO visits VALUES (?, ?, ?, ?, ?) ON CONFLICT (visitor, place, pid, start)
-            DO UPDATE SET seen = MAX(seen, excluded.seen)""",
+        f"""INSERT INTO visits VALUES (?, ?, ?, ?, ?) ON CONFLICT (visitor, place, pid, start)
+            DO UPDATE SET seen = CASE WHEN seen >= {ALWAYS} THEN seen ELSE excluded.seen END""",
         rows,
     )
 

@@ -134,7 +134,7 @@ def _cost(main: ShownRun, baselines: Sequence[ShownRun]) -> None:
 def _progress(main: ShownRun, all_of_them: Sequence[ShownRun]) -> bool:
     """Draws the progress and the Cancel button while a run is unfinished. Returns whether one is."""
     if all(run.status in ENDED for run in all_of_them):
-        _ending(main.behind or main)
+        _ending(_own_ending(main))
         return False
     with st.container(horizontal=True, vertical_alignment="center"):
         done, text = progress(main, all_of_them)
@@ -177,6 +177,11 @@ def _share(run: ShownRun) -> float:
     return min(1.0, (last.round - 1 + last.fraction) / max(1, last.of))
 
 
+def _own_ending(main: ShownRun) -> ShownRun:
+    """The run whose ending concerns this visitor: behind a stored example, a live run that the visitor requested."""
+    return main.behind if main.behind and services.requested([main.id]) else main
+
+
 def _ending(main: ShownRun) -> None:
     """The reason why a run did not finish, and the button that resumes it."""
     last = main.events[-1] if main.events else None
@@ -184,9 +189,10 @@ def _ending(main: ShownRun) -> None:
         problem = html.escape(f"{last.reason}. {last.remedy}.")
         st.html(f'<p class="ll-problem" role="alert">{problem}</p>')
     done = max((event.round for event in main.events if isinstance(event, Measured)), default=0)
+    live = "Your live run: " if services.stored_example(main.id) else ""
     texts = {
-        "cancelled": f"Cancelled after round {done}. Everything up to there is kept.",
-        "interrupted": f"Interrupted after round {done}: the program that computed it has ended. Nothing is lost.",
+        "cancelled": f"{live}Cancelled after round {done}. Everything up to there is kept.",
+        "interrupted": f"{live}Interrupted after round {done}: the program that ran it has ended. Nothing is lost.",
         "failed": "",
     }
     if main.status not in texts:

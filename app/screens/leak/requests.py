@@ -99,7 +99,7 @@ def stored() -> dict[str, Any]:
 def cancel() -> None:
     """Cancel the attacks of this grid for this visitor. Those that others requested continue."""
     try:
-        note = stop(leak_settings.cells(current()))
+        note = stop("leak grid", leak_settings.cells(current()))
         if note:
             session.remember("leak-notes", [note])
     except LeakLensError as error:
@@ -107,9 +107,9 @@ def cancel() -> None:
     session.rerun()
 
 
-def stop(requests: Sequence[RequestedAttack]) -> str:
-    """Cancel unfinished attacks for this visitor. Return a note about those that someone else requested, too."""
-    return batch_submit.cancel([each.id for each in requests if each.id], "attacks")
+def stop(kind: BatchKind, requests: Sequence[RequestedAttack]) -> str:
+    """Cancel what was requested as such a batch, for this visitor. Return a note about what others requested, too."""
+    return batch_submit.cancel_batches(kind, [each.id for each in requests if each.id], "attacks")
 
 
 # --- uploaded pictures -------------------------------------------------------------------------------------

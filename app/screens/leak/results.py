@@ -200,14 +200,14 @@ def _progress_bar(view: GridView, cells: Sequence[AttackCell]) -> None:
     if trouble:
         _problem(trouble)
     runs = [request.id for request in view.requests if request.spec]
-    followed = follow.read(runs, list(leak_requests.stored()))
+    followed = follow.read(runs, list(leak_requests.stored()), "leak grid")
     with st.container(horizontal=True, vertical_alignment="center", key="leak-row"):
         follow.bar(
             "leak", followed, attack_texts.attack, "attacks", leak_requests.attack, leak_requests.cancel, "attack"
         )
         if stored and not followed.mine:
             made = leak_requests.stored()[stored[0].id].made
-            st.caption(states.STORED.format(made=made), width="content")
+            st.caption(attack_texts.stored(len(stored), len(cells), made), width="content")
             st.button(attack_texts.LIVE, key="leak-live", on_click=leak_requests.attack, args=(True,))
 
 

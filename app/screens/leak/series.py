@@ -57,7 +57,7 @@ def submit(name: str, requests: Sequence[RequestedAttack]) -> None:
 def cancel(name: str, requests: Sequence[RequestedAttack]) -> None:
     """Cancel the attacks of this series for this visitor. Those that others requested continue."""
     try:
-        session.remember(f"{name}-trouble", leak_requests.stop(requests))
+        session.remember(f"{name}-trouble", leak_requests.stop(KINDS[name], requests))
     except LeakLensError as error:
         session.remember(f"{name}-trouble", str(error))
     session.rerun()
@@ -86,7 +86,7 @@ def progress_bar(name: str, requests: Sequence[RequestedAttack], label: Callable
         problem(trouble)
     runs = [request.id for request in requests if request.spec]
     follow.bar(
-        name, follow.read(runs, list(leak_requests.stored())), label, "attacks",
+        name, follow.read(runs, list(leak_requests.stored()), KINDS[name]), label, "attacks",
         partial(submit, name, tuple(requests)), partial(cancel, name, tuple(requests)),
     )  # fmt: skip
 

@@ -44,15 +44,15 @@ def _buttons(group: RunGroup) -> None:
     assert group.batch
     if group.batch.spec.get("screen") in run_texts.SCREENS and _button(run_texts.OPEN, group):
         run_requests.open_group(group)
-    if group.own and group.moving:
+    if group.wanted and group.moving:
         _button(run_texts.CANCEL_ALL, group, on_click=run_requests.cancel_all, args=(group,))
     if group.own and group.stopped and not group.moving:
         _button(run_texts.RESUME_ALL, group, on_click=run_requests.resume_all, args=(group,))
-    if group.own:
+    if group.own and not group.private:
         with st.popover(run_texts.RENAME, type="tertiary", key=f"rename-{group.id}"):
             st.text_input(
                 run_texts.NAME, group.title, max_chars=run_requests.MOST_NAME, key=f"name-{group.id}",
-                on_change=_renamed(group),
+                on_change=_renamed(group), help=run_texts.NAME_HELP,
             )  # fmt: skip
     if group.deletable and not group.moving:
         _button(run_texts.DELETE, group, on_click=run_requests.request_delete, args=(group.deletable,))

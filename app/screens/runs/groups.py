@@ -23,6 +23,8 @@ class RunGroup:
     rows: tuple[RunRow, ...]
     batch: ListedBatch | None = None
     own: bool = False  # whether this visitor requested the batch
+    wanted: bool = False  # and wants a run of it that is under way
+    private: bool = False  # whether it names an uploaded picture, whose owners all read its name
 
     @property
     def id(self) -> str:
@@ -66,7 +68,7 @@ class RunGroup:
     def summary(self) -> str:
         """How many runs are in each state, and why members could not be requested."""
         counts = Counter(row.listed.status for row in self.rows)
-        text = run_texts.group_summary(counts, len(self.rows))
+        text = run_texts.group_summary(counts, len(self.rows), self.bytes)
         problems = dict.fromkeys(self.batch.problems.values()) if self.batch else {}
         return " ".join([text, *(run_texts.REFUSED.format(why=problem) for problem in problems)])
 
@@ -83,11 +85,14 @@ def groups(rows: Sequence[RunRow]) -> list[RunGroup]:
         rows_of.setdefault(owner.id if owner else row.id, []).append(row)
     batches = {batch.id: batch for batch in by_run.values()}
     visitor = session.visitor()
+    wanted_runs = services.wanted([row.id for row in rows if row.moving])
     grouped = []
     for name, members in rows_of.items():
         stored = batches.get(name) if len(members) > 1 else None
         own = stored is not None and (services.at_home() or visitor in stored.visitors)
-        grouped.append(RunGroup(tuple(members), stored, own))
+        private = stored is not None and bool(own_pictures(stored.spec)) and not services.at_home()
+        wanted = own and (services.at_home() or any(row.id in wanted_runs for row in members))
+        grouped.append(RunGroup(tuple(members), stored, own, wanted, private))
     return grouped
 
 

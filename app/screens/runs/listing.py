@@ -44,6 +44,7 @@ class RunRow:
 
     listed: ListedRun
     own: bool
+    shared: bool = False  # another visitor wants it, too
 
     @property
     def id(self) -> str:
@@ -66,8 +67,8 @@ class RunRow:
 
     @property
     def deletable(self) -> bool:
-        """Whether this visitor may delete it now."""
-        return self.own and not self.moving
+        """Whether this visitor may delete it now. What another visitor wants stays theirs."""
+        return self.own and not self.moving and not self.shared
 
     @cached_property
     def sentence(self) -> str:
@@ -99,8 +100,10 @@ class RunRow:
 def read() -> list[RunRow]:
     """Every run that this visitor may see, the newest first."""
     runs = services.may_see_all(services.store().runs())
-    own = services.requested([run.id for run in runs])
-    return [RunRow(run, run.id in own) for run in runs]
+    ids = [run.id for run in runs]
+    own = services.requested(ids)
+    shared = services.wanted_by_others(ids)
+    return [RunRow(run, run.id in own, run.id in shared) for run in runs]
 
 
 def chosen(rows: Iterable[RunRow], statuses: Collection[str], text: str) -> list[RunRow]:

@@ -14,7 +14,7 @@ from app.session import run_settings, services, session
 from app.texts import runs as run_texts
 from app.texts import sweep as sweep_texts
 from engine.errors import LeakLensError
-from engine.jobs.batches import Batch, BatchMember
+from engine.jobs.batches import Batch, BatchKind, BatchMember
 from engine.specs.sweep import SweepPoint
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ def request(points: Sequence[SweepPoint]) -> None:
     settings = current()
     titles = tradeoff_settings.titles()
     methods = dict.fromkeys(titles.get(point.name, point.name) for point in points if point.noise is not None)
-    title = sweep_texts.batch_title(list(methods), len(points))
+    noises = sorted({point.noise for point in points if point.noise is not None})
+    rounds = points[0].spec.rounds if points else 0
+    title = sweep_texts.batch_title(list(methods), noises, rounds, len(points))
     spec = {"screen": "tradeoff", "link": tradeoff_settings.link(settings)}
     batch = Batch("table" if settings.table else "sweep", title, tuple(members), spec)
     fields = points[0].spec.canonical() if points else {}
@@ -163,7 +165,8 @@ def deletable(runs: Sequence[str]) -> set[str]:
 def cancel(points: Sequence[SweepPoint]) -> None:
     """Cancel the runs for this visitor. Those that others requested continue, and results stay."""
     try:
-        note = batch_submit.cancel([point.id for point in points], "runs")
+        kind: BatchKind = "table" if current().table else "sweep"
+        note = batch_submit.cancel_batches(kind, [point.id for point in points], "runs")
         session.remember("tradeoff-notes", [note] if note else [])
     except LeakLensError as error:
         session.remember("tradeoff-trouble", str(error))

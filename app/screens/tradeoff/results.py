@@ -27,6 +27,7 @@ from app.texts import sweep as sweep_texts
 from app.widgets import chart as chart_widget
 from engine.epsilon import Epsilon
 from engine.examples import sweep
+from engine.jobs.batches import BatchKind
 from engine.specs.sweep import SweepPoint
 
 POLL_S = 0.5
@@ -91,7 +92,7 @@ def _progress_bar(view: TradeoffView, cells: Sequence[TradeoffCell], moving: boo
     stopped = [cell for cell in cells if cell.status in STOPPED]
     if moving:
         shipped = [cell.point.id for cell in cells if cell.shipped]
-        followed = follow.read([point.id for point in view.points], shipped)
+        followed = follow.read([point.id for point in view.points], shipped, _kind(view))
         follow.bar(
             "tradeoff", followed, None, "runs", tradeoff_requests.run, partial(tradeoff_requests.cancel, view.points)
         )
@@ -102,6 +103,10 @@ def _progress_bar(view: TradeoffView, cells: Sequence[TradeoffCell], moving: boo
             st.html(f'<p class="ll-lead" role="status">{html.escape(text)}</p>', width="content")
             st.button(sweep_texts.GO_ON, key="tradeoff-go-on", on_click=tradeoff_requests.run)
     _failures(view, [cell for cell in cells if cell.problem], moving)
+
+
+def _kind(view: TradeoffView) -> BatchKind:
+    return "table" if view.settings.table else "sweep"
 
 
 def _failures(view: TradeoffView, failed: Sequence[TradeoffCell], moving: bool) -> None:
