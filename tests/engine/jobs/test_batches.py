@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from engine.errors import UnknownName
-from engine.events import Failed, Finished
+from engine.events import Failed, Finished, Round
 from engine.jobs import visits
 from engine.jobs.batch import progress
 from engine.jobs.batches import Batch, BatchMember
@@ -247,3 +247,147 @@ def test_a_damaged_row_raises_nothing_and_hides_no_other_batch(store: Store, tab
     store.queue(), store.requesters(["one", "two"]), store.owners.drop_left(), store.visits.present()
     assert store.batches.withdraw(whole.id, "bob").cancelled == ("three",)
     assert progress(store, ("one", "two"), 1).total == 2
+
+
+# --- what two readers found --------------------------------------------------------------------------------
+
+
+def test_a_run_that_everyone_cancelled_by_name_ends(store: Store) -> None:
+    """Both batches go on, and neither keeps the run that both visitors cancelled."""
+    ann, bob = batch_of(["one", "two"]), batch_of(["one", "three"])
+    store.batches.request(ann, "ann")
+    store.batches.request(bob, "bob")
+    assert store.withdraw(["one"], "ann").kept == ("one",)
+    assert store.withdraw(["one"], "bob").cancelled == ("one",)
+    assert store.statuses(["two", "three"]) == {"two": "queued", "three": "queued"}
+    store.batches.request(ann, "ann")  # a new request wants it again
+    assert store.status("one") == "queued" and store.requesters(["one"], wanting=True) == {"one": ["ann"]}
+
+
+def test_a_cancel_by_name_withdraws_from_a_batch_whose_other_members_ended(store: Store) -> None:
+    batch = batch_of(["one", "two"])
+    store.batches.request(batch, "ann")
+    end(store, "two")
+    store.withdraw(["one"], "ann")
+    assert not store.batches.wanted_by(batch.id, "ann")
+
+
+def test_who_wanted_a_deleted_batch_wants_its_runs(store: Store) -> None:
+    batch = batch_of(["one", "two"])
+    for visitor in ("ann", "bob"):
+        store.batches.request(batch, visitor)
+    store.batches.delete(batch.id)
+    other = batch_of(["one"])
+    store.batches.request(other, "cy")
+    assert store.batches.withdraw(other.id, "cy").kept == ("one",)
+    store.withdraw(["one"], "ann")
+    assert store.withdraw(["one"], "bob").cancelled == ("one",)
+
+
+def test_a_batch_goes_with_its_last_run(store: Store) -> None:
+    batch = batch_of(["one", "two"])
+    store.batches.request(batch, "ann")
+    store.delete("one")
+    assert store.batches.find(batch.id)
+    store.delete("two")
+    assert store.batches.find(batch.id) is None
+
+
+def test_requests_of_one_kind_are_told_apart(store: Store) -> None:
+    store.batches.request(Batch("leak grid", "", batch_of().members), "ann")
+    store.batches.request(Batch("cliff", "", batch_of(["one"]).members), "bob")
+    assert store.requesters(["one"], kind="cliff") == {"one": ["bob"]}
+    assert store.requesters(["one"]) == {"one": ["ann", "bob"]}
+
+
+def interrupt(store: Store, run: str) -> None:
+    lease = store.take(ProcessId.me(), 99, {run})
+    assert lease
+    store.release(lease)
+    assert store.status(run) == "interrupted"
+
+
+def test_an_interrupted_member_resumes_by_itself_three_times(store: Store) -> None:
+    batch = batch_of(["one"])
+    store.batches.request(batch, "ann")
+    for _ in range(3):
+        interrupt(store, "one")
+        assert store.batches.resume_interrupted() == ["one"] and store.status("one") == "queued"
+    interrupt(store, "one")
+    assert store.batches.resume_interrupted() == [] and store.status("one") == "interrupted"
+    store.batches.request(batch, "ann")  # a click counts from 0 again
+    interrupt(store, "one")
+    assert store.batches.resume_interrupted() == ["one"]
+
+
+@pytest.mark.parametrize("who", ["withdrawn", "by name", "command", "single"])
+def test_what_no_visitor_wants_is_not_resumed(store: Store, who: str) -> None:
+    batch = batch_of(["one", "two"])
+    visitor = store.visits.command() if who == "command" else "ann"
+    if who == "single":
+        store.submit("one", {"id": "one"}, visitor="ann")
+    else:
+        store.batches.request(batch, visitor)
+    interrupt(store, "one")
+    if who == "withdrawn":
+        open_raw(store.home.path).execute("UPDATE batch_requests SET withdrawn = 1")
+    if who == "by name":
+        open_raw(store.home.path).execute("INSERT INTO run_requests VALUES ('one', 'ann', 1, 1)")
+    assert store.batches.resume_interrupted() == []
+
+
+def test_a_name_that_a_visitor_gave_stays(store: Store) -> None:
+    batch = batch_of()
+    store.batches.request(batch, "ann")
+    store.batches.rename(batch.id, "my sweep")
+    store.batches.request(batch, "ann")
+    listed = store.batches.find(batch.id)
+    assert listed and listed.title == "my sweep"
+
+
+def test_an_attempt_that_resumed_counts_only_what_it_added(store: Store) -> None:
+    """80 of 100 rounds took 800 s; a second after the resume there are 200 s left, not a quarter of a second."""
+    batch = request_paced(store, ["one", "two"], "ann", rounds=100)
+    lease = store.take(ProcessId.me(), 1, {"one"})
+    assert lease
+    store.append(lease, [Round(1, 100, 1), Round(81, 100, 1)])
+    raw = open_raw(store.home.path)
+    raw.execute("UPDATE events SET at = at - 800 WHERE number = 1")
+    assert progress(store, ("one",), 1).seconds_left == pytest.approx(200, rel=0.02)
+    raw.execute("UPDATE events SET at = at - 900")
+    store.release(lease)
+    raw.execute("UPDATE events SET attempt = 0")  # of the attempt before
+    store.batches.request(batch, "ann")
+    again = store.take(ProcessId.me(), 1, {"one"})
+    assert again
+    raw.execute("INSERT INTO events SELECT run, number + 100, ?, ? - 1, body FROM events", (again.attempt, time.time()))
+    assert progress(store, ("one",), 1).seconds_left is None  # one second says nothing
+
+
+def test_runs_of_unknown_size_say_nothing_about_each_other(store: Store) -> None:
+    batch = batch_of(["one", "two"])
+    store.batches.request(batch, "ann")
+    open_raw(store.home.path).execute("UPDATE runs SET work = ''")  # as of version 1
+    lease = store.take(ProcessId.me(), 1, {"one"})
+    assert lease
+    store.append(lease, [Round(1, 2, 1)])
+    store.submit("long", {"rounds": 2000})
+    open_raw(store.home.path).execute("UPDATE runs SET work = '' WHERE id = 'long'")
+    assert progress(store, ("long",), 1).seconds_left is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    ['{"event":"step","what":"","fraction":"abc"}', '{"event":"pictured","iteration":%s,"of":1}' % ("9" * 400), "{}"],
+)
+def test_a_damaged_event_hides_no_progress(store: Store, body: str) -> None:
+    store.batches.request(batch_of(["one"]), "ann")
+    lease = store.take(ProcessId.me(), 1, {"one"})
+    assert lease
+    store.append(lease, [Round(1, 4, 1)])
+    raw = open_raw(store.home.path)
+    raw.execute("UPDATE events SET body = ?", (body,))
+    raw.execute("UPDATE batches SET at = 9e999")
+    raw.execute("UPDATE runs SET seconds = 9e999")
+    assert progress(store, ("one",), 1).seconds_left is None
+    assert store.batches.listed()[0].json()["at"] == 0.0

@@ -154,3 +154,51 @@ def test_unreadable_options_block_no_other_run(options: str, store: Store) -> No
     waiting = ["ann-1", "odd-1"] if options.startswith("{") else ["ann-1"]  # what is no object is damaged
     assert sorted(store.queue()) == waiting
     assert take_lease(store)
+
+
+# --- instant attacks ---------------------------------------------------------------------------------------
+
+INSTANT = {"attack": {"name": "analytic"}}
+SLOW = {"attack": {"name": "map", "iterations": 9}}
+
+
+def test_instant_attacks_of_everyone_go_before_anyones_slow_work(store: Store) -> None:
+    for run, spec, visitor in (("s1", SLOW, "ann"), ("s2", {}, "ann"), ("i1", INSTANT, "bob"), ("i2", INSTANT, "ann")):
+        store.submit(run, spec, visitor=visitor)
+    assert set(store.queue()[:2]) == {"i1", "i2"} and store.queue()[2:] == ["s1", "s2"]
+
+
+def test_one_instant_attack_may_use_one_slot_more(store: Store) -> None:
+    for run, spec in (("s1", SLOW), ("s2", SLOW), ("i1", INSTANT), ("i2", INSTANT)):
+        store.submit(run, spec)
+    store.take(CURRENT, 1, {"s1"})
+    express = store.take(CURRENT, 1)
+    assert express and express.run in ("i1", "i2")
+    assert store.take(CURRENT, 1) is None  # one, and no slow run
+    store.append(express, [Finished(1, 0.1)])
+    last = store.take(CURRENT, 1)
+    assert last and last.run in ("i1", "i2")
+    store.append(last, [Finished(1, 0.1)])
+    assert store.take(CURRENT, 1) is None
+
+
+def test_a_stream_of_instant_attacks_does_not_keep_a_slow_run_waiting_for_ever(store: Store) -> None:
+    store.submit("slow", SLOW, visitor="ann")
+    for number in range(60):
+        store.submit(f"i{number}", INSTANT, visitor="bob")
+        lease = take_lease(store)
+        if lease.run == "slow":
+            assert number >= 10
+            return
+        store.append(lease, [Finished(1, 0.1)])
+    raise AssertionError("the slow run never started")
+
+
+def test_a_visitor_who_cancelled_has_no_turn(store: Store) -> None:
+    for number in range(3):
+        store.submit(f"run-{number}", {}, visitor="ann")
+        store.submit(f"run-{number}", {}, visitor="bob")
+    store.submit("cy-1", {}, visitor="cy")
+    store.withdraw(["run-0", "run-1", "run-2"], "bob")
+    take_lease(store)
+    assert store.queue()[0] == "cy-1"

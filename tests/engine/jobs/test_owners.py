@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
 
-from engine.errors import UnknownName
+from engine.errors import HomeUnwritable, UnknownName
 from engine.events import Seen
 from engine.jobs import visits
 from engine.jobs.batches import Batch, BatchMember
@@ -139,3 +140,80 @@ def test_a_photo_whose_file_was_not_written_is_not_listed(store: Store, monkeypa
             store.owners.add(FILE, "ann")
     assert store.owners.pictures("ann") == ()
     assert store.owners.add(FILE, "ann") in store.owners.pictures("ann")
+
+
+def test_giving_up_a_shared_photo_withdraws_its_attacks(store: Store) -> None:
+    """Ann no longer sees the attack, so she cannot want it: Bob's cancel ends it."""
+    name = store.owners.add(FILE, "ann")
+    store.owners.add(FILE, "bob")
+    spec = {"attack": {"name": "analytic"}, "pictures": [f"own-{name}-3"], "run": {}}
+    batch = Batch("leak grid", "", (BatchMember("attack", spec),))
+    for visitor in ("ann", "bob"):
+        store.batches.request(batch, visitor)
+    store.owners.leave(name, "ann")
+    assert store.status("attack") == "queued"
+    assert store.withdraw(["attack"], "bob").cancelled == ("attack",)
+
+
+def test_a_photo_given_up_while_it_is_written_is_not_left_behind(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = UploadedPictures.keep
+
+    def leave_meanwhile(pictures: UploadedPictures, picture: bytes) -> str:
+        name = keep(pictures, picture)
+        store.owners.leave(name, "ann")
+        return keep(pictures, picture)
+
+    monkeypatch.setattr(UploadedPictures, "keep", leave_meanwhile)
+    store.owners.add(FILE, "ann")
+    assert UploadedPictures(store.home).names() == ()
+
+
+def test_a_half_written_photo_of_a_killed_process_is_removed(store: Store) -> None:
+    store.home.pictures.mkdir(parents=True, exist_ok=True)
+    half = store.home.pictures / ".0123456789abcdef.png.aa.tmp"
+    half.write_bytes(FILE)
+    os.utime(half, (1, 1))
+    store.owners.drop_left()
+    assert not half.exists()
+
+
+def test_a_photo_that_cannot_be_deleted_keeps_no_other_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = store.owners.add(FILE, "ann"), store.owners.add(OTHER, "bob")
+    remove = UploadedPictures.remove
+
+    def refuse_first(pictures: UploadedPictures, name: str) -> None:
+        if name == first:
+            raise HomeUnwritable("it is busy")
+        remove(pictures, name)
+
+    monkeypatch.setattr(UploadedPictures, "remove", refuse_first)
+    leave_all(store, monkeypatch)
+    store.owners.drop_left()
+    assert UploadedPictures(store.home).names() == (first,) and second
+    assert store.owners.pictures("ann") == (first,)  # tried again later
+    monkeypatch.setattr(UploadedPictures, "remove", remove)
+    store.owners.drop_left()
+    assert UploadedPictures(store.home).names() == ()
+
+
+def test_a_clock_that_was_ahead_keeps_no_visitor_here(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.owners.add(FILE, "ann")
+    store.visits.see(["ann"], time.time() + 7 * 86400)
+    store.visits.see(["ann"])  # the clock is right again, and so is the visit
+    leave_all(store, monkeypatch)
+    store.owners.drop_left()
+    assert UploadedPictures(store.home).names() == ()
+
+
+def test_what_is_deleted_is_not_left_in_the_file_of_the_store(store: Store) -> None:
+    """The events of an attack hold the picture: neither the database nor its log may keep them."""
+    name = store.owners.add(FILE, "ann")
+    attack = attack_on(store, name)
+    lease_text = "a secret that the events hold"
+    raw = open_raw(store.home.path)
+    raw.execute("UPDATE events SET body = ? WHERE run = ?", (f'{{"event": "{lease_text}"}}', attack))
+    raw.close()
+    store.owners.leave(name, "ann")
+    store.complete_deletions()
+    for file in store.home.path.glob("leaklens.db*"):
+        assert lease_text.encode() not in file.read_bytes(), file.name
