@@ -14,6 +14,7 @@ from engine.jobs.batches import Batch, BatchKind, ListedBatch
 
 OPTIONS = {"device": "cpu"}
 MOVING = ("queued", "running")
+NO_BATCH = ""  # of no kind
 SEVERAL = ("seeds",)  # kinds of which a visitor may have several under way, within the limit on runs
 
 
@@ -64,20 +65,26 @@ def cancel_batches(kind: BatchKind, runs: Sequence[str], noun: str) -> str:
 
     Returns a note about the runs that someone else requested, too.
     """
+    store = services.store()
+    visitor = session.visitor()
     kept: list[str] = []
     for batch in requested_as(kind, runs):
-        kept += services.store().batches.withdraw(batch.id, session.visitor(), services.at_home()).kept
+        kept += store.batches.withdraw(batch.id, visitor, services.at_home()).kept
+    alone = store.requesters(_unended(runs), wanting=True, kind=NO_BATCH)  # resumed by themselves on the page Runs
+    kept += store.withdraw([run for run in alone if visitor in alone[run]], visitor, services.at_home()).kept
     services.shared().supervisor.wake()
-    visitor = session.visitor()
-    wanting = services.store().requesters(kept, wanting=True)
+    wanting = store.requesters(kept, wanting=True)
     of_others = [run for run in kept if any(other != visitor for other in wanting.get(run, ()))]
     return states.shared(len(of_others), noun) if of_others else ""
 
 
 def cancel(runs: Sequence[str], noun: str) -> str:
     """Cancel these runs for this visitor, in whatever batch. Returns a note about those that others requested, too."""
-    unended = [run for run, status in services.store().statuses(runs).items() if status in (*MOVING, "interrupted")]
-    at_home = not class_limits.class_mode()
-    withdrawal = services.store().withdraw(unended, session.visitor(), owns_machine=at_home)
+    withdrawal = services.store().withdraw(_unended(runs), session.visitor(), services.at_home())
     services.shared().supervisor.wake()
     return states.shared(len(withdrawal.kept), noun) if withdrawal.kept else ""
+
+
+def _unended(runs: Sequence[str]) -> list[str]:
+    statuses = services.store().statuses(runs)
+    return [run for run, status in statuses.items() if status in (*MOVING, "interrupted")]

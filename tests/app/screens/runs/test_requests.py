@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from app.screens.runs import listing as run_listing
+from app.screens.runs import requests as run_requests
 from app.session import limits as class_limits
 from app.session import run_settings, session, url
 from app.texts import runs as run_texts
 from app.texts import states
+from engine.events import Finished
+from engine.jobs.batches import Batch, BatchMember
+from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 from tests.app.conftest import Screen
@@ -176,3 +180,56 @@ def test_in_a_class_a_run_that_another_visitor_requested_is_not_cancelled(
     store.submit(run, store.run(run).spec, visitor="you")
     press(page, "cancel", run)
     assert store.status(run) == "running" and states.shared(1, "runs").rstrip(".") in text(page)
+
+
+# --- what was requested as one -----------------------------------------------------------------------------
+
+
+def request_together(store: Store, visitor: str, count: int = 3) -> Batch:
+    """A sweep of a few runs, as a page requests it."""
+    specs = [RunSpec(method="udp-fedavg", rounds=ROUNDS, seed=seed) for seed in range(count)]
+    members = tuple(BatchMember(spec.id, spec.canonical()) for spec in specs)
+    batch = Batch("sweep", "three seeds", members, {"screen": "tradeoff", "link": {"noises": "1"}})
+    store.batches.request(batch, visitor)
+    return batch
+
+
+def test_what_was_requested_as_one_is_one_group(store: Store, ask: RunMaker, screen: Screen) -> None:
+    batch = request_together(store, "me")
+    ask("queued", 9)
+    page = screen("runs")
+    assert "three seeds" in text(page) and "3 runs: 3 waiting" in text(page)
+    press(page, f"cancel-all-all:{batch.id}")
+    assert set(store.statuses(batch.runs).values()) == {"cancelled"}
+    press(page, f"resume-all-all:{batch.id}")
+    assert set(store.statuses(batch.runs).values()) == {"queued"}
+
+
+def test_a_visitor_who_withdrew_deletes_nothing_that_another_wants(
+    store: Store, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class_mode(monkeypatch)
+    batch = request_together(store, "me")
+    store.batches.request(batch, "you")
+    store.batches.withdraw(batch.id, "me")
+    page = screen("runs")
+    assert f"cancel-all-all:{batch.id}" not in {str(button.key) for button in page.button}  # I want none of them
+    for run in batch.runs:
+        lease = store.take(ProcessId.me(), 99, {run})
+        assert lease
+        store.append(lease, [Finished(1, 1.0)])
+    page = screen("runs")
+    assert f"delete-all:{batch.id}" not in {str(button.key) for button in page.button}
+    run_requests.delete(batch.runs)
+    assert set(store.statuses(batch.runs).values()) == {"finished"}
+
+
+def test_groups_are_sorted(store: Store, ask: RunMaker, screen: Screen) -> None:
+    first, second = ask("finished", 1), ask("finished", 5)
+    page = screen("runs")
+    assert list(lines(page)) == [second, first]
+    page.selectbox(key="runs-sort").select("accuracy").run()
+    assert list(lines(page)) == [second, first]
+    ask("finished", 0)
+    page.selectbox(key="runs-sort").select("accuracy").run()
+    assert list(lines(page))[:2] == [second, first]
