@@ -17,7 +17,7 @@ from engine.examples import checksums
 
 ASSETS = ROOT / "assets"
 FORMAT = 1  # of the files in assets/gallery
-RESULT_FORMAT = 3  # of their runs: a copy of engine.specs.base.FORMAT, whose module loads torch
+RESULT_FORMAT = 4  # of their runs: a copy of engine.specs.base.FORMAT, whose module loads torch
 
 
 @dataclass(frozen=True)
