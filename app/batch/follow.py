@@ -13,7 +13,6 @@ from typing import Any
 import streamlit as st
 
 from app.batch.submit import MOVING
-from app.session import limits as class_limits
 from app.session import services, session
 from app.texts import batches as batch_texts
 from engine.jobs.batch import BatchProgress, progress
@@ -45,9 +44,7 @@ class FollowedBatch:
     @property
     def done(self) -> int:
         """Finished or failed, or shown by a stored example and not under way."""
-        ended = sum(self.state.statuses.get(run) in ("finished", "failed") for run in self.runs)
-        shown = sum(run in self.known and not self.state.statuses.get(run) for run in self.runs)
-        return ended + shown
+        return self.state.done + sum(run in self.known and not self.state.statuses.get(run) for run in self.runs)
 
 
 def read(runs: Sequence[str], known: Sequence[str] = (), kind: BatchKind | None = None) -> FollowedBatch:
@@ -79,7 +76,7 @@ def bar(
     with st.container(horizontal=True, vertical_alignment="center", key=f"{name}-bar"):
         if followed.moving:
             st.progress(min(1.0, followed.done / max(1, len(followed.runs))), _progress_text(followed, noun))
-            if followed.mine or not class_limits.class_mode():
+            if followed.mine or services.at_home():
                 st.button(batch_texts.CANCEL, key=f"{name}-cancel", on_click=on_cancel)
         joins = followed.moving and not followed.mine
         if label and (missing or joins):

@@ -27,7 +27,7 @@ class ShownRun:
     events: tuple[Event, ...]
     listed: ListedRun | None = None
     example: RunExample | None = None
-    behind: ShownRun | None = None  # an unfinished run of the same spec, which the stored example stands for
+    behind: ShownRun | None = None  # an unfinished run of the same spec, in whose place the stored example is shown
 
     @property
     def method(self) -> str:

@@ -31,11 +31,6 @@ class BatchProgress:
     done: int  # finished or failed
     seconds_left: float | None  # None while it cannot be known
 
-    @property
-    def moving(self) -> bool:
-        """Whether a member is queued or running."""
-        return any(status in ("queued", "running") for status in self.statuses.values())
-
 
 def progress(store: Store, runs: tuple[str, ...], slots: int) -> BatchProgress:
     """The progress of these runs. The time left counts everything that runs before them."""

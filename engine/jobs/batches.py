@@ -7,7 +7,7 @@ import math
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
@@ -141,11 +141,14 @@ class Batches:
             for stored in _members(connection, batch):
                 if stored.removed or stored.damaged:
                     continue
-                run = str(stored.row["id"])
-                spec = mapping(stored.row["spec"]) or {}
-                options = mapping(stored.row["options"]) or {}
-                statuses[run] = requests.submit(connection, self._home, run, spec, options)
+                statuses[str(stored.row["id"])] = self._submit_again(connection, stored)
             return statuses
+
+    def _submit_again(self, connection: sqlite3.Connection, stored: StoredRun) -> Status:
+        """Submit a stored run with the spec and the options that it has."""
+        spec = mapping(stored.row["spec"]) or {}
+        options = mapping(stored.row["options"]) or {}
+        return requests.submit(connection, self._home, str(stored.row["id"]), spec, options)
 
     def withdraw(self, batch: str, visitor: str, owns_machine: bool = False) -> Withdrawal:
         """Cancel a batch for one visitor. Members end that no one else wants. A second cancel changes nothing.
@@ -171,14 +174,13 @@ class Batches:
                 WHERE o.run = m.run AND o.visitor = b.visitor AND o.withdrawn IS NOT NULL)"""
         with self._database.read() as connection:
             rows = connection.execute(query, (MOST_RESUMES,)).fetchall()
-            interrupted = _interrupted(connection, [str(row["run"]) for row in rows])
-        if not interrupted:
-            return []
+            candidates = [str(row["run"]) for row in rows]
+            if not _interrupted(connection, candidates):
+                return []
         with self._database.write() as connection:
-            for stored in _interrupted(connection, interrupted):  # again: another supervisor may have been faster
-                spec = mapping(stored.row["spec"]) or {}
-                options = mapping(stored.row["options"]) or {}
-                requests.submit(connection, self._home, str(stored.row["id"]), spec, options)
+            interrupted = _interrupted(connection, candidates)  # again: another supervisor may have been faster
+            for stored in interrupted:
+                self._submit_again(connection, stored)
         return [str(stored.row["id"]) for stored in interrupted]
 
     def find(self, batch: str) -> ListedBatch | None:
@@ -225,10 +227,11 @@ class Batches:
 def withdraw_runs(connection: sqlite3.Connection, runs: Sequence[str], visitor: str, owns_machine: bool) -> Withdrawal:
     """Cancel these runs for one visitor, in whatever batches the visitor requested them."""
     # A row that is withdrawn says that this visitor does not want the run, whatever batch it is in.
+    requested = [run for run, visitors in requests.requesters(connection, runs).items() if visitor in visitors]
     connection.executemany(
         """INSERT INTO run_requests VALUES (?, ?, ?, ?) ON CONFLICT (run, visitor)
             DO UPDATE SET withdrawn = excluded.withdrawn""",
-        [(run, visitor, time.time(), time.time()) for run in runs],
+        [(run, visitor, time.time(), time.time()) for run in requested],
     )
     for batch in batches_with(connection, runs):
         unended = {str(stored.row["id"]) for stored in _members(connection, batch) if stored.status in UNENDED}
@@ -264,9 +267,7 @@ def delete_batch(connection: sqlite3.Connection, batch: str) -> None:
             JOIN batch_requests r ON r.batch = m.batch WHERE m.batch = ? AND m.run <> ''""",
         (batch,),
     )
-    connection.execute("DELETE FROM members WHERE batch = ?", (batch,))
-    connection.execute("DELETE FROM batch_requests WHERE batch = ?", (batch,))
-    connection.execute("DELETE FROM batches WHERE id = ?", (batch,))
+    requests.forget_batch(connection, batch)
 
 
 def batches_with(connection: sqlite3.Connection, runs: Iterable[str]) -> list[str]:
@@ -297,10 +298,9 @@ def _withdraw(connection: sqlite3.Connection, batch: str, visitor: str) -> None:
     )
 
 
-def _interrupted(connection: sqlite3.Connection, runs: Sequence[str | StoredRun]) -> list[StoredRun]:
+def _interrupted(connection: sqlite3.Connection, runs: Sequence[str]) -> list[StoredRun]:
     """Those of these runs that are interrupted."""
-    ids = [run if isinstance(run, str) else str(run.row["id"]) for run in runs]
-    return [run for run in stored_runs_of(connection, ids) if not run.removed and run.status == "interrupted"]
+    return [run for run in stored_runs_of(connection, runs) if not run.removed and run.status == "interrupted"]
 
 
 def _existing(connection: sqlite3.Connection, batch: str) -> None:
@@ -348,9 +348,3 @@ def _listed(connection: sqlite3.Connection, rule: str, values: tuple[str, ...]) 
             )
         )
     return listed
-
-
-def requested_by(connection: sqlite3.Connection, runs: Collection[str], visitor: str) -> set[str]:
-    """Those of these runs that this visitor requested, by themselves or in a batch, cancelled or not."""
-    requesters = requests.requesters(connection, list(runs))
-    return {run for run, visitors in requesters.items() if visitor in visitors}

@@ -80,10 +80,10 @@ MIGRATIONS: list[Migration] = [  # number n raises version n to n + 1; a publish
             PRIMARY KEY (batch, visitor)
         ) WITHOUT ROWID""",
         """CREATE TABLE run_requests (
-            run TEXT NOT NULL,                  -- requested by itself, not as a member of a batch
+            run TEXT NOT NULL,                  -- requested by itself
             visitor TEXT NOT NULL,
             at REAL NOT NULL,
-            withdrawn REAL,
+            withdrawn REAL,                     -- when this visitor cancelled the run, in whatever batch it is
             PRIMARY KEY (run, visitor)
         ) WITHOUT ROWID""",
         "CREATE TABLE served (visitor TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",

@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from engine.errors import UnknownName, shown
 from engine.jobs import payloads, visits
@@ -67,10 +67,6 @@ def existing_run(connection: sqlite3.Connection, run: str) -> StoredRun:
         raise UnknownName(
             f"run: {shown(run)} is a batch", "Name one of its runs. `python3 -m engine batches --json` has them"
         )
-    return unknown(run)
-
-
-def unknown(run: str) -> NoReturn:
     raise UnknownName(
         f"run: no {shown(run)}",
         "It was never submitted in this home, or it was deleted. `python3 -m engine runs` lists what is there",
@@ -135,12 +131,14 @@ def _forget_empty_batches(connection: sqlite3.Connection, run: str) -> None:
     query = """SELECT DISTINCT batch FROM members WHERE run = ? AND NOT EXISTS
         (SELECT 1 FROM members other JOIN runs r ON r.id = other.run WHERE other.batch = members.batch)"""
     for row in connection.execute(query, (run,)).fetchall():
-        for statement in (
-            "DELETE FROM members WHERE batch = ?",
-            "DELETE FROM batch_requests WHERE batch = ?",
-            "DELETE FROM batches WHERE id = ?",
-        ):
-            connection.execute(statement, (row["batch"],))
+        forget_batch(connection, row["batch"])
+
+
+def forget_batch(connection: sqlite3.Connection, batch: str) -> None:
+    """Remove a batch, its members and who requested it. Its runs stay."""
+    connection.execute("DELETE FROM members WHERE batch = ?", (batch,))
+    connection.execute("DELETE FROM batch_requests WHERE batch = ?", (batch,))
+    connection.execute("DELETE FROM batches WHERE id = ?", (batch,))
 
 
 def delete_history(connection: sqlite3.Connection, run: str) -> None:

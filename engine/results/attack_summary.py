@@ -15,6 +15,7 @@ CLEARLY = 3.0  # standard deviations of a count
 SIGNIFICANT = 0.01  # p of a matching test, divided by the number of attacks that tried
 MOVING = ("queued", "running")
 METRICS = ("psnr", "ssim", "lpips")
+BETTER = {"psnr": max, "ssim": max, "lpips": min}  # which of two scores is the better one
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ def picture_scores(judged: Judged, picture: int) -> PictureScores | None:
         return None
     classed = [int(place) for place in judged.nearest.get("places", judged.places)]
     trivial: dict[str, float] = {}
-    for name, better in (("psnr", max), ("ssim", max), ("lpips", min)):
+    for name, better in BETTER.items():
         values = [score(guess, name) for guess in (judged.trivial, judged.mean_picture)]
         known = [value for value in values if value is not None]
         if known:
@@ -225,7 +226,7 @@ def leaks_by_chance(judged: Judged) -> int | None:
     for index in range(len(control["psnr"])):
         scores = {name: values[index] for name, values in control.items() if index < len(values)}
         trivial = {}
-        for name, better in (("psnr", max), ("ssim", max), ("lpips", min)):
+        for name, better in BETTER.items():
             if name in scores:
                 trivial[name] = better(scores[f"trivial-{name}"], scores[f"mean-{name}"])
         known = PictureScores(

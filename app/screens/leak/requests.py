@@ -84,9 +84,9 @@ def request(kind: BatchKind, requests: Sequence[RequestedAttack], busy: tuple[st
     chosen = [each for each in requests if each.id not in shown]
     possible = chosen if kind != "leak grid" else leak_settings.in_order(chosen)
     members = [BatchMember(each.id, each.spec.canonical()) for each in possible if each.spec]
-    members += [BatchMember("", {}, each.problem) for each in chosen if each.problem]
     leak = current()
     title = attack_texts.batch_title(leak.whose, len(members))
+    members += [BatchMember("", {}, each.problem) for each in chosen if each.problem]
     batch = Batch(kind, title, tuple(members), {"screen": "leak", "link": leak_settings.link(leak)})
     batch_submit.request(batch, run_settings.spec_of(leak.run).canonical(), busy=busy)
 

@@ -87,9 +87,8 @@ def run(live: bool = False) -> None:
     session.remember("tradeoff-notes", [])
     try:
         points = tradeoff_settings.sweep_points(current())
-        shown = {} if live else tradeoff_cells.stored()
         cells = tradeoff_cells.read(points)
-        wanted = [cell for cell in cells if live or cell.status != tradeoff_cells.STORED or cell.point.id not in shown]
+        wanted = [cell for cell in cells if live or cell.status != tradeoff_cells.STORED]
         damaged = [cell.point.id for cell in wanted if cell.status == tradeoff_cells.DAMAGED]
         own_damaged = deletable(damaged)
         for run_id in own_damaged:

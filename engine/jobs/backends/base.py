@@ -9,6 +9,7 @@ writes to the store.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from queue import Queue
 from typing import Any, Protocol
 
@@ -113,4 +114,6 @@ class Backend(Protocol):
         """Start a worker that imports these modules before its first job."""
         ...
 
-    def warm_slots(self, home: Any, count: int) -> WarmSlots: ...
+    def warm_slots(self, home: Path, count: int) -> WarmSlots:
+        """The right to keep this many idle workers, over all supervisors of the home in this folder."""
+        ...

@@ -187,7 +187,7 @@ def test_the_time_left_counts_the_queue(store: Store) -> None:
     assert progress(store, bob.runs, 1).seconds_left == pytest.approx(2.0)  # the next turn is Bob's
     assert progress(store, ann.runs, 1).seconds_left == pytest.approx(8.0)
     state = progress(store, ann.runs, 1)
-    assert (state.done, state.total, state.moving) == (1, 4, True)
+    assert (state.done, state.total) == (1, 4)
 
 
 def test_runs_of_another_size_do_not_set_the_pace(store: Store) -> None:
