@@ -12,11 +12,11 @@ from typing import Any
 
 import streamlit as st
 
-from app.batch.submit import MOVING
 from app.session import services, session
 from app.texts import batches as batch_texts
 from engine.jobs.batch import BatchProgress, progress
 from engine.jobs.batches import BatchKind
+from engine.jobs.status import MOVING
 
 
 @dataclass(frozen=True)

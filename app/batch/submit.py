@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from app.session import limits as class_limits
-from app.session import services, session
+from app.session import run_settings, services, session
+from app.texts import runs as run_texts
 from app.texts import states
 from engine.errors import BadInput
-from engine.jobs.batches import Batch, BatchKind, ListedBatch
+from engine.jobs.batches import Batch, BatchKind, BatchMember, ListedBatch
+from engine.jobs.status import MOVING
 
 OPTIONS = {"device": "cpu"}
-MOVING = ("queued", "running")
 NO_BATCH = ""  # of no kind
 SEVERAL = ("seeds",)  # kinds of which a visitor may have several under way, within the limit on runs
 
@@ -23,12 +24,27 @@ def request(batch: Batch, fields: Mapping[str, Any], seeds: int = 1, busy: tuple
 
     In class mode a visitor has one batch of a kind under way. `busy` says so: the rule and the remedy.
     """
-    check_limits(batch, fields, seeds, busy)
+    _check_limits(batch, fields, seeds, busy)
     services.store().batches.request(batch, session.visitor(), OPTIONS)
     services.shared().supervisor.wake()
 
 
-def check_limits(batch: Batch, fields: Mapping[str, Any], seeds: int, busy: tuple[str, str]) -> None:
+def seeds_batch(members: Sequence[BatchMember]) -> Batch:
+    """A run with its other seeds and its baseline, as the Lab shows them. The first member is the run itself."""
+    first = members[0].spec
+    title = run_texts.sentence(first, run_settings.part_title)
+    link = run_settings.link(run_settings.flat(first))
+    return Batch("seeds", title, tuple(members), {"screen": "lab", "link": link})
+
+
+def resume(batch: ListedBatch, fields: Mapping[str, Any], busy: tuple[str, str]) -> None:
+    """Submit the stopped members of a stored batch again, for this visitor."""
+    _check_limits(batch, fields, 1, busy)
+    services.store().batches.resume(batch.id, session.visitor())
+    services.shared().supervisor.wake()
+
+
+def _check_limits(batch: Batch | ListedBatch, fields: Mapping[str, Any], seeds: int, busy: tuple[str, str]) -> None:
     """In class mode, refuse a request beyond the limits. Runs that finished or are in the queue do not count."""
     caps = class_limits.caps()
     if caps == class_limits.VisitorLimits():
@@ -54,7 +70,7 @@ def _unfinished_runs(batches: Sequence[ListedBatch]) -> int:
     return sum(status in MOVING for status in services.store().statuses(sorted(runs)).values())
 
 
-def requested_as(kind: BatchKind, runs: Sequence[str]) -> list[ListedBatch]:
+def _requested_as(kind: BatchKind, runs: Sequence[str]) -> list[ListedBatch]:
     """The unfinished batches of this kind that this visitor wants and that hold one of these runs."""
     batches = services.store().batches.unfinished(session.visitor())
     return [batch for batch in batches if batch.kind == kind and not set(runs).isdisjoint(batch.runs)]
@@ -68,13 +84,12 @@ def cancel_batches(kind: BatchKind, runs: Sequence[str], noun: str) -> str:
     store = services.store()
     visitor = session.visitor()
     kept: list[str] = []
-    for batch in requested_as(kind, runs):
+    for batch in _requested_as(kind, runs):
         kept += store.batches.withdraw(batch.id, visitor, services.at_home()).kept
     alone = store.requesters(_unended(runs), wanting=True, kind=NO_BATCH)  # resumed by themselves on the page Runs
     kept += store.withdraw([run for run in alone if visitor in alone[run]], visitor, services.at_home()).kept
     services.shared().supervisor.wake()
-    wanting = store.requesters(kept, wanting=True)
-    of_others = [run for run in kept if any(other != visitor for other in wanting.get(run, ()))]
+    of_others = services.wanted_by_others(kept)
     return states.shared(len(of_others), noun) if of_others else ""
 
 

@@ -11,9 +11,8 @@ from app.session import services
 from app.texts import product
 from engine.events import Event
 from engine.examples.files import RunExample
-from engine.jobs.status import ListedRun
+from engine.jobs.status import MOVING, ListedRun
 
-MOVING = ("queued", "running")
 ENDED = ("finished", "failed", "cancelled", "interrupted", "stored")
 
 

@@ -247,9 +247,7 @@ def wanted(runs: Sequence[str]) -> set[str]:
 
 
 def wanted_by_others(runs: Sequence[str]) -> set[str]:
-    """Those of these runs that another visitor wants. At home none: every visitor owns the machine."""
-    if at_home():
-        return set()
+    """Those of these runs that another visitor wants."""
     visitor = session.visitor()
     wanting = store().requesters(runs, wanting=True)
     return {run for run, visitors in wanting.items() if any(other != visitor for other in visitors)}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import LeakLensError, RunFailed
 from engine.jobs.batches import Batch, BatchMember
 from engine.jobs.requests import MACHINE
+from engine.jobs.status import MOVING
 
 if TYPE_CHECKING:
     from engine.jobs.store import Store
@@ -36,7 +37,7 @@ def progress(store: Store, runs: tuple[str, ...], slots: int) -> BatchProgress:
     """The progress of these runs. The time left counts everything that runs before them."""
     statuses = store.statuses(runs)
     done = sum(statuses.get(run) in ("finished", "failed") for run in runs)
-    moving = [run for run in runs if statuses.get(run) in ("queued", "running")]
+    moving = [run for run in runs if statuses.get(run) in MOVING]
     left = store.seconds_left(moving, slots) if moving else 0.0
     return BatchProgress(statuses, len(runs), done, left)
 

@@ -16,7 +16,7 @@ from engine.errors import UnknownName, shown
 from engine.jobs import requests, visits
 from engine.jobs.database import Database
 from engine.jobs.requests import MACHINE, UNENDED
-from engine.jobs.status import Status, StoredRun, mapping, stored_runs_of
+from engine.jobs.status import MOVING, Status, StoredRun, mapping, stored_runs_of
 from engine.jobs.visits import COMMAND
 
 BatchKind = Literal["sweep", "table", "leak grid", "cliff", "ladder", "blind test", "seeds"]
@@ -201,7 +201,7 @@ class Batches:
             batches = _listed(connection, rule, (visitor,))
             runs = {run for batch in batches for run in batch.runs}
             stored = stored_runs_of(connection, sorted(runs))
-        moving = {str(run.row["id"]) for run in stored if not run.removed and run.status in ("queued", "running")}
+        moving = {str(run.row["id"]) for run in stored if not run.removed and run.status in MOVING}
         return [batch for batch in batches if moving.intersection(batch.runs)]
 
     def wanted_by(self, batch: str, visitor: str) -> bool:

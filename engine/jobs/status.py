@@ -12,6 +12,7 @@ from typing import Any, Literal
 from engine.jobs.process_id import ProcessId
 
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted", "damaged"]
+MOVING: tuple[Status, ...] = ("queued", "running")  # under way
 ENDINGS: Mapping[str, Status] = {"finished": "finished", "failed": "failed", "cancelled": "cancelled"}
 
 NUMBERS = ("attempt", "taken", "told", "text")  # columns of a run that hold whole numbers

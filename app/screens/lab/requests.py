@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from app.batch import submit as batch_submit
 from app.session import run_settings, services, session, url
-from app.texts import runs as run_texts
 from engine.errors import LeakLensError
 from engine.examples.files import RunExample
-from engine.jobs.batches import Batch, BatchMember
+from engine.jobs.batches import BatchMember
 
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec
@@ -25,21 +24,14 @@ def run() -> None:
         specs = run_settings.with_seeds(spec, session.recall("seeds", 1))
         baseline = run_settings.baseline_of(spec)
         baselines = [baseline] if baseline else []
-        batch = _batch([specs[0], *baselines, *specs[1:]])
-        batch_submit.request(batch, spec.canonical(), len(specs))
+        members = [BatchMember(each.id, each.canonical()) for each in (specs[0], *baselines, *specs[1:])]
+        batch_submit.request(batch_submit.seeds_batch(members), spec.canonical(), len(specs))
     except LeakLensError as error:
         session.remember("trouble", str(error))
         session.rerun()
         return
     url.show(run=[each.id for each in specs], twin=[each.id for each in baselines])
     session.rerun()
-
-
-def _batch(specs: Sequence[RunSpec]) -> Batch:
-    """A run with its baseline and its other seeds. The first one is the run in the form."""
-    members = tuple(BatchMember(spec.id, spec.canonical()) for spec in specs)
-    title = run_texts.sentence(members[0].spec, run_settings.part_title)
-    return Batch("seeds", title, members, {"screen": "lab", "link": run_settings.link(session.settings())})
 
 
 def _refuse(spec: RunSpec) -> None:
@@ -91,10 +83,7 @@ def resume() -> None:
             if stored:
                 members.append(BatchMember(run_id, stored[0].spec))
         if members:
-            title = run_texts.sentence(members[0].spec, run_settings.part_title)
-            link = run_settings.link(run_settings.flat(members[0].spec))
-            batch = Batch("seeds", title, tuple(members), {"screen": "lab", "link": link})
-            batch_submit.request(batch, members[0].spec)
+            batch_submit.request(batch_submit.seeds_batch(members), members[0].spec)
     except LeakLensError as error:
         session.remember("trouble", str(error))
     session.rerun()

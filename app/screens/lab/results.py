@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from app.batch import follow
-from app.batch.view import ENDED, MOVING, ShownRun, find, tracks_of
+from app.batch.view import ENDED, ShownRun, find, tracks_of
 from app.charts import accuracy, classes, epsilon, smoothing, smoothness, spectrum
 from app.charts.base import Panel, Track
 from app.screens.lab import compare
@@ -28,6 +28,7 @@ from app.widgets import chart as chart_widget
 from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.events import Event, Failed, Measured, Round, Smoothed, Spent, Started, Warned
+from engine.jobs.status import MOVING
 
 POLL_S = 0.5
 PANELS: tuple[Panel[Any], ...] = (accuracy.PANEL, epsilon.PANEL, classes.PANEL, smoothing.PANEL)

@@ -15,11 +15,10 @@ from app.texts import runs as run_texts
 from app.texts import states
 from engine.errors import LeakLensError, UnknownName
 from engine.events import Judged, decode
-from engine.jobs.status import ListedRun
+from engine.jobs.status import MOVING, ListedRun
 from engine.results.attack_summary import AttackCell
 from engine.results.verdict import Verdict
 
-MOVING = ("queued", "running")
 STOPPED = ("failed", "cancelled", "interrupted")  # these can be resumed
 STATUSES = (*MOVING, "finished", *STOPPED)
 
@@ -102,7 +101,7 @@ def read() -> list[RunRow]:
     runs = services.may_see_all(services.store().runs())
     ids = [run.id for run in runs]
     own = services.requested(ids)
-    shared = services.wanted_by_others(ids)
+    shared = set() if services.at_home() else services.wanted_by_others(ids)  # at home, every visitor owns all
     return [RunRow(run, run.id in own, run.id in shared) for run in runs]
 
 

@@ -13,7 +13,7 @@ from app.session import limits as class_limits
 from app.session import links, run_settings, screens, services, session, url
 from app.texts import runs as run_texts
 from engine.errors import BadInput, LeakLensError
-from engine.jobs.batches import Batch, BatchMember
+from engine.jobs.status import MOVING
 
 MESSAGE, DELETING = "runs-message", "runs-deleting"  # names in the session
 MOST_NAME = 80  # characters of the name of a group
@@ -75,7 +75,7 @@ def go_on(row: RunRow) -> None:
 
     def action() -> None:
         _check_owner(row, "go on with")
-        moving = [run for run in services.store().runs() if run.status in run_listing.MOVING]  # hidden runs as well
+        moving = [run for run in services.store().runs() if run.status in MOVING]  # hidden runs as well
         waiting = sum(run.status == "queued" for run in moving)
         own = len(services.requested([run.id for run in moving if "attack" not in run.spec]))
         refusal = class_limits.refused(class_limits.caps(), row.listed.spec, own, waiting)
@@ -107,11 +107,8 @@ def resume_all(group: RunGroup) -> None:
 
     def action() -> None:
         assert group.batch
-        members = [BatchMember(row.id, row.listed.spec) for row in group.rows]
-        stored = Batch(group.batch.kind, group.title, tuple(members), group.batch.spec)  # type: ignore[arg-type]
-        batch_submit.check_limits(stored, members[0].spec.get("run", members[0].spec), 1, run_texts.BUSY)
-        services.store().batches.resume(group.batch.id, session.visitor())
-        services.shared().supervisor.wake()
+        first = group.rows[0].listed.spec
+        batch_submit.resume(group.batch, first.get("run", first), run_texts.BUSY)
 
     _do(action)
 

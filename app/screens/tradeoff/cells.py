@@ -12,10 +12,10 @@ from app.texts import sweep as sweep_texts
 from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.examples import sweep
 from engine.examples.sweep import SweepExample
+from engine.jobs.status import MOVING
 from engine.results.summary import PointResult, PointSummary, point_result, summaries
 from engine.specs.sweep import SweepPlace, SweepPoint
 
-MOVING = ("queued", "running")
 STOPPED = ("cancelled", "interrupted")
 STORED = "stored"
 DAMAGED = "damaged"  # the run finished, but its record cannot be read

@@ -10,8 +10,7 @@ from app.batch import submit as batch_submit
 from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import TradeoffSettings
-from app.session import run_settings, services, session
-from app.texts import runs as run_texts
+from app.session import services, session
 from app.texts import sweep as sweep_texts
 from engine.errors import LeakLensError
 from engine.jobs.batches import Batch, BatchKind, BatchMember
@@ -128,10 +127,7 @@ def request_point(points: Sequence[SweepPoint]) -> None:
     for problem in problems.values():
         raise problem
     members = tuple(BatchMember(point.id, point.spec.canonical()) for point in points)
-    first = members[0].spec
-    spec = {"screen": "lab", "link": run_settings.link(run_settings.flat(first))}
-    title = run_texts.sentence(first, run_settings.part_title)
-    batch_submit.request(Batch("seeds", title, members, spec), first, len(members))
+    batch_submit.request(batch_submit.seeds_batch(members), members[0].spec, len(members))
 
 
 def _problems(points: Sequence[SweepPoint]) -> dict[str, LeakLensError]:
