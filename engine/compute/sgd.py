@@ -216,8 +216,19 @@ def scores(world: World, weights: Weights, x: Tensor) -> Tensor:
     """The logits of a trained model, in eval mode."""
     module, _ = loaded_module(world, weights)
     module.eval()
-    logits: Tensor = module(image_layout(x))
-    return logits
+    logits: Tensor = module(x if x.is_mkldnn else image_layout(x))
+    return logits.to_dense() if logits.is_mkldnn else logits
+
+
+def parts_to_score(world: World, x: Tensor) -> list[Tensor]:
+    """Examples for `scores`, in parts that fit into the processor's cache.
+
+    A model that can be stacked has linear layers only. These are faster in the layout of oneDNN: on processors of AMD
+    it multiplies large matrices twice as fast as MKL.
+    """
+    if not (world.stacked and x.is_cpu):
+        return list(x.split(100))
+    return [part.to_mkldnn() for part in x.split(1000)]
 
 
 def loaded_module(

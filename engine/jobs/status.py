@@ -7,6 +7,7 @@ import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from engine.jobs.process_id import ProcessId
@@ -69,7 +70,7 @@ class StoredRun:
         row = self.row
         numbers = all(type(row[name]) is int and row[name] >= 0 for name in NUMBERS)
         texts = type(row["edition"]) is str and type(row["id"]) is str
-        return not (numbers and texts and mapping(row["spec"]) is not None and mapping(row["options"]) is not None)
+        return not (numbers and texts and is_mapping(row["spec"]) and is_mapping(row["options"]))
 
     @property
     def status(self) -> Status:
@@ -145,6 +146,12 @@ def held(row: sqlite3.Row) -> bool:
         return False
     owner = ProcessId(row["place"], row["pid"], row["start"])
     return owner.alive(row["beat"])
+
+
+@lru_cache(maxsize=4096)
+def is_mapping(text: str) -> bool:
+    """Whether the text is a JSON object. A list of runs is read again and again, and its specs never change."""
+    return mapping(text) is not None
 
 
 def mapping(text: str) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from engine.epsilon import Epsilon
 from engine.errors import refusal
 from engine.privacy.charges import Charges
 from engine.privacy.sums import Ids
-from engine.privacy.worst_case import WorstCase
+from engine.privacy.worst_case import WorstCase, worst_case
 from engine.records import VIEWS, AllBut, Clients, Release, View
 from engine.seeds import Cohort
 
@@ -98,11 +98,10 @@ class Ledger:
         result = self._without_releases(charges, rows.merged)
         if not len(rows.client):
             return result
-        worst_case = WorstCase(rows, laws, self.delta)
-        row, epsilon, accountant = worst_case.worst_of_record() if precise else worst_case.worst()
+        case, (row, epsilon, accountant) = worst_case(rows, laws, self.delta, precise)
         result = replace(result, worst=None if charges.equal_for_all else int(rows.client[row]))
         if not math.isfinite(epsilon):
-            reason = self._reason(charges, worst_case, row)
+            reason = self._reason(charges, case, row)
             return replace(result, value=None, accountant="none", reason=reason)
         if "fixed" in charges.samplings and charges.laws:
             reason = (
@@ -125,12 +124,12 @@ class Ledger:
         bound = " + ".join(sorted(bounds - {""}))
         return Epsilon(0.0, charges.view, unit, adjacency, self.delta, "exact", sampling, bound)
 
-    def _reason(self, charges: Charges, worst_case: WorstCase, row: int) -> str:
+    def _reason(self, charges: Charges, case: WorstCase, row: int) -> str:
         """Why a row has no finite ε."""
-        if worst_case.without_noise[row] > 0:
+        if case.without_noise[row] > 0:
             return "; ".join(charges.no_noise_reasons)
-        if worst_case.exhausted[row]:
-            spent = self.delta - worst_case.left[row]
+        if case.exhausted[row]:
+            spent = self.delta - case.left[row]
             return f"the δ of its releases adds up to {spent:.3g}, which leaves nothing of δ = {self.delta:g}"
         return "no order of its Rényi curve gives a finite number"
 

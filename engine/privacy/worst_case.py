@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -25,8 +26,10 @@ from engine.records import Gaussian
 
 Accountant = Literal["exact", "rdp", "prv", "none", "composition"]
 Mask = NDArray[np.bool_]
+Worst = tuple[int, float, Accountant]  # the row with the largest ε, that ε and its accountant
 
 PRV_ROWS = 4  # for how many rows, ranked by Rényi, PRV is computed at most
+SHARED_BYTES = 10_000  # tables up to this size are looked up among those of earlier answers
 ROUNDING = 1e-9  # relative tolerance: sums of δ may miss the budget by rounding
 
 
@@ -82,8 +85,8 @@ class WorstCase:
             values[mixed] = self._renyi(rows, self.counts[rows][:, used], vectors, ORDERS)
         return values
 
-    def worst(self) -> tuple[int, float, Accountant]:
-        """The row with the largest ε, that ε and its accountant."""
+    def worst(self) -> Worst:
+        """The row with the largest ε."""
         order = np.argsort(-self.bounds, kind="stable")
         row = -1
         largest = -1.0
@@ -99,7 +102,7 @@ class WorstCase:
             batch *= 2
         return row, largest, self._accountant(row)
 
-    def worst_of_record(self) -> tuple[int, float, Accountant]:
+    def worst_of_record(self) -> Worst:
         """The same by the number of record. PRV is computed only for the few rows that may hold the maximum."""
         first = self.worst()[0]
         prv_rows = 0
@@ -150,3 +153,30 @@ class WorstCase:
         maxima = np.zeros(group.max(initial=0) + 1)
         np.maximum.at(maxima, group, np.minimum(values, worst))
         return tuple(float(value) for value in np.quantile(maxima, [0, 0.25, 0.5, 0.75, 1]))
+
+
+def worst_case(rows: ClientCharges, laws: tuple[RenyiLaw, ...], delta: float, precise: bool) -> tuple[WorstCase, Worst]:
+    """The worst row, by the number of record if `precise`.
+
+    Equal tables have equal answers. They are frequent: in rounds without the worst client, and in runs that differ in
+    their seed alone.
+    """
+    if rows.table.nbytes > SHARED_BYTES:
+        return _worst_case(rows, laws, delta, precise)
+    return shared_worst_case(rows.table.tobytes(), rows.table.shape[1], laws, delta, precise)
+
+
+@lru_cache(maxsize=512)
+def shared_worst_case(
+    table: bytes, columns: int, laws: tuple[RenyiLaw, ...], delta: float, precise: bool
+) -> tuple[WorstCase, Worst]:
+    amounts = np.frombuffer(table).reshape(-1, columns)
+    ids = np.arange(len(amounts))
+    return _worst_case(ClientCharges(amounts, ids, ids), laws, delta, precise)
+
+
+def _worst_case(
+    rows: ClientCharges, laws: tuple[RenyiLaw, ...], delta: float, precise: bool
+) -> tuple[WorstCase, Worst]:
+    case = WorstCase(rows, laws, delta)
+    return case, case.worst_of_record() if precise else case.worst()

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine.compute import weights
-from engine.compute.sgd import scores
+from engine.compute.sgd import parts_to_score, scores
 from engine.compute.threads import ThreadTeam
 from engine.errors import RunFailed
 from engine.events import ByClass, Event, Measured
@@ -29,7 +29,7 @@ def measure(plan: LoadedPlan, state: State, team: ThreadTeam) -> Iterator[Event]
             "Lower the learning rate, the server step or the noise",
         )
     models = plan.method.judged(state.server, state.memory, state.privates)
-    logits = predict(plan, models["global"], plan.test_x, team)
+    logits = test_logits(plan, models["global"], team)
     correct = logits.argmax(1) == plan.test_labels
     yield Measured(state.round, "accuracy", share(correct))
     yield Measured(state.round, "loss", float(functional.cross_entropy(logits, plan.test_labels)))
@@ -37,7 +37,7 @@ def measure(plan: LoadedPlan, state: State, team: ThreadTeam) -> Iterator[Event]
         yield from _by_class(plan, state.round, correct)
     for name, model in models.items():
         if isinstance(name, str) and name != "global":
-            also_correct = predict(plan, model, plan.test_x, team).argmax(1) == plan.test_labels
+            also_correct = test_logits(plan, model, team).argmax(1) == plan.test_labels
             yield Measured(state.round, "accuracy", share(also_correct), name)
     if any(isinstance(name, int) for name in models):
         yield Measured(state.round, "accuracy", personal(plan, models, correct, team), "personal")
@@ -76,13 +76,13 @@ def accuracy_by_class(plan: LoadedPlan, team: ThreadTeam, models: Mapping[str, T
     per_class = max(1, REPORT_PICTURES // classes)
     firsts = [torch.nonzero(plan.test_labels == label).flatten()[:per_class] for label in range(classes)]
     places = torch.cat(firsts)
-    x = plan.test_x[places]
+    parts = parts_to_score(plan.world, plan.test_x[places])
     labels = plan.test_labels[places]
     sizes = torch.bincount(labels, minlength=classes).tolist()
 
     def accuracies(client: int) -> list[float | None]:
         model = {name: stack[client] for name, stack in models.items()}
-        logits = torch.cat([scores(plan.world, model, part) for part in x.split(part_size(plan))])
+        logits = torch.cat([scores(plan.world, model, part) for part in parts])
         predictions = logits.argmax(1)
         correct = torch.bincount(labels[predictions == labels], minlength=classes).tolist()
         return [hits / size if size else None for hits, size in zip(correct, sizes, strict=True)]
@@ -92,12 +92,13 @@ def accuracy_by_class(plan: LoadedPlan, team: ThreadTeam, models: Mapping[str, T
 
 
 def predict(plan: LoadedPlan, model: Weights, x: Tensor, team: ThreadTeam) -> Tensor:
-    """Logits of `x`. The team computes them in parts that fit into the processor's cache."""
-    return torch.cat(team.each(partial(scores, plan.world, model), x.split(part_size(plan))))
+    """Logits of `x`, computed in parallel."""
+    return torch.cat(team.each(partial(scores, plan.world, model), parts_to_score(plan.world, x)))
 
 
-def part_size(plan: LoadedPlan) -> int:
-    return 1000 if plan.world.stacked else 100
+def test_logits(plan: LoadedPlan, model: Weights, team: ThreadTeam) -> Tensor:
+    """Logits of the test pictures, whose layout was prepared once for all rounds."""
+    return torch.cat(team.each(partial(scores, plan.world, model), plan.test_parts))
 
 
 def share(correct: Tensor) -> float | None:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.capabilities import HasNoise
 from engine.compute import weights
+from engine.compute.sgd import parts_to_score
 from engine.datasets.base import LoadedData
 from engine.epsilon import Epsilon
 from engine.errors import BadInput, refusal
@@ -27,7 +28,7 @@ from engine.specs.base import problems_of
 from engine.specs.run import RunSpec, default_delta
 from engine.training.spending import Spending
 
-SMALL = 200e6  # bytes: up to this size, a partitioned data set is kept for the next run
+SMALL = 200e6  # bytes: up to this size, partitioned data sets are kept for the next runs
 MET = 0.99  # the share of a target from which on it counts as met
 PartitionedData = tuple[tuple[Client, ...], Tensor]  # the clients with their pictures, and the test pictures
 
@@ -107,6 +108,11 @@ class LoadedPlan(Plan):
     def client(self, id: int) -> Client:
         return self.clients[id]
 
+    @cached_property
+    def test_parts(self) -> list[Tensor]:
+        """The test pictures, ready to be scored."""
+        return parts_to_score(self.world, self.test_x)
+
 
 def make_plan(spec: RunSpec, precise: bool = True) -> Plan:
     """Partition the labels, draw the first weights, and settle δ and the noise. This reads no picture.
@@ -160,21 +166,27 @@ def _partitioned(plan: Plan, data: LoadedData, device: str) -> PartitionedData:
 
 
 class PartitionedDataCache:
-    """The last partitioned data set, if it is small: the next run of a sweep usually needs the same one."""
+    """The last partitioned data sets that together are small: the runs of a sweep need one for each seed."""
 
     def __init__(self) -> None:
-        self._entry: tuple[Tensor, object, PartitionedData] | None = None
+        self._entries: dict[object, tuple[Tensor, PartitionedData]] = {}  # the last used one is the last
 
     def get(self, source: Tensor, key: object) -> PartitionedData | None:
         """The cached data, if it was made from this very tensor: the data set may have been read again since."""
-        if self._entry is None:
+        entry = self._entries.pop(key, None)
+        if entry is None or entry[0] is not source:
             return None
-        cached_source, cached_key, data = self._entry
-        return data if cached_source is source and cached_key == key else None
+        self._entries[key] = entry
+        return entry[1]
 
     def keep(self, source: Tensor, key: object, data: PartitionedData) -> PartitionedData:
-        self._entry = (source, key, data) if source.nbytes <= SMALL else None
+        self._entries[key] = (source, data)
+        while self._entries and self._size() > SMALL:
+            del self._entries[next(iter(self._entries))]
         return data
+
+    def _size(self) -> int:
+        return sum(source.nbytes for source, _ in self._entries.values())
 
 
 _last = PartitionedDataCache()

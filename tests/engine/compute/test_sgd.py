@@ -43,6 +43,17 @@ def contexts(world: World, team: ThreadTeam) -> list[ClientContext]:
     return [ClientContext(world, seat, Seeds(1), team) for seat in seats]
 
 
+def test_scores_do_not_depend_on_the_layout_of_the_parts() -> None:
+    stackable = world()
+    x = torch.rand(2345, 1, 28, 28, generator=torch.Generator().manual_seed(2))
+    parts = sgd.parts_to_score(stackable, x)
+    prepared = torch.cat([sgd.scores(stackable, stackable.weights, part) for part in parts])
+    assert [len(part) for part in parts] == [1000, 1000, 345] and prepared.layout == torch.strided
+    assert torch.allclose(prepared, sgd.scores(stackable, stackable.weights, x), atol=1e-5)
+    single = sgd.parts_to_score(replace(stackable, stacked=None), x)
+    assert not any(part.is_mkldnn for part in single) and torch.equal(torch.cat(single), x)
+
+
 @pytest.mark.parametrize(
     "local",
     [Local(2, 8, 0.1), Local(1, 8, 0.1, momentum=0.9, weight_decay=0.01), Local(3, 50, 0.05, momentum=0.5)],

@@ -176,6 +176,21 @@ def test_budget_without_prv():
     assert ledger.exceeds("server", math.nan)
 
 
+def test_equal_charges_of_other_clients_are_computed_once(monkeypatch):
+    calls: list = []
+    monkeypatch.setattr(worst_case, "epsilon_prv", recorded(epsilon_prv, calls))
+    answers = []
+    for client in (2, 4):
+        ledger = Ledger(N, DELTA)
+        ledger.add([Release("server", Gaussian(1.25, 0.07, 3), clients=(client,), sampling="poisson")])
+        answers.append(ledger.answer("server", precise=True))
+    assert [answer.worst for answer in answers] == [2, 4] and answers[0].value == answers[1].value
+    assert len(calls) == 2, "the two tables hold the charge in different rows"
+    ledger.add([Release("server", Gaussian(1.25, 0.07, 0), clients=(1,), sampling="poisson")])
+    assert ledger.answer("server", precise=True) == answers[1] and len(calls) == 2
+    assert ledger.answer("server").accountant == "rdp"
+
+
 def test_with_releases_does_not_change_the_ledger():
     ledger = Ledger(6, DELTA)
     ledger.add(schedule(1, "client", observed=True))

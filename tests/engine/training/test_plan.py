@@ -207,14 +207,18 @@ def test_the_same_partition_of_the_same_data_is_made_once() -> None:
     first = load_plan(tiny_spec(method="fedavg"))
     same = load_plan(tiny_spec(method={"name": "udp-fedavg", "noise": 3.0}))
     assert first.clients is same.clients and first.test_x is same.test_x
-    for change in ({"seed": 4}, {"clients": 41}, {"partition": "shards"}, {"dataset": {"name": "mnist"}},
+    for change in ({"seed": 4}, {"seed": 5}, {"clients": 41}, {"partition": "shards"}, {"dataset": {"name": "mnist"}},
                    {"dataset": {"name": "fashion-mnist", "normalise": False}}):  # fmt: skip
         assert load_plan(tiny_spec(**change)).clients is not first.clients
-    later = load_plan(
-        tiny_spec()
-    )  # the cache holds another partition now, so this one is made again, with the same result
+    later = load_plan(tiny_spec())  # the cache is full, so the first partition is made again, with the same result
     assert later.clients is not first.clients
     assert all(torch.equal(client.x, before.x) for client, before in zip(later.clients, first.clients, strict=True))
+
+
+def test_the_seeds_of_a_sweep_share_their_partitions() -> None:
+    plans = [load_plan(tiny_spec(seed=seed)) for seed in (5, 6, 7)]
+    again = [load_plan(tiny_spec(seed=seed, method={"name": "fedceo"})) for seed in (5, 6, 7)]
+    assert all(first.clients is second.clients for first, second in zip(plans, again, strict=True))
 
 
 def test_a_large_data_set_is_not_cached(monkeypatch: pytest.MonkeyPatch) -> None:
