@@ -110,3 +110,8 @@ def _spelled(value: object) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return f"a value of type {type(value).__name__}"
+
+
+def plain_number(value: float) -> str:
+    """A number without an exponent: 0.0001, not 1e-04."""
+    return f"{value:.10f}".rstrip("0").rstrip(".") if value else "0"

@@ -182,7 +182,7 @@ def _events(store: Store, run: str) -> tuple[Event, ...]:
 
 def _run(store: Store, spec: Mapping[str, Any], listed: ListedRun | None) -> ExportedRun:
     run_spec = run_settings.spec_of(run_settings.flat(spec))
-    baseline = run_settings.baseline_of(run_spec)
+    baseline = attack_grid.baseline_of(run_spec)
     baseline_events = _finished(store, baseline.id) if baseline else ()
     is_baseline = baseline is None
     if listed is None:
@@ -258,7 +258,7 @@ def _baseline_attack(spec: Mapping[str, Any]) -> BaseAttackSpec | None:
     from engine.specs.attack import attack_spec
     from engine.specs.run import RunSpec
 
-    baseline = run_settings.baseline_of(RunSpec(**spec["run"]))
+    baseline = attack_grid.baseline_of(RunSpec(**spec["run"]))
     return attack_spec({**spec, "run": baseline.canonical()}) if baseline else None
 
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.session import run_settings
-from app.texts import attacks as attack_texts
-from engine.specs.attack_grid import NOISY, NONE, OF_RUN
+from engine.specs.attack_grid import NOISY, NONE, OF_RUN, column_key
 
-AGAINST = (NONE, *(f"{NOISY}:{attack_texts.noise(noise)}" for noise in (1e-3, 3e-3, 0.01, 0.1)))
+AGAINST = (NONE, *(column_key(NOISY, noise) for noise in (1e-3, 3e-3, 0.01, 0.1)))
 
 
 def leak_link_of_run(spec: Mapping[str, Any]) -> dict[str, str]:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from app.texts import links as link_texts
 from engine.errors import LeakLensError, refusal, shown
+from engine.part import rule_of
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 Settings = dict[str, Any]
 PARTS = ("dataset", "model", "partition", "method")
 OTHER_PARAMS = ("run", "twin", "pins", "seeds", "lesson", "format")  # the parameters of a link that are no settings
-NOT_IN_BASELINE = ("format", "method", "honest-share", "delta", "target-epsilon", "budget", "view")
 SEEDS = 5  # at most, of one request
 
 
@@ -61,17 +62,6 @@ def spec_of(settings: Mapping[str, Any]) -> RunSpec:
     from engine.specs.run import RunSpec
 
     return RunSpec(**nested(settings))
-
-
-def baseline_of(spec: RunSpec) -> RunSpec | None:
-    """The baseline: the same run without protection; None for a method that protects nothing."""
-    from engine.specs.run import RunSpec
-
-    method = spec.method.baseline()
-    if method is None:
-        return None
-    kept = {name: value for name, value in spec.canonical().items() if name not in NOT_IN_BASELINE}
-    return RunSpec(**kept, method=method)
 
 
 def spec_unit(settings: Mapping[str, Any]) -> str | None:
@@ -158,7 +148,7 @@ def read_link(params: Mapping[str, str], default: Mapping[str, Any]) -> tuple[Se
     notes: list[str] = []
     written = params.get("format", "")
     if written.isdecimal() and int(written[:9]) > FORMAT:  # the first digits of a long number are large enough
-        notes.append(f"This link was made by a newer LeakLens (format {shown(written)}; this one knows {FORMAT}).")
+        notes.append(link_texts.newer(shown(written), FORMAT))
     settings = dict(default)
     given = {path: params[path] for path in params if path not in OTHER_PARAMS}
     notes += _set_parts(settings, given)
@@ -167,11 +157,11 @@ def read_link(params: Mapping[str, str], default: Mapping[str, Any]) -> tuple[Se
             continue
         info = field_of(path, settings)
         if info is None:
-            notes.append(f"This version knows no setting {shown(path)}: it is left out.")
+            notes.append(link_texts.unknown_setting(shown(path)))
             continue
         value = parsed(text, info)
         if value is None:
-            notes.append(f"{path} = {shown(text)} cannot be meant: the usual value is used.")
+            notes.append(link_texts.not_used(path, rule_of(info), shown(text)))
         else:
             settings[path] = value
     return completed(settings), notes
@@ -186,7 +176,7 @@ def _set_parts(settings: Settings, given: Mapping[str, str]) -> list[str]:
         if given[part] in names(part):
             settings[part] = given[part]
         else:
-            notes.append(f"There is no {part} {shown(given[part])} here: {settings[part]} is used.")
+            notes.append(link_texts.unknown_part(part, shown(given[part]), settings[part]))
     return notes
 
 
@@ -206,25 +196,6 @@ def parsed(text: str, info: FieldInfo) -> Any:
     if kind is float:
         return float(value) if isinstance(value, int | float) and abs(value) < 1e300 else None
     return value if isinstance(value, list) else None
-
-
-def read_fields(
-    params: Mapping[str, str],
-    names: Sequence[str],
-    read_value: Callable[[str, str, list[str]], Any],
-    notes: list[str],
-) -> dict[str, Any]:
-    """The values that a link gives to a screen's own settings; a value that is not valid becomes a note."""
-    fields: dict[str, Any] = {}
-    for name in names:
-        if name not in params:
-            continue
-        value = read_value(name, params[name], notes)
-        if value is None:
-            notes.append(f"{name} = {shown(params[name])} cannot be meant: the usual value is used.")
-        else:
-            fields[name] = value
-    return fields
 
 
 def kind_of(info: FieldInfo) -> type:

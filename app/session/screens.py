@@ -2,42 +2,70 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import streamlit as st
 
+from app.session import messages
 from app.texts import product
+
+if TYPE_CHECKING:
+    from app.session.screen_settings import ScreenSettings
 
 
 @dataclass(frozen=True)
 class Screen:
-    """One entry of the navigation. Streamlit runs its page, a file below `app/`; nothing imports it."""
+    """One screen. Its page and its settings are `module:name`, imported on first use: the registry loads no torch."""
 
     name: str  # its path in the address; the first screen has the root
     title: str
-    page: str
+    page: str  # the function that draws it
+    settings: str = ""  # the class of its settings; the Lab has only those of a run
+    hidden: bool = False  # an old address that is not in the menu
+
+    def draw(self) -> None:
+        messages.guarded(_imported(self.page))()
+
+    def streamlit_page(self) -> st.Page:
+        visibility: Literal["visible", "hidden"] = "hidden" if self.hidden else "visible"
+        default = self.name == SCREENS[0].name
+        return st.Page(self.draw, title=self.title, url_path=self.name, default=default, visibility=visibility)
 
 
 SCREENS = (
-    Screen("leak", product.LEAK, "screens/leak/page.py"),
-    Screen("lab", product.LAB, "screens/lab/page.py"),
-    Screen("tradeoff", product.TRADEOFF, "screens/tradeoff/page.py"),
-    Screen("runs", product.RUNS, "screens/runs/page.py"),
-    Screen("machine", product.MACHINE, "screens/machine/page.py"),
+    Screen("leak", product.LEAK, "app.screens.leak.page:page", "app.screens.leak.settings:LeakSettings"),
+    Screen("lab", product.LAB, "app.screens.lab.page:page"),
+    Screen(
+        "tradeoff", product.TRADEOFF, "app.screens.tradeoff.page:page", "app.screens.tradeoff.settings:TradeoffSettings"
+    ),
+    Screen("runs", product.RUNS, "app.screens.runs.page:page"),
+    Screen("machine", product.MACHINE, "app.screens.machine.page:page"),
 )
+
+
+def screen(name: str) -> Screen:
+    return next(screen for screen in SCREENS if screen.name == name)
+
+
+def settings_class(name: str) -> type[ScreenSettings]:
+    """The class of a screen's settings."""
+    declared: type[ScreenSettings] = _imported(screen(name).settings)
+    return declared
+
+
+def _imported(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def navigation() -> list[st.Page]:
     """The pages in the order of the menu. The first is the default page, at the root of the address."""
-    first = SCREENS[0].name
-    return [
-        st.Page(screen.page, title=screen.title, url_path=screen.name, default=screen.name == first)
-        for screen in SCREENS
-    ]
+    return [screen.streamlit_page() for screen in SCREENS]
 
 
-def go_to(name: str, params: dict[str, str]) -> NoReturn:
+def go_to(name: str, params: Mapping[str, str]) -> NoReturn:
     """Open another screen with these parameters in its address."""
-    page = next(screen.page for screen in SCREENS if screen.name == name)
-    st.switch_page(page, query_params=params)
+    st.switch_page(screen(name).streamlit_page(), query_params=dict(params))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.texts import numbers, privacy, states
+from engine.errors import plain_number
 from engine.results.attack_summary import AttackCell
 
 TITLE = "Leak"
@@ -44,7 +45,7 @@ PROBE_EPSILON = (
 )
 MODEL_DATA, GRID_OF = "Model and data", "Protections and attacks"
 MODEL, DATASET, ROUNDS = "Model", "Data set", "Rounds of the run"
-AGAINST, ATTACKS, RESTARTS, ATTACK_SEED = "Protections", "Attacks", "Restarts", "Chance of the attacker"
+AGAINST, ATTACKS, RESTARTS, ATTACK_SEED = "Protections", "Attacks", "Restarts", "Attack seed"
 ITERATIONS = "Iterations"
 AGAINST_HELP = "The column without protection is always there: without it, a failed attack would say nothing."
 RESTARTS_HELP = "How often each attack starts again. It then picks its answer without knowing the picture."
@@ -123,14 +124,9 @@ def decibel(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f} dB"
 
 
-def noise(value: float) -> str:
-    """A noise without an exponent: 0.0001, not 1e-04."""
-    return f"{value:.10f}".rstrip("0").rstrip(".") if value else "0"
-
-
 def column(title: str, level: float | None) -> str:
     """The title of a column: a method and its noise."""
-    return title if level is None else f"{title}{NOISE}{noise(level)}"
+    return title if level is None else f"{title}{NOISE}{plain_number(level)}"
 
 
 def run(title: str, level: float | None, target: float | None) -> str:
@@ -304,7 +300,7 @@ def row_title(spec: Mapping[str, Any], attack: str, method: str) -> str:
     level = part.get("noise") if isinstance(part, Mapping) else None
     against = method or "a method"
     if level is not None:
-        against += f" noise {noise(level)}"
+        against += f" noise {plain_number(level)}"
     return f"{attack or 'An attack'} on {pictures}, {against}, {when(spec)}"
 
 

@@ -42,8 +42,6 @@ RUN, RUN_REST = "Start {many}", "Start the other {many}"
 ALL_FINISHED, NOTHING_TO_ASK = "Everything is known", "Nothing can be asked here"
 FIX_FIELDS = "Fix the marked fields first."
 LAST_GOOD = "The question on the left cannot be asked yet. This is the last one that could."
-NO_METHOD = "There is no method with noise called {name} here: it is left out."
-NOT_MEANT = "{pair} cannot be meant: the usual value is used."
 BUSY = ("another sweep of yours is still under way", "Wait for it, or cancel it")
 UNDER_WAY = "Under way"
 
@@ -67,8 +65,6 @@ BUYS = "What each noise would buy, known before anything runs: ε {per}, {seen},
 NONE_SHOWN = "No method here has a finite ε in this view."
 UNPROMISED = "nothing is promised in this view"
 ZERO = "ε = 0 {seen}, for nothing is learnt; a log axis cannot show that"
-READ_AS = "Read as {numbers}. A decimal has a point: 0.5."
-MORE_TOLD = "{many} more settings of this link cannot be meant."
 NOTHING_SAID = "no meaningful promise"  # next to a very large ε
 CHOOSE = "Click a point, or choose a line of the table, to open its runs in the Lab."
 OPEN, OPEN_LIVE = "Open in the Lab", "Run it live and open it in the Lab"
@@ -91,6 +87,15 @@ HEADLESS = (
     "{titles}: no one shares a last layer there. The accuracy is that of the shared layers under the mean of the "
     "clients' own last layers, which never leave them. No ε covers that mean."
 )
+
+
+def ambiguous(name: str, text: str) -> str:
+    """A comma that may be a decimal point."""
+    return f"sweep: {name}: {text} may mean {text.replace(',', '.', 1)}, or {' and '.join(text.split(','))}"
+
+
+def unambiguous(text: str) -> str:
+    return f"Write {text.replace(',', '.', 1)}, or {'; '.join(text.split(','))}"
 
 
 def table(number: str, title: str) -> str:
@@ -161,11 +166,6 @@ def noise(value: float | None) -> str:
 def at(method: str, value: float | None) -> str:
     """A method at a noise."""
     return f"{method} at {noise(value)}"
-
-
-def read_as(numbers: Sequence[float]) -> str:
-    """A note about how a list of numbers was read."""
-    return READ_AS.format(numbers=_and([f"{number:g}" for number in numbers]))
 
 
 def absent(summary: PointSummary, view: str) -> str:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, get_origin
 
 import streamlit as st
 
 from app.session import run_settings, session
+from app.session.screen_state import ScreenState
 from app.texts import product
+from engine.part import bounds
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 STOPS = (8.0, 4.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.03, 0.01)  # of the noise, from private to leaky
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
@@ -33,6 +38,30 @@ def field(path: str, label: str = "", short: bool = False) -> None:
         placeholder = "usual" if run_settings.optional(info) else None
         st.number_input(name, step=0.1, format="%g", help=text, placeholder=placeholder, **binding)
     refusal(path)
+
+
+def screen_field(state: ScreenState[Any], name: str, titles: Mapping[str, str] | None = None, **options: Any) -> None:
+    """Show the widget of one setting of a screen. `titles` are its choices where the declaration does not hold them."""
+    info = state.settings.model_fields[name]
+    label = _sentence(info.title or name)
+    limits = bounds(info)
+    tied = {"help": info.description, **options, **state.bind(name)}
+    words = titles or {word: word for word in run_settings.choices(info)}
+    if get_origin(info.annotation) is tuple:
+        st.multiselect(label, list(words), format_func=lambda word: words.get(word, word), wrap=True, **tied)
+    elif words:
+        st.selectbox(label, list(words), format_func=lambda word: words.get(word, word), **tied)
+    elif run_settings.kind_of(info) is bool:
+        st.toggle(label, **tied)
+    elif run_settings.kind_of(info) is int:
+        st.number_input(label, limits.get("ge"), limits.get("le"), step=1, placeholder="default", **tied)
+    else:
+        st.text_input(label, max_chars=_longest(info), **tied)
+
+
+def _longest(info: FieldInfo) -> int | None:
+    """The most characters that a field declares."""
+    return next((rule.max_length for rule in info.metadata if hasattr(rule, "max_length")), None)
 
 
 def part(name: str, label: str) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import messages, services
 from engine.environment import ROOT
@@ -79,7 +77,7 @@ def ask(store: Store) -> RunMaker:
 @pytest.fixture
 def small() -> TradeoffSettings:
     """Two methods at two noises with two seeds, and a baseline."""
-    run = {**tradeoff_settings.default().run, "rounds": 2, "clients": 20, "sampled": 4}
-    return replace(
-        tradeoff_settings.default(), run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2
+    run = {**TradeoffSettings.default().run, "rounds": 2, "clients": 20, "sampled": 4}
+    return TradeoffSettings.default().with_(
+        run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2
     )

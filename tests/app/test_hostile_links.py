@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from app.screens.leak import settings as leak_settings
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.leak.settings import LeakSettings
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import run_settings
 from engine.errors import LeakLensError
 from engine.images import clean_upload
@@ -28,7 +28,7 @@ TEXTS = (
     "'; DROP TABLE runs; --", "%00", "a" * 100_000, "1e-320", "table-1",
 )  # fmt: skip
 RUN_FIELDS = tuple(run_settings.completed(run_settings.flat(RunSpec().canonical())))
-NAMES = (*leak_settings.LINK_FIELDS, *tradeoff_settings.LINK_FIELDS, *run_settings.OTHER_PARAMS, *RUN_FIELDS, "zz", "")
+NAMES = (*LeakSettings.own_fields(), *TradeoffSettings.own_fields(), *run_settings.OTHER_PARAMS, *RUN_FIELDS, "zz", "")
 
 
 def link(seed: int) -> dict[str, str]:
@@ -48,8 +48,8 @@ def read(seed: int) -> None:
     assert all(isinstance(note, str) and len(note) < 500 for note in notes), (seed, notes)
     with contextlib.suppress(LeakLensError):
         run_settings.spec_of(settings)
-    leak_settings.read_link(params)
-    tradeoff_settings.read_link(params, tradeoff_settings.default())
+    LeakSettings.read_link(params, LeakSettings.default())
+    TradeoffSettings.read_link(params, TradeoffSettings.default())
 
 
 def test_c11_hostile_links_become_settings_and_notes() -> None:

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app.screens.leak import settings as leak_settings
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.leak.settings import LeakSettings
+from app.screens.tradeoff import sweep_points
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import run_settings, services
 from engine.__main__ import main
 from engine.cli.main import parser
@@ -80,8 +81,8 @@ class Linked:
 
 def leak(params: Mapping[str, str]) -> Linked:
     """A link to the Leak screen: the id of each attack, empty where there can be none."""
-    settings, notes = leak_settings.read_link(params)
-    return Linked([cell.id for cell in leak_settings.cells(settings)], leak_settings.link(settings), len(notes))
+    settings, notes = LeakSettings.read_link(params, LeakSettings.default())
+    return Linked([cell.id for cell in settings.grid.requests()], settings.link(), len(notes))
 
 
 def lab(params: Mapping[str, str]) -> Linked:
@@ -94,15 +95,13 @@ def lab(params: Mapping[str, str]) -> Linked:
 
 def tradeoff_screen(params: Mapping[str, str]) -> Linked:
     """A link to the Trade-off screen: the id of each point."""
-    settings, notes = tradeoff_settings.read_link(params, tradeoff_settings.default())
-    return Linked(
-        [point.id for point in tradeoff_settings.sweep_points(settings)], tradeoff_settings.link(settings), len(notes)
-    )
+    settings, notes = TradeoffSettings.read_link(params, TradeoffSettings.default())
+    return Linked([point.id for point in sweep_points.all_points(settings)], settings.link(), len(notes))
 
 
 def of_the_lab(params: Mapping[str, str]) -> bool:
     """Whether a link to the first page is one that the Lab wrote."""
-    return leak_settings.is_lab_link(params)
+    return LeakSettings.is_lab_link(params)
 
 
 # --- the dashboard -----------------------------------------------------------------------------------------

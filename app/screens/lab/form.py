@@ -14,6 +14,7 @@ from app.texts import privacy, product
 from app.widgets import card
 from app.widgets import fields as part_fields
 from engine.errors import LeakLensError
+from engine.specs import attack_grid
 
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec
@@ -151,7 +152,7 @@ def _forecast() -> None:
 
 def _expected_time(spec: RunSpec, forecast_seconds: float | None) -> None:
     """The time until the run, its seeds and its baseline would have ended, with everything that runs before them."""
-    baseline = run_settings.baseline_of(spec)
+    baseline = attack_grid.baseline_of(spec)
     specs = [*run_settings.with_seeds(spec, session.recall("seeds", 1)), *([baseline] if baseline else [])]
     each = services.store().usual_seconds(spec.canonical()) or forecast_seconds
     if each is None:

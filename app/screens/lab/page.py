@@ -70,6 +70,3 @@ def _open_link(usable: bool) -> None:
         url.read_runs()
     if example and not url.linked("run"):
         url.show(run=[example.id], twin=[example.baseline] if example.baseline else [])
-
-
-messages.guarded(page)()

@@ -10,6 +10,7 @@ from app.session import run_settings, services, session, url
 from engine.errors import LeakLensError
 from engine.examples.files import RunExample
 from engine.jobs.batches import BatchMember
+from engine.specs import attack_grid
 
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec
@@ -22,7 +23,7 @@ def run() -> None:
         spec = run_settings.spec_of(session.settings())
         _refuse(spec)
         specs = run_settings.with_seeds(spec, session.recall("seeds", 1))
-        baseline = run_settings.baseline_of(spec)
+        baseline = attack_grid.baseline_of(spec)
         baselines = [baseline] if baseline else []
         members = [BatchMember(each.id, each.canonical()) for each in (specs[0], *baselines, *specs[1:])]
         batch_submit.request(batch_submit.seeds_batch(members), spec.canonical(), len(specs))

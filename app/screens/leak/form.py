@@ -5,19 +5,26 @@ from __future__ import annotations
 import html
 import platform
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
-from app.screens.leak import requests as leak_requests
-from app.screens.leak import settings as leak_settings
-from app.screens.leak.requests import choose, choose_run
-from app.screens.leak.settings import LeakSettings
+from app.screens.leak.columns import offered_titles
+from app.screens.leak.requests import STATE
+from app.screens.leak.settings import (
+    ATTACKS,
+    EPOCHS,
+    MOST_COLUMNS,
+    OFFERED,
+    ROUNDS,
+    LeakSettings,
+    fitting_attacks,
+    offered,
+)
 from app.screens.leak.uploads import requests
 from app.session import limits as class_limits
 from app.session import run_settings, services, session
 from app.texts import attacks as attack_texts
+from app.widgets import fields
 from engine.errors import LeakLensError
 from engine.jobs.owners import own_pictures
 from engine.jobs.thumbnails import Thumbnail, classes, thumbnails
@@ -48,14 +55,14 @@ def with_available_picture(leak: LeakSettings) -> tuple[LeakSettings, list[str]]
         available = False
     if available:
         return leak, []
-    return replace(leak, whose=leak_settings.LeakSettings().whose), [attack_texts.GONE_PICTURE]
+    return leak.with_(whose=LeakSettings().whose), [attack_texts.GONE_PICTURE]
 
 
 def form() -> None:
-    for note in session.recall("leak-notes", []):
+    for note in STATE.notes():
         st.html(f'<p class="ll-note" role="status">{html.escape(note)}</p>')
-    _pictures(leak_requests.current())
-    leak = leak_requests.current()
+    _pictures(STATE.current())
+    leak = STATE.current()
     with st.container(horizontal=True, vertical_alignment="bottom", key="leak-case"):
         _target(leak)
 
@@ -75,7 +82,7 @@ def _pictures(leak: LeakSettings) -> None:
                 key=f"whose-{thumbnail.name}",
                 type="primary" if chosen else "secondary",
                 help=thumbnail.title,
-                on_click=lambda name=thumbnail.name: choose(whose=name),
+                on_click=lambda name=thumbnail.name: STATE.choose(whose=name),
             )
         with st.popover(attack_texts.OWN):
             _upload()
@@ -87,12 +94,12 @@ def _offered_pictures(leak: LeakSettings) -> list[str]:
     """Return the uploaded pictures, then test pictures around the chosen one."""
     kind, _, place = leak.whose.partition("-")
     first = 0
-    if kind == "test" and int(place) >= leak_settings.OFFERED:
-        first = int(place) - leak_settings.OFFERED // 2
+    if kind == "test" and int(place) >= OFFERED:
+        first = int(place) - OFFERED // 2
     names = [f"own-{name}-{requests.label(name)}" for name in requests.own()]
     if kind == "train":
         names.append(leak.whose)
-    names += [f"test-{first + offset}" for offset in range(leak_settings.OFFERED)]
+    names += [f"test-{first + offset}" for offset in range(OFFERED)]
     return names
 
 
@@ -156,96 +163,64 @@ def _label(leak: LeakSettings) -> None:
 def _target(leak: LeakSettings) -> None:
     if leak.whose.startswith("own-"):
         _label(leak)
-    rounds = tuple(dict.fromkeys((*leak_settings.ROUNDS, leak.when)))
-    st.selectbox(
-        attack_texts.SEEN_BY, leak_settings.VIEWS, format_func=attack_texts.VIEWS.__getitem__, width=235,
-        **_tie("leak-eyes", "eyes", leak.eyes),
-    )  # fmt: skip
-    st.selectbox(attack_texts.WHEN, rounds, format_func=_round_title, width=245, **_tie("leak-when", "when", leak.when))
-    epochs = sorted({*leak_settings.EPOCHS, int(leak.run["epochs"])})
+    rounds = tuple(dict.fromkeys((*ROUNDS, leak.when)))
+    fields.screen_field(STATE, "eyes", attack_texts.VIEWS, width=235)
+    st.selectbox(attack_texts.WHEN, rounds, format_func=_round_title, width=245, **STATE.bind("when"))
+    epochs = sorted({*EPOCHS, int(leak.run["epochs"])})
     label = attack_texts.EPOCHS if leak.upload == "listed" else attack_texts.EPOCHS_OF_CLIENT
-    st.selectbox(label, epochs, width=110, **_tie_run("epochs", leak))
+    st.selectbox(label, epochs, width=110, **STATE.bind_run("epochs"))
     st.selectbox(
-        attack_texts.UPLOADED, leak_settings.UPLOADS, format_func=attack_texts.UPLOADS.__getitem__, width=285,
+        attack_texts.UPLOADED, list(attack_texts.UPLOADS), format_func=attack_texts.UPLOADS.__getitem__, width=285,
         help=attack_texts.UPLOADED_HELP, **session.bind("leak-content", leak.upload, _choose_upload),
     )  # fmt: skip
     if leak.upload == "listed":
-        st.number_input(attack_texts.MANY, 1, 8, width=165, **_tie("leak-many", "many", leak.many))
+        fields.screen_field(STATE, "many", width=165)
     with st.popover(attack_texts.MODEL_DATA):
-        _part("model", attack_texts.MODEL, leak)
-        _part("dataset", attack_texts.DATASET, leak)
-        st.number_input(attack_texts.ROUNDS, 1, 10_000, **_tie_run("rounds", leak))
+        _part("model", attack_texts.MODEL)
+        _part("dataset", attack_texts.DATASET)
+        st.number_input(attack_texts.ROUNDS, 1, 10_000, **STATE.bind_run("rounds"))
     with st.popover(attack_texts.GRID_OF):
         _grid(leak)
 
 
 def _choose_upload(upload: str) -> None:
     """Choose what the upload holds, and attacks that can read it."""
-    attacks = leak_settings.fitting_attacks(upload, leak_requests.current().attacks)
-    choose(upload=upload, attacks=attacks or leak_settings.ATTACKS)
-
-
-def _tie(key: str, field: str, value: Any) -> dict[str, Any]:
-    """Tie a widget to one field of the settings."""
-    return session.bind(key, value, lambda chosen: choose(**{field: chosen}))
-
-
-def _tie_run(field: str, leak: LeakSettings) -> dict[str, Any]:
-    """Tie a widget to one field of the run under attack."""
-    return session.bind(f"leak-{field}", leak.run[field], lambda chosen: choose_run(**{field: chosen}))
+    attacks = fitting_attacks(upload, STATE.current().attacks)
+    STATE.choose(upload=upload, attacks=attacks or ATTACKS)
 
 
 def _round_title(when: str) -> str:
     return attack_texts.ROUNDS_OF.get(when, f"round {when}")
 
 
-def _part(part: str, label: str, leak: LeakSettings) -> None:
+def _part(part: str, label: str) -> None:
     titles = {}
     for name in run_settings.names(part):
         if run_settings.is_about_pictures(part, name):
             titles[name] = run_settings.part_class(part, name).title
-    st.selectbox(label, list(titles), format_func=lambda name: titles.get(name, name), **_tie_run(part, leak))
+    st.selectbox(label, list(titles), format_func=lambda name: titles.get(name, name), **STATE.bind_run(part))
 
 
 # --- protections and attacks -------------------------------------------------------------------------------
 
 
 def _grid(leak: LeakSettings) -> None:
-    titles = column_titles(leak)
+    titles = offered_titles(leak)
     offered = [key for key in titles if key != attack_grid.NONE]
     chosen = [key for key in leak.against if key != attack_grid.NONE]
     st.multiselect(
         attack_texts.AGAINST, offered, format_func=lambda key: titles.get(key, key),
-        help=attack_texts.AGAINST_HELP, max_selections=leak_settings.MOST_COLUMNS - 1,
+        help=attack_texts.AGAINST_HELP, max_selections=MOST_COLUMNS - 1,
         **session.bind("leak-against", chosen, _choose_columns),
     )  # fmt: skip
-    st.multiselect(
-        attack_texts.ATTACKS, run_settings.attack_names(), format_func=run_settings.attack_title,
-        **session.bind("leak-attacks", list(leak.attacks), lambda names: choose(attacks=tuple(names))),
-    )  # fmt: skip
-    st.number_input(
-        attack_texts.RESTARTS, 1, leak_settings.MOST_RESTARTS, help=attack_texts.RESTARTS_HELP,
-        **_tie("leak-restarts", "restarts", leak.restarts),
-    )  # fmt: skip
-    st.number_input(
-        attack_texts.ITERATIONS, 1, 100_000, placeholder="usual",
-        **_tie("leak-iterations", "iterations", leak.iterations),
-    )  # fmt: skip
-    st.number_input(attack_texts.ATTACK_SEED, 0, 2**53 - 1, **_tie("leak-chance", "chance", leak.chance))
+    fields.screen_field(
+        STATE, "attacks", {name: run_settings.attack_title(name) for name in run_settings.attack_names()}
+    )
+    fields.screen_field(STATE, "restarts")
+    fields.screen_field(STATE, "iterations")
+    fields.screen_field(STATE, "chance")
 
 
 def _choose_columns(keys: Sequence[str]) -> None:
-    order = leak_settings.offered(leak_requests.current())
-    choose(against=(attack_grid.NONE, *sorted(keys, key=order.index)))
-
-
-def column_titles(leak: LeakSettings) -> dict[str, str]:
-    """Return the title of each protection on offer. A protection that makes no valid run is left out."""
-    base = run_settings.spec_of(leak.run)
-    titles = dict[str, str]()
-    for key in leak_settings.offered(leak):
-        try:
-            titles[key] = leak_settings.column_title(key, leak_settings.run_of(base, key))
-        except LeakLensError:
-            continue
-    return titles
+    order = offered(STATE.current())
+    STATE.choose(against=(attack_grid.NONE, *sorted(keys, key=order.index)))

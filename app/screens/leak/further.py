@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.screens.leak import requests as leak_requests
 from app.screens.leak import series
 from app.screens.leak.blind_test import panel as blind_test
 from app.screens.leak.cliff import panel as cliff_panel
 from app.screens.leak.ladder import panel as ladder_panel
+from app.screens.leak.requests import STATE
 from app.session import session
 from app.texts import attack_series as series_texts
 from engine.errors import LeakLensError
@@ -24,6 +24,6 @@ def panels() -> None:
         **session.bind("leak-more", chosen, lambda name: session.remember("leak-panel", name)),
     )  # fmt: skip
     try:
-        PANELS[chosen](leak_requests.current())
+        PANELS[chosen](STATE.current())
     except LeakLensError as error:
         series.problem(str(error))

@@ -8,10 +8,10 @@ import streamlit as st
 
 from app.screens.leak import form as leak_form
 from app.screens.leak import further
-from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
-from app.screens.leak import settings as leak_settings
-from app.session import messages, readiness, services, session, url
+from app.screens.leak.requests import STATE
+from app.screens.leak.settings import LeakSettings
+from app.session import messages, readiness, services, url
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
 
@@ -37,13 +37,13 @@ def page() -> None:
     leak_form.form()
     messages.guarded(leak_results.panel)()
     further.panels()
-    url.write_screen_link("leak", leak_settings.link(leak_requests.current()))
+    STATE.write_link()
 
 
 def _redirect() -> None:
     """Open the Lab for links from the time when the Lab was the first page."""
     params = url.params()
-    if leak_settings.is_lab_link(params):
+    if LeakSettings.is_lab_link(params):
         url.open_screen("lab", params)
 
 
@@ -52,11 +52,7 @@ def _open_link() -> None:
     params = url.changed_link("leak")
     if params is None:
         return
-    leak, notes = leak_settings.read_link(params)
+    leak, notes = LeakSettings.read_link(params, LeakSettings.default())
     # Privacy: a rerun may end this pass at any access to the session: check before the settings are stored.
     leak, refusals = leak_form.with_available_picture(leak)
-    session.remember("leak", leak)
-    session.remember("leak-notes", [*notes, *refusals])
-
-
-messages.guarded(page)()
+    STATE.take_over(leak, [*notes, *refusals])

@@ -7,47 +7,36 @@ from dataclasses import replace
 from typing import Any
 
 from app.batch import submit as batch_submit
-from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import LeakSettings
 from app.session import run_settings, services, session
+from app.session.screen_state import ScreenState
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
 from engine.examples import attacks
 from engine.jobs.batches import Batch, BatchKind, BatchMember
+from engine.specs import attack_grid
 from engine.specs.attack_grid import RequestedAttack
 
 # --- the settings ------------------------------------------------------------------------------------------
 
 
-def current() -> LeakSettings:
-    """Return the settings of this visitor.
+class LeakState(ScreenState[LeakSettings]):
+    """The settings of this visitor, with a check of the owner of an uploaded picture."""
 
-    Privacy: the owner of an uploaded picture is checked at each use. Without that, settings that hold another visitor's
-    picture would show it.
-    """
-    leak: LeakSettings = session.recall("leak") or leak_settings.default()
-    name = _upload_name(leak.whose)
-    if name and not services.may_see_picture(name):
-        return replace(leak, whose=leak_settings.LeakSettings().whose)
-    return leak
+    def current(self) -> LeakSettings:
+        """Return the settings.
 
-
-def choose(**changes: Any) -> None:
-    """Change settings, and forget the messages about the old ones."""
-    session.remember("leak", replace(current(), **changes))
-    session.remember("acted", True)
-    session.remember("leak-trouble", "")
-    session.remember("leak-notes", [])
+        Privacy: the owner of an uploaded picture is checked at each use. Without that, settings that hold another
+        visitor's picture would show it.
+        """
+        leak = super().current()
+        name = upload_name(leak.whose)
+        if name and not services.may_see_picture(name):
+            return leak.with_(whose=LeakSettings().whose)
+        return leak
 
 
-def choose_run(**changes: Any) -> None:
-    """Change the run under attack. A new part brings its own fields."""
-    settings = {name.replace("_", "-"): value for name, value in changes.items()}
-    choose(run=run_settings.completed({**current().run, **settings}))
-
-
-def show_error(error: LeakLensError | str) -> None:
-    session.remember("leak-trouble", str(error))
+STATE = LeakState(LeakSettings)
 
 
 # --- the attacks -------------------------------------------------------------------------------------------
@@ -66,12 +55,12 @@ def with_refusals(requests: Sequence[RequestedAttack]) -> list[RequestedAttack]:
 
 def attack(live: bool = False) -> None:
     """Request every cell as one batch, the cheapest first. `live` runs the stored examples as well."""
-    session.remember("leak-trouble", "")
+    STATE.show_trouble("")
     try:
-        requests = with_refusals(leak_settings.cells(current()))
+        requests = with_refusals(STATE.current().grid.requests())
         request("leak grid", requests, attack_texts.BUSY, live)
     except LeakLensError as error:
-        show_error(error)
+        STATE.show_trouble(error)
     session.rerun()
 
 
@@ -82,12 +71,12 @@ def request(kind: BatchKind, requests: Sequence[RequestedAttack], busy: tuple[st
     """
     shown = {} if live else stored()
     chosen = [each for each in requests if each.id not in shown]
-    possible = chosen if kind != "leak grid" else leak_settings.in_order(chosen)
+    possible = chosen if kind != "leak grid" else attack_grid.in_order(chosen)
     members = [BatchMember(each.id, each.spec.canonical()) for each in possible if each.spec]
-    leak = current()
+    leak = STATE.current()
     title = attack_texts.batch_title(leak.whose, len(members))
     members += [BatchMember("", {}, each.problem) for each in chosen if each.problem]
-    batch = Batch(kind, title, tuple(members), {"screen": "leak", "link": leak_settings.link(leak)})
+    batch = Batch(kind, title, tuple(members), {"screen": "leak", "link": leak.link()})
     batch_submit.request(batch, run_settings.spec_of(leak.run).canonical(), busy=busy)
 
 
@@ -99,11 +88,11 @@ def stored() -> dict[str, Any]:
 def cancel() -> None:
     """Cancel the attacks of this grid for this visitor. Those that others requested continue."""
     try:
-        note = stop("leak grid", leak_settings.cells(current()))
+        note = stop("leak grid", STATE.current().grid.requests())
         if note:
-            session.remember("leak-notes", [note])
+            STATE.show_notes([note])
     except LeakLensError as error:
-        show_error(error)
+        STATE.show_trouble(error)
     session.rerun()
 
 
@@ -115,7 +104,7 @@ def stop(kind: BatchKind, requests: Sequence[RequestedAttack]) -> str:
 # --- uploaded pictures -------------------------------------------------------------------------------------
 
 
-def _upload_name(whose: str) -> str:
+def upload_name(whose: str) -> str:
     """Return the name of an uploaded picture, or an empty string for a picture of the data set."""
     kind, _, rest = whose.partition("-")
     return rest.rpartition("-")[0] if kind == "own" else ""

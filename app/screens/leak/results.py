@@ -11,12 +11,14 @@ import streamlit as st
 
 from app.batch import follow
 from app.charts import psnr
+from app.screens.leak import columns as leak_columns
 from app.screens.leak import grid as picture_grid
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import series
-from app.screens.leak import settings as leak_settings
+from app.screens.leak.columns import GridColumn
 from app.screens.leak.grid import ColumnHead, GridSheet, mean_colour_psnr
-from app.screens.leak.settings import GridColumn
+from app.screens.leak.requests import STATE
+from app.screens.leak.settings import key_of
 from app.screens.leak.whole import panel as whole_upload
 from app.session import messages, run_settings, services, session, url
 from app.texts import attacks as attack_texts
@@ -77,9 +79,9 @@ def panel() -> None:
 
 def grid_view() -> GridView:
     """Return the rows, the columns and the reasons for empty cells, all of them available before a run."""
-    leak = leak_requests.current()
-    columns = leak_settings.columns(leak)
-    all_requests = leak_requests.with_refusals(leak_settings.cells(leak))
+    leak = STATE.current()
+    columns = leak_columns.columns(leak)
+    all_requests = leak_requests.with_refusals(leak.grid.requests())
     requests: list[RequestedAttack] = []
     titles: dict[str, str] = {}
     left_out: list[str] = []
@@ -182,7 +184,7 @@ def _answer(view: GridView, column: GridColumn) -> Any:
 
 def _chosen_picture() -> int:
     """Return the index of the shown picture in the upload."""
-    leak = leak_requests.current()
+    leak = STATE.current()
     many = leak.many
     if many == 1 or leak.upload != "listed":
         return 0
@@ -241,7 +243,7 @@ def _epsilon_terms(view: GridView) -> None:
     for answer in answers:
         if answer.view == view.eyes and answer.value is not None:
             terms = attack_texts.terms(answer.unit, answer.view, answer.delta)
-            probed = answer.unit == "record" and leak_requests.current().upload == "listed"
+            probed = answer.unit == "record" and STATE.current().upload == "listed"
             text = f"{terms} {attack_texts.PROBE_EPSILON}" if probed else terms
             st.html(f'<p class="ll-note">{html.escape(text)}</p>')
             return
@@ -377,7 +379,7 @@ def example() -> None:
     attacks: dict[str, str] = {}
     cells = []
     for stored in examples.values():
-        key = leak_settings.key_of(stored.spec["run"]["method"])
+        key = key_of(stored.spec["run"]["method"])
         attack = str(stored.spec["attack"]["name"])
         titles[key] = attack_texts.NONE if key == attack_grid.NONE else attack_texts.noisy(key)
         short, method = attack_texts.head(titles[key])

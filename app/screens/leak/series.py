@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from app.batch import follow
 from app.screens.leak import requests as leak_requests
-from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import LeakSettings
 from app.session import messages, session
 from app.texts import attack_series as series_texts
@@ -31,8 +29,8 @@ KINDS: Mapping[str, BatchKind] = {"cliff": "cliff", "ladder": "ladder", "test": 
 
 def attacks(leak: LeakSettings) -> tuple[str, ...]:
     """Return the chosen attacks that fit the model, judged by the baseline run."""
-    baseline = replace(leak, against=(attack_grid.NONE,), eyes="server")
-    requests = leak_requests.with_refusals(leak_settings.cells(baseline))
+    baseline = leak.with_(against=(attack_grid.NONE,), eyes="server")
+    requests = leak_requests.with_refusals(baseline.grid.requests())
     return tuple(request.attack for request in requests if request.spec)
 
 

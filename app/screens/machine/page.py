@@ -165,6 +165,3 @@ def _row(line: MachineLine) -> str:
         f'<tr><td class="ll-{side}">{machine_texts.SIGNS[line.word]}</td>'
         f'<th scope="row">{html.escape(line.name)}</th><td>{text}</td></tr>'
     )
-
-
-page()

@@ -188,6 +188,3 @@ def _confirm_dialog(rows: Sequence[RunRow]) -> None:
         if st.button(run_texts.NO, key="keep"):
             run_requests.keep()
             st.rerun()
-
-
-page()

@@ -14,6 +14,7 @@ from app.session import links, run_settings, screens, services, session, url
 from app.texts import runs as run_texts
 from engine.errors import BadInput, LeakLensError
 from engine.jobs.status import MOVING
+from engine.specs import attack_grid
 
 MESSAGE, DELETING = "runs-message", "runs-deleting"  # names in the session
 MOST_NAME = 80  # characters of the name of a group
@@ -56,7 +57,7 @@ def open_in_leak(row: RunRow) -> NoReturn:
 
 def _baseline(row: RunRow) -> str:
     """The id of the run's baseline, if the store has it."""
-    baseline = run_settings.baseline_of(run_settings.spec_of(run_settings.flat(row.listed.spec)))
+    baseline = attack_grid.baseline_of(run_settings.spec_of(run_settings.flat(row.listed.spec)))
     return baseline.id if baseline and services.read(baseline.id) else ""
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app.screens.tradeoff import requests as tradeoff_requests
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.cells import DAMAGED, TO_RUN, TradeoffCell
 from app.screens.tradeoff.paper import panel as paper_panel
-from app.screens.tradeoff.requests import choose, choose_method_field, choose_run
-from app.screens.tradeoff.settings import TradeoffSettings
+from app.screens.tradeoff.requests import STATE, choose_method_field
+from app.screens.tradeoff.settings import TradeoffSettings, offered
 from app.session import messages, run_settings, services, session, url
 from app.texts import batches as batch_texts
 from app.texts import sweep as sweep_texts
+from app.widgets import fields
 from engine.errors import LeakLensError
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ FIELDS = ("model", "dataset", "clients", "sampled", "rounds", "methods", "noises
 
 def form() -> None:
     """Draw the form. A refusal is shown below its field."""
-    settings = tradeoff_requests.current()
-    for note in session.recall("tradeoff-notes", []):
+    settings = STATE.current()
+    for note in STATE.notes():
         messages.show("note", note)
     kinds = (sweep_texts.OF_OWN, sweep_texts.OF_PAPER)
     st.segmented_control(
@@ -39,24 +40,18 @@ def form() -> None:
     )  # fmt: skip
     if settings.table:
         paper_panel.form(settings)
-        _seeds(settings)
+        fields.screen_field(STATE, "seeds")
         return
     refusal = _refusal()
     _run(settings, refusal)
-    titles = tradeoff_settings.titles()
-    st.multiselect(
-        sweep_texts.METHODS, tradeoff_settings.offered(settings), format_func=lambda name: titles.get(name, name),
-        wrap=True,
-        **session.bind("tradeoff-methods", list(settings.methods), lambda names: choose(methods=tuple(names))),
-    )  # fmt: skip
+    titles = sweep_points.titles()
+    fields.screen_field(STATE, "methods", {name: titles.get(name, name) for name in offered(settings.methods)})
     _show_refusal("methods", refusal)
-    _numbers("noises", sweep_texts.NOISES, sweep_texts.NOISES_HELP, settings.noises, refusal)
-    _numbers("steps", sweep_texts.STEPS, sweep_texts.STEPS_HELP, settings.steps, refusal)
-    _seeds(settings)
-    st.toggle(
-        sweep_texts.PLAIN, help=sweep_texts.PLAIN_HELP,
-        **session.bind("tradeoff-plain", settings.plain, lambda value: choose(plain=value)),
-    )  # fmt: skip
+    for name in ("noises", "steps"):
+        fields.screen_field(STATE, name)
+        _show_refusal(name, refusal)
+    fields.screen_field(STATE, "seeds")
+    fields.screen_field(STATE, "plain")
     with st.popover(sweep_texts.OF):
         _method_fields(settings, titles, refusal)
     _show_refusal("of", refusal)
@@ -64,13 +59,6 @@ def form() -> None:
 
 def _choose_kind(chosen: str) -> None:
     paper_panel.switch(chosen == sweep_texts.OF_PAPER)
-
-
-def _seeds(settings: TradeoffSettings) -> None:
-    st.number_input(
-        sweep_texts.SEEDS, 1, tradeoff_settings.MOST_SEEDS, help=sweep_texts.SEEDS_HELP,
-        **session.bind("tradeoff-seeds", settings.seeds, lambda value: choose(seeds=value)),
-    )  # fmt: skip
 
 
 def _refusal() -> str:
@@ -85,51 +73,32 @@ def _refusal() -> str:
 def _run(settings: TradeoffSettings, refusal: str) -> None:
     """Draw the main fields of the run. The Lab has the others."""
     with st.container(horizontal=True):
-        _part("model", "Train", settings)
-        _part("dataset", "on", settings)
+        _part("model", "Train")
+        _part("dataset", "on")
     _show_refusal("model", refusal)
     _show_refusal("dataset", refusal)
     with st.container(horizontal=True):
         for name, label in (("clients", "with clients"), ("sampled", "of them a round"), ("rounds", "for rounds")):
-            st.number_input(label, step=1, **session.bind(f"tradeoff-{name}", settings.run[name], _chooser(name)))
+            st.number_input(label, step=1, **STATE.bind_run(name))
     for name in ("clients", "sampled", "rounds"):
         _show_refusal(name, refusal)
     title = run_settings.part_class("partition", settings.run["partition"]).title
-    other_fields = sweep_texts.rest(settings.run, title, tradeoff_settings.changed_fields(settings.run))
+    other_fields = sweep_texts.rest(settings.run, title, sweep_points.changed_fields(settings.run))
     st.html(f'<p class="ll-why ll-faint">{html.escape(other_fields)}</p>')
     if st.button(sweep_texts.IN_LAB, key="tradeoff-lab", help=sweep_texts.IN_LAB_HELP, type="tertiary"):
         url.open_screen("lab", tradeoff_requests.lab_link())
 
 
-def _part(part: str, label: str, settings: TradeoffSettings) -> None:
+def _part(part: str, label: str) -> None:
     titles = {name: run_settings.part_class(part, name).title for name in run_settings.names(part)}
-    st.selectbox(
-        label, list(titles), format_func=lambda name: titles.get(name, name),
-        **session.bind(f"tradeoff-{part}", settings.run[part], _chooser(part)),
-    )  # fmt: skip
-
-
-def _chooser(name: str) -> Callable[[Any], None]:
-    """Return a function that sets one field of the run."""
-    return lambda value: choose_run(**{name: value})
-
-
-def _numbers(name: str, label: str, help: str, value: str, refusal: str) -> None:
-    """Draw a field for a list of numbers, and show how a doubtful list was read."""
-    st.text_input(
-        label, max_chars=tradeoff_settings.MOST_TEXT, help=help,
-        **session.bind(f"tradeoff-{name}", value, lambda text: choose(**{name: text or ""})),
-    )  # fmt: skip
-    if not refusal and tradeoff_settings.may_mislead(value):
-        st.caption(sweep_texts.read_as(tradeoff_settings.numbers(name, value)))
-    _show_refusal(name, refusal)
+    st.selectbox(label, list(titles), format_func=lambda name: titles.get(name, name), **STATE.bind_run(part))
 
 
 def _show_refusal(name: str, refusal: str) -> None:
     """Show the refusal below the field that it is about."""
-    if not refusal or tradeoff_settings.field_of_refusal(refusal) != name:
+    if not refusal or sweep_points.field_of_refusal(refusal) != name:
         return
-    if name == "of" and tradeoff_settings.run_is_refused(tradeoff_requests.current()):
+    if name == "of" and sweep_points.run_is_refused(STATE.current()):
         refusal = f"{refusal.rstrip('.')}. {sweep_texts.OF_THE_RUN}"
     messages.show("problem", refusal)
 
@@ -140,16 +109,16 @@ def _show_refusal(name: str, refusal: str) -> None:
 def _method_fields(settings: TradeoffSettings, titles: Mapping[str, str], refusal: str) -> None:
     """Draw the fields of each method. A refused run has no method fields, so it must be fixed first."""
     if refusal:
-        run_is_refused = tradeoff_settings.run_is_refused(settings)
-        if run_is_refused or tradeoff_settings.field_of_refusal(refusal) != "of":
+        run_is_refused = sweep_points.run_is_refused(settings)
+        if run_is_refused or sweep_points.field_of_refusal(refusal) != "of":
             messages.show("note", sweep_texts.OF_THE_RUN if run_is_refused else sweep_texts.FIX_FIELDS)
             return
     for method in settings.methods:
         st.html(f'<h2 class="ll-title">{html.escape(titles[method])}</h2>')
-        values = settings.of.get(method, {}) if refusal else tradeoff_settings.method_fields(settings, method)
-        fields = run_settings.own_fields("method", method)
+        values = settings.of.get(method, {}) if refusal else sweep_points.method_fields(settings, method)
+        declared = run_settings.own_fields("method", method)
         for name in values:
-            _method_field(method, name, fields[name], values[name])
+            _method_field(method, name, declared[name], values[name])
 
 
 def _method_field(method: str, name: str, info: FieldInfo, value: Any) -> None:
@@ -175,7 +144,7 @@ def run_button(cells: Sequence[TradeoffCell]) -> None:
     try:
         points = tradeoff_requests.points()
     except LeakLensError as error:
-        if tradeoff_settings.field_of_refusal(str(error)) not in FIELDS:  # the others are shown below their field
+        if sweep_points.field_of_refusal(str(error)) not in FIELDS:  # the others are shown below their field
             messages.show("problem", str(error))
         label = sweep_texts.RUN.format(many="").strip()
         st.button(label, type="primary", disabled=True, width="stretch", help=sweep_texts.FIX_FIELDS)

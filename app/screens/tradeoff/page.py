@@ -11,8 +11,10 @@ from streamlit.delta_generator import DeltaGenerator
 from app.screens.tradeoff import form as tradeoff_form
 from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import results as tradeoff_results
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.cells import TradeoffView
+from app.screens.tradeoff.requests import STATE
+from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
 from app.session import messages, readiness, services, session, url
 from app.texts import product
@@ -42,8 +44,8 @@ def page() -> None:
             if not url.params():
                 _example()
         return
-    _open_link()
-    url.write_screen_link("tradeoff", tradeoff_settings.link(tradeoff_requests.current()))
+    STATE.open_link()
+    STATE.write_link()
     with left:
         tradeoff_form.form()
     view = _view()
@@ -63,21 +65,12 @@ def _results(view: TradeoffView | None, left: DeltaGenerator) -> None:
         tradeoff_form.run_button(cells)
 
 
-def _open_link() -> None:
-    """Take over the settings of a new link."""
-    params = url.changed_link("tradeoff")
-    if params is None:
-        return
-    settings, notes = tradeoff_settings.read_link(params, tradeoff_requests.current())
-    tradeoff_requests.replace_settings(settings, notes)
-
-
 def _view() -> TradeoffView | None:
     """Return the points of the current settings, or the previous points while the settings are invalid."""
-    settings = tradeoff_requests.current()
+    settings = STATE.current()
     try:
         points = tradeoff_requests.points()
-        view = TradeoffView(settings, points, tradeoff_settings.titles(), tradeoff_settings.headless(points))
+        view = TradeoffView(settings, points, sweep_points.titles(), sweep_points.headless(points))
     except LeakLensError:
         last: TradeoffView | None = session.recall("tradeoff-view")
         return replace(last, stale=True) if last else None
@@ -92,9 +85,6 @@ def _example() -> None:
     if error:
         messages.show("problem", str(error))
     if example:
-        settings = tradeoff_settings.TradeoffSettings()
+        settings = TradeoffSettings()
         view = TradeoffView(settings, (), example.titles, example.headless, live=False)
         tradeoff_results.show(view, tradeoff_results.read(view))
-
-
-messages.guarded(page)()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.batch import submit as batch_submit
 from app.screens.tradeoff import cells as tradeoff_cells
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import services, session
+from app.session.screen_state import ScreenState
 from app.texts import sweep as sweep_texts
 from engine.errors import LeakLensError
 from engine.jobs.batches import Batch, BatchKind, BatchMember
@@ -22,50 +22,26 @@ if TYPE_CHECKING:
 
 # --- the settings ------------------------------------------------------------------------------------------
 
-
-def current() -> TradeoffSettings:
-    """Return the settings of this visitor."""
-    settings: TradeoffSettings = session.recall("tradeoff") or tradeoff_settings.default()
-    return settings
+STATE = ScreenState(TradeoffSettings, about_settings=("tradeoff-picked",))
 
 
 def points() -> tuple[SweepPoint, ...]:
     """Return every point of the current settings, from the last pass if it had the same settings."""
-    settings = current()
+    settings = STATE.current()
     view = session.recall("tradeoff-view")
-    return view.points if view and view.settings == settings else tradeoff_settings.sweep_points(settings)
-
-
-def replace_settings(settings: TradeoffSettings, notes: list[str]) -> None:
-    """Take over other settings with notes about them. Messages about the old ones are dropped."""
-    session.remember("tradeoff", settings)
-    session.remember("tradeoff-notes", notes)
-    session.remember("tradeoff-trouble", "")
-    session.remember("tradeoff-picked", ("", None))
-
-
-def choose(**changes: Any) -> None:
-    """Change settings that change the points."""
-    replace_settings(tradeoff_settings.settled(replace(current(), **changes)), [])
-    session.remember("acted", True)
-
-
-def choose_run(**changes: Any) -> None:
-    """Change the run that is varied. A new part brings its own fields."""
-    fields = {name.replace("_", "-"): value for name, value in changes.items()}
-    choose(run={**current().run, **fields})
+    return view.points if view and view.settings == settings else sweep_points.all_points(settings)
 
 
 def choose_method_field(method: str, name: str, value: Any) -> None:
     """Change one field of one method."""
-    of = {other: dict(fields) for other, fields in current().of.items()}
+    of = {other: dict(fields) for other, fields in STATE.current().of.items()}
     of.setdefault(method, {})[name] = value
-    choose(of=of)
+    STATE.choose(of=of)
 
 
 def change_view(**changes: Any) -> None:
     """Change how the same points are shown. Their runs continue."""
-    session.remember("tradeoff", replace(current(), **changes))
+    session.remember("tradeoff", STATE.current().with_(**changes))
     session.remember("acted", True)
 
 
@@ -82,10 +58,9 @@ def run(live: bool = False) -> None:
 
     This reads the current settings, not the drawn points: the page may not show the last input yet.
     """
-    session.remember("tradeoff-trouble", "")
-    session.remember("tradeoff-notes", [])
+    STATE.take_over(STATE.current())
     try:
-        points = tradeoff_settings.sweep_points(current())
+        points = sweep_points.all_points(STATE.current())
         cells = tradeoff_cells.read(points)
         wanted = [cell for cell in cells if live or cell.status != tradeoff_cells.STORED]
         damaged = [cell.point.id for cell in wanted if cell.status == tradeoff_cells.DAMAGED]
@@ -96,7 +71,7 @@ def run(live: bool = False) -> None:
         ids = {cell.point.id for cell in wanted} - left_out
         request([point for point in points if point.id in ids])
     except LeakLensError as error:
-        session.remember("tradeoff-trouble", str(error))
+        STATE.show_trouble(error)
     session.rerun()
 
 
@@ -109,13 +84,13 @@ def request(points: Sequence[SweepPoint]) -> None:
         members.append(BatchMember(point.id, point.spec.canonical(), "" if problem is None else str(problem)))
     if members and len(problems) == len(members):
         raise next(iter(problems.values()))
-    settings = current()
-    titles = tradeoff_settings.titles()
+    settings = STATE.current()
+    titles = sweep_points.titles()
     methods = dict.fromkeys(titles.get(point.name, point.name) for point in points if point.noise is not None)
     noises = sorted({point.noise for point in points if point.noise is not None})
     rounds = points[0].spec.rounds if points else 0
     title = sweep_texts.batch_title(list(methods), noises, rounds, len(points))
-    spec = {"screen": "tradeoff", "link": tradeoff_settings.link(settings)}
+    spec = {"screen": "tradeoff", "link": settings.link()}
     batch = Batch("table" if settings.table else "sweep", title, tuple(members), spec)
     fields = points[0].spec.canonical() if points else {}
     batch_submit.request(batch, fields, len({point.seed for point in points}), sweep_texts.BUSY)
@@ -160,14 +135,14 @@ def deletable(runs: Sequence[str]) -> set[str]:
 def cancel(points: Sequence[SweepPoint]) -> None:
     """Cancel the runs for this visitor. Those that others requested continue, and results stay."""
     try:
-        kind: BatchKind = "table" if current().table else "sweep"
+        kind: BatchKind = "table" if STATE.current().table else "sweep"
         note = batch_submit.cancel_batches(kind, [point.id for point in points], "runs")
-        session.remember("tradeoff-notes", [note] if note else [])
+        STATE.show_notes([note] if note else [])
     except LeakLensError as error:
-        session.remember("tradeoff-trouble", str(error))
+        STATE.show_trouble(error)
     session.rerun()
 
 
 def lab_link() -> dict[str, str]:
     """Return the link to the Lab, which has the other settings of the run."""
-    return tradeoff_settings.lab_link(current())
+    return sweep_points.lab_link(STATE.current())

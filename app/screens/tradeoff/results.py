@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,9 +15,9 @@ from app.charts.base import Panel
 from app.charts.tradeoff import Frontier
 from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import requests as tradeoff_requests
-from app.screens.tradeoff import settings as tradeoff_settings
 from app.screens.tradeoff.cells import DAMAGED, STOPPED, TradeoffCell, TradeoffView
 from app.screens.tradeoff.points import panel as points_panel
+from app.screens.tradeoff.requests import STATE
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import messages, services, session, url
 from app.texts import attacks as attack_texts
@@ -31,6 +30,7 @@ from engine.jobs.batches import BatchKind
 from engine.specs.sweep import SweepPoint
 
 POLL_S = 0.5
+WHOSE = ("global", "personal")
 MOST_FORECASTS = 24  # a forecast takes about 0.05 s the first time
 CSS = """
 <style>
@@ -149,7 +149,7 @@ def _view_settings(view: TradeoffView, cells: Sequence[TradeoffCell]) -> Tradeof
     """Ask for the view of ε and for the models that count. Both can change while runs continue."""
     if not view.live:
         return view.settings
-    current = tradeoff_requests.current()
+    current = STATE.current()
     with st.container(horizontal=True, vertical_alignment="bottom", key="tradeoff-look"):
         st.selectbox(
             sweep_texts.EYES, privacy.VIEWS, format_func=_observer, width=330,
@@ -157,15 +157,15 @@ def _view_settings(view: TradeoffView, cells: Sequence[TradeoffCell]) -> Tradeof
         )  # fmt: skip
         if tradeoff_cells.has_personal_models(cells):
             st.segmented_control(
-                sweep_texts.WHOSE, tradeoff_settings.WHOSE, format_func=sweep_texts.MODELS.__getitem__, required=True,
+                sweep_texts.WHOSE, WHOSE, format_func=sweep_texts.MODELS.__getitem__, required=True,
                 **session.bind(
                     "tradeoff-whose", current.whose, lambda value: tradeoff_requests.change_view(whose=value)
                 ),
             )  # fmt: skip
-    settings = replace(view.settings, eyes=current.eyes, whose=current.whose)
+    settings = view.settings.with_(eyes=current.eyes, whose=current.whose)
     if not view.stale:
         # While runs continue, only this part of the page is drawn, so the link is updated here.
-        url.write_screen_link("tradeoff", tradeoff_settings.link(settings))
+        url.write_screen_link("tradeoff", settings.link())
     return settings
 
 

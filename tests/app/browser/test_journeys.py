@@ -223,10 +223,10 @@ def test_two_tabs_of_one_visitor(
 def test_a_link_with_only_invalid_values(lab: LabPage) -> None:
     lab.visit(f"{lab.address}/?rounds=abc&method=nonsense&format=99&run=deadbeef0000&wibble=1")
     for sentence in (
-        "rounds = abc cannot be meant",
-        "There is no method nonsense",
-        "made by a newer LeakLens",
-        "knows no setting wibble",
+        "The link has rounds = abc. It must be a whole number between",
+        "The link names the method nonsense.",
+        "A newer LeakLens made this link",
+        "The link has a setting wibble.",
         "a run that is not on this machine",
     ):
         expect(lab.notice(sentence)).to_be_visible()

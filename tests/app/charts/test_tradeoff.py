@@ -306,7 +306,7 @@ def test_the_descriptions_of_two_units_differ() -> None:
 def test_a_method_without_a_shared_last_layer_has_no_shared_model() -> None:
     cells = (cell("ppsgd", 1.0, 0, 0.5, personal=0.7), cell("udp-fedavg", 1.0, 0, 0.5))
     for whose, title in (("global", "PPSGD · heads averaged"), ("personal", "PPSGD · own models")):
-        (points,) = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings(whose=whose), ("ppsgd",))
+        (points,) = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings().with_(whose=whose), ("ppsgd",))
         assert points.lines[0].title == title
     assert frontier(cells).lines[0].title == "PPSGD"
 

@@ -19,7 +19,6 @@ from app.export import chart, document, gather, page
 from app.export import texts as export_texts
 from app.export.attack_section import FEWEST, FRAMES
 from app.export.markup import tag
-from app.session import run_settings
 from app.texts import attacks as attack_texts
 from app.texts import privacy, verdicts
 from engine.cli.arguments import read_spec
@@ -29,6 +28,7 @@ from engine.environment import ROOT
 from engine.epsilon import Epsilon
 from engine.errors import BadInput, UnknownName
 from engine.jobs.store import Store
+from engine.specs import attack_grid
 from engine.specs.attack import AttackSpec
 from engine.specs.run import RunSpec
 from tests.app.export.makers import RUN, Node, attack_on, parsed, stored_attack, stored_run
@@ -46,7 +46,7 @@ def run() -> RunSpec:
 
 @pytest.fixture
 def baseline(run: RunSpec) -> RunSpec:
-    spec = run_settings.baseline_of(run)
+    spec = attack_grid.baseline_of(run)
     assert spec is not None
     return spec
 

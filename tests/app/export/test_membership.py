@@ -10,10 +10,10 @@ import pytest
 from app.export import page
 from app.export import texts as export_texts
 from app.screens.runs import listing
-from app.session import run_settings
 from app.texts import membership as texts
 from engine.events import Finished, Scored, Started, encode
 from engine.jobs.store import Store
+from engine.specs import attack_grid
 from engine.specs.attack import MembershipSpec
 from engine.specs.run import RunSpec
 from tests.app.conftest import Screen
@@ -67,7 +67,7 @@ def test_an_attack_that_fails_is_never_called_protection(store: Store, run: RunS
 
 
 def test_the_page_of_a_run_has_its_attacks_next_to_the_baseline(store: Store, run: RunSpec) -> None:
-    baseline = run_settings.baseline_of(run)
+    baseline = attack_grid.baseline_of(run)
     assert baseline is not None
     stored_run(store, run)
     stored(store, run, 0.51, (0.48, 0.54))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.leak import settings as leak_settings
+from app.screens.leak.settings import LeakSettings
 from app.screens.leak.uploads import requests
 from app.screens.runs import requests as run_requests
 from app.session import owners, services, session
@@ -43,8 +42,8 @@ class Classroom:
         assert store.owners.add(saved(photo(40, 40), "PNG"), "bob") == self.photo
         self.run = ask("finished", visitor="ann")
         whose = f"own-{self.photo}-3"
-        self.leak = replace(leak_settings.default(), whose=whose, against=(NONE,), attacks=("map",), iterations=3)
-        (cell,) = leak_settings.cells(self.leak)
+        self.leak = LeakSettings.default().with_(whose=whose, against=(NONE,), attacks=("map",), iterations=3)
+        (cell,) = self.leak.grid.requests()
         assert cell.spec
         self.attack = cell.id
         store.submit(self.attack, cell.spec.canonical(), {"device": "cpu"}, "ann")
@@ -81,7 +80,7 @@ def test_an_attack_on_a_photo_is_shown_to_its_owners_only(classroom: Classroom, 
     deletable = {"delete"} if visitor == "ann" else set()
     assert actions_of(page, attack) == ({"open", *deletable} if sees else set())
 
-    page = classroom.visit(visitor, "leak", **leak_settings.link(classroom.leak))
+    page = classroom.visit(visitor, "leak", **classroom.leak.link())
     shown = page.session_state["leak"].whose
     assert shown == (classroom.leak.whose if sees else "test-0")
     assert (attack_texts.GONE_PICTURE in text(page)) is not sees
@@ -105,7 +104,7 @@ def test_another_visitor_neither_reads_nor_deletes_it(classroom: Classroom) -> N
 def test_at_home_everything_is_shown(classroom: Classroom, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "0")
     assert list(lines(classroom.visit("eve", "runs"))) == [classroom.attack, classroom.run]
-    page = classroom.visit("eve", "leak", **leak_settings.link(classroom.leak))
+    page = classroom.visit("eve", "leak", **classroom.leak.link())
     assert page.session_state["leak"].whose == classroom.leak.whose
 
 
@@ -121,15 +120,15 @@ def test_settings_that_hold_another_visitors_picture_show_the_default(classroom:
 
 @pytest.mark.slow
 def test_deleting_a_shared_photo_leaves_it_to_the_other_visitor(classroom: Classroom) -> None:
-    page = classroom.visit("bob", "leak", **leak_settings.link(classroom.leak))
+    page = classroom.visit("bob", "leak", **classroom.leak.link())
     press(page, "leak-delete")
     assert attack_texts.GIVEN_UP in text(page)
     assert page.session_state["leak"].whose == "test-0"
-    assert classroom.photo not in text(classroom.visit("bob", "leak", **leak_settings.link(classroom.leak)))
+    assert classroom.photo not in text(classroom.visit("bob", "leak", **classroom.leak.link()))
     assert classroom.store.status(classroom.attack) == "finished"
     assert UploadedPictures(Home.find()).names() == (classroom.photo,)
 
-    page = classroom.visit("ann", "leak", **leak_settings.link(classroom.leak))
+    page = classroom.visit("ann", "leak", **classroom.leak.link())
     press(page, "leak-delete")
     assert classroom.attack not in {run.id for run in classroom.store.runs()}
     assert UploadedPictures(Home.find()).names() == ()
@@ -139,7 +138,7 @@ def test_deleting_a_shared_photo_leaves_it_to_the_other_visitor(classroom: Class
 def test_what_was_requested_together_is_shown_to_its_owners_only(classroom: Classroom) -> None:
     spec = classroom.store.run(classroom.attack).spec
     members = (BatchMember(classroom.attack, spec), BatchMember(classroom.run, classroom.store.run(classroom.run).spec))
-    link = leak_settings.link(classroom.leak)
+    link = classroom.leak.link()
     classroom.store.batches.request(
         Batch("leak grid", "private title", members, {"screen": "leak", "link": link}), "ann"
     )

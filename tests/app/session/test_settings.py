@@ -10,7 +10,6 @@ import pytest
 
 from app.session import run_settings
 from app.session.run_settings import (
-    baseline_of,
     command,
     completed,
     flat,
@@ -25,6 +24,7 @@ from engine.cli.arguments import read_spec
 from engine.cli.main import parser
 from engine.errors import BadInput
 from engine.events import Event
+from engine.specs.attack_grid import baseline_of
 from engine.specs.run import RunSpec
 
 SPECS = (
@@ -82,18 +82,18 @@ def test_a_link_holds_every_setting() -> None:
 @pytest.mark.parametrize(
     ("params", "note"),
     [
-        ({"rounds": "abc"}, "rounds = abc cannot be meant"),
-        ({"rounds": "1.5"}, "rounds = 1.5 cannot be meant"),
-        ({"rounds": "true"}, "rounds = true cannot be meant"),
-        ({"lr": "NaN"}, "lr = NaN cannot be meant"),
-        ({"lr": "1e999"}, "lr = 1e999 cannot be meant"),
-        ({"method": "nonsense"}, "There is no method nonsense here: udp-fedavg is used."),
-        ({"method.colour": "1"}, "knows no setting method.colour"),
-        ({"nothing.colour": "1"}, "knows no setting nothing.colour"),
-        ({"later": "1"}, "knows no setting later"),
-        ({"format": "99"}, "newer LeakLens (format 99"),
-        ({"sampling": "sometimes"}, "sampling = sometimes cannot be meant"),
-        ({"dataset.full": "yes"}, "dataset.full = yes cannot be meant"),
+        ({"rounds": "abc"}, "rounds = abc. It must be a whole number between 0 and 10000"),
+        ({"rounds": "1.5"}, "rounds = 1.5. It must be a whole number"),
+        ({"rounds": "true"}, "rounds = true. It must be a whole number"),
+        ({"lr": "NaN"}, "lr = NaN. It must be a number"),
+        ({"lr": "1e999"}, "lr = 1e999. It must be a number"),
+        ({"method": "nonsense"}, "names the method nonsense. This version does not know it, so udp-fedavg is used."),
+        ({"method.colour": "1"}, "has a setting method.colour"),
+        ({"nothing.colour": "1"}, "has a setting nothing.colour"),
+        ({"later": "1"}, "has a setting later"),
+        ({"format": "99"}, "A newer LeakLens made this link (format 99"),
+        ({"sampling": "sometimes"}, "sampling = sometimes. It must be one of"),
+        ({"dataset.full": "yes"}, "dataset.full = yes. It must be true or false"),
     ],
 )
 def test_a_wrong_parameter_of_a_link_is_named_and_left_out(params: dict[str, str], note: str) -> None:

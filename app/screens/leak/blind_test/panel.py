@@ -13,11 +13,12 @@ from typing import Any
 
 import streamlit as st
 
+from app.screens.leak import columns as leak_columns
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import series
-from app.screens.leak import settings as leak_settings
 from app.screens.leak.blind_test import texts as blind_test_texts
+from app.screens.leak.requests import STATE
 from app.screens.leak.settings import OFFERED, LeakSettings
 from app.session import services, session
 from app.texts import attack_series as series_texts
@@ -155,15 +156,15 @@ def questions(leak: LeakSettings, number: int) -> list[BlindQuestion]:
         return []
     signature = settings_signature(leak)
     labels = public_labels(json.dumps(leak.run["dataset"]))
-    columns = leak_settings.columns(leak)
+    columns = leak_columns.columns(leak)
     baseline = columns[0]
     protected = [column for column in columns if column.key != NONE] or [baseline]
-    single = replace(leak, attacks=(series.main_attack(attacks),))
+    single = leak.with_(attacks=(series.main_attack(attacks),))
     end = len(labels) - leak.many + 1  # the neighbours in the upload are from the first half, too
     drawn = []
     for place, name in enumerate(originals(signature, number, end, leak.pictures)):
         column = baseline if place % 2 else protected[(number * SET + place) // 2 % len(protected)]
-        request = _request(replace(single, whose=name), column.key)
+        request = _request(single.with_(whose=name), column.key)
         has_guarantee = column.spec.method.unit() is not None
         drawn.append(BlindQuestion(name, has_guarantee, column.title, request, choices(name, labels, signature)))
     random.Random(f"{signature}/{number}").shuffle(drawn)
@@ -171,13 +172,13 @@ def questions(leak: LeakSettings, number: int) -> list[BlindQuestion]:
 
 
 def _request(leak: LeakSettings, key: str) -> RequestedAttack:
-    cells = leak_requests.with_refusals(leak_settings.cells(replace(leak, against=(key,))))
+    cells = leak_requests.with_refusals(leak.with_(against=(key,)).grid.requests())
     return next(cell for cell in cells if cell.column == key)
 
 
 def settings_signature(leak: LeakSettings) -> str:
     """Return the settings that a score belongs to: all except the picture in the grid."""
-    return json.dumps({**leak_settings.link(leak), "whose": ""}, sort_keys=True)
+    return json.dumps({**leak.link(), "whose": ""}, sort_keys=True)
 
 
 @lru_cache(maxsize=16)
@@ -262,7 +263,7 @@ def _png_source(png: str) -> str:
 
 def _choose(answer: BlindAnswer) -> None:
     """Store an answer. A second click on the same question does not count."""
-    state = saved_state(leak_requests.current())
+    state = saved_state(STATE.current())
     answered = {known.question.name for known in state.answers}
     if answer.question.name not in answered:
         session.remember("test-sitting", replace(state, answers=(*state.answers, answer)))

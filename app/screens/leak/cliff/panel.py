@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.charts import cliff
 from app.charts.cliff import TopAxis
+from app.screens.leak import columns as leak_columns
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import series
-from app.screens.leak import settings as leak_settings
-from app.screens.leak.settings import LeakSettings
+from app.screens.leak.settings import LeakSettings, records
 from app.session import run_settings, services, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
@@ -24,7 +24,8 @@ from engine.epsilon import Epsilon
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
 from engine.results.cliff import collect_cliff, levels
-from engine.specs.attack_grid import NOISY, NONE, RequestedAttack
+from engine.specs import attack_grid
+from engine.specs.attack_grid import NOISY, NONE, RequestedAttack, column_key
 
 if TYPE_CHECKING:
     from engine.training.forecast import ExpectedCliff, Forecast
@@ -49,16 +50,16 @@ class CliffPlan:
 def plan(leak: LeakSettings) -> CliffPlan | None:
     """Return the series, or None if no attack fits or the run has no forecast."""
     base = run_settings.spec_of(leak.run)
-    baseline = services.forecast_of(leak_settings.run_of(base, NONE).canonical())
+    baseline = services.forecast_of(attack_grid.run_under(base, NONE).canonical())
     attacks = series.attacks(leak)
     if baseline.cliff is None or not attacks:
         return None
-    expected = baseline.cliff.with_pictures(leak_settings.records(leak))
+    expected = baseline.cliff.with_pictures(records(leak))
     noises = levels(expected.region, expected.parameters)
-    keys = [f"{NOISY}:{attack_texts.noise(noise)}" for noise in noises]
-    wide = replace(leak, against=(NONE, *keys), attacks=attacks)
-    columns = leak_settings.columns(wide)
-    requests = [request for request in leak_requests.with_refusals(leak_settings.cells(wide)) if request.spec]
+    keys = [column_key(NOISY, noise) for noise in noises]
+    wide = leak.with_(against=(NONE, *keys), attacks=attacks)
+    columns = leak_columns.columns(wide)
+    requests = [request for request in leak_requests.with_refusals(wide.grid.requests()) if request.spec]
     requests.sort(key=lambda request: wide.against.index(request.column))
     return CliffPlan(
         noises={column.key: None if column.key == NONE else column.noise for column in columns},

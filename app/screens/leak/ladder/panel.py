@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.screens.leak import columns as leak_columns
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import series
-from app.screens.leak import settings as leak_settings
+from app.screens.leak.columns import GridColumn
 from app.screens.leak.grid import mean_colour_psnr
-from app.screens.leak.settings import GridColumn, LeakSettings
+from app.screens.leak.settings import LeakSettings
 from app.session import run_settings, services
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
@@ -72,14 +73,14 @@ def most_noise(columns: Sequence[GridColumn]) -> str:
 def rows(leak: LeakSettings, key: str, attack: str) -> list[LadderRow]:
     """Return the baseline and the chosen protection."""
     ladder_rows = []
-    for column in leak_settings.columns(leak):
+    for column in leak_columns.columns(leak):
         if column.key not in (NONE, key):
             continue
-        single = replace(leak, against=(column.key,), attacks=(attack,))
+        single = leak.with_(against=(column.key,), attacks=(attack,))
         requests = []
         for view in VIEWS:
             # The cells of one column hold the baseline, too.
-            cells = leak_settings.cells(replace(single, eyes=view))
+            cells = single.with_(eyes=view).grid.requests()
             requests += [cell for cell in cells if cell.column == column.key]
         forecast = services.forecast_of(column.spec.canonical())
         ladder_rows.append(LadderRow(column, tuple(leak_requests.with_refusals(requests)), forecast))
@@ -89,7 +90,7 @@ def rows(leak: LeakSettings, key: str, attack: str) -> list[LadderRow]:
 def panel(leak: LeakSettings) -> None:
     series.title(series_texts.LADDER)
     attacks = series.attacks(leak)
-    columns = leak_settings.columns(leak)
+    columns = leak_columns.columns(leak)
     if not attacks:
         series.problem(series_texts.NO_ATTACK)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.screens.leak.requests import _upload_name, choose, current, show_error
+from app.screens.leak.requests import STATE, upload_name
 from app.session import services, session
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
@@ -17,7 +17,7 @@ def own() -> list[str]:
     try:
         return list(services.own_pictures_here())[:MOST_OWN]
     except LeakLensError as error:
-        show_error(error)
+        STATE.show_trouble(error)
         return []
 
 
@@ -28,23 +28,23 @@ def add_picture(file: Any) -> None:
     try:
         name = services.store().owners.add(file.getvalue(), session.owner())
     except LeakLensError as error:
-        show_error(error)
+        STATE.show_trouble(error)
         return
-    choose(whose=f"own-{name}-{label(name)}")
+    STATE.choose(whose=f"own-{name}-{label(name)}")
 
 
 def label(name: str) -> int:
     """Return the class that the visitor chose for an uploaded picture."""
-    kind, _, rest = current().whose.partition("-")
+    kind, _, rest = STATE.current().whose.partition("-")
     if kind == "own" and rest.startswith(name):
         return int(rest.rpartition("-")[2])
     return int(session.recall("leak-labels", {}).get(name, 0))
 
 
 def relabel(value: int) -> None:
-    name = _upload_name(current().whose)
+    name = upload_name(STATE.current().whose)
     session.remember("leak-labels", {**session.recall("leak-labels", {}), name: value})
-    choose(whose=f"own-{name}-{value}")
+    STATE.choose(whose=f"own-{name}-{value}")
 
 
 def delete() -> None:
@@ -52,14 +52,14 @@ def delete() -> None:
 
     Privacy: the events of an attack hold the picture, too. If an attack stayed, the picture would stay.
     """
-    name = _upload_name(current().whose)
+    name = upload_name(STATE.current().whose)
     try:
         departure = services.store().owners.leave(name, session.owner())
         services.store().complete_deletions()
     except LeakLensError as error:
-        show_error(error)
+        STATE.show_trouble(error)
         return
     services.shared().supervisor.wake()  # a running attack stops now
-    choose(whose="test-0")
+    STATE.choose(whose="test-0")
     text = attack_texts.DELETED.format(many=attack_texts.count(len(departure.deleted)))
-    session.remember("leak-notes", [attack_texts.GIVEN_UP if departure.shared else text])
+    STATE.show_notes([attack_texts.GIVEN_UP if departure.shared else text])

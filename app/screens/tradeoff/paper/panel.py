@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from app.screens.tradeoff import cells as tradeoff_cells
-from app.screens.tradeoff import requests as tradeoff_requests
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff import sweep_points
+from app.screens.tradeoff.requests import STATE
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import session
 from app.texts import sweep as sweep_texts
@@ -63,7 +63,7 @@ def _table_name(table: paper_tables.PaperTable, row: str, scale: str, reading: s
 
 def switch(paper: bool) -> None:
     """Switch between a paper's table and your own sweep. Each opens with its last table and view."""
-    now = tradeoff_requests.current()
+    now = STATE.current()
     left = {**session.recall(LEFT, {}), bool(now.table): (now.table, now.eyes)}
     session.remember(LEFT, left)
     if paper in left:
@@ -73,15 +73,15 @@ def switch(paper: bool) -> None:
         view = _view(table)
     else:
         table = ""
-        view = tradeoff_settings.OUTSIDER
-    tradeoff_requests.choose(table=table, eyes=view)
+        view = TradeoffSettings.model_fields["eyes"].default
+    STATE.choose(table=table, eyes=view)
 
 
 def choose(table: str) -> None:
     """Choose another table, row or scale in the same view. Another reading sets its own view."""
-    now = tradeoff_requests.current()
+    now = STATE.current()
     same_reading = now.table.rpartition("/")[2] == table.rpartition("/")[2]
-    tradeoff_requests.choose(table=table, eyes=now.eyes if same_reading else _view(table))
+    STATE.choose(table=table, eyes=now.eyes if same_reading else _view(table))
 
 
 def _view(table: str) -> str:
@@ -100,7 +100,7 @@ def reported(settings: TradeoffSettings) -> dict[tuple[str, float | None], float
     """Return the accuracy that the paper reports, in %, by column and noise."""
     if not settings.table:
         return {}
-    return {(cell.label, cell.noise): cell.reported for cell in tradeoff_settings.cells(settings.table)}
+    return {(cell.label, cell.noise): cell.reported for cell in sweep_points.cells(settings.table)}
 
 
 def rankings(settings: TradeoffSettings, cells: Sequence[tradeoff_cells.TradeoffCell]) -> list[tuple[float, str]]:

@@ -14,7 +14,7 @@ import streamlit as st
 from app.charts.base import Panel
 from app.charts.tradeoff import Frontier, TradeoffLine
 from app.screens.tradeoff import requests as tradeoff_requests
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.cells import TradeoffCell, TradeoffView
 from app.screens.tradeoff.paper import panel as paper_panel
 from app.screens.tradeoff.settings import TradeoffSettings
@@ -54,7 +54,7 @@ def details(
         _guarantees(view)
     card.not_covered()
     with st.expander(sweep_texts.AWAY):
-        st.code(tradeoff_settings.command(settings), language="bash", wrap_lines=True)
+        st.code(sweep_points.command(settings), language="bash", wrap_lines=True)
         st.download_button(
             "Download CSV",
             partial(table_csv, cells),
@@ -169,12 +169,12 @@ def _chosen_point(
     if problem:
         messages.show("problem", problem)
         return
-    url.open_screen("lab", tradeoff_settings.point_link(runs[0].spec.canonical(), ids))
+    url.open_screen("lab", sweep_points.point_link(runs[0].spec.canonical(), ids))
 
 
 def _find_chosen(frontiers: Sequence[Frontier]) -> tuple[TradeoffLine, PointSummary] | None:
     """Return the point that the visitor chose, with its line."""
-    name, noise = session.recall("tradeoff-picked", ("", None))
+    name, noise = session.recall("tradeoff-picked") or ("", None)
     for frontier in frontiers:
         for line in (*frontier.lines, *frontier.baselines):
             for point in line.points:

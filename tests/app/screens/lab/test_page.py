@@ -281,16 +281,16 @@ def test_a_link_opens_its_settings_and_its_runs(lab: AppTest, first: RunExample)
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"rounds": "abc"}, "rounds = abc cannot be meant"),
-        ({"method": "nonsense"}, "There is no method nonsense here"),
-        ({"format": "99"}, "made by a newer LeakLens"),
+        ({"rounds": "abc"}, "rounds = abc. It must be a whole number"),
+        ({"method": "nonsense"}, "names the method nonsense"),
+        ({"format": "99"}, "A newer LeakLens made this link"),
         ({"run": "deadbeef0000"}, "names a run that is not on this machine"),
         ({"run": "../../etc/passwd"}, "names a run that is not on this machine"),
         ({"rounds": "99999999"}, "must be a whole number between 0 and"),
         ({"seeds": "999999999999"}, "at most 5 seeds: this link wants 999999999999"),
         ({"target-epsilon": "3"}, "view: is missing"),
         ({"seed": "-1"}, "run: seed: must be a whole number between 0 and"),
-        ({"method.noise": "<script>alert(1)</script>"}, "cannot be meant"),
+        ({"method.noise": "<script>alert(1)</script>"}, "It must be a number"),
     ],
 )
 def test_an_error_in_a_link_is_one_sentence(params: dict[str, str], words: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.leak import settings as leak_settings
+from app.screens.leak.settings import LeakSettings
 from app.session import run_settings, services
 from app.texts import attacks as attack_texts
 from app.texts import product
@@ -82,7 +82,7 @@ def test_a_link_about_text_opens_with_the_default_pictures(link: dict[str, str],
         assert f"Only pictures are attacked here, and {title} is about text" in text(page)
     settings: dict[str, Any] = dict(page.session_state["leak"].run)
     assert (settings["dataset"], settings["model"]) == ("cifar10", "mlp")
-    assert settings == leak_settings.default().run
+    assert settings == LeakSettings.default().run
     assert attack_texts.PROMISE in text(page) and page.get("bidi_component")
 
 

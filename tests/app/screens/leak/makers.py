@@ -10,6 +10,9 @@ from app.screens.leak.settings import LeakSettings
 from app.session import services
 from engine.events import Event, Finished, Judged, Pictured, Seen, Started
 from engine.jobs.process_id import ProcessId
+from engine.leakage.compatibility import problem
+from engine.specs import attack_grid
+from engine.specs.attack import AttackSpec
 from tests.app.conftest import PATIENCE_S
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -72,3 +75,9 @@ def append_events(run: str, events: Sequence[Event]) -> None:
     lease = services.store().take(ProcessId.me(), 99, only={run})
     assert lease and lease.run == run
     services.store().append(lease, events)
+
+
+def default_cells() -> list[AttackSpec]:
+    """The grid of a first visit, in the order to submit, without attacks that do not fit."""
+    specs = [request.spec for request in attack_grid.in_order(LeakSettings.default().grid.requests())]
+    return [spec for spec in specs if spec is not None and problem(spec) is None]

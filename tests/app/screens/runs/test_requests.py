@@ -14,6 +14,7 @@ from engine.events import Finished
 from engine.jobs.batches import Batch, BatchMember
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
+from engine.specs import attack_grid
 from engine.specs.run import RunSpec
 from tests.app.conftest import Screen
 from tests.app.makers import ROUNDS, RunMaker
@@ -51,7 +52,7 @@ def test_a_finished_run_is_opened_pinned_or_deleted(ask: RunMaker, screen: Scree
 
 def test_open_shows_the_run_in_the_lab_with_its_settings(store: Store, ask: RunMaker, screen: Screen) -> None:
     run = ask("finished", lr=0.25, method={"name": "udp-fedavg", "noise": 0.7, "server-step": 1.0})
-    baseline = run_settings.baseline_of(RunSpec(**store.run(run).spec))
+    baseline = attack_grid.baseline_of(RunSpec(**store.run(run).spec))
     assert baseline
     store.submit(baseline.id, baseline.canonical())
     page = screen("runs", ids={"pins": ("abc",)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import services
 from engine.events import Event, Failed, Finished, Measured, Spent, Started
@@ -17,7 +17,7 @@ from tests.app.reading import open_screen, press
 def visit(settings: TradeoffSettings | None = None, **params: str) -> AppTest:
     assert services.shared().ready(PATIENCE_S)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
-    for name, value in {**(tradeoff_settings.link(settings) if settings else {}), **params}.items():
+    for name, value in {**(settings.link() if settings else {}), **params}.items():
         page.query_params[name] = value
     open_screen(page, "tradeoff")
     page.run()
@@ -37,7 +37,7 @@ def keys(page: AppTest) -> set[str]:
 
 def statuses(settings: TradeoffSettings) -> list[str]:
     """Return the status of each point."""
-    ids = [point.id for point in tradeoff_settings.sweep_points(settings)]
+    ids = [point.id for point in sweep_points.all_points(settings)]
     return list(services.statuses(ids).values())
 
 

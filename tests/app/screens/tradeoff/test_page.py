@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.screens.tradeoff import cells as tradeoff_cells
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.points import panel as points_panel
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
@@ -50,7 +50,7 @@ def test_a_first_visit_shows_a_finished_frontier() -> None:
     assert "UDP-FedAvg: noise 0.25" in by_noise
     assert "ε" in by_epsilon and "seen by an outsider" in by_epsilon
     assert "At noise 1, " in text(page) and page.button(key="tradeoff-run").disabled
-    assert tradeoff_settings.read_link(link(page), tradeoff_settings.default()) == (tradeoff_settings.default(), [])
+    assert TradeoffSettings.read_link(link(page), TradeoffSettings.default()) == (TradeoffSettings.default(), [])
 
 
 def test_the_stored_frontier_is_shown_before_the_shelves_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,13 +65,13 @@ def test_the_stored_frontier_is_shown_before_the_shelves_are_loaded(monkeypatch:
 
 def test_run_live_submits_every_stored_point() -> None:
     page = clicked(visit(), "tradeoff-live")
-    assert len(services.store().runs()) == len(tradeoff_settings.sweep_points(tradeoff_settings.default()))
+    assert len(services.store().runs()) == len(sweep_points.all_points(TradeoffSettings.default()))
     assert "0 of 153 runs done" in page.get("progress")[0].proto.text
 
 
 def test_points_that_are_not_stored_are_submitted_alone() -> None:
-    page = visit(replace(tradeoff_settings.default(), noises="0.25, 0.5, 1, 2, 4"))
-    missing = len(tradeoff_settings.sweep_points(tradeoff_of(page))) - 153
+    page = visit(TradeoffSettings.default().with_(noises="0.25, 0.5, 1, 2, 4"))
+    missing = len(sweep_points.all_points(tradeoff_of(page))) - 153
     assert "153 of them known already" in captions(page)
     assert page.button(key="tradeoff-run").label == f"Start the other {missing} runs"
     clicked(page, "tradeoff-run")
@@ -85,7 +85,7 @@ def test_the_expected_time_and_epsilon_are_shown_before_the_click(small: Tradeof
     page = visit(small)
     assert "10 runs. Expected time here: " in captions(page)
     assert sweep_texts.WAITING in text(page) and "known before anything runs" in text(page)
-    spec = next(point.spec for point in tradeoff_settings.sweep_points(small) if point.noise == 2.0)
+    spec = next(point.spec for point in sweep_points.all_points(small) if point.noise == 2.0)
     answers = services.forecast_of(spec.canonical()).answers
     answer = next(answer for answer in answers if answer.view == "outsider")
     assert f"ε {numbers.epsilon(answer.value)}" in text(page)
@@ -94,7 +94,7 @@ def test_the_expected_time_and_epsilon_are_shown_before_the_click(small: Tradeof
 def test_a_click_submits_every_point_the_first_seed_first(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
     rows = services.store().runs()[::-1]
-    assert [row.id for row in rows] == [point.id for point in tradeoff_settings.sweep_points(small)]
+    assert [row.id for row in rows] == [point.id for point in sweep_points.all_points(small)]
     (batch,) = services.store().batches.listed()
     assert batch.runs == tuple(row.id for row in rows) and len(batch.visitors) == 1
     assert page.button(key="tradeoff-run").disabled and "tradeoff-cancel" in keys(page)
@@ -102,7 +102,7 @@ def test_a_click_submits_every_point_the_first_seed_first(small: TradeoffSetting
 
 def test_points_appear_as_runs_finish_and_stay_after_a_cancel(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
-    points = tradeoff_settings.sweep_points(small)
+    points = sweep_points.all_points(small)
     finish(points[0], 0.61)
     page.run()
     assert "1 of 10 runs" in page.get("progress")[0].proto.text
@@ -116,7 +116,7 @@ def test_points_appear_as_runs_finish_and_stay_after_a_cancel(small: TradeoffSet
 
 
 def test_a_link_restores_everything(small: TradeoffSettings) -> None:
-    for point in tradeoff_settings.sweep_points(small)[:5]:
+    for point in sweep_points.all_points(small)[:5]:
         services.store().submit(point.id, point.spec.canonical())
         finish(point, 0.5 if point.noise else 0.9)
     page = visit(small)
@@ -127,7 +127,7 @@ def test_a_link_restores_everything(small: TradeoffSettings) -> None:
 
 def test_runs_that_others_requested_continue(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
-    first = tradeoff_settings.sweep_points(small)[0].id
+    first = sweep_points.all_points(small)[0].id
     services.store().submit(first, services.store().run(first).spec, visitor="another")
     clicked(page, "tradeoff-cancel")
     assert statuses(small) == ["queued", *["cancelled"] * 9]
@@ -136,7 +136,7 @@ def test_runs_that_others_requested_continue(small: TradeoffSettings) -> None:
 
 def test_a_failed_run_has_its_reason_and_can_be_retried(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
-    points = tradeoff_settings.sweep_points(small)
+    points = sweep_points.all_points(small)
     for point in points[1:]:
         finish(point, 0.5)
     fail(points[0], "the worker <b>stopped</b>", "Choose a smaller model")
@@ -148,7 +148,7 @@ def test_a_failed_run_has_its_reason_and_can_be_retried(small: TradeoffSettings)
 
 
 def test_results_are_read_once(small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    for point in tradeoff_settings.sweep_points(small):
+    for point in sweep_points.all_points(small):
         services.store().submit(point.id, point.spec.canonical())
         finish(point, 0.5)
     page = visit(small)
@@ -184,7 +184,7 @@ def test_a_refused_number_has_its_message_and_stays_in_its_field(small: Tradeoff
     page = visit(small)
     page.text_input(key="tradeoff-noises").set_value("0.5, loud").run()
     assert not page.exception
-    assert "sweep: noises: must be numbers with commas between, got loud" in text(page)
+    assert "sweep: noises: must be numbers with a comma and a space between, got loud" in text(page)
     assert page.text_input(key="tradeoff-noises").value == "0.5, loud" and link(page)["noises"] == "0.5, loud"
     page.text_input(key="tradeoff-noises").set_value("0.5, -2").run()
     assert "udp-fedavg: noise: must be a number between 0 and 1000, got -2" in text(page)
@@ -193,13 +193,13 @@ def test_a_refused_number_has_its_message_and_stays_in_its_field(small: Tradeoff
 
 
 def test_too_many_points_are_refused_with_the_remedy(small: TradeoffSettings) -> None:
-    page = visit(replace(small, noises=", ".join(map(str, range(1, 60))), seeds=10))
+    page = visit(small.with_(noises=", ".join(map(str, range(1, 60))), seeds=10))
     assert "sweep: points: must be at most 500, got 1190. Choose fewer noises, seeds or steps." in text(page)
     assert all(button.disabled for button in page.button if button.label.startswith("Start"))
 
 
 def test_a_problem_that_prevents_a_run_is_shown_before_the_click(small: TradeoffSettings) -> None:
-    page = visit(replace(small, run={**small.run, "dataset": "movie-reviews"}))
+    page = visit(small.with_(run={**small.run, "dataset": "movie-reviews"}))
     assert "mlp: needs pictures" in text(page) and page.button(key="tradeoff-run").disabled
 
 
@@ -208,7 +208,7 @@ def test_a_problem_that_prevents_a_run_is_shown_before_the_click(small: Tradeoff
 
 @pytest.fixture
 def finished(small: TradeoffSettings) -> TradeoffSettings:
-    for place, point in enumerate(tradeoff_settings.sweep_points(small)):
+    for place, point in enumerate(sweep_points.all_points(small)):
         services.store().submit(point.id, point.spec.canonical())
         finish(point, 0.5 + place / 100, 0.8 if point.method == "ppsgd" else None)
     return small
@@ -239,8 +239,8 @@ def test_next_to_personal_models_the_page_explains_that_no_epsilon_covers_them(f
 
 
 def test_methods_without_a_shared_last_layer_are_named(small: TradeoffSettings) -> None:
-    settings = replace(small, methods=("udp-fedavg", "centaur"))
-    for point in tradeoff_settings.sweep_points(settings):
+    settings = small.with_(methods=("udp-fedavg", "centaur"))
+    for point in sweep_points.all_points(settings):
         services.store().submit(point.id, point.spec.canonical())
         finish(point, 0.5, 0.8 if point.method == "centaur" else None)
     page = visit(settings)
@@ -257,7 +257,7 @@ def test_a_chosen_point_opens_its_runs_in_the_lab(finished: TradeoffSettings) ->
     page.run()
     assert "PPSGD, noise 2, server step 0.1: " in text(page) and "An observer who" in text(page)
     clicked(page, "tradeoff-open")
-    points = tradeoff_settings.sweep_points(finished)
+    points = sweep_points.all_points(finished)
     ids = [point.id for point in points if (point.method, point.noise) == ("ppsgd", 2.0)]
     assert page.session_state["ids"]["run"] == tuple(ids)
     assert product.PROMISE in text(page) and page.session_state["settings"]["method"] == "ppsgd"
@@ -267,7 +267,7 @@ def test_the_table_and_the_file_have_every_number(finished: TradeoffSettings) ->
     page = visit(finished)
     (table,) = page.dataframe
     assert len(table.value) == 5 and set(table.value["seeds"]) == {2}
-    points = tradeoff_settings.sweep_points(finished)
+    points = sweep_points.all_points(finished)
     cells = tradeoff_cells.read(points)
     rows = points_panel.table_csv(cells).splitlines()
     assert len(rows) == 11 and rows[0].startswith("run,method,noise,server-step,seed,accuracy,accuracy-personal,unit")
@@ -278,7 +278,7 @@ def test_single_fields_of_methods_can_be_set(small: TradeoffSettings) -> None:
     page = visit(small)
     page.number_input(key="tradeoff-of-ppsgd-head-epochs").set_value(3).run()
     assert not page.exception and link(page)["of"] == "ppsgd.head-epochs=3"
-    points = tradeoff_settings.sweep_points(tradeoff_of(page))
+    points = sweep_points.all_points(tradeoff_of(page))
     methods = {point.spec.method.name: point.spec.method for point in points}
     assert methods["ppsgd"].head_epochs == 3  # type: ignore[attr-defined]
     page.number_input(key="tradeoff-of-ppsgd-head-epochs").set_value(5000).run()
@@ -294,7 +294,7 @@ def test_the_lab_links_to_the_trade_off(screen: Screen) -> None:
     first = services.first_example()
     assert first is not None
     base = RunSpec(**first.spec)
-    specs = [point.spec for point in tradeoff_settings.sweep_points(tradeoff_of(page))]
+    specs = [point.spec for point in sweep_points.all_points(tradeoff_of(page))]
     assert {(spec.dataset, spec.rounds, spec.clients) for spec in specs} == {(base.dataset, base.rounds, base.clients)}
 
 
@@ -321,7 +321,7 @@ def test_in_class_mode_a_visitor_has_one_sweep_at_a_time(
 ) -> None:
     page = clicked(visit(small), "tradeoff-run")
     assert set(statuses(small)) == {"queued"}  # all of them wait, and the fair queue serves every visitor
-    other = clicked(visit(replace(small, noises="9")), "tradeoff-run")
+    other = clicked(visit(small.with_(noises="9")), "tradeoff-run")
     assert sweep_texts.BUSY[0] in text(other) and set(statuses(small)) == {"queued"}
     clicked(page, "tradeoff-cancel")
     clicked(other, "tradeoff-run")
@@ -341,7 +341,7 @@ def test_in_class_mode_a_full_queue_refuses_the_runs(
 
 def test_the_run_of_another_visitor_leaves_the_button(small: TradeoffSettings) -> None:
     """B7: another visitor's run must not turn my sweep to `Under way` without Start."""
-    point = tradeoff_settings.sweep_points(small)[0]
+    point = sweep_points.all_points(small)[0]
     services.store().submit(point.id, point.spec.canonical(), visitor="another")
     page = visit(small)
     button = page.button(key="tradeoff-run")
@@ -351,20 +351,20 @@ def test_the_run_of_another_visitor_leaves_the_button(small: TradeoffSettings) -
 
 
 def test_runs_that_another_visitor_requested_can_be_requested_too(small: TradeoffSettings) -> None:
-    for point in tradeoff_settings.sweep_points(small):
+    for point in sweep_points.all_points(small):
         services.store().submit(point.id, point.spec.canonical(), visitor="another")
     page = visit(small)
     assert "someone else requested these" in page.get("progress")[0].proto.text
     clicked(page, "tradeoff-run")
-    services.store().withdraw([point.id for point in tradeoff_settings.sweep_points(small)], "another")
+    services.store().withdraw([point.id for point in sweep_points.all_points(small)], "another")
     assert set(statuses(small)) == {"queued"}
 
 
 def test_class_mode_limits_the_run_as_in_the_lab(small: TradeoffSettings, shared: class_limits.VisitorLimits) -> None:
     assert shared.rounds is not None and shared.seeds is not None
-    page = clicked(visit(replace(small, run={**small.run, "rounds": shared.rounds + 1})), "tradeoff-run")
+    page = clicked(visit(small.with_(run={**small.run, "rounds": shared.rounds + 1})), "tradeoff-run")
     assert f"class mode: rounds must be at most {shared.rounds}" in text(page) and services.store().runs() == []
-    page = clicked(visit(replace(small, seeds=shared.seeds + 1)), "tradeoff-run")
+    page = clicked(visit(small.with_(seeds=shared.seeds + 1)), "tradeoff-run")
     assert f"class mode: seeds must be at most {shared.seeds}" in text(page) and services.store().runs() == []
 
 

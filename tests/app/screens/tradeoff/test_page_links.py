@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
 from app.session import links, services, session
@@ -68,7 +66,7 @@ def test_the_last_input_in_the_trade_off_reaches_the_lab(small: TradeoffSettings
 
 
 def test_the_lab_receives_one_of_the_compared_methods(small: TradeoffSettings) -> None:
-    start = replace(small, methods=("fedceo", "ppsgd"), of={"fedceo": {"every": 3}})
+    start = small.with_(methods=("fedceo", "ppsgd"), of={"fedceo": {"every": 3}})
     page = in_lab(visit(start))
     lab_settings = page.session_state["settings"]
     assert (lab_settings["method"], lab_settings["method.every"]) == ("fedceo", 3)
@@ -76,17 +74,17 @@ def test_the_lab_receives_one_of_the_compared_methods(small: TradeoffSettings) -
     assert sweep_texts.PROMISE in text(page)
     settings = tradeoff_of(page)
     assert settings.methods == start.methods
-    assert tradeoff_settings.method_fields(settings, "fedceo")["every"] == 3
+    assert sweep_points.method_fields(settings, "fedceo")["every"] == 3
 
 
 def test_the_method_of_a_run_from_the_lab_is_added(small: TradeoffSettings) -> None:
-    one_method = replace(small, methods=("ppsgd",))
+    one_method = small.with_(methods=("ppsgd",))
     spec = RunSpec(method="fedceo", rounds=3, sampling="poisson")
-    settings, _ = tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), one_method)
+    settings, _ = TradeoffSettings.read_link(links.tradeoff_link_of_run(spec.canonical()), one_method)
     assert settings.methods == ("ppsgd", "fedceo")
-    two_methods = replace(small, methods=("ppsgd", "dp-fedavg"))
+    two_methods = small.with_(methods=("ppsgd", "dp-fedavg"))
     spec = RunSpec(method="dp-fedavg", rounds=3)
-    settings, _ = tradeoff_settings.read_link(links.tradeoff_link_of_run(spec.canonical()), two_methods)
+    settings, _ = TradeoffSettings.read_link(links.tradeoff_link_of_run(spec.canonical()), two_methods)
     assert settings.methods == two_methods.methods
 
 
@@ -122,7 +120,7 @@ def test_a_stored_point_beyond_the_limits_is_refused(monkeypatch: pytest.MonkeyP
 
 def test_a_stored_point_whose_run_was_cancelled_runs_as_well() -> None:
     page = visit()
-    for point in tradeoff_settings.sweep_points(tradeoff_of(page)):
+    for point in sweep_points.all_points(tradeoff_of(page)):
         if (point.method, point.noise) == ("fedceo", 1.0):
             services.store().submit(point.id, point.spec.canonical())
             services.store().cancel(point.id)
@@ -131,7 +129,7 @@ def test_a_stored_point_whose_run_was_cancelled_runs_as_well() -> None:
 
 
 def test_a_finished_run_opens_without_a_new_run(small: TradeoffSettings) -> None:
-    points = tradeoff_settings.sweep_points(small)
+    points = sweep_points.all_points(small)
     services.store().submit_all({point.id: point.spec.canonical() for point in points})
     for point in points:
         finish(point, 0.5)
@@ -145,7 +143,7 @@ def test_a_finished_run_opens_without_a_new_run(small: TradeoffSettings) -> None
 
 
 def test_each_kind_of_sweep_opens_as_it_was_left(small: TradeoffSettings) -> None:
-    page = visit(replace(small, table="1/cifar10/paper/written", eyes="client"))
+    page = visit(small.with_(table="1/cifar10/paper/written", eyes="client"))
     kind = "tradeoff-kind"
     page.segmented_control(key=kind).set_value(sweep_texts.OF_OWN).run()
     assert (tradeoff_of(page).table, tradeoff_of(page).eyes) == ("", "outsider")
@@ -154,7 +152,7 @@ def test_each_kind_of_sweep_opens_as_it_was_left(small: TradeoffSettings) -> Non
 
 
 def test_only_another_reading_changes_the_view(small: TradeoffSettings) -> None:
-    page = visit(replace(small, table="1/cifar10/quick/written", eyes="client"))
+    page = visit(small.with_(table="1/cifar10/quick/written", eyes="client"))
     page.selectbox(key="tradeoff-paper-row").select("emnist").run()
     assert tradeoff_of(page).eyes == "client"
     page.selectbox(key="tradeoff-paper-reading").select("released").run()

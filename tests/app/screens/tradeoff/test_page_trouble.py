@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
 from app.session import run_settings, services, session
@@ -34,7 +33,7 @@ def submit(points: tuple[SweepPoint, ...]) -> None:
 
 def finish_all(settings: TradeoffSettings, **result: float) -> tuple[SweepPoint, ...]:
     """Finish every point, and return the points."""
-    points = tradeoff_settings.sweep_points(settings)
+    points = sweep_points.all_points(settings)
     submit(points)
     for place, point in enumerate(points):
         finish(point, 0.5 + place / 1000, **result)
@@ -49,7 +48,7 @@ def noises() -> set[float]:
 
 
 def test_a_click_uses_the_last_input(small: TradeoffSettings) -> None:
-    page = visit(replace(small, plain=False))
+    page = visit(small.with_(plain=False))
     page.text_input(key="tradeoff-noises").set_value("7")
     clicked(page, "tradeoff-run")  # both reach the server at once
     assert tradeoff_of(page).noises == "7" and noises() == {7.0}
@@ -60,7 +59,7 @@ def test_a_stored_frontier_that_was_run_and_cancelled_is_still_shown_to_all() ->
     before = charts(page)
     clicked(page, "tradeoff-live")
     assert charts(page) == before and "0 of 153 runs" in page.get("progress")[0].proto.text
-    for point in tradeoff_settings.sweep_points(tradeoff_settings.default())[:3]:
+    for point in sweep_points.all_points(TradeoffSettings.default())[:3]:
         finish(point, 0.5)
     clicked(page, "tradeoff-cancel")
     assert len(charts(page)) == len(charts(visit())) == len(before)
@@ -91,7 +90,7 @@ def test_in_class_mode_a_visitor_cannot_cancel_the_run_of_another(
         button = "cancel"
         page = screen("lab", ids={"run": (run,)}, seen={}, settings=run_settings.completed({}))
     else:
-        point = tradeoff_settings.sweep_points(small)[0]
+        point = sweep_points.all_points(small)[0]
         run = point.id
         button = "tradeoff-cancel"
         services.store().submit(run, point.spec.canonical(), visitor="another")
@@ -108,10 +107,10 @@ def test_a_link_replaces_the_settings_and_their_messages(
     small: TradeoffSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
-    page = clicked(visit(replace(small, seeds=(class_limits.caps().seeds or 0) + 1)), "tradeoff-run")
+    page = clicked(visit(small.with_(seeds=(class_limits.caps().seeds or 0) + 1)), "tradeoff-run")
     assert "must be at most" in text(page)
     page.query_params.clear()
-    for name, value in tradeoff_settings.link(small).items():
+    for name, value in small.link().items():
         page.query_params[name] = value
     page.run()
     assert tradeoff_of(page) == small and "must be at most" not in text(page)
@@ -141,7 +140,7 @@ def test_a_damaged_record_affects_only_its_own_point(small: TradeoffSettings, ho
     assert page.button(key="tradeoff-run").label == "Start the other 1 run"
     clicked(page, "tradeoff-retry")
     assert statuses(small) == ["queued", *["finished"] * 9]
-    finish(tradeoff_settings.sweep_points(small)[0], 0.5)
+    finish(sweep_points.all_points(small)[0], 0.5)
     assert page.run().button(key="tradeoff-run").label == sweep_texts.ALL_FINISHED
 
 
@@ -158,7 +157,7 @@ def test_only_its_visitor_may_delete_a_damaged_record(
 
 
 def test_a_failure_without_a_remedy_is_shown_as_it_is(small: TradeoffSettings) -> None:
-    points = tradeoff_settings.sweep_points(small)
+    points = sweep_points.all_points(small)
     submit(points[:1])
     fail(points[0], "it said . and stopped", "")
     assert "UDP-FedAvg, noise 0.5: it said . and stopped</p>" in text(visit(small))
@@ -234,17 +233,18 @@ def test_an_invalid_setting_of_the_run_is_fixed_in_the_lab() -> None:
     assert page.session_state["settings"]["method.clip"] == -1.0  # where its field is
 
 
-def test_a_comma_in_place_of_a_decimal_point_is_reported(small: TradeoffSettings) -> None:
-    captions = [str(caption.value) for caption in visit(replace(small, noises="0,5")).caption]
-    assert "Read as 0 and 5. A decimal has a point: 0.5." in captions
-    assert not any("Read as" in str(caption.value) for caption in visit(small).caption)
+def test_b18_a_comma_that_may_be_a_decimal_point_is_asked_about(small: TradeoffSettings) -> None:
+    page = visit(small.with_(noises="0,5"))
+    assert "sweep: noises: 0,5 may mean 0.5, or 0 and 5. Write 0.5, or 0; 5." in text(page)
+    assert page.text_input(key="tradeoff-noises").value == "0,5" and not page.exception
+    assert "may mean" not in text(visit(small))
 
 
 # --- sentences ---------------------------------------------------------------------------------------------
 
 
 def test_every_view_explains_how_to_read_the_charts(small: TradeoffSettings) -> None:
-    settings = replace(small, steps="0.1, 1")
+    settings = small.with_(steps="0.1, 1")
     finish_all(settings)
     page = visit(settings)
     for view in ("outsider", "server"):
@@ -253,23 +253,23 @@ def test_every_view_explains_how_to_read_the_charts(small: TradeoffSettings) -> 
 
 
 def test_the_ranking_counts_the_methods_that_failed(small: TradeoffSettings) -> None:
-    points = [(cell, cell.point(0)) for cell in tradeoff_settings.cells(TABLE)]
+    points = [(cell, cell.point(0)) for cell in sweep_points.cells(TABLE)]
     submit(tuple(point for _, point in points))
     for cell, point in points:
         if cell.label in ("CENTAUR", "FedCEO ϑ>1"):
             fail(point)
         else:
             finish(point, 0.3 + cell.reported / 1000)
-    page = visit(replace(small, table=TABLE, seeds=1))
+    page = visit(small.with_(table=TABLE, seeds=1))
     assert "appears, on one seed, of the 3 of 5 methods that finished: 3 of 3 pairs" in text(page)
 
 
 def test_next_to_personal_models_the_paper_has_no_number(small: TradeoffSettings) -> None:
-    points = [(cell, cell.point(0)) for cell in tradeoff_settings.cells(TABLE)]
+    points = [(cell, cell.point(0)) for cell in sweep_points.cells(TABLE)]
     submit(tuple(point for _, point in points))
     for cell, point in points:
         finish(point, 0.3, 0.9 if cell.label == "PPSGD" else None)
-    page = visit(replace(small, table=TABLE, seeds=1, whose="personal"))
+    page = visit(small.with_(table=TABLE, seeds=1, whose="personal"))
     for _, row in page.dataframe[0].value.iterrows():
         is_missing = row["reported"] != row["reported"]  # NaN does not equal itself
         assert is_missing == ("PPSGD" in row["method"])
@@ -277,8 +277,8 @@ def test_next_to_personal_models_the_paper_has_no_number(small: TradeoffSettings
 
 
 def test_epsilon_at_one_noise_is_compared_on_common_seeds(small: TradeoffSettings) -> None:
-    settings = replace(small, seeds=2, noises="1", plain=False)
-    points = tradeoff_settings.sweep_points(settings)
+    settings = small.with_(seeds=2, noises="1", plain=False)
+    points = sweep_points.all_points(settings)
     submit(points)
     late = next(point for point in points if (point.method, point.seed) == ("ppsgd", 1))
     for point in points:
@@ -292,7 +292,7 @@ def test_epsilon_at_one_noise_is_compared_on_common_seeds(small: TradeoffSetting
 
 
 def test_methods_with_epsilon_0_are_not_compared(small: TradeoffSettings) -> None:
-    settings = replace(small, noises="1", plain=False)
+    settings = small.with_(noises="1", plain=False)
     finish_all(settings, epsilon=0.0)
     page_text = text(visit(settings))
     assert "does not buy them the same" not in page_text
@@ -300,8 +300,8 @@ def test_methods_with_epsilon_0_are_not_compared(small: TradeoffSettings) -> Non
 
 
 def test_noise_0_has_its_own_guarantee(small: TradeoffSettings) -> None:
-    page = visit(replace(small, noises="0, 1", methods=("udp-fedavg",)))
-    for point in tradeoff_settings.sweep_points(tradeoff_of(page)):
+    page = visit(small.with_(noises="0, 1", methods=("udp-fedavg",)))
+    for point in sweep_points.all_points(tradeoff_of(page)):
         submit((point,))
         finish(point, 0.5)
     page.run()
@@ -309,6 +309,6 @@ def test_noise_0_has_its_own_guarantee(small: TradeoffSettings) -> None:
 
 
 def test_a_forecast_epsilon_has_all_its_terms(small: TradeoffSettings) -> None:
-    page_text = text(visit(replace(small, plain=False)))
+    page_text = text(visit(small.with_(plain=False)))
     assert "ε per client, seen by an outsider, zero-out, δ = 1e-5, poisson sampling, " in page_text
     assert sweep_texts.NOTHING_SAID in page_text  # the ε of noise 0.5 is meaningless, shown in words besides colour

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.leak import settings as leak_settings
 from app.screens.leak.blind_test import panel as blind_test
 from app.screens.leak.blind_test import texts as blind_test_texts
 from app.screens.leak.blind_test.panel import BlindAnswer, BlindQuestion, BlindScore, BlindTestState
@@ -24,7 +22,7 @@ LABELS = [place % 10 for place in range(200)]
 
 @pytest.fixture
 def small() -> LeakSettings:
-    return replace(leak_settings.default(), against=(NONE, "udp-fedavg:0.1", "udp-fedavg:1"), iterations=3)
+    return LeakSettings.default().with_(against=(NONE, "udp-fedavg:0.1", "udp-fedavg:1"), iterations=3)
 
 
 def answer(right: bool, protected: bool, psnr: float) -> BlindAnswer:
@@ -108,9 +106,9 @@ def test_half_of_a_set_is_baseline_and_all_pictures_are_from_the_first_half(smal
         assert question.request.spec and question.request.spec.pictures == (question.name,)
     order = [question.protected for question in questions]
     assert order not in (sorted(order), sorted(order, reverse=True))
-    other_picture = replace(small, whose="test-5")
+    other_picture = small.with_(whose="test-5")
     assert questions == blind_test.questions(other_picture, 0)  # the picture in the grid does not matter
-    baseline_only = blind_test.questions(replace(small, against=(NONE,)), 0)
+    baseline_only = blind_test.questions(small.with_(against=(NONE,)), 0)
     assert not any(question.protected for question in baseline_only) and len(baseline_only) == blind_test.SET
 
 
@@ -163,7 +161,7 @@ def test_other_settings_start_another_score(small: LeakSettings) -> None:
     page, questions = ready(small)
     press(page, f"test-choose-0-{questions[0].truth}")
     assert len(page.session_state["test-sitting"].answers) == 1
-    page.session_state["leak"] = replace(small, restarts=2)
+    page.session_state["leak"] = small.with_(restarts=2)
     page.run()
     assert "Right" not in text(page) and page.button(key="test-ask")
 

@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 
 from app.charts import cliff
 from app.charts.cliff import TopAxis
-from app.screens.leak import settings as leak_settings
 from app.screens.leak.blind_test import texts as blind_test_texts
 from app.screens.leak.cliff import panel as cliff_panel
 from app.screens.leak.settings import LeakSettings
@@ -72,7 +71,7 @@ def test_a15_the_noises_surround_the_region() -> None:
 
 
 def test_a13_the_cliff_names_who_adds_the_noise() -> None:
-    assert "Every point is UDP-FedAvg: each client adds all the noise." in text(visit(leak_settings.default(), "cliff"))
+    assert "Every point is UDP-FedAvg: each client adds all the noise." in text(visit(LeakSettings.default(), "cliff"))
 
 
 def test_the_expectation_is_given_in_noise() -> None:
@@ -207,9 +206,9 @@ def test_the_chart_in_words() -> None:
 
 @pytest.fixture
 def small() -> LeakSettings:
-    default = leak_settings.default()
+    default = LeakSettings.default()
     run = run_settings.completed({**default.run, "model": "lenet-sigmoid"})
-    return replace(default, run=run, attacks=("analytic", "map"), iterations=3)
+    return default.with_(run=run, attacks=("analytic", "map"), iterations=3)
 
 
 def figure(page: AppTest) -> str:
@@ -237,7 +236,7 @@ def test_a_click_runs_the_series_and_points_appear(small: LeakSettings) -> None:
 
 
 def test_a15_the_region_follows_the_model_and_the_pictures(small: LeakSettings) -> None:
-    single, pair = cliff_panel.plan(small), cliff_panel.plan(replace(small, many=2))
+    single, pair = cliff_panel.plan(small), cliff_panel.plan(small.with_(many=2))
     assert single and pair
     assert pair.expected.region == pytest.approx([end / 2**0.5 for end in single.expected.region])
     ratios = [noise * single.expected.parameters**0.5 for noise in single.noises.values() if noise is not None]
@@ -279,12 +278,12 @@ def test_in_class_mode_a_visitor_has_one_series_at_a_time(small: LeakSettings, m
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
     press(visit(small), "cliff-ask")
-    page = press(visit(replace(small, whose="test-1")), "cliff-ask")
+    page = press(visit(small.with_(whose="test-1")), "cliff-ask")
     assert series_texts.BUSY[0] in text(page) and len(services.store().runs()) == 10
 
 
 def test_without_an_attack_the_panel_has_a_message(small: LeakSettings) -> None:
-    assert series_texts.NO_ATTACK in text(visit(replace(small, attacks=("analytic",))))
+    assert series_texts.NO_ATTACK in text(visit(small.with_(attacks=("analytic",))))
 
 
 def test_one_panel_at_a_time(small: LeakSettings) -> None:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.screens.leak import settings as leak_settings
+from app.screens.leak import columns as leak_columns
 from app.screens.leak.ladder import panel as ladder_panel
 from app.screens.leak.settings import LeakSettings
 from app.session import services
@@ -24,12 +24,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
 @pytest.fixture
 def small() -> LeakSettings:
-    default = leak_settings.default()
-    return replace(default, against=(NONE, "udp-fedavg:1", "udp-fedavg:0.1"), iterations=3)
+    default = LeakSettings.default()
+    return default.with_(against=(NONE, "udp-fedavg:1", "udp-fedavg:0.1"), iterations=3)
 
 
 def test_the_protection_with_most_noise_is_compared_with_the_baseline(small: LeakSettings) -> None:
-    columns = leak_settings.columns(small)
+    columns = leak_columns.columns(small)
     assert ladder_panel.most_noise(columns) == "udp-fedavg:1"
     assert ladder_panel.most_noise([columns[0], replace(columns[1], noise=None)]) == "udp-fedavg:1"
     rows = ladder_panel.rows(small, "udp-fedavg:1", "map")
@@ -41,7 +41,7 @@ def test_the_protection_with_most_noise_is_compared_with_the_baseline(small: Lea
 def test_the_cell_of_the_server_view_is_a_cell_of_the_grid(small: LeakSettings) -> None:
     """One attack runs once, even if several panels show it."""
     first = ladder_panel.rows(small, "udp-fedavg:1", "map")[1].requests[0]
-    assert first.id in {request.id for request in leak_settings.cells(small)}
+    assert first.id in {request.id for request in small.grid.requests()}
 
 
 def test_all_views_are_attacked_and_shown(small: LeakSettings) -> None:
@@ -72,7 +72,7 @@ def test_all_views_are_attacked_and_shown(small: LeakSettings) -> None:
 
 def test_each_adversary_has_its_own_epsilon(small: LeakSettings) -> None:
     page = visit(small, "ladder")
-    forecast = services.forecast_of(leak_settings.columns(small)[1].spec.canonical())
+    forecast = services.forecast_of(leak_columns.columns(small)[1].spec.canonical())
     for answer in forecast.answers:
         assert series_texts.epsilon(answer) in text(page)
         assert "δ = 1e-5" in series_texts.epsilon(answer) and "per client" in series_texts.epsilon(answer)
@@ -94,7 +94,7 @@ def test_a13_the_row_names_who_adds_the_noise(small: LeakSettings) -> None:
 
 
 def test_without_protections_only_the_baseline_is_shown(small: LeakSettings) -> None:
-    page = visit(replace(small, against=(NONE,)), "ladder")
+    page = visit(small.with_(against=(NONE,)), "ladder")
     assert page.button(key="ladder-ask").label == series_texts.ladder(4, 4)
     assert any(caption.value == series_texts.ONLY_CONTROL for caption in page.caption)
 

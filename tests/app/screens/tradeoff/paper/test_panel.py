@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import html
-from dataclasses import replace
 
 import pytest
 
-from app.screens.tradeoff import settings as tradeoff_settings
+from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import services
 from app.texts import sweep as sweep_texts
@@ -20,14 +19,14 @@ TABLE = "1/cifar10/quick/written"
 
 
 def test_the_table_of_a_paper_runs_as_published(small: TradeoffSettings) -> None:
-    page = visit(replace(small, table=TABLE))
-    cells = tradeoff_settings.cells(TABLE)
+    page = visit(small.with_(table=TABLE))
+    cells = sweep_points.cells(TABLE)
     assert f"{2 * len(cells)} runs. Expected time here: " in captions(page)
     assert cells[0].row.settings["quick"].words["written"].split(",")[0] in text(page)
     clicked(page, "tradeoff-run")
     submitted = [row.id for row in services.store().runs()[::-1]]
     assert submitted == [cell.point(seed).id for seed in (0, 1) for cell in cells]
-    for place, point in enumerate(tradeoff_settings.sweep_points(replace(small, table=TABLE))):
+    for place, point in enumerate(sweep_points.all_points(small.with_(table=TABLE))):
         finish(point, 0.3 + place / 1000)
     page.run()
     assert "FedCEO ϑ=1: noise 1" in charts(page)[0] and "FedCEO ϑ&gt;1 is " in text(page)
