@@ -41,8 +41,8 @@ SCREENS = (
     Screen(
         "tradeoff", product.TRADEOFF, "app.screens.tradeoff.page:page", "app.screens.tradeoff.settings:TradeoffSettings"
     ),
-    Screen("runs", product.RUNS, "app.screens.runs.page:page"),
-    Screen("machine", product.MACHINE, "app.screens.machine.page:page"),
+    Screen("runs", product.RUNS, "app.screens.runs.page:runs", "app.screens.runs.settings:RunsSettings"),
+    Screen("machine", product.RUNS, "app.screens.runs.page:machine", hidden=True),  # the other tab of the same page
 )
 
 

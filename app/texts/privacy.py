@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from app.texts.numbers import percent, tiny
@@ -47,6 +48,31 @@ SPLITS = {
 }
 
 
+@dataclass(frozen=True)
+class PromiseSize:
+    """How much an ε promises, whatever kind of promise it is."""
+
+    word: str
+    side: str  # the colour: `private`, `ink`, `weak` or `leaking`
+    sign: str
+
+
+STRONG = PromiseSize("strong promise", "private", "✓")
+LIMITED = PromiseSize("limited promise", "ink", "·")
+WEAK_PROMISE = PromiseSize("weak promise", "weak", "!")
+NO_PROMISE = PromiseSize("no meaningful promise", "leaking", "✗")
+SIZES = ((1.0, STRONG), (3.0, LIMITED), (10.0, WEAK_PROMISE))  # each up to this ε
+
+
+def size(epsilon: float | None) -> PromiseSize:
+    """The size of a promise; None is an infinite ε."""
+    for most, promise in SIZES:
+        if epsilon is not None and epsilon <= most:
+            return promise
+    return NO_PROMISE
+
+
+OBSERVER = "server"  # whose view the screens show first
 WEAK = math.log(99)  # above this ε, an observer with even odds can become more than 99 % sure
 VACUOUS = 10.0  # above this ε, a guarantee is no meaningful promise
 

@@ -14,8 +14,8 @@ GETTING_READY = "Getting ready: the form is here in a moment."
 LEAK = "Leak"
 LAB = "Lab"
 TRADEOFF = "Trade-off"
-RUNS = "Runs"
-MACHINE = "Machine"
+RUNS = "Runs and machine"
+RUNS_TAB, MACHINE_TAB = "Runs", "Machine"
 
 
 SERVER_SEES = "Choose a picture, and see what comes back out of one upload of this run."

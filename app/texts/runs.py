@@ -9,14 +9,14 @@ from typing import Any
 
 from app.texts import numbers, privacy, states
 
-NOTHING_YET = "There are no runs to show yet. These examples ship with LeakLens. Start your own in the Lab."
-UNREADABLE = "A question that can no longer be read"
+NOTHING_YET = "You have no runs yet. These examples are stored with LeakLens. Start a run in the Lab."
+UNREADABLE = "A run whose request cannot be read"
 NO_MATCH = "No run matches. Choose other states or other words."
 MOVING, ENDED, EXAMPLES = "Running and waiting", "Ended", "Stored examples"
-FIND, FIND_HELP = "Find", "words of the question, or a run's name"
+FIND, FIND_HELP = "Find", "words of a run, or the start of its id"
 STATE = "State"
-HEADS = ("question", "state", "accuracy", "ε, outsider", "asked", "disk")
-OPEN, CANCEL, RESUME, PIN, UNPIN, DELETE = "Open", "Cancel", "Go on", "Pin", "Unpin", "Delete"
+HEADS = ("run", "state", "accuracy", "ε", "submitted", "disk")
+OPEN, CANCEL, RESUME, PIN, UNPIN, DELETE = "Open", "Cancel", "Resume", "Pin", "Unpin", "Delete"
 PINS_FULL = "{many} runs are pinned, and more would be hard to tell apart: unpin one first"
 DELETE_ALL = "Delete these {many}…"
 CANCEL_ALL, RESUME_ALL, RENAME, NAME = "Cancel all", "Resume all", "Rename", "Name"
@@ -29,11 +29,11 @@ SORT, SORTS = "Sort by", {"newest": "newest", "name": "name", "accuracy": "accur
 MORE_WAIT = "and {many} more"
 NAMED, AND_MORE = 5, "and {many} more"
 SURE, SURE_ALL = "Delete this run?", "Delete {many} runs?"
-FREES = "This frees {size}. Curves, checkpoints and pictures are gone for good; anyone who asks again starts over."
+FREES = "This frees {size}. Curves, checkpoints and pictures are deleted for good. A new request starts again."
 YES, NO = "Delete for good", "Keep"
-DELETED = "Deleted {many}; {size} are free again."
-NOT_YOURS = "Run {run} was asked by another visitor", "Only that visitor may {deed} it"
-STUCK = "Nothing moves at the moment: {why}"
+DELETED = "Deleted {many}. {size} are free again."
+NOT_YOURS = "Another visitor requested run {run}", "Only that visitor may {deed} it"
+STUCK = "No run can start now: {why}"
 AGAIN = "Try again"
 SETTLED = (
     "dataset",
@@ -121,12 +121,20 @@ def state(status: str, round: int, of: int | None, place: int | None) -> tuple[s
 
 
 def epsilon(value: float | None, unit: str, recorded: bool) -> tuple[str, str]:
-    """The ε for an outsider so far, and the unit that it protects. `recorded`: the run has an event with this ε."""
+    """The ε so far, and what it promises. `recorded`: the run has an event with this ε.
+
+    Above `VACUOUS` the number is left out: it would look like a promise.
+    """
     if not recorded:
         return "–", ""
-    if value is None:
-        return "∞", "nothing promised"
-    return numbers.epsilon(value), privacy.PER[unit]
+    if value is None or value > privacy.VACUOUS:
+        return "–", privacy.size(value).word
+    return numbers.epsilon(value), f"{privacy.size(value).word}, {privacy.PER[unit]}"
+
+
+def epsilon_head(observer: str) -> str:
+    """The heading of the column of ε."""
+    return f"ε, {privacy.OBSERVERS[observer]}"
 
 
 def ago(then: float, now: float | None = None) -> str:

@@ -13,8 +13,6 @@ from app.texts import runs as run_texts
 from engine.jobs.batches import ListedBatch
 from engine.jobs.owners import own_pictures
 
-SORTS = ("newest", "name", "accuracy", "size")
-
 
 @dataclass(frozen=True)
 class RunGroup:

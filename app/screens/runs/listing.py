@@ -11,8 +11,8 @@ from typing import Any
 from app.session import run_settings, services
 from app.texts import attacks as attack_texts
 from app.texts import membership as membership_texts
+from app.texts import privacy, states
 from app.texts import runs as run_texts
-from app.texts import states
 from engine.errors import LeakLensError, UnknownName
 from engine.events import Judged, decode
 from engine.jobs.status import MOVING, ListedRun
@@ -28,9 +28,9 @@ class RunResult:
     """The numbers of the list, folded from the events of a run so far."""
 
     accuracy: float | None = None
-    epsilon: float | None = None  # of an outsider
+    epsilon: float | None = None  # against the observer
     unit: str = ""
-    promised: bool = False  # whether the run recorded an ε of an outsider
+    promised: bool = False  # whether the run recorded an ε against the observer
     failure: str = ""
     psnr: float | None = None  # of an attack on pictures: of the picture that came back best, and its verdict
     verdict: Verdict | None = None
@@ -171,8 +171,8 @@ def _result(home: str, run: str, edition: str, events: int) -> RunResult:
     return fold([body for _, body in services.store().bodies(run)])
 
 
-def fold(bodies: Sequence[Mapping[str, Any]]) -> RunResult:
-    """The result from the JSON of all events. The last event of each kind counts."""
+def fold(bodies: Sequence[Mapping[str, Any]], observer: str = privacy.OBSERVER) -> RunResult:
+    """The result from the JSON of all events, with the ε against an observer. The last event of each kind counts."""
     accuracy: float | None = None
     spent: Mapping[str, Any] = {}
     psnr: float | None = None
@@ -182,7 +182,7 @@ def fold(bodies: Sequence[Mapping[str, Any]]) -> RunResult:
         kind = body.get("event")
         if kind == "measured" and (body["name"], body["who"]) == ("accuracy", "global"):
             accuracy = body["value"] if body["value"] is not None else accuracy
-        elif kind == "spent" and body["view"] == "outsider":
+        elif kind == "spent" and body["view"] == observer:
             spent = body
         elif kind == "scored":
             auc = (body["auc"], *body["interval"])

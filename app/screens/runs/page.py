@@ -15,9 +15,12 @@ from app.screens.runs import requests as run_requests
 from app.screens.runs import row as run_row
 from app.screens.runs.groups import RunGroup
 from app.screens.runs.listing import RunRow
-from app.session import services, session
+from app.screens.runs.machine import panel as machine_panel
+from app.screens.runs.settings import STATE
+from app.session import services, session, url
 from app.texts import product, states
 from app.texts import runs as run_texts
+from app.widgets import fields
 from engine.errors import LeakLensError
 from engine.events import encode
 from engine.examples.files import examples, load_errors
@@ -28,9 +31,10 @@ PAGE = 25  # groups
 NUMBER = "runs-page"
 
 
-def page() -> None:
-    """Draws the whole page."""
-    st.html(f'{run_row.CSS}<h1 class="ll-title">{html.escape(product.RUNS)}</h1>')
+def runs() -> None:
+    """Draws the page with the list of runs."""
+    _tabs("runs")
+    STATE.open_link()
     try:
         rows = run_listing.read()
         _tally(rows)
@@ -45,6 +49,25 @@ def page() -> None:
             st.fragment(_redraw_with_titles, run_every=READY_S)()
     except LeakLensError as error:
         _trouble(error)
+    STATE.write_link()
+
+
+def machine() -> None:
+    """Draws the page with the state of the machine."""
+    _tabs("machine")
+    machine_panel.panel()
+
+
+def _tabs(shown: str) -> None:
+    """Draws the title, and the tabs of the page. Each has its own address."""
+    st.html(f'{run_row.CSS}<h1 class="ll-title">{html.escape(product.RUNS)}</h1>')
+    titles = {"runs": product.RUNS_TAB, "machine": product.MACHINE_TAB}
+    chosen = st.segmented_control(
+        product.RUNS, list(titles), format_func=titles.__getitem__, required=True, label_visibility="collapsed",
+        **session.bind("runs-tab", shown, lambda name: None),
+    )  # fmt: skip
+    if chosen != shown:
+        url.open_screen(str(chosen), {})
 
 
 def _redraw_with_titles() -> None:
@@ -106,18 +129,14 @@ def _list(rows: Sequence[RunRow]) -> None:
 
 def _filter() -> tuple[list[str], str, str]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        statuses = st.pills(
+        st.pills(
             run_texts.STATE, run_listing.STATUSES, selection_mode="multi", format_func=states.STATES.__getitem__,
-            key="runs-states", persist_state="session",
+            **STATE.bind("states"),
         )  # fmt: skip
-        text = st.text_input(
-            run_texts.FIND, placeholder=run_texts.FIND_HELP, key="runs-find", width=320, persist_state="session"
-        )
-        sort = st.selectbox(
-            run_texts.SORT, groups.SORTS, format_func=run_texts.SORTS.__getitem__, key="runs-sort", width=150,
-            persist_state="session",
-        )  # fmt: skip
-    return statuses, text or "", sort
+        fields.screen_field(STATE, "find", placeholder=run_texts.FIND_HELP, width=320)
+        fields.screen_field(STATE, "sort", run_texts.SORTS, width=150)
+    chosen = STATE.current()
+    return list(chosen.states), chosen.find, chosen.sort
 
 
 def _moving(shown: Sequence[str], sort: str, unfinished: Sequence[str], message: tuple[str, bool]) -> None:

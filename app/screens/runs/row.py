@@ -13,7 +13,7 @@ from app.screens.runs import requests as run_requests
 from app.screens.runs.listing import STOPPED, RunResult, RunRow
 from app.session import messages, services, url
 from app.texts import membership as membership_texts
-from app.texts import numbers, states, verdicts
+from app.texts import numbers, privacy, states, verdicts
 from app.texts import runs as run_texts
 
 BUTTONS_PX = 260
@@ -54,8 +54,13 @@ CSS = """
 def heads(title: str) -> None:
     """The title of a part of the list, and the headings of its columns. A narrow screen has no columns."""
     st.html(f'<h2 class="ll-title" style="font-size:1.1rem">{html.escape(title)}</h2>')
-    spans = "".join(f"<span>{html.escape(head)}</span>" for head in run_texts.HEADS)
+    spans = "".join(f"<span>{html.escape(_head(head))}</span>" for head in run_texts.HEADS)
     st.html(f'<div class="ll-run ll-heads" aria-hidden="true"><div>{spans}</div></div>')
+
+
+def _head(name: str) -> str:
+    """The heading of a column. That of ε names the observer."""
+    return run_texts.epsilon_head(privacy.OBSERVER) if name == "ε" else name
 
 
 def draw(row: RunRow) -> None:
@@ -72,7 +77,7 @@ def _draw(row: RunRow) -> None:
     if row.attack and listed.status != "queued":
         progress = ""  # an attack has no rounds
     bar = _bar(listed.round / of) if listed.status == "running" and of else ""
-    attempts = f"asked {listed.attempt} times" if listed.attempt > 1 else ""
+    attempts = f"submitted {listed.attempt} times" if listed.attempt > 1 else ""
     earlier = states.EARLIER if services.made_earlier(row.listed.spec) else ""
     notes = [f"run {row.id}", row.unusual, _outcome(result), attempts, earlier]
     cells = {"state": _cell(word, progress) + bar, **_numbers(result), **_facts(row)}
@@ -92,12 +97,12 @@ def _outcome(result: RunResult) -> str:
 def example(title: str, notes: Sequence[str], result: RunResult) -> None:
     """Draws a stored example as a row without buttons."""
     state = _cell(states.STATES["stored"], "")
-    _text(title, notes, "", {"state": state, **_numbers(result), "asked": "–", "disk": "–"})
+    _text(title, notes, "", {"state": state, **_numbers(result), "submitted": "–", "disk": "–"})
 
 
 def _text(title: str, notes: Sequence[str], failure: str, cells: Mapping[str, str]) -> None:
     heads = run_texts.HEADS[1:]
-    facts = "".join(f"<div><dt>{html.escape(head)}</dt><dd>{cells[head]}</dd></div>" for head in heads)
+    facts = "".join(f"<div><dt>{html.escape(_head(head))}</dt><dd>{cells[head]}</dd></div>" for head in heads)
     lines = f"<p>{html.escape(' · '.join(filter(None, notes)))}</p>"
     if failure:
         lines += f"<p>{html.escape(failure)}</p>"
@@ -124,7 +129,7 @@ def _numbers(result: RunResult) -> dict[str, str]:
 def _facts(row: RunRow) -> dict[str, str]:
     when = datetime.fromtimestamp(row.listed.submitted, UTC).isoformat(timespec="seconds")
     submitted = f'<time datetime="{when}">{html.escape(run_texts.ago(row.listed.submitted))}</time>'
-    return {"asked": submitted, "disk": html.escape(run_texts.size(row.listed.bytes))}
+    return {"submitted": submitted, "disk": html.escape(run_texts.size(row.listed.bytes))}
 
 
 # --- buttons -----------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def main() -> None:
                 page.wait_for_timeout(2_000)
                 page.screenshot(path=FOLDER / f"tradeoff-{side}{suffix}.png")
                 lab.visit()
-                lab.go("Runs")
+                lab.go("Runs and machine")
                 expect(page.get_by_role("heading", name="Runs")).to_be_visible()
                 page.wait_for_timeout(500)
                 page.screenshot(path=FOLDER / f"runs-{side}{suffix}.png")

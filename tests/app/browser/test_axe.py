@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 SCREENS = ("leak", "leaking", "stored", "trade-off", "asking", "running", "runs", "machine")
 LEAK = "/?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
-TRADE_OFF = {"trade-off": "/tradeoff", "asking": "/tradeoff?methods=fedceo,dp-fedavg&noises=1,2&steps=0.3&rounds=3"}
+TRADE_OFF = {"trade-off": "/tradeoff", "asking": "/tradeoff?methods=fedceo,dp-fedavg&noises=1%3B2&steps=0.3&rounds=3"}
 SIDES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 BAD = ("serious", "critical")
 LOOK = """async ([bad, known]) => {
@@ -78,12 +78,12 @@ def tour(lab: LabPage, server: Server) -> Iterator[str]:
     lab.visit(**LONG, seed=12).ask()
     lab.watch()
     yield "running"
-    lab.go("Runs")
+    lab.go("Runs and machine")
     expect(lab.page.get_by_role("heading", name="FedAvg").first).to_be_visible()
     yield "runs"
     server.rest()
-    lab.go("Machine")
-    expect(lab.button("Look again")).to_be_enabled()
+    lab.button("Machine").click()
+    expect(lab.button("Check again")).to_be_enabled()
     yield "machine"
 
 

@@ -108,7 +108,7 @@ def test_no_visitor_sees_opens_or_deletes_the_picture_of_another(
 
 def test_a_cancel_of_one_visitor_leaves_the_sweep_of_the_other(school: Server, visitors: tuple[Page, Page]) -> None:
     ann, bob = visitors
-    query = "tradeoff?methods=udp-fedavg&noises=1,2&seeds=2&rounds=100&clients=100&sampled=30"
+    query = "tradeoff?methods=udp-fedavg&noises=1%3B2&seeds=2&rounds=100&clients=100&sampled=30"
     store = Store(school.home)
     for page in visitors:
         page.goto(f"{school.address}/{query}")

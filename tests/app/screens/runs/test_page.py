@@ -38,12 +38,12 @@ def test_a_run_is_shown_as_the_store_has_it(store: Store, ask: RunMaker, screen:
     )
     assert f"state {states.STATES[status]}" in line
     if status == "queued":
-        assert "place 1 in the queue" in line and "accuracy –" in line and "ε, outsider –" in line
+        assert "place 1 in the queue" in line and "accuracy –" in line and "ε, server –" in line
     else:
         assert f"round {store.run(run).round} of {ROUNDS}" in line
         assert body["accuracy"] is not None and f"accuracy {numbers.percent(body['accuracy'])}" in line
-        assert f"ε, outsider {numbers.epsilon(body['epsilon']['outsider'])} per client" in line
-    assert "asked just now" in line and f"disk {run_texts.size(store.run(run).bytes)}" in line
+        assert body["epsilon"]["server"] > 10 and "ε, server – no meaningful promise" in line
+    assert "submitted just now" in line and f"disk {run_texts.size(store.run(run).bytes)}" in line
 
 
 @pytest.mark.parametrize("status", ["finished", "cancelled"])
@@ -53,12 +53,12 @@ def test_a_run_of_an_earlier_version_is_marked_and_does_not_go_on(ask: RunMaker,
     shown = lines(page)
     assert states.EARLIER in shown[earlier] and states.EARLIER not in shown[current]
     keys = {button.key for button in page.button}
-    assert f"go-on:{earlier}" not in keys and (f"go-on:{current}" in keys) == (status == "cancelled")
+    assert f"resume:{earlier}" not in keys and (f"resume:{current}" in keys) == (status == "cancelled")
     lab = screen("lab")
     lab.query_params["run"] = earlier
     lab.run()
     assert not lab.exception and states.EARLIER_RUN in text(lab)
-    assert "go-on" not in {button.key for button in lab.button}
+    assert "resume" not in {button.key for button in lab.button}
 
 
 def test_the_newest_run_comes_first(store: Store, ask: RunMaker, screen: Screen) -> None:
@@ -91,10 +91,25 @@ def test_settings_that_are_not_at_their_default_are_listed(ask: RunMaker, screen
     assert "lr 0.25" in line and "hidden 32" in line and "batch" not in line
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "shown"),
+    [
+        (0.9, "0.9 strong promise, per client"), (3.0, "3 limited promise, per client"),
+        (9.9, "9.9 weak promise, per client"), (10.1, "– no meaningful promise"),
+    ],
+)  # fmt: skip
+def test_b3_an_epsilon_has_its_size_and_a_large_one_no_number(
+    ask: RunMaker, screen: Screen, epsilon: float, shown: str
+) -> None:
+    run = ask("running")
+    ask.tell(run, Spent(3, "server", epsilon, "user", "zero-out", 1e-5, "exact", "poisson"))
+    assert f"ε, server {shown}" in lines(screen("runs"))[run]
+
+
 def test_a_run_without_a_guarantee_has_no_finite_epsilon(store: Store, ask: RunMaker, screen: Screen) -> None:
     run = ask("running")
-    ask.tell(run, Spent(3, "outsider", None, "user", "zero-out", 1e-5, "", "", reason="no noise"))
-    assert "ε, outsider ∞ nothing promised" in lines(screen("runs"))[run]
+    ask.tell(run, Spent(3, "server", None, "user", "zero-out", 1e-5, "", "", reason="no noise"))
+    assert "ε, server – no meaningful promise" in lines(screen("runs"))[run]
 
 
 def test_without_runs_the_stored_examples_are_shown(screen: Screen) -> None:
@@ -231,7 +246,7 @@ def test_a_store_that_breaks_later_is_one_sentence(
     page = screen("runs")
     with monkeypatch.context() as patch:
         patch.setattr(Store, "submit", broken)
-        press(page, "go-on", run)
+        press(page, "resume", run)
         assert str(error) in text(page) and "state failed" in lines(page)[run]
         patch.setattr(Store, "runs", broken)
         assert not page.run().exception

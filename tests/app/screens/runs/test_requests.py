@@ -39,10 +39,10 @@ def test_an_unfinished_run_is_cancelled(store: Store, ask: RunMaker, screen: Scr
 def test_a_stopped_run_is_resumed(store: Store, ask: RunMaker, screen: Screen, status: str) -> None:
     run = ask(status)
     page = screen("runs")
-    assert actions_of(page, run) == {"open", "go-on", "pin", "delete"}
-    press(page, "go-on", run)
+    assert actions_of(page, run) == {"open", "resume", "pin", "delete"}
+    press(page, "resume", run)
     assert store.status(run) == "queued" and store.run(run).attempt == 2
-    assert "state waiting" in lines(page)[run] and "asked 2 times" in lines(page)[run]
+    assert "state waiting" in lines(page)[run] and "submitted 2 times" in lines(page)[run]
 
 
 def test_a_finished_run_is_opened_pinned_or_deleted(ask: RunMaker, screen: Screen) -> None:
@@ -154,7 +154,7 @@ def test_in_a_class_a_visitor_changes_only_own_runs(
     running = ask("running", 3, "you")
     page = screen("runs")
     assert list(lines(page)) == [running, other, own]
-    assert actions_of(page, own) == {"open", "go-on", "pin", "delete"}
+    assert actions_of(page, own) == {"open", "resume", "pin", "delete"}
     assert actions_of(page, other) == actions_of(page, running) == {"open", "pin"}
     page.pills(key="runs-states").set_value(["failed"]).run()
     press(press(page, "delete-all"), "delete-for-good")
@@ -168,7 +168,7 @@ def test_in_a_class_resuming_keeps_to_the_limits(
     monkeypatch.setattr(class_limits, "caps", lambda: class_limits.VisitorLimits(runs=1))
     ask("running", 1, "me")
     run = ask("failed", 2, "me")
-    page = press(screen("runs"), "go-on", run)
+    page = press(screen("runs"), "resume", run)
     assert store.status(run) == "failed" and "at most 1 runs waiting or running" in text(page)
 
 

@@ -1,4 +1,4 @@
-"""The page of the Machine screen: the state of the engine, and the findings of the doctor."""
+"""The tab Machine: the state of the engine, and the findings of the doctor."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.screens.machine import examination as examinations
-from app.screens.machine import texts as machine_texts
-from app.screens.machine.examination import Examination, MachineLine
+from app.screens.runs.machine import examination as examinations
+from app.screens.runs.machine import texts as machine_texts
+from app.screens.runs.machine.examination import Examination, MachineLine
 from app.session import services
 from app.session.services import Services
-from app.texts import product
 from app.texts import runs as run_texts
 from engine.doctor import can_run
 from engine.errors import LeakLensError
@@ -36,9 +35,9 @@ CSS = """
 """
 
 
-def page() -> None:
-    """Draws the whole page."""
-    st.html(f'{CSS}<h1 class="ll-title">{html.escape(product.MACHINE)}</h1>')
+def panel() -> None:
+    """Draws the state of the engine and the findings of the doctor."""
+    st.html(CSS)
     shared = _shared()
     examination = examinations.examination()
     if not examination.findings:

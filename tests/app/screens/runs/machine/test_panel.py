@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.machine import examination as examinations
-from app.screens.machine import texts as machine_texts
-from app.screens.machine.examination import Examination
+from app.screens.runs.machine import examination as examinations
+from app.screens.runs.machine import texts as machine_texts
+from app.screens.runs.machine.examination import Examination
 from engine import doctor
 from engine.doctor import Finding
 from engine.environment import CLASS
@@ -92,7 +92,7 @@ def test_the_quick_checks_are_shown_at_once(waiting: Doctor, screen: Screen) -> 
     shown = lines(page)
     assert shown["python"].startswith(f"✓ ok python {platform.python_version()}")
     assert "GB free at" in shown["disk"] and f"cores: {cores()};" in shown["threads"] and "allowed" in shown["home"]
-    assert shown["lpips"] == "… looking lpips" and shown["torch"] == "… looking torch"
+    assert shown["lpips"] == "… checking lpips" and shown["torch"] == "… checking torch"
     assert page.button(key="look").disabled
     waiting.may_finish.set()
     wait_for(examinations.examination())
@@ -103,7 +103,7 @@ def test_every_finding_has_its_sign_its_text_and_its_remedy(finished: Doctor, sc
     assert finished.examinations == 1 and not page.exception
     shown = lines(page)
     assert shown["python"] == "✓ ok python 3.11 somewhere"
-    assert shown["store"] == "! look store cannot be &lt;read&gt; Move it aside"
+    assert shown["store"] == "! fix store cannot be &lt;read&gt; Move it aside"
     assert shown["mnist"] == "✓ ok mnist bundled part For the full set: unpack it"
     groups = re.findall("<h2>(.*?)</h2>", text(page))
     assert groups == list(examinations.GROUPS)
@@ -114,8 +114,8 @@ def test_every_finding_has_its_sign_its_text_and_its_remedy(finished: Doctor, sc
     ("failed", "sentence"),
     [
         ((), machine_texts.FINE),
-        (("disk",), "One thing wants a look."),
-        (("disk", "lpips"), "2 things want a look."),
+        (("disk",), "One check failed."),
+        (("disk", "lpips"), "2 checks failed."),
         (("torch",), machine_texts.UNABLE),
     ],
 )
@@ -135,7 +135,7 @@ def test_the_doctor_examines_once_until_a_visitor_asks_again(finished: Doctor, s
     page.button(key="look").click().run()
     wait_for(examinations.examination())
     assert finished.examinations == 2
-    assert lines(page.run())["python"] == "! look python grown old Install a newer one"
+    assert lines(page.run())["python"] == "! fix python grown old Install a newer one"
 
 
 def test_two_visitors_make_one_examination(waiting: Doctor, screen: Screen) -> None:
@@ -225,7 +225,7 @@ def test_a_warm_worker_and_the_error_of_the_supervisor_are_shown(
     monkeypatch.setattr(Supervisor, "trouble", property(lambda supervisor: trouble))
     page.run()
     assert facts(page)[machine_texts.NEXT] == machine_texts.AT_ONCE
-    assert "Why nothing moves: the home: no space is left. Delete some runs." in text(page)
+    assert "No run can start now: the home: no space is left. Delete some runs." in text(page)
 
 
 def occupy(home: Path) -> None:

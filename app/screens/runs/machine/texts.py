@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-LOOKING = "LeakLens looks at this machine: a few seconds."
+LOOKING = "LeakLens checks this machine. This takes a few seconds."
 FINE = "Everything LeakLens needs works on this machine."
-UNABLE = "LeakLens cannot run on this machine as it is: see what wants a look."
-HEADS = ("state", "what", "found")
-SIGNS = {"ok": "✓ ok", "look": "! look", "looking": "… looking"}
-AGAIN = "Look again"
-COPY = "The report as text, to copy"
-STUCK = "Why nothing moves: {why}"
+UNABLE = "LeakLens cannot run on this machine yet. Fix what the list marks."
+HEADS = ("state", "check", "result")
+SIGNS = {"ok": "✓ ok", "look": "! fix", "looking": "… checking"}
+AGAIN = "Check again"
+COPY = "The report as text"
+STUCK = "No run can start now: {why}"
 NOT_LOADED = "The shelves of methods and models could not be loaded: {why}"
 WORKERS, RUNNING, WAITING, NEXT = "workers", "running", "waiting", "the next run begins"
-AT_ONCE, SOON, LATER = "at once", "in a few seconds", "when one ends"
+AT_ONCE, SOON, LATER = "at once", "in a few seconds", "when a run ends"
 WORKERS_NOTE = "runs at a time, at most"
 NEXT_NOTES = {
-    AT_ONCE: "a worker waits with everything loaded",
+    AT_ONCE: "a worker has everything loaded",
     SOON: "a worker is warming up",
     LATER: "every worker is busy",
 }
@@ -27,9 +27,9 @@ def verdict(failed: int, able: bool) -> str:
         return UNABLE
     if not failed:
         return FINE
-    return "One thing wants a look." if failed == 1 else f"{failed} things want a look."
+    return "One check failed." if failed == 1 else f"{failed} checks failed."
 
 
 def looked(ago: str, took: float) -> str:
     """The time and the duration of the last examination."""
-    return f"Looked {ago}, in {took:.1f} s."
+    return f"Checked {ago}, in {took:.1f} s."
