@@ -13,19 +13,32 @@ SHADES = {
     "light": ("#E9EFF8", "#A8BEDD", "#5F82B4", "#27477C", "#0B1B3A"),
     "dark": ("#1B2A47", "#355388", "#6590CC", "#AECBF1", "#F4F8FF"),
 }
-# Okabe and Ito's colours in a fixed order, so that a method has the same colour on every screen.
-OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#B3A100")
-ORDER = (
-    "udp-fedavg", "fedavg", "fedceo", "dp-fedavg", "ppsgd", "fedsgd", "centaur", "fedceo-released",
-    "fedem", "dp-fedags", "scaffold", "fedprox", "fedlap",
-)  # fmt: skip
+# The colours of the families of methods. None is teal or vermilion, which mean a proven promise and leaking.
+# The families themselves declare the names of their colours; a test compares.
+FAMILIES = {
+    "grey": ("#6B7280", "#A3ADBD"),
+    "blue": ("#0062A3", "#4DA3E0"),
+    "sky": ("#1E93C9", "#8AD0F5"),
+    "purple": ("#7E57A8", "#B99BE0"),
+    "yellow": ("#A07C00", "#E3C23B"),
+    "ink": ("#0F172A", "#E2E8F0"),
+}
+# The colour of each method, in the order of the symbols that tell methods of one colour apart.
+METHODS = {
+    "fedavg": "grey", "fedprox": "grey", "scaffold": "grey",
+    "udp-fedavg": "blue", "fedceo": "blue", "fedceo-released": "blue",
+    "dp-fedavg": "sky",
+    "ppsgd": "purple", "centaur": "purple",
+    "fedsgd": "ink",
+}  # fmt: skip
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon", "hexagon")
 
 CSS = """
 <style>
 /* light-dark() is resolved where a variable is used; a dialog is outside the element with the theme */
 [role="dialog"] { color-scheme: light dark; }
 :root { --private: light-dark(#0F766E, #2DD4BF); --leaking: light-dark(#C2410C, #FB923C);
-  --faint: light-dark(#55637A, #94A3B8); --hair: light-dark(#E2E8F0, #1E293B); }
+  --weak: light-dark(#92400E, #FBBF24); --faint: light-dark(#55637A, #94A3B8); --hair: light-dark(#E2E8F0, #1E293B); }
 .block-container { padding-top: 4.2rem; max-width: 1500px; }
 .ll-facts { display: flex; flex-wrap: wrap; gap: .4rem 2.4rem; align-items: flex-end; margin: 0; }
 .ll-facts, .ll-save { padding: 0 !important; }
@@ -37,6 +50,7 @@ CSS = """
 .ll-title { padding: 0; margin: .6rem 0 0; }
 h1.ll-title { font-size: 1.5rem; } h2.ll-title { font-size: 1rem; }
 .ll-private { color: var(--private); } .ll-leaking { color: var(--leaking); } .ll-faint { color: var(--faint); }
+.ll-weak { color: var(--weak); }
 .ll-badge { display: inline-block; border: 1px solid currentColor; border-radius: 99px; padding: .05rem .7rem;
   font-size: .9rem; font-weight: 600; }
 .ll-views details { border-top: 1px solid var(--hair); padding: .35rem 0; }
@@ -46,7 +60,7 @@ h1.ll-title { font-size: 1.5rem; } h2.ll-title { font-size: 1rem; }
 button[kind="primary"]:not(:disabled) *, [data-testid="stMultiSelect"] [data-tag] * {
   color: light-dark(#FFFFFF, #0B1220); }
 .ll-problem { border-left: 3px solid var(--leaking); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
-.ll-note { border-left: 3px solid var(--private); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
+.ll-note { border-left: 3px solid var(--hair); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }
 .ll-why { font-size: .92rem; margin: 0; }
 .ll-lead { font-size: 1.05rem; margin: .3rem 0; }
 .ll-save { list-style: none; margin: .3rem 0; } .ll-save li { margin: .2rem 0; }
@@ -58,14 +72,23 @@ button[kind="primary"]:not(:disabled) *, [data-testid="stMultiSelect"] [data-tag
 """
 
 
-DARK_VARIANTS = {"#0072B2": "#4DA3E0", "#D55E00": "#F28B46", "#8C6BB1": "#B49ADB"}  # the same hues on a dark background
-
-
 def colour(method: str, dark: bool = False) -> str:
-    """The colour of a method. Unknown methods share one."""
-    place = ORDER.index(method) if method in ORDER else len(ORDER)
-    hue = OKABE_ITO[place % len(OKABE_ITO)]
-    return DARK_VARIANTS.get(hue, hue) if dark else hue
+    """The colour of a method, which is that of its family. A method from another package is ink."""
+    return FAMILIES[METHODS.get(method, "ink")][dark]
+
+
+def series(place: int, dark: bool) -> str:
+    """The colour of a line that stands for no method, by its place among such lines."""
+    hues = [*(FAMILIES[name] for name in ("blue", "yellow", "purple", "sky", "ink", "grey")), ("#B0417E", "#EFA3CC")]
+    return hues[place % len(hues)][dark]
+
+
+def symbol(method: str) -> str:
+    """The symbol that tells a method apart from the others of its colour."""
+    colour_name = METHODS.get(method, "ink")
+    same_colour = [name for name, own in METHODS.items() if own == colour_name]
+    place = same_colour.index(method) if method in same_colour else len(same_colour)
+    return SYMBOLS[place % len(SYMBOLS)]
 
 
 def shade(share: float, dark: bool) -> str:

@@ -17,7 +17,7 @@ def draw(counts: Sequence[Sequence[int]], dark: bool, names: Sequence[str] = ())
     classes = range(len(counts[0]))
     clients = range(0, len(counts), max(1, -(-len(counts) // SHOWN)))
     side = "dark" if dark else "light"
-    darkest = theme.OKABE_ITO[5] if dark else theme.OKABE_ITO[0]
+    darkest = theme.FAMILIES["blue"][dark]
     chart = figure(240, dark)
     chart.add_heatmap(
         x=[str(client) for client in clients],

@@ -34,9 +34,7 @@ def colour(place: int, dark: bool) -> str:
     """Vermilion for the baseline. Protections take the other colours in the order that all charts share."""
     if place == 0:
         return theme.LEAKING["dark" if dark else "light"]
-    others = [shade for shade in theme.OKABE_ITO if shade != "#D55E00"]
-    shade = others[(place - 1) % len(others)]
-    return theme.DARK_VARIANTS.get(shade, shade) if dark else shade
+    return theme.series(place - 1, dark)
 
 
 def draw(curves: Sequence[PsnrCurve], trivial: float | None, dark: bool) -> go.Figure:

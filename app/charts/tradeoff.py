@@ -19,7 +19,6 @@ from app.texts import sweep as sweep_texts
 from engine.results.summary import PointSummary
 
 HEIGHT = 400
-SYMBOLS = ("circle", "x-thin", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon")
 ROOM = 1.25  # factor beyond the outermost points, on a log axis
 WIDE = 6.0  # above this ratio of the largest to the smallest noise, the axis is logarithmic
 FAINTEST, FAINT = 0.07, 0.13  # opacity where a guarantee means little, and where it means nothing
@@ -37,10 +36,7 @@ class TradeoffLine:
     def look(self, dark: bool) -> dict[str, Any]:
         """The method's colour and symbol. Further versions of a method are dashed, and every second one is hollow."""
         colour = theme.colour(self.method, dark)
-        order = theme.ORDER.index(self.method) if self.method in theme.ORDER else len(theme.ORDER)
-        symbol = SYMBOLS[order % len(SYMBOLS)]
-        if self.version % 2 and not symbol.endswith("-thin"):
-            symbol += "-open"
+        symbol = theme.symbol(self.method) + ("-open" if self.version % 2 else "")
         line = {"color": colour, "width": 2.5, "dash": DASHES[self.version % len(DASHES)]}
         marker = {"symbol": symbol, "size": 10, "color": colour, "line": {"width": 2, "color": colour}}
         return {"line": line, "marker": marker}
@@ -93,12 +89,12 @@ def accuracy_range(frontiers: Sequence[Frontier]) -> tuple[float, float]:
 
 
 def by_noise(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
-    """Accuracy by noise, with more noise on the left: every chart has its private end on the left."""
+    """Accuracy by noise. Protection grows to the right."""
     levels = sorted({summary.noise for summary in frontier.points if summary.noise is not None})
     log = bool(levels) and levels[0] > 0 and levels[-1] > WIDE * levels[0]
     chart = go.Figure(_traces(frontier, lambda summary: summary.noise, dark), _layout(up, dark))
     if levels:
-        ends = (levels[-1] * ROOM, levels[0] / ROOM) if log else _padded(levels)
+        ends = (levels[0] / ROOM, levels[-1] * ROOM) if log else _padded(levels)
         chart.update_xaxes(
             type="log" if log else "linear", range=[math.log10(end) for end in ends] if log else ends,
             tickvals=levels, ticktext=[f"{level:g}" for level in levels],
@@ -109,7 +105,10 @@ def by_noise(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Figu
 
 
 def by_epsilon(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Figure:
-    """Accuracy by ε in the view of the frontier. Points without a finite ε are left out."""
+    """Accuracy by ε in the view of the frontier: protection grows to the right, so ε falls.
+
+    Points without a finite ε are left out.
+    """
     chart = go.Figure(_traces(frontier, lambda summary: shown_epsilon(summary, frontier.view), dark), _layout(up, dark))
     prices = [shown_epsilon(summary, frontier.view) for summary in frontier.points]
     shown = sorted(value for value in prices if value)
@@ -117,7 +116,8 @@ def by_epsilon(frontier: Frontier, up: tuple[float, float], dark: bool) -> go.Fi
         span = shown[0] / ROOM**2, shown[-1] * ROOM**2
         ticks = decades(*span)
         labels = [f"{tick:g}" for tick in ticks]
-        chart.update_xaxes(type="log", range=[math.log10(end) for end in span], tickvals=ticks, ticktext=labels)
+        ends = [math.log10(end) for end in reversed(span)]
+        chart.update_xaxes(type="log", range=ends, tickvals=ticks, ticktext=labels)
         _add_zones(chart, span, dark)
     chart.update_xaxes(title={"text": f"ε {privacy.PER[frontier.unit]}, {privacy.SEEN_BY[frontier.view]}"})
     _add_baseline(chart, frontier, dark)
@@ -236,14 +236,14 @@ def _layout(up: tuple[float, float], dark: bool) -> dict[str, Any]:
         "xaxis": axis(dark),
         "yaxis": {**axis(dark), "range": list(up), "title": {"text": sweep_texts.ACCURACY, "font": {"size": 13}}},
         "annotations": [
-            _end_note(0, "left", f"◀ {product.PRIVATE_END}", theme.PRIVATE[side]),
-            _end_note(1, "right", f"{product.LEAKY_END} ▶", theme.LEAKING[side]),
+            _end_note(0, "left", f"◀ {product.LESS_PROTECTION}", theme.LEAKING[side]),
+            _end_note(1, "right", f"{product.MORE_PROTECTION} ▶", theme.INK[side]),
         ],
     }
 
 
 def _end_note(x: int, anchor: str, text: str, colour: str) -> dict[str, Any]:
-    """The note at one end of the horizontal axis: more private, or more leaky."""
+    """The note at one end of the horizontal axis: less protection, or more."""
     return {
         "x": x, "xref": "paper", "xanchor": anchor, "y": 0, "yref": "paper", "yanchor": "top", "yshift": -58,
         "text": text, "showarrow": False, "font": {"color": colour},
@@ -252,7 +252,7 @@ def _end_note(x: int, anchor: str, text: str, colour: str) -> dict[str, Any]:
 
 def _padded(levels: Sequence[float]) -> tuple[float, float]:
     room = 0.06 * (levels[-1] - levels[0]) or 0.1 * levels[0] or 0.1
-    return levels[-1] + room, levels[0] - room
+    return levels[0] - room, levels[-1] + room
 
 
 def decades(low: float, high: float) -> list[float]:

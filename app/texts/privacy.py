@@ -30,6 +30,14 @@ SEEN_BY = {
 }
 
 
+AGAINST = {
+    "outsider": "against an outsider",
+    "client": "against another participant",
+    "aggregate": "against an aggregator",
+    "server": "against the server",
+}
+
+
 # What an ε hides follows from its release, not from its view alone.
 PARTICIPATION = "whether you took part"
 UPLOAD = "whether what you sent was made from your data or from none"

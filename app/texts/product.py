@@ -22,6 +22,7 @@ SERVER_SEES = "Choose a picture, and see what comes back out of one upload of th
 SERVER_SEES_TEXT = "Only pictures are attacked here, and this run learns from text."
 SHARED = "This dashboard is shared. One visitor may ask for at most: {limits}."
 PRIVATE_END, LEAKY_END = "more private", "more leaky"
+LESS_PROTECTION, MORE_PROTECTION = "less protection", "more protection"
 NO_PROTECTION = "no protection"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.texts import numbers, privacy
 from app.texts.runs import plain, runs
 from engine.epsilon import Epsilon
-from engine.results.summary import common_seeds, joined
+from engine.results.summary import joined
 
 if TYPE_CHECKING:
     from engine.results.summary import PointSummary
@@ -19,52 +19,53 @@ PROMISE = "How much accuracy does each protection cost, and what does it buy?"
 
 # --- the form ----------------------------------------------------------------------------------------------
 
-METHODS, NOISES, STEPS, SEEDS = "comparing", "at noise σ", "server steps tried", "over seeds"
-NOISES_HELP = "Noise over sensitivity, with commas between: 0.5, 1, 2. More noise is more private and less accurate."
+METHODS, NOISES, STEPS, SEEDS = "methods", "noise σ", "server steps", "seeds"
+NOISES_HELP = "Noise over sensitivity, for example 0.5, 1, 2. More noise protects more and costs accuracy."
 STEPS_HELP = (
-    "How far the server follows the mean update, with commas between. At each noise every method keeps the step that "
-    "does best. That choice is made on test data, and no ε counts it. Leave it empty to take each method's usual one."
+    "How far the server follows the mean update, for example 0.1, 0.3, 1. At each noise a method keeps the step with "
+    "the best accuracy. This choice uses test data, and no ε counts it. Leave it empty to use each method's default."
 )
-SEEDS_HELP = "Each point is run with so many seeds; the band reaches from the worst to the best of them."
-PLAIN, PLAIN_HELP = "and without protection", "A broken line: what there is to lose."
+SEEDS_HELP = "The number of runs of each point. The band reaches from the worst to the best of them."
+PLAIN, PLAIN_HELP = "also without protection", "The dashed line: the accuracy that protection is compared with."
 OF = "Settings of single methods"
 IN_LAB = "Change the rest in the Lab →"
-IN_LAB_HELP = "Everything else about the run; from there a button leads back, with what you changed."
+IN_LAB_HELP = "The Lab has all other settings of the run. A button there leads back with your changes."
 OF_THE_RUN = "This is a setting of the run: change it in the Lab."
-FROM_LAB, FROM_LAB_HELP = "Trade-off", "The question of the form under several methods, noises and seeds."
-ASK, OF_OWN, OF_PAPER = "Ask", "your own", "a paper's table"
+FROM_LAB, FROM_LAB_HELP = "Trade-off", "The same run with several methods, noises and seeds."
+ASK, OF_OWN, OF_PAPER = "Sweep", "your own", "a paper's table"
 ROW, SCALE, READING = "row", "size", "the paper is read"
 SCALES = {"quick": "small enough for this machine", "paper": "as in the paper, which takes days"}
 IN_PAPER = "in the paper"
-BESIDE_PAPER = "The paper's numbers stand beside runs of ours."
+BESIDE_PAPER = "The paper's numbers are next to our own runs."
 RANKS = "The paper's order, and ours, by global accuracy"
 RUN, RUN_REST = "Start {many}", "Start the other {many}"
-ALL_FINISHED, NOTHING_TO_ASK = "Everything is known", "Nothing can be asked here"
+ALL_FINISHED, NOTHING_TO_RUN = "All runs finished", "No run is possible here"
 FIX_FIELDS = "Fix the marked fields first."
-LAST_GOOD = "The question on the left cannot be asked yet. This is the last one that could."
-BUSY = ("another sweep of yours is still under way", "Wait for it, or cancel it")
+LAST_GOOD = "The settings are not valid yet. This is the result of the last valid ones."
+BUSY = ("another sweep of yours is still running", "Wait for it, or cancel it")
 UNDER_WAY = "Under way"
 
 # --- the results -------------------------------------------------------------------------------------------
 
-EYES = "ε as seen by"
+EYES = "Who must not learn it?"
+AXIS, AXES = "Axis", {"epsilon": "by ε", "noise": "by noise"}
 WHOSE = "Accuracy of"
 MODELS = {"global": "the shared model", "personal": "each client's own model"}
 UNITS = {"user": "Protecting each client", "record": "Protecting each record"}
 APART = (
-    "Noise and ε mean other things where a client is protected than where one record is, a picture or a sentence: "
-    "never compare across the two."
+    "Noise and ε per client differ in meaning from noise and ε per record (a picture or a sentence). "
+    "Do not compare the two charts."
 )
 BY_NOISE, BY_EPSILON = "Accuracy by noise", "Accuracy by ε"
 ACCURACY = "accuracy on test data, %"
 NOISE_AXIS = "noise σ"
 WEAK, VACUOUS = "rules out<br>almost nothing", "no meaningful<br>promise"
 NO_PROTECTION = "no protection"
-WAITING = "No point is known yet."
-BUYS = "What each noise would buy, known before anything runs: ε {per}, {seen}, first seed; lower is more private."
+WAITING = "No run has finished yet."
+BUYS = "The ε of each noise, computed before any run: {per}, {seen}, first seed. A smaller ε protects more."
 NONE_SHOWN = "No method here has a finite ε in this view."
-UNPROMISED = "nothing is promised in this view"
-ZERO = "ε = 0 {seen}, for nothing is learnt; a log axis cannot show that"
+UNPROMISED = "it makes no promise in this view"
+ZERO = "ε = 0 {seen}, which a logarithmic axis cannot show"
 NOTHING_SAID = "no meaningful promise"  # next to a very large ε
 CHOOSE = "Click a point, or choose a line of the table, to open its runs in the Lab."
 OPEN, OPEN_LIVE = "Open in the Lab", "Run it live and open it in the Lab"
@@ -73,19 +74,19 @@ HEADS = {
     "method": "method", "noise": "noise σ", "step": "server step", "accuracy": "accuracy", "low": "worst seed",
     "high": "best seed", "seeds": "seeds",
 }  # fmt: skip
-AWAY = "Take it away: command line, data, pictures"
-PROMISES = "What each method promises"
-SHARE, SHARE_TEXT = "Share", "The address of this page holds every setting. Anyone who opens it sees the same question."
-LIVE, CANCEL, GO_ON, RETRY = "Run it live", "Cancel", "Go on", "Try these again"
-STOPPED = "{known} of {all} runs are known. Nothing of them is lost."
+AWAY = "Export: command line, data, pictures"
+PROMISES = "The promise of each method"
+SHARE, SHARE_TEXT = "Share", "The address of this page holds every setting. Anyone who opens it sees the same page."
+LIVE, CANCEL, GO_ON, RETRY = "Run it live", "Cancel", "Resume", "Try again"
+STOPPED = "{known} of {all} runs have finished. Their results stay."
 LOST = "The record of run {run} cannot be read. {then}"
-LOST_MINE = "Trying again deletes it for good and runs it again."
-LOST_THEIRS = "Only the visitor who asked for it may delete it, on the screen Runs; then it can be asked again."
-OWN_MODELS = "ε covers only what is shared: clients' own models that are published carry no guarantee."
+LOST_MINE = "Try again deletes it for good and runs it again."
+LOST_THEIRS = "Only the visitor who requested it may delete it, on the screen Runs. Then it can run again."
+OWN_MODELS = "ε covers only what the clients share. It does not cover their own models."
 REFERENCE = "The line “{line}” is the shared model of {titles}."
 HEADLESS = (
-    "{titles}: no one shares a last layer there. The accuracy is that of the shared layers under the mean of the "
-    "clients' own last layers, which never leave them. No ε covers that mean."
+    "{titles}: clients share no last layer. The accuracy is that of the shared layers with the mean of the clients' "
+    "own last layers, which never leave them. No ε covers that mean."
 )
 
 
@@ -106,7 +107,7 @@ def table(number: str, title: str) -> str:
 def run(missing: int, all_of_them: int, known: int) -> str:
     """The label of the button."""
     if not missing:
-        return ALL_FINISHED if known >= all_of_them else NOTHING_TO_ASK
+        return ALL_FINISHED if known >= all_of_them else NOTHING_TO_RUN
     return (RUN if missing == all_of_them else RUN_REST).format(many=runs(missing))
 
 
@@ -119,8 +120,8 @@ def batch_title(methods: Sequence[str], noises: Sequence[float], rounds: int, co
 def expected(all_of_them: int, known: int, seconds: float | None) -> str:
     """The number of runs that a click starts, and their expected time."""
     if known >= all_of_them:
-        return f"{runs(all_of_them).capitalize()}, and all of them are known."
-    finished = f", {known:,} of them known already" if known else ""
+        return f"{runs(all_of_them).capitalize()}, and all of them have finished."
+    finished = f", {known:,} of them finished already" if known else ""
     time = f" Expected time here: {numbers.duration(seconds)}." if seconds is not None else ""
     return f"{runs(all_of_them).capitalize()}{finished}.{time}"
 
@@ -146,7 +147,7 @@ def lost(run: str, own: bool) -> str:
 
 def own_models(references: Sequence[str]) -> str:
     """The note next to the accuracy of the clients' own models."""
-    level = REFERENCE.format(line=NO_PROTECTION, titles=_and(references)) if references else ""
+    level = REFERENCE.format(line=NO_PROTECTION, titles=numbers.joined(references)) if references else ""
     return f"{OWN_MODELS} {level}".strip()
 
 
@@ -240,124 +241,17 @@ def line(title: str, personal: bool, own: bool, headless: bool = False) -> str:
     return f"{title} · own models" if personal else f"{title} · shared model"
 
 
-# --- the verdict -------------------------------------------------------------------------------------------
-
-
-def verdict(lines: Mapping[str, Sequence[PointSummary]], plain: PointSummary | None, view: str, own: bool) -> str:
-    """Compares the two best methods at the middle noise that methods share. `plain` is the baseline."""
-    levels = [level for level in _shared(lines) if _ranked(lines, level, own)]
-    if not levels:
-        return ""
-    level = levels[len(levels) // 2]
-    ranked = _ranked(lines, level, own)
-    seeds = common_seeds(summary for _, summary in ranked)
-    fewer = any(summary.seeds > len(seeds) for title, _ in ranked for summary in lines[title] if summary.noise == level)
-    sentences = [_compared(ranked[:2], level, own, fewer)]
-    baseline = plain.of_seeds(seeds) if plain else None
-    if baseline:
-        sentences.append(f"Without protection it would be {numbers.percent(baseline.score(own))}.")
-    sentences.append(_prices(ranked, view))
-    sentences.append(_elsewhere(lines, levels, own))
-    return " ".join(filter(None, sentences))
-
-
-def _shared(lines: Mapping[str, Sequence[PointSummary]]) -> list[float]:
-    """The noises with points of at least two methods."""
-    noises = [summary.noise for summaries in lines.values() for summary in summaries if summary.noise is not None]
-    return sorted({noise for noise in noises if noises.count(noise) > 1})
-
-
-def _ranked(lines: Mapping[str, Sequence[PointSummary]], level: float, own: bool) -> list[tuple[str, PointSummary]]:
-    """The methods at one noise, the best first, on their common seeds.
-
-    While runs are unfinished, means over different seeds would compare the seeds and not the methods.
-    """
-    points = [(title, summary) for title, summaries in lines.items() for summary in summaries if summary.noise == level]
-    seeds = common_seeds(summary for _, summary in points)
-    comparable = []
-    for title, summary in points:
-        on_seeds = summary.of_seeds(seeds)
-        if on_seeds:
-            comparable.append((title, on_seeds))
-    return sorted(comparable, key=lambda pair: -pair[1].score(own))
-
-
-def _compared(two: Sequence[tuple[str, PointSummary]], level: float, own: bool, fewer: bool) -> str:
-    """The accuracy of the two best methods. `fewer`: some method has more seeds than the comparison uses."""
-    (first, best), (second, other) = two
-    on = ""
-    if fewer:
-        seeds = "one seed" if best.seeds == 1 else f"{best.seeds} seeds"
-        on = f", on the {seeds} that all have"
-    higher = numbers.percent(best.score(own))
-    lower = numbers.percent(other.score(own))
-    reach = f"At noise {level:g}{on}, {first} reaches {higher}, {second} {lower}"
-    if min(best.seeds, other.seeds) < 2:
-        return f"{reach}: with one seed no one can tell whether that is more than chance."
-    more = "larger" if clearly_ahead(best, other, own) else "not larger"
-    return f"{reach}: the difference is {more} than that between seeds."
-
-
-def clearly_ahead(best: PointSummary, other: PointSummary, own: bool) -> bool:
-    """Whether two methods, on the same seeds, differ by more than the seeds of either method."""
-    ranges = [max(summary.scores(own)) - min(summary.scores(own)) for summary in (best, other)]
-    return min(best.seeds, other.seeds) > 1 and best.score(own) - other.score(own) > max(ranges)
-
-
-def _prices(ranked: Sequence[tuple[str, PointSummary]], view: str) -> str:
-    """A note that the same noise gives the methods different ε. Empty if it does not.
-
-    All points have the same seeds, because the clients that take part differ between seeds.
-    """
-    priced = []
-    for title, summary in ranked:
-        epsilon = summary.finite_epsilon(view)
-        if epsilon:
-            priced.append((epsilon.value or 0.0, title, epsilon.accountant))
-    priced.sort()
-    if len(priced) < 2 or priced[-1][0] <= 1.05 * priced[0][0]:
-        return ""
-    several = len({accountant for _, _, accountant in priced}) > 1
-    titles_of: dict[str, list[str]] = {}
-    for value, title, accountant in priced:
-        price = numbers.epsilon(value)
-        if several:
-            price += f" ({accountant})"
-        titles_of.setdefault(price, []).append(title)
-    prices = "; ".join(f"ε {price} for {_and(titles)}" for price, titles in titles_of.items())
-    return f"That noise does not buy them the same, {privacy.SEEN_BY[view]}: {prices}."
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def _elsewhere(lines: Mapping[str, Sequence[PointSummary]], levels: Sequence[float], own: bool) -> str:
-    """How often a method leads clearly, over all noises."""
-    pairs = [_ranked(lines, level, own)[:2] for level in levels]
-    if len(levels) < 2 or any(summary.seeds < 2 for pair in pairs for _, summary in pair):
-        return ""
-    ahead: dict[str, int] = {}
-    for (first, best), (_, other) in pairs:
-        if clearly_ahead(best, other, own):
-            ahead[first] = ahead.get(first, 0) + 1
-    if not ahead:
-        return "At no noise do the two best differ by more than seeds do."
-    leaders = " and ".join(f"{title} at {count}" for title, count in ahead.items())
-    return f"Ahead by more than seeds differ: {leaders} of {len(levels)} noises."
-
-
 def bands(summaries: Sequence[PointSummary], several: bool) -> str:
     """How to read the charts. `several`: several server steps were tried."""
     sentences = []
     if max((summary.seeds for summary in summaries), default=1) > 1:
         sentences.append(
-            "Each point is the mean over seeds, its band reaches from the worst to the best, "
-            "and ε is the largest that any seed has."
+            "Each point is the mean over the seeds. Its band reaches from the worst seed to the best. "
+            "Its ε is the largest of any seed."
         )
     if several:
         sentences.append(
-            "At each noise a method stands with the server step that did best there, on the seeds that all steps have: "
-            "a choice made on test data, which no ε counts."
+            "At each noise a method has the server step with the best accuracy, on the seeds that all steps have. "
+            "This choice uses test data, and no ε counts it."
         )
     return " ".join(sentences)

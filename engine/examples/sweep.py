@@ -118,7 +118,7 @@ def requested_points() -> tuple[SweepPoint, ...]:
     try:
         request = json.loads(REQUEST_FILE.read_text(encoding="utf-8"))
         base = RunSpec(**request["run"])
-        methods = tuple({"name": name} for name in request["methods"])
+        methods = tuple({"name": method} if isinstance(method, str) else method for method in request["methods"])
         seeds = tuple(range(base.seed, base.seed + int(request["seeds"])))
         return points(base, SweepGrid(methods, tuple(request["noises"]), seeds, tuple(request["steps"])))
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -79,5 +79,5 @@ def small() -> TradeoffSettings:
     """Two methods at two noises with two seeds, and a baseline."""
     run = {**TradeoffSettings.default().run, "rounds": 2, "clients": 20, "sampled": 4}
     return TradeoffSettings.default().with_(
-        run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2
+        run=run, methods=("udp-fedavg", "ppsgd"), noises="0.5, 2", steps="", seeds=2, eyes="outsider", axis="noise"
     )

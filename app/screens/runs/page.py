@@ -167,7 +167,7 @@ def _pages(ended: Sequence[RunGroup]) -> None:
 
 def _examples() -> None:
     _note(run_texts.NOTHING_YET)
-    run_row.heads(run_texts.EXAMPLES)
+    run_row.heads(run_texts.EXAMPLES, buttons=False)
     for error in load_errors():
         _note(str(error), wrong=True)
     for example in examples():

@@ -44,18 +44,19 @@ CSS = """
 }
 @container (max-width: 32rem) { .ll-run > div { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
 .st-key-runs button em { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-.ll-heads { margin-right: calc(260px + 1rem); }
+.ll-heads:not(.ll-wide) { margin-right: calc(260px + 1rem); }
 .st-key-runs [class*="st-key-row-"] button { min-height: 0; padding-top: 0; padding-bottom: 0; }
 .st-key-runs [class*="st-key-row-"] { border-top: 1px solid var(--hair); padding-top: .5rem; }
 </style>
 """
 
 
-def heads(title: str) -> None:
+def heads(title: str, buttons: bool = True) -> None:
     """The title of a part of the list, and the headings of its columns. A narrow screen has no columns."""
+    room = "" if buttons else " ll-wide"
     st.html(f'<h2 class="ll-title" style="font-size:1.1rem">{html.escape(title)}</h2>')
     spans = "".join(f"<span>{html.escape(_head(head))}</span>" for head in run_texts.HEADS)
-    st.html(f'<div class="ll-run ll-heads" aria-hidden="true"><div>{spans}</div></div>')
+    st.html(f'<div class="ll-run ll-heads{room}" aria-hidden="true"><div>{spans}</div></div>')
 
 
 def _head(name: str) -> str:

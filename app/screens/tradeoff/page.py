@@ -23,6 +23,15 @@ from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
 from engine.examples import sweep
 
+CSS = """
+<style>
+@media (max-width: 700px) {  /* the result comes first on a phone, and the form below it */
+  .st-key-tradeoff-page > [data-testid="stHorizontalBlock"],
+  .st-key-tradeoff-page > div > [data-testid="stHorizontalBlock"] { flex-direction: column-reverse; }
+}
+</style>
+"""
+
 
 def page() -> None:
     try:
@@ -30,10 +39,11 @@ def page() -> None:
     except LeakLensError as error:
         readiness.show_home_error(error)
         return
-    st.html(f'<h1 class="ll-title">{html.escape(sweep_texts.PROMISE)}</h1>{tradeoff_results.CSS}')
+    st.html(f'<h1 class="ll-title">{html.escape(sweep_texts.PROMISE)}</h1>{CSS}')
     if class_limits.class_mode():
         st.caption(product.SHARED.format(limits=class_limits.limits_text(class_limits.caps())))
-    left, right = st.columns([1, 2], gap="large")
+    with st.container(key="tradeoff-page"):
+        left, right = st.columns([1, 2], gap="large")
     if not shared.ready() or shared.trouble:
         with left:
             if shared.ready():

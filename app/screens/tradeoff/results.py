@@ -21,7 +21,7 @@ from app.screens.tradeoff.requests import STATE
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import messages, services, session, url
 from app.texts import attacks as attack_texts
-from app.texts import numbers, privacy, states
+from app.texts import numbers, privacy, states, sweep_verdicts
 from app.texts import sweep as sweep_texts
 from app.widgets import chart as chart_widget
 from engine.epsilon import Epsilon
@@ -32,11 +32,6 @@ from engine.specs.sweep import SweepPoint
 POLL_S = 0.5
 WHOSE = ("global", "personal")
 MOST_FORECASTS = 24  # a forecast takes about 0.05 s the first time
-CSS = """
-<style>
-.st-key-tradeoff-charts-user > div, .st-key-tradeoff-charts-record > div { flex: 1 1 360px !important; min-width: 0; }
-</style>
-"""
 
 
 def show(view: TradeoffView, cells: Sequence[TradeoffCell]) -> None:
@@ -71,7 +66,7 @@ def _draw(view: TradeoffView, cells: Sequence[TradeoffCell], moving: bool) -> No
     _origin(view, cells, moving)
     settings = _view_settings(view, cells)
     frontiers = tradeoff_cells.frontiers(cells, view.titles, settings, view.headless)
-    _frontiers(frontiers, moving, tradeoff_cells.several_steps(cells))
+    _frontiers(frontiers, settings.axis, moving, tradeoff_cells.several_steps(cells))
     _model_notes(view, frontiers, settings.own)
     if not frontiers:
         messages.show("lead", sweep_texts.WAITING)
@@ -151,6 +146,10 @@ def _view_settings(view: TradeoffView, cells: Sequence[TradeoffCell]) -> Tradeof
         return view.settings
     current = STATE.current()
     with st.container(horizontal=True, vertical_alignment="bottom", key="tradeoff-look"):
+        st.segmented_control(
+            sweep_texts.AXIS, list(sweep_texts.AXES), format_func=sweep_texts.AXES.__getitem__, required=True,
+            **session.bind("tradeoff-axis", current.axis, lambda value: tradeoff_requests.change_view(axis=value)),
+        )  # fmt: skip
         st.selectbox(
             sweep_texts.EYES, privacy.VIEWS, format_func=_observer, width=330,
             **session.bind("tradeoff-eyes", current.eyes, lambda value: tradeoff_requests.change_view(eyes=value)),
@@ -162,7 +161,7 @@ def _view_settings(view: TradeoffView, cells: Sequence[TradeoffCell]) -> Tradeof
                     "tradeoff-whose", current.whose, lambda value: tradeoff_requests.change_view(whose=value)
                 ),
             )  # fmt: skip
-    settings = view.settings.with_(eyes=current.eyes, whose=current.whose)
+    settings = view.settings.with_(eyes=current.eyes, whose=current.whose, axis=current.axis)
     if not view.stale:
         # While runs continue, only this part of the page is drawn, so the link is updated here.
         url.write_screen_link("tradeoff", settings.link())
@@ -255,12 +254,12 @@ def _forecast_epsilon(point: SweepPoint, observer: str) -> str:
 # --- the charts --------------------------------------------------------------------------------------------
 
 
-def _frontiers(frontiers: Sequence[Frontier], moving: bool, several_steps: bool) -> None:
+def _frontiers(frontiers: Sequence[Frontier], axis: str, moving: bool, several_steps: bool) -> None:
     up = panel.accuracy_range(frontiers)
     for frontier in frontiers:
         if len(frontiers) > 1:
             st.html(f'<h2 class="ll-title">{html.escape(sweep_texts.UNITS[frontier.unit])}</h2>')
-        _frontier(frontier, up, moving)
+        _frontier(frontier, axis, up, moving)
         for note in _frontier_notes(frontier, several_steps):
             messages.show("note", note)
     if len(frontiers) > 1:
@@ -295,15 +294,15 @@ def _model_notes(view: TradeoffView, frontiers: Sequence[Frontier], own: bool) -
         messages.show("note", sweep_texts.HEADLESS.format(titles=", ".join(headless)))
 
 
-def _frontier(frontier: Frontier, up: tuple[float, float], moving: bool) -> None:
+def _frontier(frontier: Frontier, axis: str, up: tuple[float, float], moving: bool) -> None:
     baseline = frontier.baselines[0].points[0] if frontier.baselines else None
     lines = {line.title: line.points for line in frontier.lines}
-    verdict = sweep_texts.verdict(lines, baseline, frontier.view, frontier.own)
+    by_epsilon = axis == "epsilon" and frontier.finite
+    compare = sweep_verdicts.at_budget if by_epsilon else sweep_verdicts.at_noise
+    verdict = compare(lines, baseline, frontier.view, frontier.own)
     if verdict:
         st.html(f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(verdict)}</p>')
-    with st.container(horizontal=True, key=f"tradeoff-charts-{frontier.unit}"):
-        for chart in _panels(frontier, up):
-            _chart(chart, moving)
+    _chart(_panels(frontier, up)[by_epsilon], moving)
     for reason in tradeoff_cells.missing_epsilon_reasons(frontier):
         messages.explain(reason)
 

@@ -15,7 +15,6 @@ from app.texts import sweep as sweep_texts
 from engine.errors import LeakLensError, shown
 
 FAMILY = ("udp-fedavg", "fedceo", "ppsgd", "centaur")
-SERVER = "server"  # the default observer
 SOLVED_FIELDS = ("target-epsilon", "budget", "view")  # fields of a run that solve for one noise
 VARIED = ("noise", "server-step")  # fields of a method that this screen varies
 
@@ -24,25 +23,36 @@ class TradeoffSettings(ScreenSettings):
     """All settings of the screen. Lists of numbers are kept as typed."""
 
     screen: ClassVar[str] = "tradeoff"
-    later: ClassVar[tuple[str, ...]] = ("of", "table")
+    later: ClassVar[tuple[str, ...]] = ("of", "axis", "table")
     default_run: ClassVar[Mapping[str, Any]] = {"method": "udp-fedavg", "sampling": "poisson"}
 
     methods: tuple[str, ...] = Field(FAMILY, title=sweep_texts.METHODS)
-    noises: str = Field(
-        "0.25, 0.5, 1, 2", max_length=400, title=sweep_texts.NOISES, description=sweep_texts.NOISES_HELP
-    )
-    steps: str = Field("0.1, 0.3, 1", max_length=400, title=sweep_texts.STEPS, description=sweep_texts.STEPS_HELP)
+    noises: str = Field("0.5, 1, 2, 4", max_length=400, title=sweep_texts.NOISES, description=sweep_texts.NOISES_HELP)
+    steps: str = Field("0.03, 0.1, 0.3, 1", max_length=400, title=sweep_texts.STEPS, description=sweep_texts.STEPS_HELP)
     seeds: int = Field(3, ge=1, le=10, title=sweep_texts.SEEDS, description=sweep_texts.SEEDS_HELP)
     plain: bool = Field(True, title=sweep_texts.PLAIN, description=sweep_texts.PLAIN_HELP)
-    eyes: Literal["server", "aggregate", "client", "outsider"] = Field("outsider", title=sweep_texts.EYES)
+    eyes: Literal["server", "aggregate", "client", "outsider"] = Field("server", title=sweep_texts.EYES)
     whose: Literal["global", "personal"] = Field("global", title=sweep_texts.WHOSE)
     of: Mapping[str, Mapping[str, Any]] = Field({}, title=sweep_texts.OF)  # fields of single methods
+    axis: Literal["epsilon", "noise"] = Field("epsilon", title=sweep_texts.AXIS)
     table: str = ""  # a paper's table in place of all the rest: number/row/scale/reading
 
     @property
     def own(self) -> bool:
         """Whether the accuracy is that of the personal models, for methods that have them."""
         return self.whose == "personal"
+
+    @classmethod
+    def default(cls) -> TradeoffSettings:
+        """The settings of a first visit: each client adds all the noise itself, so that ε holds against the server."""
+        return cls(run=cls.default_run, of=full_local(FAMILY)).settled()
+
+    def changed(self, **changes: Any) -> TradeoffSettings:
+        """The settings after a change in the form. A method that joins the others adds all its noise on each client."""
+        joining = [name for name in changes.get("methods", ()) if name not in self.methods]
+        if joining:
+            changes["of"] = {**full_local(joining), **changes.get("of", self.of)}
+        return super().changed(**changes)
 
     def settled(self) -> TradeoffSettings:
         known = run_settings.names("method")
@@ -80,14 +90,24 @@ class TradeoffSettings(ScreenSettings):
         A link from another screen holds a run alone. It replaces the run in the settings `now`, and adds its method.
         """
         complete = "noises" in params
-        start = cls.default() if complete else now
+        start = cls(run=cls.default_run) if complete else now
         run, notes = run_settings.read_link(cls.run_params(params), cls.default().run)
         methods = start.methods
         if not complete and "method" in params:
             methods = _with_method(run["method"], methods)
-        of = {method: fields for method, fields in start.of.items() if method != run["method"]}
+        of = {method: fields for method, fields in start.of.items() if method != params.get("method")}
         values = {"run": run, "methods": methods, "of": of, "table": "", **cls.read(params, notes)}
-        return start.changed(**values), shortened(notes)
+        return start.with_(**values).settled(), shortened(notes)
+
+
+def full_local(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The fields by which methods whose clients share their noise add all of it on each client instead."""
+    fields = {}
+    for name in methods:
+        info = run_settings.own_fields("method", name).get("noise-split")
+        if info is not None and info.default == "paper":
+            fields[name] = {"noise-split": "full-local"}
+    return fields
 
 
 def _with_method(method: str, methods: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from app.charts.base import DASHES, Panel, Track, line, thinned
 from app.texts import privacy
 from engine.events import Event, Finished, Measured, Round, Spent, Started
 from engine.examples.files import examples
+from engine.methods import METHODS
 
 PANELS: tuple[Panel[Any], ...] = (accuracy.PANEL, epsilon.PANEL, classes.PANEL)
 
@@ -148,7 +149,15 @@ def test_pinned_runs_of_one_method_differ_without_colour() -> None:
 def test_a_method_keeps_its_colour_in_both_themes() -> None:
     assert line(MAIN, False)["color"] == theme.colour("udp-fedavg")
     assert line(MAIN, True)["color"] == theme.colour("udp-fedavg", dark=True)
-    assert len({theme.colour(name) for name in theme.ORDER[: len(theme.OKABE_ITO)]}) == len(theme.OKABE_ITO)
+
+
+def test_b45_a_method_has_the_colour_of_its_family_and_none_reads_as_a_verdict() -> None:
+    for name in METHODS.names():
+        assert theme.METHODS[name] == METHODS[name].family().colour
+    for shades in theme.FAMILIES.values():
+        assert not {*shades} & {*theme.PRIVATE.values(), *theme.LEAKING.values()}
+    looks = [(theme.colour(name), theme.symbol(name)) for name in METHODS.names()]
+    assert len(set(looks)) == len(looks)
 
 
 def test_long_curves_are_thinned_and_keep_both_ends() -> None:

@@ -13,7 +13,7 @@ from app.charts.tradeoff import Frontier
 from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff.cells import TradeoffCell
 from app.screens.tradeoff.settings import TradeoffSettings
-from app.texts import privacy, product, states
+from app.texts import privacy, product, states, sweep_verdicts
 from app.texts import sweep as sweep_texts
 from engine.epsilon import Epsilon
 from engine.results.summary import PointResult
@@ -46,7 +46,8 @@ CELLS = (
 
 
 def frontier(cells: tuple[TradeoffCell, ...] = CELLS, **settings: Any) -> Frontier:
-    (only,) = tradeoff_cells.frontiers(cells, TITLES, TradeoffSettings(**settings))
+    seen = TradeoffSettings(**{"eyes": "outsider", **settings})
+    (only,) = tradeoff_cells.frontiers(cells, TITLES, seen)
     return only
 
 
@@ -71,16 +72,16 @@ def test_a_line_is_the_mean_over_seeds_and_its_band_reaches_from_worst_to_best()
     assert figure.layout.xaxis.type == "log" and list(figure.layout.yaxis.range) == [50, 90]
 
 
-def test_the_private_end_is_on_the_left_in_both_charts() -> None:
+def test_b44_protection_grows_to_the_right_in_both_charts() -> None:
     noise = panel.by_noise(frontier(), (50, 90), False)
     price = panel.by_epsilon(frontier(), (50, 90), False)
-    assert noise.layout.xaxis.range[0] > noise.layout.xaxis.range[1]  # much noise first
-    assert price.layout.xaxis.range[0] < price.layout.xaxis.range[1]  # a small ε first
+    assert noise.layout.xaxis.range[0] < noise.layout.xaxis.range[1]  # much noise last
+    assert price.layout.xaxis.range[0] > price.layout.xaxis.range[1]  # a small ε last
     for figure in (noise, price):
-        private = next(note for note in figure.layout.annotations if product.PRIVATE_END in note.text)
-        leaky = next(note for note in figure.layout.annotations if product.LEAKY_END in note.text)
-        assert (private.x, private.font.color) == (0, theme.PRIVATE["light"])
-        assert (leaky.x, leaky.font.color) == (1, theme.LEAKING["light"])
+        more = next(note for note in figure.layout.annotations if product.MORE_PROTECTION in note.text)
+        less = next(note for note in figure.layout.annotations if product.LESS_PROTECTION in note.text)
+        assert (less.x, less.font.color) == (0, theme.LEAKING["light"])
+        assert (more.x, more.font.color) == (1, theme.INK["light"])  # teal would mean a proven promise
 
 
 def test_the_chart_by_epsilon_shows_the_worst_seed_and_leaves_out_infinite_epsilon() -> None:
@@ -125,6 +126,32 @@ def test_the_label_of_a_point_has_its_accuracy_and_all_terms_of_its_epsilon() ->
                  "seen by an outsider", "zero-out", "δ = 1e-5", "prv", "worst seed"):  # fmt: skip
         assert word in label
     assert list(line.customdata[0]) == ["udp-fedavg", 1.0]
+
+
+def at_budget(points: Frontier) -> str:
+    by_title = {line.title: line.points for line in points.lines}
+    return sweep_verdicts.at_budget(by_title, points.baselines[0].points[0], points.view, points.own)
+
+
+def test_b46_methods_are_compared_within_a_budget_and_not_at_equal_noise() -> None:
+    sentence = at_budget(frontier())
+    assert sentence == (
+        "With ε at most 10 against an outsider, UDP-FedAvg reaches 71.0 %. Without protection it would be 84.0 %."
+    )
+    cheap = (*CELLS, cell("fedceo", 2.0, 0, 0.60, 8.0), cell("fedceo", 2.0, 1, 0.61, 9.0))
+    assert "UDP-FedAvg reaches 71.0 %, FedCEO 60.5 %: the difference is larger than" in at_budget(frontier(cheap))
+
+
+def test_no_method_within_the_budget_is_said_with_the_smallest_epsilon() -> None:
+    dear = [cell("udp-fedavg", 1.0, seed, 0.5, 42.0) for seed in (0, 1)]
+    dear += [cell("fedceo", 1.0, seed, 0.5, 60.0) for seed in (0, 1)]
+    words = at_budget(frontier((*dear, *CELLS[-2:])))
+    assert words == "No method here keeps ε at most 10 against an outsider: the smallest is 42, with UDP-FedAvg."
+    without = [cell("ppsgd", 1.0, seed, 0.7, None) for seed in (0, 1)]
+    silent = at_budget(frontier((*CELLS[:2], *without, *CELLS[-2:])))
+    assert silent.endswith("PPSGD makes no promise against an outsider.")
+    none = at_budget(frontier((cell("ppsgd", 1.0, 0, 0.7, None), *CELLS[-2:])))
+    assert none == "No method here makes a promise against an outsider."
 
 
 def test_two_units_have_two_charts_with_the_same_range_of_accuracy() -> None:
@@ -199,7 +226,7 @@ def verdict(cells: tuple[TradeoffCell, ...], **settings: Any) -> str:
     points = frontier(cells, **settings)
     baseline = points.baselines[0].points[0] if points.baselines else None
     by_title = {line.title: line.points for line in points.lines}
-    return sweep_texts.verdict(by_title, baseline, points.view, points.own)
+    return sweep_verdicts.at_noise(by_title, baseline, points.view, points.own)
 
 
 def test_the_two_best_methods_are_compared_with_the_difference_between_seeds() -> None:
@@ -208,7 +235,7 @@ def test_the_two_best_methods_are_compared_with_the_difference_between_seeds() -
         "At noise 1, UDP-FedAvg reaches 71.0 %, FedCEO 71.0 %: the difference is not larger than that"
     )
     assert "Without protection it would be 84.0 %." in text
-    assert "ε 5 for UDP-FedAvg; ε 38 for FedCEO" in text and privacy.SEEN_BY["outsider"] in text
+    assert "ε 5 for UDP-FedAvg; ε 38 for FedCEO" in text and privacy.AGAINST["outsider"] in text
     assert "Ahead by more than seeds differ: UDP-FedAvg at 1 of 2 noises." in text
 
 
@@ -235,10 +262,10 @@ def test_a_single_method_has_no_comparison() -> None:
 
 def test_the_note_explains_bands_and_server_steps() -> None:
     summaries = frontier().points
-    assert "worst to the best" in sweep_texts.bands(summaries, False) and "test data" not in sweep_texts.bands(
+    assert "worst seed to the best" in sweep_texts.bands(summaries, False) and "test data" not in sweep_texts.bands(
         summaries, False
     )
-    assert "made on test data, which no ε counts" in sweep_texts.bands(summaries, True)
+    assert "uses test data, and no ε counts it" in sweep_texts.bands(summaries, True)
     tried = (cell("udp-fedavg", 1.0, 0, 0.5), cell("udp-fedavg", 1.0, 0, 0.5, step=1.0))
     assert tradeoff_cells.several_steps(tried) and not tradeoff_cells.several_steps(CELLS)
 

@@ -46,10 +46,14 @@ def test_a_first_visit_shows_a_finished_frontier() -> None:
     example = sweep.sweep_example()
     assert example is not None and services.store().runs() == []
     assert states.STORED.format(made=example.made) in captions(page) and "tradeoff-live" in keys(page)
-    by_noise, by_epsilon = charts(page)
-    assert "UDP-FedAvg: noise 0.25" in by_noise
-    assert "ε" in by_epsilon and "seen by an outsider" in by_epsilon
-    assert "At noise 1, " in text(page) and page.button(key="tradeoff-run").disabled
+    (by_epsilon,) = charts(page)
+    assert "UDP-FedAvg: ε 3.15 17.9 %" in by_epsilon and "seen by the server" in by_epsilon
+    assert "With ε at most 10 against the server, FedCEO reaches 29.2 %, UDP-FedAvg 27.0 %" in text(page)
+    assert "PPSGD and CENTAUR" in text(page) and page.button(key="tradeoff-run").disabled
+    page.segmented_control(key="tradeoff-axis").set_value("noise").run()
+    assert "UDP-FedAvg: noise 0.5" in charts(page)[0] and link(page)["axis"] == "noise"
+    assert "At noise 2, " in text(page) and "different ε" not in text(page)
+    page.segmented_control(key="tradeoff-axis").set_value("epsilon").run()
     assert TradeoffSettings.read_link(link(page), TradeoffSettings.default()) == (TradeoffSettings.default(), [])
 
 
@@ -60,19 +64,19 @@ def test_the_stored_frontier_is_shown_before_the_shelves_are_loaded(monkeypatch:
     open_screen(page, "tradeoff")
     page.run()
     assert not page.exception and product.GETTING_READY in text(page)
-    assert len(charts(page)) == 2 and "At noise 1, " in text(page)
+    assert len(charts(page)) == 1 and "With ε at most 10 against the server" in text(page)
 
 
 def test_run_live_submits_every_stored_point() -> None:
     page = clicked(visit(), "tradeoff-live")
     assert len(services.store().runs()) == len(sweep_points.all_points(TradeoffSettings.default()))
-    assert "0 of 153 runs done" in page.get("progress")[0].proto.text
+    assert "0 of 204 runs done" in page.get("progress")[0].proto.text
 
 
 def test_points_that_are_not_stored_are_submitted_alone() -> None:
     page = visit(TradeoffSettings.default().with_(noises="0.25, 0.5, 1, 2, 4"))
-    missing = len(sweep_points.all_points(tradeoff_of(page))) - 153
-    assert "153 of them known already" in captions(page)
+    missing = len(sweep_points.all_points(tradeoff_of(page))) - 204
+    assert "204 of them finished already" in captions(page)
     assert page.button(key="tradeoff-run").label == f"Start the other {missing} runs"
     clicked(page, "tradeoff-run")
     assert len(services.store().runs()) == missing
@@ -84,7 +88,7 @@ def test_points_that_are_not_stored_are_submitted_alone() -> None:
 def test_the_expected_time_and_epsilon_are_shown_before_the_click(small: TradeoffSettings) -> None:
     page = visit(small)
     assert "10 runs. Expected time here: " in captions(page)
-    assert sweep_texts.WAITING in text(page) and "known before anything runs" in text(page)
+    assert sweep_texts.WAITING in text(page) and "computed before any run" in text(page)
     spec = next(point.spec for point in sweep_points.all_points(small) if point.noise == 2.0)
     answers = services.forecast_of(spec.canonical()).answers
     answer = next(answer for answer in answers if answer.view == "outsider")
@@ -120,7 +124,7 @@ def test_a_link_restores_everything(small: TradeoffSettings) -> None:
         services.store().submit(point.id, point.spec.canonical())
         finish(point, 0.5 if point.noise else 0.9)
     page = visit(small)
-    assert "5 of them known already" in captions(page)
+    assert "5 of them finished already" in captions(page)
     assert page.button(key="tradeoff-run").label.startswith("Start the other 5")
     assert "FedAvg: no noise 90.0 %" in charts(page)[0]
 
@@ -215,10 +219,10 @@ def finished(small: TradeoffSettings) -> TradeoffSettings:
 
 
 def test_a_view_without_an_epsilon_has_its_reason(finished: TradeoffSettings) -> None:
-    page = visit(finished)
-    assert len(charts(page)) == 2
+    page = visit(finished.with_(axis="epsilon"))
+    assert charts(page)[0].startswith("Accuracy by ε")
     page.selectbox(key="tradeoff-eyes").select("server").run()
-    assert len(charts(page)) == 1 and link(page)["eyes"] == "server"
+    assert charts(page)[0].startswith("Accuracy by noise") and link(page)["eyes"] == "server"
     assert "UDP-FedAvg, PPSGD: no ε seen by the server, because every upload is seen." in text(page)
 
 
@@ -245,9 +249,9 @@ def test_methods_without_a_shared_last_layer_are_named(small: TradeoffSettings) 
         finish(point, 0.5, 0.8 if point.method == "centaur" else None)
     page = visit(settings)
     title = "CENTAUR · heads averaged"
-    assert f"{title}: noise 0.5 50.0 %" in charts(page)[0] and f"{title}: no one shares a last layer" in text(page)
+    assert f"{title}: noise 0.5 50.0 %" in charts(page)[0] and f"{title}: clients share no last layer" in text(page)
     page.segmented_control(key="tradeoff-whose").set_value("personal").run()
-    assert "CENTAUR · own models" in charts(page)[0] and "no one shares a last layer" not in text(page)
+    assert "CENTAUR · own models" in charts(page)[0] and "clients share no last layer" not in text(page)
 
 
 def test_a_chosen_point_opens_its_runs_in_the_lab(finished: TradeoffSettings) -> None:
@@ -277,7 +281,7 @@ def test_the_table_and_the_file_have_every_number(finished: TradeoffSettings) ->
 def test_single_fields_of_methods_can_be_set(small: TradeoffSettings) -> None:
     page = visit(small)
     page.number_input(key="tradeoff-of-ppsgd-head-epochs").set_value(3).run()
-    assert not page.exception and link(page)["of"] == "ppsgd.head-epochs=3"
+    assert not page.exception and link(page)["of"].endswith(";ppsgd.head-epochs=3")
     points = sweep_points.all_points(tradeoff_of(page))
     methods = {point.spec.method.name: point.spec.method for point in points}
     assert methods["ppsgd"].head_epochs == 3  # type: ignore[attr-defined]
