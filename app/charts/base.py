@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from app import theme
 from engine.events import Event
 
+FONT = '"Source Sans", Arial, sans-serif'  # that of the page
 DASHES = ("solid", "dot", "dashdot", "longdash", "longdashdot")  # the main run, then the pinned runs in order
 Info = TypeVar("Info")
 Role = Literal["main", "seed", "baseline", "pin"]
@@ -113,7 +114,7 @@ def paper(height: int, dark: bool) -> dict[str, Any]:
         "margin": {"l": 8, "r": 8, "t": 28, "b": 8},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": theme.INK[side], "size": 13, "family": "Arial, Helvetica, sans-serif"},
+        "font": {"color": theme.INK[side], "size": 13, "family": FONT},
         "hovermode": "x unified",
         "hoverlabel": {"bgcolor": theme.PAPER[side], "font": {"color": theme.INK[side]}},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},

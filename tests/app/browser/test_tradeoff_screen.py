@@ -19,7 +19,7 @@ from tests.app.browser.server import Server
 pytestmark = pytest.mark.slow
 
 SMALL = {
-    "methods": "udp-fedavg,ppsgd", "noises": "0.5, 1, 2", "steps": "", "seeds": 2, "plain": "false", "clients": 40,
+    "methods": "udp-fedavg,ppsgd", "noises": "0.5, 1, 2", "steps": "", "seeds": 2, "eyes": "outsider", "plain": "false", "clients": 40,
     "sampled": 8, "sampling": "poisson", "rounds": 8,
 }  # fmt: skip
 LONG = {**SMALL, "rounds": 24, "clients": 60, "sampled": 12}
@@ -63,7 +63,7 @@ def wait_for_points(page: Page, least: int) -> None:
 
 
 def wait_for_all(page: Page) -> None:
-    expect(page.get_by_text("12 runs, and all of them are known.")).to_be_visible(timeout=4 * PATIENCE_MS)
+    expect(page.get_by_text("12 runs, and all of them have finished.")).to_be_visible(timeout=4 * PATIENCE_MS)
     expect(page.get_by_text(sweep_texts.CHOOSE)).to_be_visible()
 
 
@@ -71,8 +71,10 @@ def test_a_first_visit_shows_a_finished_frontier(server: Server, page: Page) -> 
     page.goto(server.address)
     page.get_by_role("link", name=product.TRADEOFF, exact=True).click()
     expect(page.get_by_role("heading", name=sweep_texts.PROMISE)).to_be_visible()
-    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()
     expect(chart(page, sweep_texts.BY_EPSILON)).to_be_visible()
+    page.get_by_role("radio", name="by noise").click()
+    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()
+    page.get_by_role("radio", name="by ε").click()
     expect(button(page, "live")).to_be_visible()
 
 
@@ -80,12 +82,12 @@ def test_a_cancelled_sweep_resumes_after_a_reload(server: Server, page: Page) ->
     visit(page, server, **LONG, seed=next(SEEDS))
     button(page, "run").click()
     wait_for_points(page, 1)
-    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()
+    expect(chart(page, sweep_texts.BY_EPSILON)).to_be_visible()
     button(page, "cancel").click()
     expect(button(page, "go-on")).to_be_visible()
     page.reload()
     settled(page)
-    expect(page.get_by_text("runs are known. Nothing of them is lost.")).to_be_visible()
+    expect(page.get_by_text("runs have finished. Their results stay.")).to_be_visible()
     with server.store() as store:
         attempts = {row.id: row.attempt for row in store.runs() if row.status == "finished"}
     button(page, "go-on").click()
@@ -104,7 +106,7 @@ def test_a_killed_server_loses_no_result(server: Server, page: Page) -> None:
     server.start()
     page.goto(link)
     settled(page)
-    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()
+    expect(chart(page, sweep_texts.BY_EPSILON)).to_be_visible()
     # queued runs continue, interrupted runs wait for a click
     expect(button(page, "go-on").or_(page.get_by_text("12 runs, and all"))).to_be_visible(timeout=4 * PATIENCE_MS)
     if button(page, "go-on").count():
@@ -150,7 +152,7 @@ def test_a_refused_number_is_reported_at_its_field_by_keyboard(server: Server, p
     expect(page.get_by_role("alert").filter(has_text="got loud")).to_be_visible()
     expect(field).to_have_value("0.5, loud")
     expect(page).to_have_url(re.compile(r"noises=0\.5%2C\+loud(&|$)"))
-    expect(chart(page, sweep_texts.BY_NOISE)).to_be_visible()  # the last valid settings
+    expect(chart(page, sweep_texts.BY_EPSILON)).to_be_visible()  # the last valid settings
     field.fill("0.5, 1")
     field.press("Tab")
     expect(page.get_by_role("alert").filter(has_text="got loud")).to_be_hidden()

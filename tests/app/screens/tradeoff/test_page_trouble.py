@@ -153,7 +153,7 @@ def test_only_its_visitor_may_delete_a_damaged_record(
     page = visit(small)
     assert "Only the visitor who requested it may delete it" in text(page) and "tradeoff-retry" not in keys(page)
     button = page.button(key="tradeoff-run")
-    assert button.disabled and button.label == sweep_texts.NOTHING_TO_ASK
+    assert button.disabled and button.label == sweep_texts.NOTHING_TO_RUN
 
 
 def test_a_failure_without_a_remedy_is_shown_as_it_is(small: TradeoffSettings) -> None:
