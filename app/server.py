@@ -13,15 +13,16 @@ from urllib.parse import urlsplit
 
 import streamlit
 import uvicorn
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.web import bootstrap
 
-from app.session import owners
+from app.session import limits, owners, services
 from app.session.presence import Presence
 from engine.environment import ROOT
 from engine.errors import LeakLensError
@@ -30,6 +31,9 @@ UNKNOWN = "LeakLens does not answer to this name. Type the address that it print
 BROKEN = "This page broke, and that should not happen. Reload it; nothing that was run is lost."
 METRICS = "/_stcore/metrics"
 PRESENCE = Presence()
+EXPORT = "/export/{kind}/{id}.html"
+READY_S = 30.0  # the longest wait of an export for the shelves
+NO_VISITOR = "-"  # a browser without a cookie owns nothing
 SHUTDOWN_S = 2  # for open requests when the server stops
 
 
@@ -169,6 +173,25 @@ def protection(names: Sequence[str], frames: Sequence[str]) -> list[Middleware]:
     ]
 
 
+async def export(request: Request) -> Response:
+    """The exported page of a run or an attack, as a file to keep."""
+    kind = str(request.path_params["kind"])
+    return await run_in_threadpool(_export, kind, str(request.path_params["id"]), _token(request.scope))
+
+
+def _export(kind: str, id: str, token: str) -> Response:
+    from app.export.served import served_export
+
+    shared = services.shared()
+    if not shared.ready(READY_S):
+        return PlainTextResponse("LeakLens is still loading. Try again in a moment.\n", 503)
+    owner = owners.visitor_id(token) or NO_VISITOR if limits.class_mode() else ""
+    exported = served_export(shared.store, kind, id, owner)
+    if exported.status != 200:
+        return PlainTextResponse(f"{exported.text}\n", exported.status)
+    return HTMLResponse(exported.text, headers={"Content-Disposition": f'attachment; filename="{exported.name}"'})
+
+
 def serve(
     listening: socket.socket,
     names: Sequence[str],
@@ -211,7 +234,7 @@ def serve(
         ROOT / "app" / "main.py",
         lifespan=lifespan,
         on_script_error=show_error,
-        routes=[Route(path, answer) for path in answers],
+        routes=[*(Route(path, answer) for path in answers), Route(EXPORT, export)],
         middleware=protection(names, frames),
     )
     config = uvicorn.Config(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import tomllib
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
@@ -12,12 +13,13 @@ from pathlib import Path
 from app import theme
 from app.export import attack_section, membership_section, run_section
 from app.export import texts as export_texts
-from app.export.gather import PageContent, attack_name, find
+from app.export.gather import PageContent, attack_name, everything, find
 from app.export.markup import Html, joined, tag
 from app.session import run_settings
 from app.texts import privacy, product, states
 from engine.environment import ROOT
 from engine.errors import Damaged, LeakLensError
+from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
 
 MARK = "leaklens-page"  # the generator in the head, which identifies a page of LeakLens
@@ -28,10 +30,10 @@ HERE = Path(__file__).parent
 DATA_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError)
 
 
-def page(store: Store, run: str, made: date | None = None) -> str:
+def page(store: Store, run: str, made: date | None = None, may_see: Callable[[ListedRun], bool] = everything) -> str:
     """One run with its attacks, or one attack, as an HTML file without links to other files."""
     try:
-        return _page(find(store, run), made)
+        return _page(find(store, run, may_see), made)
     except LeakLensError:
         raise
     except DATA_ERRORS as error:

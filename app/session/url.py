@@ -112,6 +112,11 @@ def open_screen(screen: str, link: Mapping[str, str]) -> NoReturn:
     screens.go_to(screen, dict(link))
 
 
+def export_path(kind: str, id: str) -> str:
+    """The address of the exported page of a run or an attack."""
+    return f"/export/{kind}/{id}.html"
+
+
 def current_address() -> str:
     """The address of this page with the parameters that are in it now."""
     return f"{_base()}?{urlencode(st.query_params.to_dict())}"

@@ -17,6 +17,7 @@ FIND, FIND_HELP = "Find", "words of a run, or the start of its id"
 STATE = "State"
 HEADS = ("run", "state", "accuracy", "ε", "submitted", "disk")
 OPEN, CANCEL, RESUME, PIN, UNPIN, DELETE = "Open", "Cancel", "Resume", "Pin", "Unpin", "Delete"
+EXPORT = "Export"
 PINS_FULL = "{many} runs are pinned, and more would be hard to tell apart: unpin one first"
 DELETE_ALL = "Delete these {many}…"
 CANCEL_ALL, RESUME_ALL, RENAME, NAME = "Cancel all", "Resume all", "Rename", "Name"

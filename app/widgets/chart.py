@@ -104,10 +104,10 @@ def partition(counts: Sequence[Sequence[int]], names: Sequence[str]) -> None:
 
 
 def save_buttons(panels: Sequence[Panel[Any]]) -> None:
-    """Buttons that save each chart as it is on the page. The browser makes the picture."""
+    """Buttons that save each chart as it is on the page: its picture or its data. The browser makes both."""
     rows = []
     for panel in panels:
-        buttons = f"{_save_button(panel, 'png')} {_save_button(panel, 'svg')}"
+        buttons = " ".join(_save_button(panel, kind) for kind in ("png", "svg", "csv"))
         rows.append(f"<li>{panel.title}: {buttons}</li>")
     st.html(f'<ul class="ll-save">{"".join(rows)}</ul>')
 

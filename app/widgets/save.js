@@ -34,6 +34,22 @@
     };
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   };
+  // The values behind the chart: a row for each point, or for each cell of a heat map. Bands without a name are left out.
+  const cell = (value) => {
+    const text = value === null || value === undefined ? '' : String(value);
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const rows = (trace) => {
+    const xs = Array.from(trace.x ?? []);
+    const ys = Array.from(trace.y ?? []);
+    if (trace.z) return Array.from(trace.z).flatMap((row, at) => Array.from(row).map((z, to) => [xs[to] ?? to, ys[at] ?? at, z]));
+    return xs.map((x, at) => [x, ys[at], '']);
+  };
+  const table = (chart) => {
+    const named = (chart._fullData ?? chart.data).filter((trace) => trace.z || (trace.name && trace.hoverinfo !== 'skip'));
+    const body = named.flatMap((trace) => rows(trace).map((row) => [trace.name ?? '', ...row]));
+    return [['line', 'x', 'y', 'value'], ...body].map((row) => row.map(cell).join(',')).join('\n') + '\n';
+  };
   // One listener for the page, because every pass replaces the buttons.
   if (window.leaklensSaves) return;
   window.leaklensSaves = true;
@@ -41,8 +57,12 @@
     const button = event.target.closest('button[data-save]');
     const chart = button && document.querySelector(`.st-key-chart-${button.dataset.chart} .js-plotly-plot`);
     if (!chart) return;
-    const drawn = picture(chart);
     const name = `leaklens-${button.dataset.chart}.${button.dataset.save}`;
+    if (button.dataset.save === 'csv') {
+      save(new Blob([table(chart)], { type: 'text/csv' }), name);
+      return;
+    }
+    const drawn = picture(chart);
     if (button.dataset.save === 'svg') save(new Blob([drawn.svg], { type: 'image/svg+xml' }), name);
     else png(drawn, name);
   });

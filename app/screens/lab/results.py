@@ -277,6 +277,8 @@ def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any
             on_click="ignore",
         )  # fmt: skip
         chart_widget.save_buttons(panels)
+        if main.status == "finished":
+            st.link_button("Export as one HTML page", url.export_path("run", main.id))
 
 
 def last_epsilons(events: Sequence[Event]) -> list[Epsilon]:

@@ -43,7 +43,7 @@ CSS = """
   .st-key-runs [class*="st-key-row-"] > :first-child { min-width: 100%; }
 }
 @container (max-width: 32rem) { .ll-run > div { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
-.st-key-runs button em { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.st-key-runs button em, .st-key-runs a em { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .ll-heads:not(.ll-wide) { margin-right: calc(260px + 1rem); }
 .st-key-runs [class*="st-key-row-"] button { min-height: 0; padding-top: 0; padding-bottom: 0; }
 .st-key-runs [class*="st-key-row-"] { border-top: 1px solid var(--hair); padding-top: .5rem; }
@@ -145,6 +145,9 @@ def _buttons(row: RunRow) -> None:
             run_requests.open_in_leak(row)
         else:
             run_requests.open_in_lab(row)
+    if readable and row.listed.status == "finished":
+        path = url.export_path("attack" if row.attack else "run", row.id)
+        st.link_button(f"{run_texts.EXPORT} *run {row.id}*", path, type="tertiary")
     if row.moving and row.own:
         _button(run_texts.CANCEL, row, on_click=run_requests.cancel, args=(row,))
     if row.listed.status in STOPPED and row.own and readable and not services.made_earlier(row.listed.spec):

@@ -19,8 +19,8 @@ from tests.app.browser.server import Server
 pytestmark = pytest.mark.slow
 
 SMALL = {
-    "methods": "udp-fedavg,ppsgd", "noises": "0.5, 1, 2", "steps": "", "seeds": 2, "eyes": "outsider", "plain": "false", "clients": 40,
-    "sampled": 8, "sampling": "poisson", "rounds": 8,
+    "methods": "udp-fedavg,ppsgd", "noises": "0.5, 1, 2", "steps": "", "seeds": 2, "eyes": "outsider",
+    "plain": "false", "clients": 40, "sampled": 8, "sampling": "poisson", "rounds": 8,
 }  # fmt: skip
 LONG = {**SMALL, "rounds": 24, "clients": 60, "sampled": 12}
 SEEDS = count(100, 10)  # each test runs its own seeds
