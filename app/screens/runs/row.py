@@ -43,7 +43,8 @@ CSS = """
   .st-key-runs [class*="st-key-row-"] > :first-child { min-width: 100%; }
 }
 @container (max-width: 32rem) { .ll-run > div { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
-.st-key-runs button em, .st-key-runs a em { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.st-key-runs button em, .st-key-runs a em { position: absolute; width: 1px; height: 1px; overflow: hidden;
+  clip-path: inset(50%); }
 .ll-heads:not(.ll-wide) { margin-right: calc(260px + 1rem); }
 .st-key-runs [class*="st-key-row-"] button { min-height: 0; padding-top: 0; padding-bottom: 0; }
 .st-key-runs [class*="st-key-row-"] { border-top: 1px solid var(--hair); padding-top: .5rem; }
