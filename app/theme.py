@@ -38,8 +38,10 @@ CSS = """
 /* light-dark() is resolved where a variable is used; a dialog is outside the element with the theme */
 [role="dialog"] { color-scheme: light dark; }
 :root { --private: light-dark(#0F766E, #2DD4BF); --leaking: light-dark(#C2410C, #FB923C);
+  --ink: light-dark(#0F172A, #E2E8F0); --control: light-dark(#334155, #CBD5E1);
   --weak: light-dark(#92400E, #FBBF24); --faint: light-dark(#55637A, #94A3B8); --hair: light-dark(#E2E8F0, #1E293B); }
-.block-container { padding-top: 4.2rem; max-width: 1500px; }
+.block-container { padding-top: 4.2rem; padding-bottom: 3rem; max-width: 1500px; }
+@media (max-width: 700px) { .block-container { padding-top: 3.6rem; padding-bottom: 2rem; } }
 .ll-facts { display: flex; flex-wrap: wrap; gap: .4rem 2.4rem; align-items: flex-end; margin: 0; }
 .ll-facts, .ll-save { padding: 0 !important; }
 .ll-facts div { margin: 0; }

@@ -8,7 +8,7 @@ from typing import Any
 from app.session import run_settings
 from engine.specs.attack_grid import NOISY, NONE, OF_RUN, column_key
 
-AGAINST = (NONE, *(column_key(NOISY, noise) for noise in (1e-3, 3e-3, 0.01, 0.1)))
+AGAINST = (NONE, *(column_key(NOISY, noise) for noise in (0.01, 0.1)))
 
 
 def leak_link_of_run(spec: Mapping[str, Any]) -> dict[str, str]:

@@ -14,15 +14,24 @@ if TYPE_CHECKING:
     from engine.results.cliff import Cliff, CliffPoint
 
 
-MORE = "Look further"
-PANELS = {"cliff": "The cliff", "ladder": "Who sees what", "test": "Can you tell?"}
+MORE = "Look closer"
+PANELS = {
+    "cliff": "How much noise hides it?",
+    "ladder": "Who sees what?",
+    "test": "Can you tell?",
+    "scores": "All scores",
+    "curves": "Scores by iteration",
+    "upload": "All pictures of the upload",
+    "promises": "What is promised?",
+    "attacks": "How the attacks work",
+}
 NO_ATTACK = "None of the chosen attacks fits this model, so there is nothing to measure."
 BUSY = ("other attacks of yours are still under way", "Wait for them, or cancel them")
 ONLY_CONTROL = "Choose a protection in the grid to see it beside no protection."
 
 # --- the cliff ---------------------------------------------------------------------------------------------
 
-CLIFF = "How much noise makes the picture disappear?"
+CLIFF = "How much noise hides the picture?"
 MEASURE, MEASURE_REST = "Measure the cliff ({many})", "Measure the rest ({many})"
 EPSILON_OF = "ε as seen by"
 REGION = "we expect<br>the picture to<br>disappear here"

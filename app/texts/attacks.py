@@ -50,6 +50,8 @@ ITERATIONS = "Iterations"
 AGAINST_HELP = "The column without protection is always there: without it, a failed attack would say nothing."
 RESTARTS_HELP = "How often each attack starts again. It then picks its answer without knowing the picture."
 SHOW = "Show picture"
+EACH = "each attacker"
+EACH_HELP = "Show a row for each attack. Otherwise only the best result of all attacks is shown."
 ATTACK, CANCEL = "Attack", "Cancel"
 NOTHING = "Choose at least one attack that fits this model."
 VIEWS = {
@@ -59,7 +61,7 @@ VIEWS = {
     "outsider": "an outsider",
 }
 ROUNDS_OF = {"first": "the first: an untrained model", "last": "the last: a trained model"}
-ORIGINAL, BEST, BEST_NOTE = "original", "best of all", "worst case, known only to us"
+ORIGINAL, BEST, BEST_NOTE = "original", "best of all", "chosen by comparing with the original"
 NONE, RUN = "no protection", "the run"
 NOT_REQUESTED, WAITING, FORMING, STOPPED = "not asked yet", "waiting", "forming", "stopped"
 NO_PROOF = "A failed attack is no proof of protection: a better one may come. Only ε is a promise."
@@ -79,6 +81,9 @@ KEYS = {
     "wiped": "left: the original; right: {what}",
     "choose": "Compare with the original",
     "hint": "Choose a picture in the grid to lay it over the original.",
+    "strength": "Protection, from none to strong",
+    "less": "◀ less protection",
+    "more": "more protection ▶",
 }
 GRID = "What each attack got back, by protection"
 TRIVIAL, BY = "a grey square of its mean colour reaches {value}", "by {attack}"

@@ -37,7 +37,14 @@ CSS = """
   border-radius: 3px; background-size: cover; image-rendering: pixelated; border: 1px solid var(--hair); }
 .st-key-leak-whose [class*="st-key-whose-"] button p { position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); }
-.st-key-leak-whose button[kind="primary"] { outline: 3px solid var(--private); outline-offset: 1px; }
+.st-key-leak-whose button[kind="primary"] { outline: 3px solid var(--ink); outline-offset: 1px; }
+@media (max-width: 700px) {  /* the picture comes first on a phone; the settings of the attack come last */
+  .st-key-leak-whose { flex-wrap: nowrap !important; overflow-x: auto; padding: 4px; }
+  .st-key-leak-whose > div { flex-shrink: 0; }
+  [data-testid="stLayoutWrapper"]:has(> .st-key-leak-case) { order: 1; }
+  .ll-terms { display: none; }  /* of the ε above the columns, which a phone does not show */
+  .st-key-leak-case > div { flex: 1 1 45% !important; min-width: 0 !important; }
+}
 .st-key-leak-whose button:focus-visible { outline: 3px solid currentColor; outline-offset: 2px; }
 """
 
@@ -117,7 +124,7 @@ def _readable_thumbnails(leak: LeakSettings, names: Sequence[str]) -> list[Thumb
 def _button_css(offered: Sequence[Thumbnail], leak: LeakSettings) -> str:
     """Return the style that draws each picture on its button and outlines the neighbours in the upload."""
     face = ".st-key-leak-whose .st-key-whose-{name} button {{ background-image: url(data:image/png;base64,{png}); }}"
-    neighbour = ".st-key-leak-whose .st-key-whose-{name} button {{ outline: 2px dashed var(--private); }}"
+    neighbour = ".st-key-leak-whose .st-key-whose-{name} button {{ outline: 2px dashed var(--ink); }}"
     rules = [face.format(name=thumbnail.name, png=thumbnail.png) for thumbnail in offered]
     rules += [neighbour.format(name=name) for name in leak.pictures[1:]]
     return f"{CSS}{' '.join(rules)}</style>"
@@ -175,6 +182,7 @@ def _target(leak: LeakSettings) -> None:
     )  # fmt: skip
     if leak.upload == "listed":
         fields.screen_field(STATE, "many", width=165)
+    fields.screen_field(STATE, "each")
     with st.popover(attack_texts.MODEL_DATA):
         _part("model", attack_texts.MODEL)
         _part("dataset", attack_texts.DATASET)

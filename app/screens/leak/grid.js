@@ -159,9 +159,21 @@ class Grid {
       this.kept.wiped = Number(this.wipe.value);
       this.cut();
     });
+    this.strength = make('input', 'phone');
+    Object.assign(this.strength, { type: 'range', min: 0, step: 1 });
+    this.strength.setAttribute('aria-label', words.strength);
+    this.strength.addEventListener('input', () => {
+      this.kept.chosen = [this.data.rows.length - 1, Number(this.strength.value)];
+      this.fill();
+    });
+    this.ends = make('div', 'ends phone');
+    this.ends.append(make('span', '', words.less), make('span', '', words.more));
+    this.verdict = make('p', 'verdict phone');
     this.comparison = make('figcaption');
     this.details = make('p');
-    box.append(make('h2', '', words.choose), stage, this.wipe, this.comparison, this.details);
+    box.append(
+      make('h2', '', words.choose), stage, this.wipe, this.strength, this.ends, this.verdict, this.comparison, this.details,
+    );
     return box;
   }
 
@@ -239,6 +251,11 @@ class Grid {
     this.over.alt = original.alt;
     this.comparison.textContent = words.wiped.replace('{what}', `${rows[row].title}, ${columns[column].title}`);
     this.details.textContent = cell.hover || words.hint;
+    this.strength.max = columns.length - 1;
+    this.strength.value = column;
+    this.strength.setAttribute('aria-valuetext', `${columns[column].title}: ${cell.state}`);
+    this.verdict.textContent = `${columns[column].title}: ${cell.state}`;
+    this.verdict.classList.toggle('leaking', cell.tone === 'leaking');
     this.cut();
   }
 

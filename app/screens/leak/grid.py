@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,12 @@ class GridSheet:
     frames: bool = False  # whether the grid has a scrubber
     autoplay: str = ""  # name of an animation that plays once
     original: str = ""  # PNG in base64, shown until the first attack reports the original
-    titles: Mapping[str, str] = field(default_factory=dict)
+    each: bool = False  # whether each attack has a row, next to the best of all
+
+    @property
+    def rows(self) -> Mapping[str, str]:
+        """The attacks with a row of their own. A single attack needs no row of the best."""
+        return self.attacks if self.each or len(self.attacks) == 1 else {}
 
     def cell(self, attack: str, column: str) -> AttackCell | None:
         return next((cell for cell in self.cells if (cell.attack, cell.column) == (attack, column)), None)
@@ -55,9 +60,7 @@ class GridSheet:
 
 def draw(sheet: GridSheet) -> None:
     """Draw the grid in a frame of its final height, so that the page below does not move when it appears."""
-    rows = len(sheet.attacks)
-    if rows > 1:
-        rows += 1  # the row of the best attack
+    rows = len(sheet.rows) + (len(sheet.attacks) > 1)
     st.html(f"<style>.st-key-leak-sheet {{ min-height: {HEAD_PX + rows * ROW_PX}px; }}</style>")
     with st.container(key="leak-sheet"):
         _component(key="leak-grid", data=grid_json(sheet))
@@ -65,7 +68,7 @@ def draw(sheet: GridSheet) -> None:
 
 def grid_json(sheet: GridSheet) -> dict[str, Any]:
     """Return everything that the browser draws, as JSON."""
-    rows = [_row(sheet, attack, title) for attack, title in sheet.attacks.items()]
+    rows = [_row(sheet, attack, title) for attack, title in sheet.rows.items()]
     if len(sheet.attacks) > 1:
         rows.append(_best(sheet))
     moments = max((len(cell["frames"]) for row in rows for cell in row["cells"]), default=0)

@@ -6,8 +6,8 @@ import html
 
 import streamlit as st
 
+from app.screens.leak import closer
 from app.screens.leak import form as leak_form
-from app.screens.leak import further
 from app.screens.leak import results as leak_results
 from app.screens.leak.requests import STATE
 from app.screens.leak.settings import LeakSettings
@@ -36,7 +36,7 @@ def page() -> None:
     _open_link()
     leak_form.form()
     messages.guarded(leak_results.panel)()
-    further.panels()
+    closer.panel()
     STATE.write_link()
 
 

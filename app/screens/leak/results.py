@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.batch import follow
-from app.charts import psnr
 from app.screens.leak import columns as leak_columns
 from app.screens.leak import grid as picture_grid
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import series
 from app.screens.leak.columns import GridColumn
-from app.screens.leak.grid import ColumnHead, GridSheet, mean_colour_psnr
+from app.screens.leak.grid import ColumnHead, GridSheet
 from app.screens.leak.requests import STATE
 from app.screens.leak.settings import key_of
-from app.screens.leak.whole import panel as whole_upload
 from app.session import messages, run_settings, services, session, url
+from app.session.links import AGAINST
 from app.texts import attacks as attack_texts
-from app.texts import numbers, privacy, states, verdicts
-from app.widgets import chart as chart_widget
+from app.texts import privacy, states, verdicts
 from engine.errors import LeakLensError
 from engine.events import Seen
 from engine.examples import attacks as attack_examples
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 
 
 POLL_S = 0.5
-DECIMALS = {"psnr": "{:.1f}", "ssim": "{:.2f}", "lpips": "{:.2f}"}
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ def _draw(view: GridView, was_moving: bool) -> None:
     moving = any(cell.moving for cell in cells)
     _progress_bar(view, cells)
     series.announce(verdicts.of_cells(cells, view.titles, attack_grid.NONE))
-    picture = _chosen_picture()
+    picture = _choose_picture()
     picture_grid.draw(grid_sheet(view, cells, picture, frames=not moving))
     _epsilon_terms(view)
     if moving:
@@ -137,8 +134,6 @@ def _draw(view: GridView, was_moving: bool) -> None:
     _realistic(cells, view.eyes)
     _left_out(view)
     _failures(view, cells)
-    whole_upload.panel(view.attacks, view.titles, cells)
-    _details(view, cells, picture)
 
 
 def _left_out(view: GridView) -> None:
@@ -151,7 +146,9 @@ def grid_sheet(view: GridView, cells: Sequence[AttackCell], picture: int, frames
     for column in view.columns:
         title, _ = attack_texts.head(column.title)
         heads.append(ColumnHead(column.key, title, _head_lines(view, column, cells)))
-    return GridSheet(heads, view.attacks, cells, picture, frames, _animation(cells), view.original)
+    return GridSheet(
+        heads, view.attacks, cells, picture, frames, _animation(cells), view.original, STATE.current().each
+    )
 
 
 def _animation(cells: Sequence[AttackCell]) -> str:
@@ -168,7 +165,7 @@ def _first_seen(cells: Sequence[AttackCell]) -> Seen | None:
 
 def _head_lines(view: GridView, column: GridColumn, cells: Sequence[AttackCell]) -> tuple[tuple[str, str], ...]:
     """Return the lines below a column's title: the method, who adds the noise, ε in this view, noise to signal."""
-    answer = _answer(view, column)
+    answer = answer_of(view, column)
     epsilon = attack_texts.epsilon(answer.value if answer else None, answer is not None)
     seen = _first_seen(attack_summary.of_column(cells, column.key))
     noise = attack_texts.loudness(seen.facts.get("noise-to-signal")) if seen else ""
@@ -176,20 +173,26 @@ def _head_lines(view: GridView, column: GridColumn, cells: Sequence[AttackCell])
     return tuple((text, "") for text in texts if text)
 
 
-def _answer(view: GridView, column: GridColumn) -> Any:
+def answer_of(view: GridView, column: GridColumn) -> Any:
     """Return the forecast ε of a column for the attacker's view, or None if the method has no such view."""
     answers = view.forecasts[column.key].answers
     return next((answer for answer in answers if answer.view == view.eyes), None)
 
 
-def _chosen_picture() -> int:
+def _choose_picture() -> int:
+    """Return the index of the shown picture in the upload, and ask for it where there are several."""
+    leak = STATE.current()
+    if leak.many > 1 and leak.upload == "listed":
+        st.segmented_control(attack_texts.SHOW, range(1, leak.many + 1), default=1, required=True, key="leak-show")
+    return shown_picture()
+
+
+def shown_picture() -> int:
     """Return the index of the shown picture in the upload."""
     leak = STATE.current()
-    many = leak.many
-    if many == 1 or leak.upload != "listed":
+    if leak.many == 1 or leak.upload != "listed":
         return 0
-    chosen = st.segmented_control(attack_texts.SHOW, range(1, many + 1), default=1, required=True, key="leak-show")
-    return min(many, int(chosen or 1)) - 1
+    return min(leak.many, int(session.recall("leak-show") or 1)) - 1
 
 
 # --- running and cancelling --------------------------------------------------------------------------------
@@ -245,122 +248,8 @@ def _epsilon_terms(view: GridView) -> None:
             terms = attack_texts.terms(answer.unit, answer.view, answer.delta)
             probed = answer.unit == "record" and STATE.current().upload == "listed"
             text = f"{terms} {attack_texts.PROBE_EPSILON}" if probed else terms
-            st.html(f'<p class="ll-note">{html.escape(text)}</p>')
+            st.html(f'<p class="ll-note ll-terms">{html.escape(text)}</p>')
             return
-
-
-def _details(view: GridView, cells: Sequence[AttackCell], picture: int) -> None:
-    if any(cell.done for cell in cells):
-        st.html(f'<h2 class="ll-title">{html.escape(attack_texts.TABLE)}</h2>{table(view, cells, picture)}')
-    curves = curves_of(view, cells, picture)
-    if curves:
-        mean_colour = mean_colour_psnr(cells, picture)
-        st.html(f'<h2 class="ll-title">{html.escape(attack_texts.CURVES)}</h2>')
-        st.plotly_chart(
-            psnr.draw(curves, mean_colour, session.dark()), key="chart-psnr", theme=None, config=chart_widget.CONFIG,
-            alt=psnr.describe(curves, mean_colour),
-        )  # fmt: skip
-    with st.expander(attack_texts.COLUMNS):
-        st.html(guarantees(view))
-    with st.expander(attack_texts.HOW):
-        st.html(_attack_summaries(view))
-
-
-def _attack_summaries(view: GridView) -> str:
-    paragraphs = []
-    for name, title in view.attacks.items():
-        part = run_settings.attack_class(name)
-        text = f"{part.summary()} ({part.source})"
-        paragraphs.append(f"<p><b>{html.escape(title)}</b>. {html.escape(text)}</p>")
-    return "".join(paragraphs)
-
-
-def table(view: GridView, cells: Sequence[AttackCell], picture: int) -> str:
-    """Return a table with the PSNR, SSIM and LPIPS of every cell and of the mean colour."""
-    by_place = {(cell.attack, cell.column): cell for cell in cells}
-    rows = []
-    for attack, title in view.attacks.items():
-        boxes = []
-        for column in view.columns:
-            numbers_text = _cell_numbers(by_place.get((attack, column.key)), picture)
-            boxes.append(f"<td>{numbers_text}</td>")
-        rows.append(f'<tr><th scope="row">{html.escape(title)}</th>{"".join(boxes)}</tr>')
-    judged = next((cell for cell in cells if cell.judged), None)
-    if judged:
-        values = _metrics_text({metric: judged.trivial(picture, metric) for metric in attack_summary.METRICS})
-        rows.append(f'<tr><th scope="row">{attack_texts.GREY}</th><td colspan="{len(view.columns)}">{values}</td></tr>')
-    heads = "".join(f'<th scope="col">{_title_and_split(column)}</th>' for column in view.columns)
-    head = f'<thead><tr><th scope="col">{attack_texts.METRICS}</th>{heads}</tr></thead>'
-    body = f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
-    return f'{attack_texts.TABLE_CSS}<div class="ll-numbers" tabindex="0">{body}</div>'
-
-
-def _title_and_split(column: GridColumn) -> str:
-    """Return the title of a column as HTML, and in small print who adds the noise."""
-    split = f"<small>{html.escape(column.split)}</small>" if column.split else ""
-    return f"{html.escape(column.title)}{split}"
-
-
-def _cell_numbers(cell: AttackCell | None, picture: int) -> str:
-    if cell is None or not cell.done:
-        return "–"
-    values = _metrics_text({metric: cell.number(metric, picture) for metric in attack_summary.METRICS})
-    return f"{values}<small>{html.escape(verdicts.caption(cell, picture))}</small>"
-
-
-def _metrics_text(values: Mapping[str, float | None]) -> str:
-    texts = []
-    for metric, value in values.items():
-        texts.append("–" if value is None else DECIMALS[metric].format(value))
-    return " / ".join(texts)
-
-
-def curves_of(view: GridView, cells: Sequence[AttackCell], picture: int) -> list[psnr.PsnrCurve]:
-    """Return the PSNR of each attack over its iterations."""
-    column_places = {column.key: place for place, column in enumerate(view.columns)}
-    row_places = {attack: place for place, attack in enumerate(view.attacks)}
-    curves = []
-    for cell in cells:
-        iterations, values = _path_of(cell, picture)
-        if values:
-            curve = psnr.PsnrCurve(
-                view.attacks[cell.attack], view.titles[cell.column],
-                row_places[cell.attack], column_places[cell.column], iterations, values,
-            )  # fmt: skip
-            curves.append(curve)
-    return curves
-
-
-def _path_of(cell: AttackCell, picture: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Return the iterations of an attack with a finite PSNR, and these PSNR."""
-    iterations = []
-    values = []
-    for event in cell.path:
-        shown = attack_summary.guess_of(event, picture)
-        if shown and shown[1] is not None:
-            iterations.append(event.iteration)
-            values.append(shown[1])
-    return tuple(iterations), tuple(values)
-
-
-def guarantees(view: GridView) -> str:
-    """Return each column's ε in the chosen view, with the terms that give it a meaning."""
-    paragraphs = []
-    for column in view.columns:
-        text = _guarantee(view, column)
-        split = f" ({html.escape(column.split)})" if column.split else ""
-        paragraphs.append(f"<p><b>{html.escape(column.title)}</b>{split}. {html.escape(text)}</p>")
-    return "".join(paragraphs)
-
-
-def _guarantee(view: GridView, column: GridColumn) -> str:
-    answer = _answer(view, column)
-    if answer is None:
-        guarantee = view.forecasts[column.key].guarantee
-        absent = guarantee.absent.get(view.eyes, "") if guarantee else ""
-        return absent or attack_texts.UNPROMISED
-    odds = privacy.odds(answer)
-    return f"ε = {numbers.epsilon(answer.value)} ({privacy.terms(answer)}), {attack_texts.WHOLE_RUN}. {odds}"
 
 
 # --- before the shelves are loaded -------------------------------------------------------------------------
@@ -380,6 +269,8 @@ def example() -> None:
     cells = []
     for stored in examples.values():
         key = key_of(stored.spec["run"]["method"])
+        if key not in AGAINST:  # the first visit shows three strengths
+            continue
         attack = str(stored.spec["attack"]["name"])
         titles[key] = attack_texts.NONE if key == attack_grid.NONE else attack_texts.noisy(key)
         short, method = attack_texts.head(titles[key])

@@ -32,7 +32,7 @@ class LeakSettings(ScreenSettings):
     """All settings of the screen."""
 
     screen: ClassVar[str] = "leak"
-    later: ClassVar[tuple[str, ...]] = ("upload", "iterations")
+    later: ClassVar[tuple[str, ...]] = ("upload", "iterations", "each", "closer")
     # Ten clients that take part in every round: the smallest run with a guarantee in every view.
     default_run: ClassVar[Mapping[str, Any]] = {
         "method": "fedavg", "dataset": "cifar10", "model": "mlp", "model.bias": True, "clients": 10, "sampled": 10,
@@ -50,6 +50,8 @@ class LeakSettings(ScreenSettings):
     attacks: tuple[str, ...] = Field(ATTACKS, title=attack_texts.ATTACKS)
     restarts: int = Field(1, ge=1, le=16, title=attack_texts.RESTARTS, description=attack_texts.RESTARTS_HELP)
     iterations: int | None = Field(None, ge=1, le=100_000, title=attack_texts.ITERATIONS)
+    each: bool = Field(False, title=attack_texts.EACH, description=attack_texts.EACH_HELP)
+    closer: Literal["", "cliff", "ladder", "test", "scores", "curves", "upload", "promises", "attacks"] = ""
     chance: int = Field(0, ge=0, le=2**53 - 1, title=attack_texts.ATTACK_SEED)
 
     @property

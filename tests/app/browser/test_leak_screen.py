@@ -19,7 +19,7 @@ from tests.engine.jobs.makers import photo, saved
 
 pytestmark = pytest.mark.slow
 
-SMALL = {"against": "none,udp-fedavg:0.1", "attacks": "map,inverting-gradients", "iterations": "40"}
+SMALL = {"against": "none,udp-fedavg:0.1", "attacks": "map,inverting-gradients", "iterations": "40", "each": "true"}
 PLACES = count(20)  # each test attacks another picture
 
 
@@ -124,3 +124,31 @@ def test_an_uploaded_picture_is_attacked_and_deleted(leak: Page, server: Server,
     expect(leak.get_by_text("4 attacks on it are gone")).to_be_visible()
     with server.store() as store:
         assert not [row for row in store.runs() if str(row.spec.get("pictures", "")).count("own-")]
+
+
+@pytest.mark.parametrize(("width", "height", "most"), [(1440, 1000, 1300), (390, 844, 1700)])
+def test_b08_the_page_is_short_while_the_list_is_closed(
+    server: Server, stranger: BrowserContext, width: int, height: int, most: int
+) -> None:
+    page = stranger.new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(server.address)
+    expect(page.locator(".st-key-leak-closer")).to_be_visible()
+    expect(page.locator(".wiper")).to_be_visible()
+    page.wait_for_function(REDRAWN)
+    expect(page.locator(".sheet")).to_be_visible(visible=width > 700)  # a phone shows one picture and no grid
+    assert page.locator(".block-container").bounding_box()["height"] <= most  # type: ignore[index]
+
+
+def test_b08_a_phone_shows_one_picture_whose_protection_a_slider_chooses(
+    server: Server, stranger: BrowserContext
+) -> None:
+    page = stranger.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(server.address)
+    strength = page.get_by_role("slider", name=attack_texts.KEYS["strength"])
+    expect(strength).to_be_visible()
+    verdict = page.locator(".verdict")
+    expect(verdict).to_contain_text("no protection: comes back")
+    strength.press("End")
+    expect(verdict).to_contain_text("noise 0.1: not recognised")

@@ -177,8 +177,8 @@ def _request(leak: LeakSettings, key: str) -> RequestedAttack:
 
 
 def settings_signature(leak: LeakSettings) -> str:
-    """Return the settings that a score belongs to: all except the picture in the grid."""
-    return json.dumps({**leak.link(), "whose": ""}, sort_keys=True)
+    """Return the settings that a score belongs to: all except the picture in the grid and the open entry."""
+    return json.dumps({**leak.with_(closer="").link(), "whose": ""}, sort_keys=True)
 
 
 @lru_cache(maxsize=16)

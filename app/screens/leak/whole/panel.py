@@ -28,10 +28,10 @@ def panel(attacks: Mapping[str, str], titles: Mapping[str, str], cells: Sequence
     if not ended:
         return
     count = max(len(cell.path[-1].places) for cell in ended.values() if cell.path)
-    with st.expander(attack_texts.ALL.format(count=count)):
-        chosen = st.selectbox(attack_texts.ALL_BY, list(ended), width=380, key="leak-all")
-        st.caption(attack_texts.ALL_NOTE)
-        st.html(f'{CSS}<div class="ll-all">{"".join(figures(ended[str(chosen)]))}</div>')
+    st.html(f'<h2 class="ll-title">{html.escape(attack_texts.ALL.format(count=count))}</h2>')
+    chosen = st.selectbox(attack_texts.ALL_BY, list(ended), width=380, key="leak-all")
+    st.caption(attack_texts.ALL_NOTE)
+    st.html(f'{CSS}<div class="ll-all">{"".join(figures(ended[str(chosen)]))}</div>')
 
 
 def figures(cell: AttackCell) -> list[str]:

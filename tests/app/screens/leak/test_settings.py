@@ -84,7 +84,7 @@ def test_only_the_protection_differs_between_columns(default: LeakSettings) -> N
 
 
 def test_equal_cells_are_equal_attacks(default: LeakSettings) -> None:
-    fewer = default.with_(against=(NONE, "udp-fedavg:0.001"), attacks=("map",))
+    fewer = default.with_(against=(NONE, "udp-fedavg:0.01"), attacks=("map",))
     ids = {cell.id for cell in default.grid.requests()}
     assert {cell.id for cell in fewer.grid.requests()} < ids
     other_picture = fewer.with_(whose="test-1")

@@ -161,7 +161,7 @@ def test_other_settings_start_another_score(small: LeakSettings) -> None:
     page, questions = ready(small)
     press(page, f"test-choose-0-{questions[0].truth}")
     assert len(page.session_state["test-sitting"].answers) == 1
-    page.session_state["leak"] = small.with_(restarts=2)
+    page.session_state["leak"] = small.with_(restarts=2, closer="test")
     page.run()
     assert "Right" not in text(page) and page.button(key="test-ask")
 

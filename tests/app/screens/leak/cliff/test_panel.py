@@ -289,7 +289,7 @@ def test_without_an_attack_the_panel_has_a_message(small: LeakSettings) -> None:
 def test_one_panel_at_a_time(small: LeakSettings) -> None:
     page = visit(small)
     for name, title in (("ladder", series_texts.LADDER), ("test", blind_test_texts.TITLE)):
-        page.segmented_control(key="leak-more").set_value(name).run()
+        page.pills(key="leak-closer").set_value(name).run()
         assert title in text(page) and series_texts.CLIFF not in text(page)
 
 

@@ -1,0 +1,1 @@
+"""The numbers behind the grid: scores, curves, promises and the attacks in words."""
