@@ -22,7 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.web import bootstrap
 
-from app.session import limits, owners, services
+from app.session import limits, owners
 from app.session.presence import Presence
 from engine.environment import ROOT
 from engine.errors import LeakLensError
@@ -181,6 +181,7 @@ async def export(request: Request) -> Response:
 
 def _export(kind: str, id: str, token: str) -> Response:
     from app.export.served import served_export
+    from app.session import services  # its caches need Streamlit's runtime
 
     shared = services.shared()
     if not shared.ready(READY_S):

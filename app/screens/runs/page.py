@@ -62,12 +62,14 @@ def _tabs(shown: str) -> None:
     """Draws the title, and the tabs of the page. Each has its own address."""
     st.html(f'{run_row.CSS}<h1 class="ll-title">{html.escape(product.RUNS)}</h1>')
     titles = {"runs": product.RUNS_TAB, "machine": product.MACHINE_TAB}
-    chosen = st.segmented_control(
+    st.segmented_control(
         product.RUNS, list(titles), format_func=titles.__getitem__, required=True, label_visibility="collapsed",
-        **session.bind("runs-tab", shown, lambda name: None),
+        **session.bind("runs-tab", shown, lambda name: session.remember("runs-opened", name)),
     )  # fmt: skip
-    if chosen != shown:
-        url.open_screen(str(chosen), {})
+    opened = session.recall("runs-opened") or shown
+    session.remember("runs-opened", None)
+    if opened != shown:
+        url.open_screen(opened, {})
 
 
 def _redraw_with_titles() -> None:

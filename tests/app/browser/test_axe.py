@@ -15,7 +15,10 @@ from tests.app.browser.server import Server
 pytestmark = pytest.mark.slow
 
 SCREENS = ("leak", "leaking", "stored", "trade-off", "asking", "running", "runs", "machine")
-LEAK = "/?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
+LEAK = (
+    "/?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
+    "&each=true&closer=curves"
+)
 TRADE_OFF = {"trade-off": "/tradeoff", "asking": "/tradeoff?methods=fedceo,dp-fedavg&noises=1%3B2&steps=0.3&rounds=3"}
 SIDES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 BAD = ("serious", "critical")
@@ -64,7 +67,7 @@ def tour(lab: LabPage, server: Server) -> Iterator[str]:
     expect(attack.or_(chart).first).to_be_visible()  # stored results need no click
     if not chart.count():
         attack.click()
-    expect(lab.page.locator("table").first).to_be_visible()
+    expect(lab.page.locator(".wiper").first).to_be_visible()
     expect(chart).to_be_visible()
     yield "leaking"
     expect(lab.visit().chart().locator(".main-svg").first).to_be_visible()
@@ -82,7 +85,7 @@ def tour(lab: LabPage, server: Server) -> Iterator[str]:
     expect(lab.page.get_by_role("heading", name="FedAvg").first).to_be_visible()
     yield "runs"
     server.rest()
-    lab.button("Machine").click()
+    lab.page.get_by_role("radio", name="Machine").click()
     expect(lab.button("Check again")).to_be_enabled()
     yield "machine"
 

@@ -80,6 +80,7 @@ def test_no_visitor_sees_opens_or_deletes_the_picture_of_another(
     link = bring(ann, file)
     (name,) = pictures.names()
     ann.locator(".st-key-leak-attack button").click()
+    expect(ann.locator(".st-key-leak-attack button")).to_be_hidden()  # the click has arrived before the page is left
     wait_for(lambda: "a picture of your own" in rows(ann, school))
 
     assert "a picture of your own" not in rows(bob, school)
