@@ -47,7 +47,7 @@ class GridSheet:
     frames: bool = False  # whether the grid has a scrubber
     autoplay: str = ""  # name of an animation that plays once
     original: str = ""  # PNG in base64, shown until the first attack reports the original
-    each: bool = False  # whether each attack has a row, next to the best of all
+    each: bool = True  # whether each attack has a row, next to the best of all
 
     @property
     def rows(self) -> Mapping[str, str]:

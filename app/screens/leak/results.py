@@ -281,4 +281,6 @@ def example() -> None:
         cells.append(attack_summary.collect_cell(RequestedAttack(key, attack, None), events))
     st.caption(states.STORED.format(made=next(iter(examples.values())).made))
     st.html(f'<p class="ll-lead">{html.escape(verdicts.of_cells(cells, titles, attack_grid.NONE))}</p>')
-    picture_grid.draw(GridSheet(list(heads.values()), attacks, cells, frames=True, autoplay=_animation(cells)))
+    picture_grid.draw(
+        GridSheet(list(heads.values()), attacks, cells, frames=True, autoplay=_animation(cells), each=False)
+    )
