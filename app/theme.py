@@ -80,7 +80,7 @@ def colour(method: str, dark: bool = False) -> str:
 
 
 def series(place: int, dark: bool) -> str:
-    """The colour of a line that stands for no method, by its place among such lines."""
+    """The colour of a line that is no method, by its place among such lines."""
     hues = [*(FAMILIES[name] for name in ("blue", "yellow", "purple", "sky", "ink", "grey")), ("#B0417E", "#EFA3CC")]
     return hues[place % len(hues)][dark]
 

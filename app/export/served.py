@@ -26,8 +26,8 @@ class ServedExport:
 def served_export(store: Store, kind: str, id: str, owner: str) -> ServedExport:
     """The page with this id. `owner` is the visitor, or empty where every visitor owns all uploaded pictures.
 
-    Privacy: a page holds pictures. Attacks on uploaded pictures of others are left out, and asked for by themselves
-    they are not here.
+    Privacy: a page holds pictures. The page of a run leaves out attacks on uploaded pictures of other visitors, and the
+    page of such an attack does not exist for this visitor.
     """
     may_see = partial(_may_see, store, owner)
     try:

@@ -129,6 +129,16 @@ def _json_value(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def refused_place(message: str) -> tuple[str, str]:
+    """What a refusal is about, and the field that it names: `run: rounds: must be ...` gives `run`, `rounds`.
+
+    Both are empty for a message without a field.
+    """
+    subject, _, rest = message.partition(": ")
+    name, colon, _ = rest.partition(": ")
+    return (subject, name) if colon and " " not in name else ("", "")
+
+
 # --- links -------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""The settings of one visitor on one screen, with what the page says about them."""
+"""The settings of one visitor on one screen, with the notes about them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ScreenState(Generic[S]):
     """What the session of a visitor holds for one screen."""
 
     settings: type[S]
-    about_settings: tuple[str, ...] = ()  # what the session forgets with the settings that it is about
+    about_settings: tuple[str, ...] = ()  # session keys to forget when the settings change
 
     @property
     def screen(self) -> str:
@@ -28,7 +28,7 @@ class ScreenState(Generic[S]):
         return settings
 
     def take_over(self, settings: S, notes: Iterable[str] = ()) -> None:
-        """Use these settings, and say only what is about them."""
+        """Use these settings with these notes. Notes about the settings before are dropped."""
         session.remember(self.screen, settings)
         session.remember(f"{self.screen}-notes", list(notes))
         session.remember(f"{self.screen}-trouble", "")
@@ -36,7 +36,7 @@ class ScreenState(Generic[S]):
             session.remember(name, None)
 
     def choose(self, **changes: Any) -> None:
-        """Change settings. A value that breaks its rule changes nothing and is said."""
+        """Change settings. A value that breaks its rule changes nothing, and the page shows why."""
         try:
             settings = self.current().changed(**changes)
         except BadInput as error:

@@ -35,7 +35,7 @@ def field(path: str, label: str = "", short: bool = False) -> None:
     elif kind is int:
         st.number_input(name, step=1, help=text, **binding)
     elif kind is float:
-        placeholder = "usual" if run_settings.optional(info) else None
+        placeholder = "default" if run_settings.optional(info) else None
         st.number_input(name, step=0.1, format="%g", help=text, placeholder=placeholder, **binding)
     refusal(path)
 
@@ -95,11 +95,8 @@ def refusal(path: str) -> None:
 
 def refused_path(message: str) -> str:
     """The path of the field that a refusal names: `run: rounds: must be ...` names `rounds`."""
-    where, _, rest = message.partition(": ")
-    name, colon, _ = rest.partition(": ")
-    if not colon or " " in name:
-        return ""
-    if where == "run":
+    where, name = run_settings.refused_place(message)
+    if where in ("", "run"):
         return name
     for part in run_settings.PARTS:
         if session.settings().get(part) == where:

@@ -29,14 +29,10 @@ SERIES: dict[str, Callable[[LeakSettings], None]] = {
 }
 
 
-def panel() -> None:
+def panel(view: GridView) -> None:
     """Draw the list, and the open entry. The others do no work."""
     leak = STATE.current()
-    try:
-        view = leak_results.grid_view()
-        entries = _entries(leak, view, leak_results.read_cells(view.requests))
-    except LeakLensError:
-        return  # the grid says why
+    entries = _entries(leak, view, leak_results.read_cells(view.requests))
     opened = leak.closer if leak.closer in entries else None
     st.pills(
         series_texts.MORE, list(entries), format_func=series_texts.PANELS.__getitem__,

@@ -35,9 +35,15 @@ def page() -> None:
         return
     _open_link()
     leak_form.form()
-    messages.guarded(leak_results.panel)()
-    closer.panel()
+    messages.guarded(_grid)()
     STATE.write_link()
+
+
+def _grid() -> None:
+    """Draw the grid, and what is behind it."""
+    view = leak_results.panel()
+    if view:
+        closer.panel(view)
 
 
 def _redirect() -> None:

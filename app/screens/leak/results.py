@@ -56,22 +56,23 @@ class GridView:
         return {column.key: column.title for column in self.columns}
 
 
-def panel() -> None:
-    """Draw the grid and its numbers. While an attack runs, draw them again at each poll."""
+def panel() -> GridView | None:
+    """Draw the grid, and return it; None if it cannot be drawn. While an attack runs, draw it again at each poll."""
     try:
         view = grid_view()
     except LeakLensError as error:
         _problem(str(error))
-        return
+        return None
     if not view.attacks:
         _left_out(view)
         _problem(attack_texts.NOTHING)
-        return
+        return view
     moving = any(cell.moving for cell in read_cells(view.requests))
     if moving:
         st.fragment(messages.guarded(_draw), run_every=POLL_S)(view, moving)
     else:
         _draw(view, moving)
+    return view
 
 
 def grid_view() -> GridView:

@@ -125,9 +125,8 @@ def cells(table: str) -> tuple[PaperCell, ...]:
 
 def field_of_refusal(message: str) -> str:
     """Return the field that a refusal is about: one of this screen, a setting of the run, or an empty string."""
-    subject, _, rest = message.partition(": ")
-    name, colon, _ = rest.partition(": ")
-    if not colon or " " in name:
+    subject, name = run_settings.refused_place(message)
+    if not name:
         return ""
     if subject == "sweep":
         return "steps" if name == "server-steps" else name

@@ -62,7 +62,9 @@ def finished_attack(run: str, psnr: Sequence[float], state: str = "converged") -
 def visit(leak: LeakSettings, panel: str = "cliff") -> AppTest:
     """Open one of the panels below the grid, without the rest of the page."""
     assert services.shared().ready(PATIENCE_S)
-    page = AppTest.from_string("from app.screens.leak import closer\ncloser.panel()", default_timeout=PATIENCE_S)
+    code = "from app.screens.leak import closer, results\ncloser.panel(results.grid_view())"
+    page = AppTest.from_string(code, default_timeout=PATIENCE_S)
+    )
     page.session_state["leak"] = leak.with_(closer=panel)
     page.run()
     assert not page.exception
