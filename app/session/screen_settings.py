@@ -26,6 +26,8 @@ class ScreenSettings(Declared):
     screen: ClassVar[str] = ""
     default_run: ClassVar[Mapping[str, Any]] = {}  # what differs from the defaults of a run
 
+    rules: ClassVar[Mapping[str, str]] = {}  # of texts, whose declaration is a pattern that no one reads
+
     run: Mapping[str, Any] = Field(default_factory=dict)
 
     @classmethod
@@ -106,7 +108,7 @@ class ScreenSettings(Declared):
                 continue
             value = cls.parsed(name, params[name], notes)
             if value is None or not cls.accepts(name, value):
-                notes.append(link_texts.not_used(name, rule_of(info), shown(params[name])))
+                notes.append(link_texts.not_used(name, cls.rules.get(name) or rule_of(info), shown(params[name])))
             else:
                 values[name.replace("-", "_")] = value
         return values

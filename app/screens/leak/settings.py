@@ -39,6 +39,12 @@ class LeakSettings(ScreenSettings):
         "sampling": "all", "epochs": 1, "rounds": 10,
     }  # fmt: skip
 
+    rules: ClassVar[Mapping[str, str]] = {
+        "whose": "must be a picture such as test-0 or train-7",
+        "when": f"must be first, last or a round up to {MOST_ROUNDS}",
+        "closer": "must be an entry of the list Look closer",
+    }
+
     whose: str = Field("test-0", pattern=PICTURE, title=attack_texts.WHOSE)
     many: int = Field(1, ge=1, le=8, title=attack_texts.MANY)
     upload: Literal["listed", "ordinary", "cheat"] = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -17,6 +18,8 @@ class RunsSettings(ScreenSettings):
 
     screen: ClassVar[str] = "runs"
     later: ClassVar[tuple[str, ...]] = ("states", "find", "sort")  # a short address while nothing is chosen
+
+    rules: ClassVar[Mapping[str, str]] = {"find": "must have at most 200 characters"}
 
     states: tuple[str, ...] = Field((), title=run_texts.STATE)  # empty: all
     find: str = Field("", max_length=200, title=run_texts.FIND)

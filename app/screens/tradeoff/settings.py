@@ -26,6 +26,13 @@ class TradeoffSettings(ScreenSettings):
     later: ClassVar[tuple[str, ...]] = ("of", "axis", "table")
     default_run: ClassVar[Mapping[str, Any]] = {"method": "udp-fedavg", "sampling": "poisson"}
 
+    rules: ClassVar[Mapping[str, str]] = {
+        "noises": "must be a list of at most 400 characters",
+        "steps": "must be a list of at most 400 characters",
+        "table": "must be a table of a paper: number/row/size/reading",
+        "methods": "must name at least one method with noise",
+    }
+
     methods: tuple[str, ...] = Field(FAMILY, title=sweep_texts.METHODS)
     noises: str = Field("0.5, 1, 2, 4", max_length=400, title=sweep_texts.NOISES, description=sweep_texts.NOISES_HELP)
     steps: str = Field("0.03, 0.1, 0.3, 1", max_length=400, title=sweep_texts.STEPS, description=sweep_texts.STEPS_HELP)

@@ -64,7 +64,6 @@ def visit(leak: LeakSettings, panel: str = "cliff") -> AppTest:
     assert services.shared().ready(PATIENCE_S)
     code = "from app.screens.leak import closer, results\ncloser.panel(results.grid_view())"
     page = AppTest.from_string(code, default_timeout=PATIENCE_S)
-    )
     page.session_state["leak"] = leak.with_(closer=panel)
     page.run()
     assert not page.exception
