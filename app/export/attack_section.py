@@ -267,7 +267,7 @@ def _cell(
     leaking = cell.leaks(picture)
     return tag(
         "td",
-        _picture(png, attack_texts.alt(title, column, psnr, state)),
+        _picture(png, attack_texts.alt(title, column, state)),
         tag("b", decibel(psnr), class_="near leaking" if leaking else "near"),
         tag("span", export_texts.AT.format(now=f"{last.iteration:,}", of=f"{last.of:,}"), class_="at"),
         tag("span", _end_scores(cell, picture)),

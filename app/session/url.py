@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
@@ -74,6 +74,12 @@ def address() -> str:
 
 def _base() -> str:
     return (st.context.url or "").partition("?")[0]
+
+
+def offers_camera() -> bool:
+    """Whether a browser offers its camera to this page: only over https, and on the computer of the server."""
+    address = urlsplit(_base())
+    return address.scheme == "https" or address.hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def _link() -> dict[str, str]:

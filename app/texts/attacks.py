@@ -6,36 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.texts import numbers, privacy, states
+from engine.epsilon import Epsilon
 from engine.errors import plain_number
 from engine.results.attack_summary import AttackCell
 
 TITLE = "Leak"
-PROMISE = "Can a picture come back out of what its owner sent?"
+PROMISE = "What comes back?"
 LEAD = (
     "In federated learning a phone keeps its pictures and sends only what its model learnt. "
-    "Below, attackers try to rebuild one picture from that, with and without noise on it."
+    "Attackers try to rebuild one picture from that, with and without protection."
 )
-WHOSE, OWN, DELETE = "Whose picture?", "Your own picture", "Delete this picture"
-OWN_HELP = "It stays on this computer until you delete it. Every attack on it is deleted with it."
-OWN_HELP_CLASS = (
-    "Your picture goes to the computer that runs this dashboard ({name}). Other visitors cannot open it. It is deleted "
-    "within 30 minutes after you close the page, or when the server starts again, with every attack on it."
-)
-UPLOAD, CAMERA, CAMERA_ON, LABEL = "PNG or JPEG, up to 10 MB", "Take a picture", "Use the camera", "What does it show?"
-LABEL_HELP = "The label that its owner's phone would have given it: training needs one, and the upload depends on it."
-SEEN_BY, WHEN, EPOCHS, MANY = "Seen by", "In which round?", "Local steps", "Pictures in the upload"
-UPLOADED = "What is in the upload?"
-UPLOADS = {
-    "listed": "only the chosen pictures",
-    "ordinary": "an ordinary upload of a client",
-    "cheat": "the same, and the server cheats",
-}
+EASIEST = "Easiest case for an attacker: one picture in the upload."
+OWN_UPLOAD = "In this run the same client sends {pictures} pictures in {steps} local steps."
+ORDINARY = "An ordinary upload"
 UPLOAD_KINDS = {"ordinary": "an ordinary upload", "cheat": "an ordinary upload to a server that cheats"}
-EPOCHS_OF_CLIENT = "Local epochs"
-UPLOADED_HELP = (
-    "One picture alone is the easiest case. In an ordinary upload the chosen picture is one of all the records of a "
-    "client. A server that cheats changes the model that it sends."
-)
+SEEN_BY = "Seen by"
+VIEWS = {
+    "server": "the server: one upload",
+    "aggregate": "anyone who sees only the sum of a round",
+    "client": "another participant",
+    "outsider": "an outsider",
+}
 ALL = "All {count} reconstructed pictures of the upload"
 ALL_BY = "Attack and protection"
 ALL_NOTE = "Each guess is next to the picture that it fits best. Among so many, some fit by chance."
@@ -43,34 +34,13 @@ PROBE_EPSILON = (
     "This ε is that of the run, whose clients draw batches. The attacked upload has the chosen pictures in every step, "
     "so its own ε can only be larger."
 )
-MODEL_DATA, GRID_OF = "Model and data", "Protections and attacks"
-MODEL, DATASET, ROUNDS = "Model", "Data set", "Rounds of the run"
-AGAINST, ATTACKS, RESTARTS, ATTACK_SEED = "Protections", "Attacks", "Restarts", "Attack seed"
-ITERATIONS = "Iterations"
-AGAINST_HELP = "The column without protection is always there: without it, a failed attack would say nothing."
-RESTARTS_HELP = "How often each attack starts again. It then picks its answer without knowing the picture."
 SHOW = "Show picture"
-EACH = "each attacker"
-EACH_HELP = "Show a row for each attack. Otherwise only the best result of all attacks is shown."
 ATTACK, CANCEL = "Attack", "Cancel"
 NOTHING = "Choose at least one attack that fits this model."
-VIEWS = {
-    "server": "the server: one upload",
-    "aggregate": "anyone who sees only the sum of a round",
-    "client": "another participant",
-    "outsider": "an outsider",
-}
-ROUNDS_OF = {"first": "the first: an untrained model", "last": "the last: a trained model"}
-ORIGINAL, BEST, BEST_NOTE = "original", "best of all", "chosen by comparing with the original"
+ORIGINAL, BEST, BEST_NOTE = "original", "best of {count}", "nearest to the original"
 NONE, RUN = "no protection", "the run"
-NOT_REQUESTED, WAITING, FORMING, STOPPED = "not asked yet", "waiting", "forming", "stopped"
+NOT_REQUESTED, WAITING, FORMING, STOPPED = "not run yet", "waiting", "forming", "stopped"
 NO_PROOF = "A failed attack is no proof of protection: a better one may come. Only ε is a promise."
-GONE_PICTURE = (
-    "There is no such picture here. A picture is deleted when its owner has left and when the server starts again. "
-    "Bring it again, or choose another."
-)
-DELETED = "The picture and {many} on it are gone."
-GIVEN_UP = "The picture is gone from your pages. Another visitor brought it, too, so it stays theirs."
 BUSY = ("another grid of yours is still under way", "Wait for it, or cancel it")
 KEYS = {
     "play": "Play",
@@ -80,21 +50,23 @@ KEYS = {
     "wipe": "Wipe between the original and what came back",
     "wiped": "left: the original; right: {what}",
     "choose": "Compare with the original",
-    "hint": "Choose a picture in the grid to lay it over the original.",
+    "hint": "Choose a picture in the grid, then drag over this one.",
+    "original": "Show the original",
+    "rebuilt": "Show what came back",
+    "scores": "PSNR, SSIM: longer is closer to the original. LPIPS: shorter is closer. The line marks a grey square.",
     "strength": "Protection, from none to strong",
     "less": "◀ less protection",
     "more": "more protection ▶",
 }
 GRID = "What each attack got back, by protection"
-TRIVIAL, BY = "a grey square of its mean colour reaches {value}", "by {attack}"
+BY = "by {attack}"
 ORIGINAL_ALT = "The picture that its owner never sent"
 ITERATION, SHARE = "iteration {now:,} of {of:,}", "{share} % of each attack"
-TABLE = "Every number: lower PSNR and SSIM and higher LPIPS mean that less came back"
+TABLE = "All scores: lower PSNR and SSIM and higher LPIPS mean that less came back"
 CURVES = "How near each attack came, by iteration"
-COLUMNS = "What each protection promises"
-HOW, LIVE = "How each attack works", "Run it live"
+LIVE = "Run it live"
 METRICS = "PSNR in dB / SSIM / LPIPS"
-UNPROMISED = "Nothing is promised in this view: there is no finite ε"
+UNPROMISED = "No promise: there is no finite ε here."
 
 
 WHOLE_RUN = "for the whole run, of which this is one upload"
@@ -116,12 +88,31 @@ TITLES = {  # of the stored grid, which the screen shows before the shelves are 
 }
 GREY = "a grey square"
 NOISE = ", noise "  # between a method and its noise
+BUDGETED = " at ε "  # between a method and its budget
 
 
 def terms(unit: str, view: str, delta: float) -> str:
     """The terms of the ε above the columns."""
     per = "client" if unit == "user" else "picture"
-    return f"ε above each column: per {per}, {privacy.SEEN_BY[view]}, δ = {numbers.tiny(delta)}, {WHOLE_RUN}."
+    return f"The promises above: {privacy.AGAINST[view]}, per {per}, δ = {numbers.tiny(delta)}, {WHOLE_RUN}."
+
+
+def easiest(facts: Mapping[str, Any]) -> str:
+    """One picture alone, next to what the same client uploads in the run."""
+    own = ""
+    if int(facts.get("own-pictures", 0)) > 1:
+        own = OWN_UPLOAD.format(pictures=facts["own-pictures"], steps=facts["own-steps"])
+    return " ".join(filter(None, [EASIEST, own]))
+
+
+def promise(epsilon: Epsilon | None) -> tuple[str, str]:
+    """The size of a promise above a column with its unit, and its colour. A number above 10 means nothing."""
+    if epsilon is None or epsilon.value is None:
+        return "no promise", "leaking"
+    size = privacy.size(epsilon.value)
+    if epsilon.value > privacy.VACUOUS:
+        return f"{size.sign} {size.word}", size.side
+    return f"{size.sign} ε {numbers.epsilon(epsilon.value)} {privacy.PER[epsilon.unit]}: {size.word}", size.side
 
 
 def decibel(value: float | None) -> str:
@@ -138,13 +129,18 @@ def run(title: str, level: float | None, target: float | None) -> str:
     """The column of a run from another screen. With a target ε, the engine solves its noise."""
     if target is None:
         return f"{RUN}: {column(title, level)}"
-    return f"{RUN}: {title} at ε {target:g}"
+    return f"{RUN}: {at_budget(title, target)}"
+
+
+def at_budget(title: str, epsilon: float) -> str:
+    """The column of a method with the noise that keeps its ε at a budget."""
+    return f"{title}{BUDGETED}{epsilon:,g}"
 
 
 def head(title: str) -> tuple[str, str]:
     """The heading of a column, and in small print the part that it shares with its neighbours."""
     name, separator, level = title.partition(NOISE)
-    return (f"noise {level}", name) if separator else (title, "")
+    return (f"noise {level}", name) if separator else (title.partition(BUDGETED)[0], "")
 
 
 def loudness(ratio: float | None) -> str:
@@ -177,8 +173,13 @@ def realistic(facts: Mapping[str, Any], view: str) -> str:
     seen = "What would have been seen" if facts.get("probe") else "What was seen"
     sentences = [f"{seen}: {upload}, {model}, {_way(view)}.", _comparison(facts)]
     if facts.get("lacks"):
-        sentences.append(f"This observer does not know {facts['lacks']}, so the attack is blurred.")
+        sentences.append(lacks(str(facts["lacks"])))
     return " ".join(filter(None, sentences))
+
+
+def lacks(what: str) -> str:
+    """What an observer of this view does not know."""
+    return f"This observer does not know {what}, so the attack is blurred."
 
 
 def _content(facts: Mapping[str, Any]) -> str:
@@ -268,33 +269,16 @@ def count(number: int) -> str:
 # --- text alternatives and rows of lists -------------------------------------------------------------------
 
 
-def alt(attack: str, column: str, psnr: float | None, state: str) -> str:
+def alt(attack: str, column: str, state: str) -> str:
     """The text alternative of a guess."""
-    near = "" if psnr is None else f", {decibel(psnr)}"
-    return f"Attack {attack} against {column}: {state}{near}"
+    return f"Attack {attack} against {column}: {state}"
 
 
-def hover(numbers: Mapping[str, float], remark: str) -> str:
-    """The label at the pointer: further scores, and a remark on the attack."""
-    scores = []
-    if "ssim" in numbers:
-        scores.append(f"SSIM {numbers['ssim']:.2f}")
-    if "lpips" in numbers:
-        scores.append(f"LPIPS {numbers['lpips']:.2f}")
-    sentences = [", ".join(scores), remark[:1].upper() + remark[1:]]
-    return ". ".join(filter(None, sentences))
-
-
-def thumbnail_alt(title: str, name: str, chosen: bool) -> str:
-    """The text alternative of a thumbnail."""
-    kind, _, place = name.partition("-")
-    which = "your own picture" if kind == "own" else f"{kind} picture {place}"
-    return f"{title}, {which}{', chosen' if chosen else ''}"
-
-
-def not_pictures(title: str, other: str) -> str:
-    """A note that another data set replaces one with text."""
-    return f"Only pictures are attacked here, and {title} is about text: {other} is used."
+def metric(name: str, value: float | None) -> str:
+    """A score with its unit, and a dash for None."""
+    if name == "psnr" or value is None:
+        return decibel(value)
+    return f"{value:.2f}"
 
 
 def row_title(spec: Mapping[str, Any], attack: str, method: str) -> str:

@@ -124,9 +124,7 @@ def verdict(control: ProtectionResult, counted: int, others: Sequence[Protection
     measured = [result for result in others if result.verdict is not None]
     if not counted and not any(result.leaks for result in measured):
         return " ".join([SAYS_NOTHING, *_others([control, *measured]), *_matchings([control, *measured])])
-    near = f"{attack_texts.decibel(control.psnr)}, where {attack_texts.GREY} reaches"
-    near = f"{near} {attack_texts.decibel(control.trivial)}"
-    sentences = [f"Without protection {_what(control)}: {near}.", *_others([control])]
+    sentences = [f"Without protection {_what(control)}.", *_others([control])]
     for word in (COMES_BACK, OUTLINES, KIND, NOT_RECOGNISED):
         some = [result for result in measured if result.verdict == word]
         if some:

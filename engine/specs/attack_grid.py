@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,17 @@ NOT_UNDER_OTHERS = ("format", "method", "target-epsilon", "budget", "view")
 def column_key(method: str, noise: float) -> str:
     """The key of the column of a method with this noise."""
     return f"{method}:{plain_number(noise)}"
+
+
+def budget_key(method: str, epsilon: float) -> str:
+    """The key of the column of a method with the noise that keeps its ε at this budget."""
+    return f"{method}@{plain_number(epsilon)}"
+
+
+def budget_of(column: str) -> float | None:
+    """The budget of a column; None for a column whose noise is given."""
+    _, at, epsilon = column.partition("@")
+    return float(epsilon) if at else None
 
 
 @dataclass(frozen=True)
@@ -61,11 +72,15 @@ class AttackGrid:
     iterations: int | None = None  # of attacks that search; None: the default of each attack
     seed: int = 0
 
+    def with_(self, **changes: Any) -> AttackGrid:
+        """The same grid with other values."""
+        return replace(self, **changes)
+
     def runs(self) -> dict[str, RunSpec]:
         """The run of each column by its key, the baseline first. Two keys with the same run make one column."""
         by_id: dict[str, tuple[str, RunSpec]] = {}
         for column in (NONE, *self.columns):
-            spec = run_under(self.run, column)
+            spec = run_under(self.run, column, self.view)
             by_id.setdefault(spec.id, (column, spec))
         return dict(by_id.values())
 
@@ -106,15 +121,16 @@ def baseline_of(spec: RunSpec) -> RunSpec | None:
     return RunSpec(**kept, method=method)
 
 
-def run_under(base: RunSpec, column: str) -> RunSpec:
-    """The same run under the protection with this key."""
+def run_under(base: RunSpec, column: str, view: str = "server") -> RunSpec:
+    """The same run under the protection with this key. A budget is that of `view`."""
     from engine.specs.run import SHELVES, RunSpec
 
     if column == NONE:
         return baseline_of(base) or base
     if column == OF_RUN:
         return base
-    name, _, noise = column.partition(":")
+    budget = budget_of(column)
+    name, _, noise = column.partition("@")[0].partition(":")
     fields = SHELVES["method"][name].model_fields
     method: dict[str, Any] = {"name": name}
     if noise and "noise" in fields:
@@ -124,6 +140,8 @@ def run_under(base: RunSpec, column: str) -> RunSpec:
         # With another split, an upload carries a part of the noise or none, and the server view loses this ε.
         method["noise-split"] = "full-local"
     kept = {field: value for field, value in base.canonical().items() if field not in NOT_UNDER_OTHERS}
+    if budget is not None:
+        kept |= {"target-epsilon": budget, "view": view}
     return RunSpec(**kept, method=method)
 
 

@@ -24,7 +24,7 @@ class GridColumn:
     key: str
     title: str
     spec: RunSpec
-    noise: float | None
+    noise: float | None  # None also where a budget decides
 
     @property
     def split(self) -> str:
@@ -44,12 +44,16 @@ def column_title(key: str, spec: RunSpec) -> str:
     title = type(spec.method).title
     if key == OF_RUN:
         return attack_texts.run(title, noise_of(spec), spec.target_epsilon)
+    if spec.target_epsilon is not None:
+        return attack_texts.at_budget(title, spec.target_epsilon)
     return attack_texts.column(title, noise_of(spec))
 
 
 def noise_of(spec: RunSpec) -> float | None:
-    """Return the noise of the method; None if it has no noise."""
-    return spec.method.noise_level if isinstance(spec.method, HasNoise) else None
+    """Return the noise of the method; None if it has no noise, or if a budget decides."""
+    if spec.target_epsilon is not None or not isinstance(spec.method, HasNoise):
+        return None
+    return spec.method.noise_level
 
 
 def offered_titles(leak: LeakSettings) -> dict[str, str]:
@@ -58,7 +62,7 @@ def offered_titles(leak: LeakSettings) -> dict[str, str]:
     titles = dict[str, str]()
     for key in offered(leak):
         try:
-            titles[key] = column_title(key, run_under(base, key))
+            titles[key] = column_title(key, run_under(base, key, leak.eyes))
         except LeakLensError:
             continue
     return titles

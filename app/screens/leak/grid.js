@@ -58,6 +58,8 @@ class Grid {
   build() {
     const { columns, rows, original, words } = this.data;
     const table = make('table');
+    table.style.setProperty('--columns', columns.length + 1);
+    table.style.setProperty('--most', rows.length > 1 ? '118px' : '190px');
     table.append(make('caption', 'unseen', words.caption));
     const head = make('tr');
     head.append(make('td'));
@@ -103,23 +105,22 @@ class Grid {
     button.type = 'button';
     const image = make('img');
     button.append(image);
-    const value = make('b');
-    const state = make('span');
-    box.append(button, value, state);
+    const word = make('b');
+    const by = make('span');
+    box.append(button, word, by);
     line.append(box);
     button.addEventListener('click', () => {
       this.kept.chosen = [row, column];
       this.fill();
     });
-    return { box, button, image, value, state };
+    return { box, button, image, word, by };
   }
 
   originalCell(rowCount) {
     const box = make('td', 'apart');
     box.rowSpan = rowCount;
     this.original = make('img');
-    this.originalCaption = make('span');
-    box.append(this.original, this.originalCaption);
+    box.append(this.original);
     return box;
   }
 
@@ -152,13 +153,14 @@ class Grid {
     this.over = make('img', 'over');
     this.edge = make('i');
     stage.append(this.under, this.over, this.edge);
+    this.dragOn(stage);
     this.wipe = make('input');
     Object.assign(this.wipe, { type: 'range', min: 0, max: 100, value: this.kept.wiped ?? 50 });
     this.wipe.setAttribute('aria-label', words.wipe);
-    this.wipe.addEventListener('input', () => {
-      this.kept.wiped = Number(this.wipe.value);
-      this.cut();
-    });
+    this.wipe.addEventListener('input', () => this.wipeTo(Number(this.wipe.value)));
+    this.flip = make('button', 'flip phone');
+    this.flip.type = 'button';
+    this.flip.addEventListener('click', () => this.turn());
     this.strength = make('input', 'phone');
     Object.assign(this.strength, { type: 'range', min: 0, step: 1 });
     this.strength.setAttribute('aria-label', words.strength);
@@ -170,24 +172,76 @@ class Grid {
     this.ends.append(make('span', '', words.less), make('span', '', words.more));
     this.verdict = make('p', 'verdict phone');
     this.comparison = make('figcaption');
+    this.scores = make('dl', 'scores');
     this.details = make('p');
     box.append(
-      make('h2', '', words.choose), stage, this.wipe, this.strength, this.ends, this.verdict, this.comparison, this.details,
+      make('h2', '', words.choose), stage, this.flip, this.wipe, this.strength, this.ends,
+      this.verdict, this.comparison, this.scores, this.details,
     );
     return box;
+  }
+
+  // Dragging over the picture wipes. A tap on a phone switches between the original and the rebuilt picture.
+  dragOn(stage) {
+    let start = null;
+    const share = (event) => {
+      const box = stage.getBoundingClientRect();
+      return Math.round(Math.min(100, Math.max(0, (100 * (event.clientX - box.left)) / box.width)));
+    };
+    stage.addEventListener('pointerdown', (event) => {
+      start = event.clientX;
+      stage.setPointerCapture(event.pointerId);
+      if (!this.onPhone()) this.wipeTo(share(event));
+    });
+    stage.addEventListener('pointermove', (event) => {
+      if (start !== null && Math.abs(event.clientX - start) > 6) this.wipeTo(share(event));
+    });
+    stage.addEventListener('pointerup', (event) => {
+      const tapped = start !== null && Math.abs(event.clientX - start) <= 6;
+      if (tapped && this.onPhone()) this.turn();
+      start = null;
+    });
+    stage.addEventListener('pointercancel', () => { start = null; });
+  }
+
+  onPhone() { return this.root.clientWidth <= 600; }
+
+  showsOriginal() { return Number(this.wipe.value) > 50; }
+
+  turn() { this.wipeTo(this.showsOriginal() ? 0 : 100); }
+
+  wipeTo(percent) {
+    this.kept.wiped = percent;
+    this.wipe.value = percent;
+    this.cut();
+  }
+
+  scoreBar(score) {
+    const track = make('span', 'track');
+    const fill = make('i');
+    fill.style.width = `${100 * score.share}%`;
+    track.append(fill);
+    if (score.grey !== null) {
+      const mark = make('b');
+      mark.style.left = `${100 * score.grey}%`;
+      track.append(mark);
+    }
+    const value = make('dd');
+    value.append(track, make('span', 'number', score.text));
+    return [make('dt', '', score.name), value];
   }
 
   // --- content
 
   last() { return Math.max(0, this.data.moments - 1); }
 
+  atEnd() { return this.kept.moment === null || this.kept.moment >= this.last(); }
+
   guess(cell) {
     const lastFrame = cell.frames.length - 1;
-    if (lastFrame < 0) return { png: cell.src, psnr: cell.value };
-    if (this.kept.moment === null || this.kept.moment >= this.last()) return { png: cell.frames[lastFrame], psnr: cell.value };
-    const place = Math.round((this.kept.moment / this.last()) * lastFrame);
-    const value = cell.psnr[place];
-    return { png: cell.frames[place], psnr: value === null ? '–' : `${value.toFixed(1)} dB` };
+    if (lastFrame < 0) return cell.src;
+    const place = this.atEnd() ? lastFrame : Math.round((this.kept.moment / this.last()) * lastFrame);
+    return cell.frames[place];
   }
 
   fill() {
@@ -202,7 +256,6 @@ class Grid {
     });
     show(this.original, original.src);
     this.original.alt = original.alt;
-    this.originalCaption.textContent = original.caption;
     this.bar.hidden = moments <= 1;
     this.range.max = this.last();
     this.range.value = this.kept.moment ?? this.last();
@@ -219,14 +272,14 @@ class Grid {
   }
 
   put(view, cell) {
-    const { png, psnr } = this.guess(cell);
+    const png = this.guess(cell);
     show(view.image, png);
     view.image.alt = cell.alt;
     view.button.disabled = !png;
     view.button.setAttribute('aria-label', cell.alt || this.data.words.caption);
-    view.button.title = cell.hover;
-    view.value.textContent = psnr;
-    view.state.textContent = cell.state;
+    view.button.title = cell.remark;
+    view.word.textContent = this.atEnd() ? cell.word : '…'; // the verdict is about the last guess
+    view.by.textContent = cell.by;
     view.box.className = cell.tone;
     const [row, column] = this.choice();
     const chosen = this.cells[row]?.[column] === view;
@@ -245,16 +298,18 @@ class Grid {
     const [row, column] = this.choice();
     const cell = rows[row]?.cells[column];
     if (!cell) return;
-    show(this.under, this.guess(cell).png);
+    if (this.kept.wiped === undefined && this.onPhone()) this.wipe.value = 0; // a phone shows the rebuilt picture first
+    show(this.under, this.guess(cell));
     show(this.over, original.src);
     this.under.alt = cell.alt;
     this.over.alt = original.alt;
     this.comparison.textContent = words.wiped.replace('{what}', `${rows[row].title}, ${columns[column].title}`);
-    this.details.textContent = cell.hover || words.hint;
+    this.scores.replaceChildren(...cell.scores.flatMap((score) => this.scoreBar(score)));
+    this.details.textContent = cell.scores.length ? words.scores : words.hint;
     this.strength.max = columns.length - 1;
     this.strength.value = column;
-    this.strength.setAttribute('aria-valuetext', `${columns[column].title}: ${cell.state}`);
-    this.verdict.textContent = `${columns[column].title}: ${cell.state}`;
+    this.strength.setAttribute('aria-valuetext', `${columns[column].title}: ${cell.word}`);
+    this.verdict.textContent = `${columns[column].title}: ${cell.word}`;
     this.verdict.classList.toggle('leaking', cell.tone === 'leaking');
     this.cut();
   }
@@ -264,6 +319,7 @@ class Grid {
     this.over.style.clipPath = `inset(0 ${100 - percent}% 0 0)`;
     this.edge.style.left = `${percent}%`;
     this.wipe.setAttribute('aria-valuetext', `${percent} %`);
+    this.flip.textContent = this.showsOriginal() ? this.data.words.rebuilt : this.data.words.original;
   }
 
   // --- animation

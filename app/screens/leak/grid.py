@@ -14,7 +14,9 @@ from app.texts import verdicts
 from engine.events import Pictured
 from engine.results.attack_summary import AttackCell, best_cell, guess_of, of_column
 
-HEAD_PX, ROW_PX = 110, 155  # the least height of the head and of a row
+HEAD_PX, ROW_PX = 110, 175  # the least height of the head and of a row
+CLOSE_DB = 40.0  # a PSNR that fills its bar
+METRICS = {"psnr": "PSNR", "ssim": "SSIM", "lpips": "LPIPS"}
 FOLDER = Path(__file__).parent
 
 
@@ -88,17 +90,13 @@ def _head(head: ColumnHead) -> dict[str, Any]:
 
 
 def _original(sheet: GridSheet) -> dict[str, str]:
-    """Return the original picture. Its caption is the PSNR of the mean colour, once an attack reports it."""
+    """Return the original picture."""
     source = sheet.original
     for cell in sheet.cells:
         if cell.seen and sheet.picture < len(cell.seen.originals):
             source = cell.seen.originals[sheet.picture]
             break
-    mean_colour = mean_colour_psnr(sheet.cells, sheet.picture)
-    caption = ""
-    if mean_colour is not None:
-        caption = attack_texts.TRIVIAL.format(value=attack_texts.decibel(mean_colour))
-    return {"title": attack_texts.ORIGINAL, "src": source, "alt": attack_texts.ORIGINAL_ALT, "caption": caption}
+    return {"title": attack_texts.ORIGINAL, "src": source, "alt": attack_texts.ORIGINAL_ALT}
 
 
 def mean_colour_psnr(cells: Sequence[AttackCell], picture: int) -> float | None:
@@ -113,58 +111,68 @@ def _row(sheet: GridSheet, attack: str, title: str) -> dict[str, Any]:
 
 
 def _best(sheet: GridSheet) -> dict[str, Any]:
-    """Return the row of the best attack in each column. An attacker cannot compute the PSNR that chooses it."""
+    """Return the row of the best attack in each column. An attacker cannot see which one it is."""
+    title = attack_texts.BEST.format(count=len(sheet.attacks))
     cells = []
     for head in sheet.heads:
         best = best_cell(of_column(sheet.cells, head.key), sheet.picture)
         attack = sheet.attacks.get(best.attack, "") if best else ""
-        drawn = _cell(sheet, best, attack or attack_texts.BEST, head.title)
+        drawn = _cell(sheet, best, attack or title, head.title)
         if best:
-            by = attack_texts.BY.format(attack=attack)
-            drawn["state"] = f"{drawn['state']}, {by}" if best.done else by
+            drawn["by"] = attack_texts.BY.format(attack=attack)
         cells.append(drawn)
-    return {"title": attack_texts.BEST, "note": attack_texts.BEST_NOTE, "kind": "best", "cells": cells}
+    return {"title": title, "note": attack_texts.BEST_NOTE, "kind": "best", "cells": cells}
 
 
 def _cell(sheet: GridSheet, cell: AttackCell | None, attack: str, column: str) -> dict[str, Any]:
+    """Return one picture with its verdict. `by` is the attack, `remark` whether it converged."""
     if cell is None:
-        alt = attack_texts.alt(attack, column, None, attack_texts.NOT_REQUESTED)
-        return {"src": "", "frames": [], "psnr": [], "value": "", "state": "", "tone": "", "alt": alt, "hover": ""}
+        alt = attack_texts.alt(attack, column, attack_texts.NOT_REQUESTED)
+        word = attack_texts.NOT_REQUESTED
+        return {"src": "", "frames": [], "word": word, "by": "", "tone": "", "alt": alt, "remark": "", "scores": []}
     guesses = _guesses(cell, sheet.picture)
-    frames = guesses if sheet.frames else []
-    value = cell.psnr(sheet.picture)
-    state = verdicts.caption(cell, sheet.picture)
+    word = verdicts.caption(cell, sheet.picture)
     return {
-        "src": guesses[-1][0] if guesses else "",
-        "frames": [png for png, _ in frames],
-        "psnr": [psnr for _, psnr in frames],
-        "value": "" if value is None else attack_texts.decibel(value),
-        "state": state,
+        "src": guesses[-1] if guesses else "",
+        "frames": guesses if sheet.frames else [],
+        "word": word,
+        "by": "",
         "tone": _tone(cell, cell.leaks(sheet.picture)),
-        "alt": attack_texts.alt(attack, column, value, state),
-        "hover": _hover(cell, sheet.picture),
+        "alt": attack_texts.alt(attack, column, word),
+        "remark": verdicts.remark(cell.judged) if cell.judged else cell.problem,
+        "scores": _scores(cell, sheet.picture),
     }
 
 
-def _guesses(cell: AttackCell, picture: int) -> list[tuple[str, float | None]]:
-    """Return the PNG and the PSNR of each guess of one picture."""
+def _guesses(cell: AttackCell, picture: int) -> list[str]:
+    """Return the PNG of each guess of one picture."""
     guesses = [guess_of(event, picture) for event in cell.path]
-    return [guess for guess in guesses if guess is not None]
+    return [guess[0] for guess in guesses if guess is not None]
+
+
+def _scores(cell: AttackCell, picture: int) -> list[dict[str, Any]]:
+    """Return the scores of a finished guess as bars, each with the mark of a grey square."""
+    bars = []
+    for metric, name in METRICS.items():
+        value = cell.number(metric, picture)
+        if value is not None:
+            grey = cell.trivial(picture, metric)
+            text = attack_texts.metric(metric, value)
+            mark = None if grey is None else _bar(metric, grey)
+            bars.append({"name": name, "text": text, "share": _bar(metric, value), "grey": mark})
+    return bars
+
+
+def _bar(metric: str, value: float) -> float:
+    """Return the length of a bar between 0 and 1."""
+    length = value / CLOSE_DB if metric == "psnr" else value
+    return round(min(1.0, max(0.0, length)), 3)
 
 
 def _tone(cell: AttackCell, leaks: bool) -> str:
     if leaks:
         return "leaking"
     return "wrong" if cell.status == "failed" else ""
-
-
-def _hover(cell: AttackCell, picture: int) -> str:
-    numbers = {}
-    for metric in ("ssim", "lpips"):
-        number = cell.number(metric, picture)
-        if number is not None:
-            numbers[metric] = number
-    return attack_texts.hover(numbers, verdicts.remark(cell.judged) if cell.judged else cell.problem)
 
 
 def _labels(sheet: GridSheet, moments: int) -> list[str]:

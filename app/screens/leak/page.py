@@ -12,8 +12,19 @@ from app.screens.leak import results as leak_results
 from app.screens.leak.requests import STATE
 from app.screens.leak.settings import LeakSettings
 from app.session import messages, readiness, services, url
+from app.texts import attack_form as form_texts
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
+
+# `leak-loading` is the place of the form before the engine is loaded: the grid below it must not move when the form
+# appears. A phone shows the picture in place of the lead.
+PAGE_CSS = """
+<style>
+.st-key-leak-loading { min-height: 315px; }
+@media (max-width: 1100px) { .st-key-leak-loading { min-height: 460px; } }
+@media (max-width: 700px) { .st-key-leak-loading { min-height: 173px; } .ll-leak-lead { display: none; } }
+</style>
+"""
 
 
 def page() -> None:
@@ -23,10 +34,11 @@ def page() -> None:
         readiness.show_home_error(error)
         return
     _redirect()
-    lead = f'<p class="ll-why">{html.escape(attack_texts.LEAD)}</p>'
-    st.html(f'<h1 class="ll-title">{html.escape(attack_texts.PROMISE)}</h1>{lead}')
+    lead = f'<p class="ll-why ll-leak-lead">{html.escape(attack_texts.LEAD)}</p>'
+    st.html(f'{PAGE_CSS}<h1 class="ll-title">{html.escape(attack_texts.PROMISE)}</h1>{lead}')
     if not shared.ready():
-        readiness.show_loading()
+        with st.container(key="leak-loading"):
+            readiness.show_loading()
         leak_results.example()
         return
     if shared.trouble:
@@ -34,9 +46,28 @@ def page() -> None:
         leak_results.example()
         return
     _open_link()
-    leak_form.form()
-    messages.guarded(_grid)()
+    _tabs()
     STATE.write_link()
+
+
+def _tabs() -> None:
+    """Draw the tab of what is lost. Only pictures are attacked on this page."""
+    tab = STATE.current().tab
+    st.segmented_control(
+        form_texts.LOST, list(form_texts.TABS), required=True, label_visibility="collapsed",
+        format_func=form_texts.TABS.__getitem__, **STATE.bind("tab"),
+    )  # fmt: skip
+    if tab == "pictures":
+        leak_form.form()
+        messages.guarded(_grid)()
+        return
+    if tab == "membership":
+        st.html(f'<p class="ll-lead">{html.escape(form_texts.NO_MEMBERSHIP)}</p>')
+        if st.button(form_texts.TO_RUNS, key="leak-to-runs"):
+            url.open_screen("runs", {})
+    else:
+        st.html(f'<p class="ll-lead">{html.escape(form_texts.NO_SENTENCES)}</p>')
+        st.button(form_texts.TO_PICTURES, key="leak-to-pictures", on_click=lambda: STATE.choose(tab="pictures"))
 
 
 def _grid() -> None:

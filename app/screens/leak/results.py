@@ -15,6 +15,7 @@ from app.screens.leak import grid as picture_grid
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import series
 from app.screens.leak.columns import GridColumn
+from app.screens.leak.controls import attacker
 from app.screens.leak.grid import ColumnHead, GridSheet
 from app.screens.leak.requests import STATE
 from app.screens.leak.settings import key_of
@@ -132,7 +133,7 @@ def _draw(view: GridView, was_moving: bool) -> None:
         return
     if was_moving:  # the last attack has ended: the whole page runs again and shows the scrubber
         session.rerun()
-    _realistic(cells, view.eyes)
+    _context(cells)
     _left_out(view)
     _failures(view, cells)
 
@@ -146,7 +147,7 @@ def grid_sheet(view: GridView, cells: Sequence[AttackCell], picture: int, frames
     heads = []
     for column in view.columns:
         title, _ = attack_texts.head(column.title)
-        heads.append(ColumnHead(column.key, title, _head_lines(view, column, cells)))
+        heads.append(ColumnHead(column.key, title, _head_lines(view, column)))
     return GridSheet(
         heads, view.attacks, cells, picture, frames, _animation(cells), view.original, STATE.current().each
     )
@@ -155,23 +156,20 @@ def grid_sheet(view: GridView, cells: Sequence[AttackCell], picture: int, frames
 def _animation(cells: Sequence[AttackCell]) -> str:
     """Return the name of a stored grid, which plays once, or an empty string if a result is not stored."""
     stored = all(cell.status in ("stored", "") for cell in cells) and any(cell.status for cell in cells)
-    seen = _first_seen(cells)
+    seen = first_seen(cells)
     return seen.originals[0][-64:] if stored and seen else ""
 
 
-def _first_seen(cells: Sequence[AttackCell]) -> Seen | None:
+def first_seen(cells: Sequence[AttackCell]) -> Seen | None:
     """Return the first report of what an attacker observed."""
     return next((cell.seen for cell in cells if cell.seen), None)
 
 
-def _head_lines(view: GridView, column: GridColumn, cells: Sequence[AttackCell]) -> tuple[tuple[str, str], ...]:
-    """Return the lines below a column's title: the method, who adds the noise, ε in this view, noise to signal."""
-    answer = answer_of(view, column)
-    epsilon = attack_texts.epsilon(answer.value if answer else None, answer is not None)
-    seen = _first_seen(attack_summary.of_column(cells, column.key))
-    noise = attack_texts.loudness(seen.facts.get("noise-to-signal")) if seen else ""
-    texts = (attack_texts.head(column.title)[1], column.split, epsilon, noise)
-    return tuple((text, "") for text in texts if text)
+def _head_lines(view: GridView, column: GridColumn) -> tuple[tuple[str, str], ...]:
+    """Return the lines below a column's title: the method, who adds the noise, and the size of the promise."""
+    promise = attack_texts.promise(answer_of(view, column))
+    texts = (attack_texts.head(column.title)[1], column.split)
+    return (*((text, "") for text in texts if text), promise)
 
 
 def answer_of(view: GridView, column: GridColumn) -> Any:
@@ -234,11 +232,19 @@ def _failures(view: GridView, cells: Sequence[AttackCell]) -> None:
 # --- below the pictures ------------------------------------------------------------------------------------
 
 
-def _realistic(cells: Sequence[AttackCell], view: str) -> None:
-    """Show what a real attacker would have observed of this upload."""
-    seen = _first_seen(cells)
-    if seen:
-        series.explain(f"{attack_texts.realistic(seen.facts, view)} {attack_texts.NO_PROOF}")
+def _context(cells: Sequence[AttackCell]) -> None:
+    """Say what the attacker lacks, and that one picture in the upload is the easiest case."""
+    seen = first_seen(cells)
+    if seen and seen.facts.get("lacks"):
+        series.explain(attack_texts.lacks(str(seen.facts["lacks"])))
+    if seen is None or STATE.current().content != "1":
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="leak-easiest"):
+        st.caption(attack_texts.easiest(seen.facts), width="content")
+        st.button(
+            attack_texts.ORDINARY, key="leak-ordinary", type="tertiary", on_click=attacker.choose_content,
+            args=("ordinary",),
+        )  # fmt: skip
 
 
 def _epsilon_terms(view: GridView) -> None:

@@ -14,11 +14,17 @@ from app.session import run_settings
 from app.session.links import AGAINST
 from app.session.run_settings import attack_names, is_about_pictures
 from app.session.screen_settings import ScreenSettings, shortened
+from app.texts import attack_form as form_texts
 from app.texts import attacks as attack_texts
-from engine.specs.attack_grid import NOISY, NONE, OF_RUN, AttackGrid, column_key
+from engine.specs.attack_grid import NOISY, NONE, OF_RUN, AttackGrid, budget_key, budget_of, column_key
 
+DEFAULT_NOISES = (0.01, 0.1)
 NOISES = (1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.1, 1.0)
 ATTACKS = ("analytic", "map", "inverting-gradients")
+COMPARED = (NOISY, "dp-fedavg", "fedceo")  # methods of a first comparison at the same budget
+BUDGETS = (1.0, 3.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0)
+BUDGET = 10.0
+MOST_BUDGET = 1_000_000.0
 MOST_COLUMNS = 8
 OFFERED = 12  # test pictures that the form offers
 EPOCHS = (1, 2, 5)
@@ -32,7 +38,7 @@ class LeakSettings(ScreenSettings):
     """All settings of the screen."""
 
     screen: ClassVar[str] = "leak"
-    later: ClassVar[tuple[str, ...]] = ("upload", "iterations", "each", "closer")
+    later: ClassVar[tuple[str, ...]] = ("upload", "iterations", "each", "closer", "tab")
     # Ten clients that take part in every round: the smallest run with a guarantee in every view.
     default_run: ClassVar[Mapping[str, Any]] = {
         "method": "fedavg", "dataset": "cifar10", "model": "mlp", "model.bias": True, "clients": 10, "sampled": 10,
@@ -45,20 +51,21 @@ class LeakSettings(ScreenSettings):
         "closer": "must be an entry of the list Look closer",
     }
 
-    whose: str = Field("test-0", pattern=PICTURE, title=attack_texts.WHOSE)
-    many: int = Field(1, ge=1, le=8, title=attack_texts.MANY)
+    whose: str = Field("test-0", pattern=PICTURE, title=form_texts.WHOSE)
+    many: int = Field(1, ge=1, le=8, title=form_texts.MANY)
     upload: Literal["listed", "ordinary", "cheat"] = Field(
-        "listed", title=attack_texts.UPLOADED, description=attack_texts.UPLOADED_HELP
+        "listed", title=form_texts.UPLOADED, description=form_texts.UPLOADED_HELP
     )
     eyes: Literal["server", "aggregate", "client", "outsider"] = Field("server", title=attack_texts.SEEN_BY)
-    when: str = Field("first", pattern=WHEN, title=attack_texts.WHEN)
-    against: tuple[str, ...] = Field(AGAINST, title=attack_texts.AGAINST, description=attack_texts.AGAINST_HELP)
-    attacks: tuple[str, ...] = Field(ATTACKS, title=attack_texts.ATTACKS)
-    restarts: int = Field(1, ge=1, le=16, title=attack_texts.RESTARTS, description=attack_texts.RESTARTS_HELP)
-    iterations: int | None = Field(None, ge=1, le=100_000, title=attack_texts.ITERATIONS)
-    each: bool = Field(False, title=attack_texts.EACH, description=attack_texts.EACH_HELP)
+    when: str = Field("first", pattern=WHEN, title=form_texts.WHEN)
+    against: tuple[str, ...] = Field(AGAINST, title=form_texts.AGAINST, description=form_texts.AGAINST_HELP)
+    attacks: tuple[str, ...] = Field(ATTACKS, title=form_texts.ATTACKS)
+    restarts: int = Field(1, ge=1, le=16, title=form_texts.RESTARTS, description=form_texts.RESTARTS_HELP)
+    iterations: int | None = Field(None, ge=1, le=100_000, title=form_texts.ITERATIONS)
+    each: bool = Field(False, title=form_texts.EACH, description=form_texts.EACH_HELP)
     closer: Literal["", "cliff", "ladder", "test", "scores", "curves", "upload", "promises", "attacks"] = ""
-    chance: int = Field(0, ge=0, le=2**53 - 1, title=attack_texts.ATTACK_SEED)
+    tab: Literal["pictures", "sentences", "membership"] = "pictures"
+    chance: int = Field(0, ge=0, le=2**53 - 1, title=form_texts.ATTACK_SEED)
 
     @property
     def pictures(self) -> tuple[str, ...]:
@@ -69,6 +76,31 @@ class LeakSettings(ScreenSettings):
         first, split = (0, "test") if kind == "own" else (int(place) + 1, kind)
         neighbours = [f"{split}-{first + offset}" for offset in range(self.many - 1)]
         return (self.whose, *neighbours)
+
+    @property
+    def content(self) -> str:
+        """What is in the upload, as one word: a number of pictures, `ordinary` or `cheat`."""
+        return str(self.many) if self.upload == "listed" else self.upload
+
+    def with_content(self, content: str) -> LeakSettings:
+        """The same settings for another upload, with attacks that can read it."""
+        upload, many = ("listed", int(content)) if content.isdecimal() else (content, self.many)
+        kept = self.attacks
+        if upload != "cheat":  # only that server changes the model
+            kept = tuple(name for name in kept if not run_settings.changes_model(name)) or ATTACKS
+        return self.with_(upload=upload, many=many, attacks=fitting_attacks(upload, kept))
+
+    @property
+    def budget(self) -> float | None:
+        """The budget of the columns; None where each column has a strength of its own."""
+        budgets = (budget_of(key) for key in self.against)
+        return next((budget for budget in budgets if budget is not None), None)
+
+    @property
+    def method(self) -> str:
+        """The method whose strengths are the columns: that of the first column that names one."""
+        named = (key.partition(":")[0].partition("@")[0] for key in self.against if key not in (NONE, OF_RUN))
+        return next(named, NOISY)
 
     @property
     def grid(self) -> AttackGrid:
@@ -114,7 +146,7 @@ class LeakSettings(ScreenSettings):
         run, notes = run_settings.read_link(cls.run_params(params), start.run)
         run = _about_pictures(run, start.run, notes)
         leak = start.with_(run=run, **cls.read(params, notes))
-        if "attacks" not in params:  # the usual attacks do not read every upload
+        if "attacks" not in params:  # the default attacks do not read every upload
             leak = leak.with_(attacks=fitting_attacks(leak.upload, leak.attacks))
         return leak.settled(), shortened(notes)
 
@@ -132,7 +164,7 @@ def _about_pictures(run: run_settings.Settings, default: Mapping[str, Any], note
             continue
         title = run_settings.part_class(part, run[part]).title
         default_title = run_settings.part_class(part, default[part]).title
-        notes.append(attack_texts.not_pictures(title, default_title))
+        notes.append(form_texts.not_pictures(title, default_title))
         for name, value in default.items():
             if name.partition(".")[0] == part:
                 settings[name] = value
@@ -160,15 +192,30 @@ def fitting_attacks(upload: str, attacks: Sequence[str]) -> tuple[str, ...]:
     return fitting
 
 
+def has_noise(method: str) -> bool:
+    """Whether a method has a noise, so that it has strengths and can keep a budget."""
+    return "noise" in run_settings.own_fields("method", method)
+
+
+def at_strengths(method: str, noises: Sequence[float] = DEFAULT_NOISES) -> tuple[str, ...]:
+    """The columns of one method: without protection, then at each noise. A method without noise has one column."""
+    if not has_noise(method):
+        return (NONE, method)
+    return (NONE, *(column_key(method, noise) for noise in noises))
+
+
+def at_budget(methods: Sequence[str], epsilon: float) -> tuple[str, ...]:
+    """The columns of several methods at the same budget, and without protection."""
+    return (NONE, *(budget_key(method, epsilon) for method in methods))
+
+
 def offered(leak: LeakSettings) -> tuple[str, ...]:
     """Return the keys of the columns that a visitor may choose, the chosen ones included."""
-    keys = [NONE, OF_RUN]
-    keys += [column_key(NOISY, noise) for noise in NOISES]
-    for name in run_settings.names("method"):
-        if name in ("fedavg", NOISY):
-            continue
-        has_noise = "noise" in run_settings.own_fields("method", name)
-        keys.append(f"{name}:1" if has_noise else name)
+    if leak.budget is not None:
+        methods = [name for name in run_settings.names("method") if has_noise(name)]
+        keys = at_budget(methods, leak.budget)
+    else:
+        keys = at_strengths(leak.method, NOISES)
     return tuple(dict.fromkeys((*keys, *leak.against)))
 
 
@@ -176,15 +223,17 @@ def _normal_key(key: str) -> str:
     """Return the key of a column as this screen writes it, or an empty string for an unknown key."""
     if key in (NONE, OF_RUN):
         return key
-    name, colon, noise = key.partition(":")
+    name, sign, text = key.partition("@" if "@" in key else ":")
     if name not in run_settings.names("method"):
         return ""
-    if not colon:
+    if not sign:
         return name
     try:
-        level = float(noise)
+        level = float(text)
     except ValueError:
         return ""
+    if sign == "@":
+        return budget_key(name, level) if has_noise(name) and 0 < level <= MOST_BUDGET else ""
     return column_key(name, level) if 0 <= level <= 1000 else ""
 
 

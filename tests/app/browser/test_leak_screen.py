@@ -11,6 +11,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+from app.screens.leak import page as leak_page
+from app.texts import attack_form as form_texts
 from app.texts import attacks as attack_texts
 from tests.app.browser.conftest import PATIENCE_MS
 from tests.app.browser.pages import REDRAWN
@@ -21,6 +23,12 @@ pytestmark = pytest.mark.slow
 
 SMALL = {"against": "none,udp-fedavg:0.1", "attacks": "map,inverting-gradients", "iterations": "40", "each": "true"}
 PLACES = count(20)  # each test attacks another picture
+# The height that the page keeps free before the engine is loaded, and the height that the form needs there.
+RESERVED_AND_FORM = """(css) => {
+  document.body.insertAdjacentHTML('beforeend', `${css}<div class="st-key-leak-loading"></div>`);
+  const top = (name) => document.querySelector(`.st-key-${name}`).getBoundingClientRect().top;
+  return [document.querySelector('body > .st-key-leak-loading').offsetHeight, top('leak-row') - top('leak-tab')];
+}"""
 
 
 @pytest.fixture
@@ -75,20 +83,20 @@ def test_an_old_link_opens_the_lab(server: Server, stranger: BrowserContext) -> 
 def test_the_scrubber_shows_earlier_guesses(leak: Page) -> None:
     attack(leak)
     first = cells(leak).first
-    last_psnr = first.locator("b").inner_text()
-    last_picture = first.locator("img").get_attribute("src")
+    verdict = first.locator("b").inner_text()
+    last_picture = first.locator("img").get_attribute("src") or ""
     scrub = leak.get_by_role("slider", name=attack_texts.KEYS["scrub"])
     scrub.focus()
     leak.keyboard.press("Home")
-    expect(first.locator("b")).not_to_have_text(last_psnr)
-    assert first.locator("img").get_attribute("src") != last_picture
+    expect(first.locator("b")).to_have_text("…")  # the verdict is about the last guess
+    expect(first.locator("img")).not_to_have_attribute("src", last_picture)
     assert "iteration 0" in (scrub.get_attribute("aria-valuetext") or "")
     leak.keyboard.press("End")
-    expect(first.locator("b")).to_have_text(last_psnr)
-    leak.get_by_role(
-        "button", name=attack_texts.KEYS["step"]
-    ).click()  # the browser asks for reduced motion, so the button steps
-    expect(first.locator("b")).not_to_have_text(last_psnr)
+    expect(first.locator("b")).to_have_text(verdict)
+    expect(first.locator("img")).to_have_attribute("src", last_picture)
+    # The browser asks for reduced motion, so the button steps.
+    leak.get_by_role("button", name=attack_texts.KEYS["step"]).click()
+    expect(first.locator("img")).not_to_have_attribute("src", last_picture)
 
 
 def test_a_picture_is_compared_with_the_original(leak: Page) -> None:
@@ -99,6 +107,21 @@ def test_a_picture_is_compared_with_the_original(leak: Page) -> None:
     wipe.focus()
     leak.keyboard.press("Home")
     assert "100%" in leak.locator("img.over").evaluate("image => image.style.clipPath")
+    expect(leak.locator(".scores dt")).to_have_text(["PSNR", "SSIM", "LPIPS"])
+
+
+def test_b31_dragging_over_the_picture_wipes(leak: Page) -> None:
+    attack(leak)
+    stage = leak.locator(".stage")
+    stage.scroll_into_view_if_needed()
+    box = stage.bounding_box()
+    assert box
+    leak.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    leak.mouse.down()
+    leak.mouse.move(box["x"] + box["width"] / 4, box["y"] + 20, steps=4)
+    leak.mouse.up()
+    share = float(leak.get_by_role("slider", name=attack_texts.KEYS["wipe"]).input_value())
+    assert 22 <= share <= 28
 
 
 def test_a_redrawn_grid_keeps_the_chosen_picture(leak: Page) -> None:
@@ -114,14 +137,14 @@ def test_a_redrawn_grid_keeps_the_chosen_picture(leak: Page) -> None:
 def test_an_uploaded_picture_is_attacked_and_deleted(leak: Page, server: Server, tmp_path: Path) -> None:
     file = tmp_path / "upload.png"
     file.write_bytes(saved(photo(60, 60), "PNG"))
-    leak.get_by_role("button", name=attack_texts.OWN).click()
+    leak.get_by_role("button", name=form_texts.OWN).click()
     leak.locator("input[type=file]").set_input_files(file)
     expect(leak.get_by_role("button", name="your own picture, chosen")).to_be_attached()
     leak.keyboard.press("Escape")
     attack(leak)
     expect(leak.locator("img[alt*='no protection']").first).to_be_visible()
-    leak.get_by_role("button", name=attack_texts.DELETE).click()
-    expect(leak.get_by_text("4 attacks on it are gone")).to_be_visible()
+    leak.get_by_role("button", name=form_texts.DELETE).click()
+    expect(leak.get_by_text("4 attacks on it are deleted")).to_be_visible()
     with server.store() as store:
         assert not [row for row in store.runs() if str(row.spec.get("pictures", "")).count("own-")]
 
@@ -152,3 +175,22 @@ def test_b08_a_phone_shows_one_picture_whose_protection_a_slider_chooses(
     expect(verdict).to_contain_text("no protection: comes back")
     strength.press("End")
     expect(verdict).to_contain_text("noise 0.1: not recognised")
+    over = page.locator("img.over")
+    expect(over).to_have_css("clip-path", "inset(0px 100% 0px 0px)")  # the rebuilt picture alone
+    page.locator(".stage").click()
+    expect(over).to_have_css("clip-path", "inset(0px 0% 0px 0px)")  # the original
+    page.get_by_role("button", name=attack_texts.KEYS["rebuilt"]).click()
+    expect(over).to_have_css("clip-path", "inset(0px 100% 0px 0px)")
+
+
+@pytest.mark.parametrize("width", [1440, 800, 390])
+def test_b33_the_grid_stays_where_it_is_when_the_form_appears(
+    server: Server, stranger: BrowserContext, width: int
+) -> None:
+    page = stranger.new_page()
+    page.set_viewport_size({"width": width, "height": 1000})
+    page.goto(server.address)
+    expect(page.locator(".st-key-leak-closer")).to_be_visible()
+    page.wait_for_function(REDRAWN)
+    reserved, form = page.evaluate(RESERVED_AND_FORM, leak_page.PAGE_CSS)
+    assert abs(reserved - form) <= 8

@@ -11,7 +11,7 @@ from app.screens.leak.settings import LeakSettings
 from app.screens.leak.uploads import requests
 from app.screens.runs import requests as run_requests
 from app.session import owners, services, session
-from app.texts import attacks as attack_texts
+from app.texts import attack_form as form_texts
 from engine.jobs.batches import Batch, BatchMember
 from engine.jobs.home import Home
 from engine.jobs.store import Store
@@ -83,7 +83,7 @@ def test_an_attack_on_a_photo_is_shown_to_its_owners_only(classroom: Classroom, 
     page = classroom.visit(visitor, "leak", **classroom.leak.link())
     shown = page.session_state["leak"].whose
     assert shown == (classroom.leak.whose if sees else "test-0")
-    assert (attack_texts.GONE_PICTURE in text(page)) is not sees
+    assert (form_texts.GONE_PICTURE in text(page)) is not sees
     assert f"own-{classroom.photo}" in str(page.query_params) if sees else classroom.photo not in text(page)
 
     page = classroom.visit(visitor, "lab", run=attack, pins=attack)
@@ -122,7 +122,7 @@ def test_settings_that_hold_another_visitors_picture_show_the_default(classroom:
 def test_deleting_a_shared_photo_leaves_it_to_the_other_visitor(classroom: Classroom) -> None:
     page = classroom.visit("bob", "leak", **classroom.leak.link())
     press(page, "leak-delete")
-    assert attack_texts.GIVEN_UP in text(page)
+    assert form_texts.GIVEN_UP in text(page)
     assert page.session_state["leak"].whose == "test-0"
     assert classroom.photo not in text(classroom.visit("bob", "leak", **classroom.leak.link()))
     assert classroom.store.status(classroom.attack) == "finished"

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from app.charts import psnr
+from app.screens.leak import series
 from app.screens.leak.columns import GridColumn
 from app.screens.leak.grid import mean_colour_psnr
-from app.screens.leak.results import GridView, answer_of, shown_picture
+from app.screens.leak.results import GridView, answer_of, first_seen, shown_picture
 from app.session import run_settings, session
 from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy, verdicts
@@ -45,8 +46,10 @@ def promises(view: GridView, cells: Sequence[AttackCell]) -> None:
 
 
 def attacks(view: GridView, cells: Sequence[AttackCell]) -> None:
-    """Draw how each attack works, in words."""
-    del cells
+    """Draw what the attackers saw, and how each attack works, in words."""
+    seen = first_seen(cells)
+    if seen:
+        series.explain(f"{attack_texts.realistic(seen.facts, view.eyes)} {attack_texts.NO_PROOF}")
     st.html(_attack_summaries(view))
 
 

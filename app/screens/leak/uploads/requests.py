@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from app.screens.leak.requests import STATE, upload_name
-from app.session import services, session
+from app.session import run_settings, services, session
+from app.texts import attack_form as form_texts
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
 
@@ -30,7 +31,11 @@ def add_picture(file: Any) -> None:
     except LeakLensError as error:
         STATE.show_trouble(error)
         return
-    STATE.choose(whose=f"own-{name}-{label(name)}")
+    whose = f"own-{name}-{label(name)}"
+    STATE.choose(whose=whose)
+    dataset = run_settings.spec_of(STATE.current().run).dataset
+    title = dataset.classes[label(name)]
+    STATE.show_notes([form_texts.ADDED.format(side=dataset.shape[-1], title=title)])
 
 
 def label(name: str) -> int:
@@ -61,5 +66,5 @@ def delete() -> None:
         return
     services.shared().supervisor.wake()  # a running attack stops now
     STATE.choose(whose="test-0")
-    text = attack_texts.DELETED.format(many=attack_texts.count(len(departure.deleted)))
-    STATE.show_notes([attack_texts.GIVEN_UP if departure.shared else text])
+    text = form_texts.DELETED.format(many=attack_texts.count(len(departure.deleted)))
+    STATE.show_notes([form_texts.GIVEN_UP if departure.shared else text])

@@ -1,0 +1,136 @@
+"""The controls of the Leak screen: what is in the upload, the attacker, the columns, and the tabs."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.screens.leak import columns as leak_columns
+from app.screens.leak import settings as leak_settings
+from app.screens.leak.settings import COMPARED, LeakSettings
+from app.session import services
+from app.texts import attack_form as form_texts
+from app.texts import attacks as attack_texts
+from app.texts import privacy
+from engine.specs.attack_grid import NONE, OF_RUN
+from tests.app.reading import text
+from tests.app.screens.leak.test_page import clicked, grid, link, visit, words
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
+
+
+def test_every_control_is_in_the_link(small: LeakSettings) -> None:
+    page = visit(small)
+    clicked(page, "whose-test-3")
+    page.selectbox(key="leak-eyes").select("aggregate").run()
+    page.selectbox(key="leak-model").select("lenet5").run()
+    page.segmented_control(key="leak-content").set_value("8").run()
+    page.multiselect(key="leak-attacks").set_value(["map"]).run()
+    page.multiselect(key="leak-against").set_value(["udp-fedavg:1"]).run()
+    leak, notes = LeakSettings.read_link(link(page), LeakSettings.default())
+    assert not notes and (leak.whose, leak.eyes, leak.many) == ("test-3", "aggregate", 8)
+    assert (leak.attacks, leak.against, leak.run["model"]) == (("map",), (NONE, "udp-fedavg:1"), "lenet5")
+    assert leak == page.session_state["leak"]
+
+
+def test_each_protection_shows_its_epsilon(small: LeakSettings) -> None:
+    page = visit(small.with_(closer="promises"))
+    spec = leak_columns.columns(small)[1].spec
+    answers = services.forecast_of(spec.canonical()).answers
+    answer = next(answer for answer in answers if answer.view == "server")
+    assert answer.value and answer.value > privacy.VACUOUS
+    (_, _, line) = grid(page)["columns"][1]["lines"]
+    assert (line["text"], line["side"]) == ("✗ no meaningful promise", "leaking")  # a number would mean nothing
+    assert privacy.odds(answer).replace("'", "&#x27;") in text(page)
+
+
+def test_a13_columns_of_the_same_noise_name_who_adds_it(small: LeakSettings) -> None:
+    run = {**small.run, "method": "udp-fedavg", "method.noise": 0.1, "method.noise-split": "paper"}
+    columns = grid(visit(small.with_(run=run, against=(NONE, "udp-fedavg:0.1", OF_RUN))))["columns"]
+    splits = [[line["text"] for line in column["lines"] if "the noise" in line["text"]] for column in columns]
+    assert splits == [[], ["each client adds all the noise"], ["the clients share the noise"]]
+
+
+def test_what_is_in_the_upload_is_one_control(small: LeakSettings) -> None:
+    page = visit(small)
+    page.segmented_control(key="leak-content").set_value("ordinary").run()
+    assert not page.exception and page.query_params["upload"] == "ordinary"
+    page.segmented_control(key="leak-content").set_value("cheat").run()
+    assert not page.exception and page.query_params["attacks"] == "imprint"
+    page.segmented_control(key="leak-content").set_value("8").run()
+    assert "upload" not in page.query_params and page.query_params["many"] == "8"
+    assert page.query_params["attacks"] == ",".join(leak_settings.ATTACKS)  # `imprint` cannot read this upload
+    page.segmented_control(key="leak-content").set_value("1").run()
+    assert page.query_params["many"] == "1"
+
+
+def test_an_old_link_keeps_its_number_of_pictures(small: LeakSettings) -> None:
+    content = visit(small, many="3").segmented_control(key="leak-content")
+    assert content.value == "3" and "3 pictures" in content.options
+
+
+def test_methods_are_compared_at_the_same_budget(small: LeakSettings) -> None:
+    page = visit(small)
+    page.segmented_control(key="leak-mode").set_value("budget").run()
+    columns = grid(page)["columns"]
+    assert [column["title"] for column in columns][1:] == ["UDP-FedAvg", "DP-FedAvg (record level)", "FedCEO"]
+    promises = [column["lines"][-1]["text"] for column in columns]
+    assert promises == [
+        "no promise", "! ε 10 per client: weak promise", "! ε 10 per record: weak promise",
+        "! ε 10 per client: weak promise",
+    ]  # fmt: skip
+    leak = page.session_state["leak"]
+    noises = {services.forecast_of(column.spec.canonical()).noise for column in leak_columns.columns(leak)}
+    assert len(noises) == 3  # none, per client and per record
+    page.selectbox(key="leak-budget").set_value(1.0).run()
+    assert link(page)["against"] == ",".join((NONE, *(f"{method}@1" for method in COMPARED)))
+    page.segmented_control(key="leak-mode").set_value("strength").run()
+    assert link(page)["against"] == "none,udp-fedavg:0.01,udp-fedavg:0.1"
+
+
+def test_a_method_that_cannot_keep_the_budget_says_so(small: LeakSettings) -> None:
+    page = visit(small.with_(against=(NONE, "dp-fedavg@8", "udp-fedavg@0.0001")))
+    assert not page.exception and words(page)[0][2] == "does not fit"
+    assert "must be within reach (the noise 1000 gives" in text(page)
+
+
+def test_another_observer_has_another_noise_for_the_same_budget(small: LeakSettings) -> None:
+    leak = small.with_(against=(NONE, "udp-fedavg@8"))
+    ids = {leak.with_(eyes=view).grid.requests()[1].id for view in ("server", "outsider")}
+    assert len(ids) == 2
+
+
+@pytest.mark.parametrize("key", ["fedavg@8", "udp-fedavg@0", "udp-fedavg@loud", "udp-fedavg@2000000"])
+def test_a_link_with_an_impossible_budget_has_a_note(key: str) -> None:
+    leak, notes = LeakSettings.read_link({"against": f"none,{key}"}, LeakSettings.default())
+    assert leak.against == (NONE,) and key in notes[0]
+
+
+def test_the_strengths_of_another_method(small: LeakSettings) -> None:
+    page = visit(small)
+    page.selectbox(key="leak-method").set_value("fedceo").run()
+    assert link(page)["against"] == "none,fedceo:0.01,fedceo:0.1"
+    page.selectbox(key="leak-method").set_value("scaffold").run()
+    assert link(page)["against"] == "none,scaffold"  # it has no noise
+
+
+def test_tabs_without_pictures_have_a_next_step(small: LeakSettings) -> None:
+    page = visit(small, tab="sentences")
+    assert form_texts.NO_SENTENCES in text(page) and not page.get("bidi_component")
+    clicked(page, "leak-to-pictures")
+    assert page.get("bidi_component") and "tab" not in link(page)
+    clicked(visit(small, tab="membership"), "leak-to-runs")
+
+
+def test_an_attack_on_offer_says_that_it_does_not_fit(small: LeakSettings) -> None:
+    model = {**small.run, "model": "lenet-sigmoid"}
+    page = visit(small.with_(run=model).settled())
+    offered = page.multiselect(key="leak-attacks").options
+    assert "Most probable picture" in offered
+    assert "Read off the first layer (does not fit this upload and model)" in offered
+
+
+def test_a10_the_epsilon_of_a_record_level_run_is_not_that_of_its_probe(small: LeakSettings) -> None:
+    records = small.with_(against=(NONE, "dp-fedavg:1"))
+    assert attack_texts.PROBE_EPSILON in text(visit(records))
+    assert attack_texts.PROBE_EPSILON not in text(visit(records.with_(upload="ordinary")))
+    assert attack_texts.PROBE_EPSILON not in text(visit(small))  # per client: one more picture changes nothing
