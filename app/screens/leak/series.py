@@ -34,11 +34,6 @@ def attacks(leak: LeakSettings) -> tuple[str, ...]:
     return tuple(request.attack for request in requests if request.spec)
 
 
-def main_attack(names: Sequence[str]) -> str:
-    """Return the default attack of a panel: `map`, which uses the noise level, or else the first."""
-    return "map" if "map" in names else names[0]
-
-
 # --- running and cancelling --------------------------------------------------------------------------------
 
 

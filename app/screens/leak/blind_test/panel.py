@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import html
-import json
 import math
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import streamlit as st
@@ -19,15 +16,14 @@ from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak.blind_test import texts as blind_test_texts
 from app.screens.leak.requests import STATE
-from app.screens.leak.settings import OFFERED, LeakSettings
+from app.screens.leak.settings import LeakSettings
 from app.session import services, session
 from app.texts import attack_series as series_texts
 from engine.jobs.thumbnails import thumbnails
 from engine.results.attack_summary import AttackCell
-from engine.specs.attack_grid import NONE, RequestedAttack
+from engine.specs import attack_series
+from engine.specs.attack_series import CHOICES, SET, BlindQuestion
 
-SET = 8  # reconstructions in a set, half of them without protection
-CHOICES = 6
 SIGNIFICANCE = 0.05  # a score with a smaller p-value is above chance
 Z95 = 1.959964  # the quantile of the normal distribution for a 95 % interval
 CSS = """
@@ -37,22 +33,6 @@ CSS = """
 .ll-pair { display: flex; gap: .6rem; align-items: center; } .ll-pair img { width: 56px; }
 </style>
 """
-
-
-@dataclass(frozen=True)
-class BlindQuestion:
-    """A reconstruction, and the pictures to choose its original from."""
-
-    name: str  # of the original
-    protected: bool
-    title: str  # of the protection
-    request: RequestedAttack
-    choices: tuple[str, ...]  # names of pictures, in the order shown
-
-    @property
-    def truth(self) -> int:
-        """The index of the original among the choices."""
-        return self.choices.index(self.name)
 
 
 @dataclass(frozen=True)
@@ -123,71 +103,14 @@ def score(answers: Sequence[BlindAnswer], protected: bool) -> BlindScore:
 # --- the questions -----------------------------------------------------------------------------------------
 
 
-def originals(signature: str, number: int, end: int, shown: Sequence[str]) -> list[str]:
-    """Return the originals of one set: test pictures before `end` that the page does not show."""
-    names = [f"test-{place}" for place in range(OFFERED, end)]
-    names = [name for name in names if name not in shown]
-    random.Random(signature).shuffle(names)
-    start = number * SET % max(1, len(names))
-    return [*names[start:], *names[:start]][:SET]
-
-
-def choices(name: str, labels: Sequence[int], signature: str) -> tuple[str, ...]:
-    """Return the original among pictures of its class. A small class is filled up with pictures of other classes."""
-    generator = random.Random(f"{signature}/{name}")
-    original = int(name.partition("-")[2])
-    places = [place for place in range(len(labels)) if place != original]
-    generator.shuffle(places)
-    same_class = [place for place in places if labels[place] == labels[original]]
-    other_classes = [place for place in places if labels[place] != labels[original]]
-    decoys = (same_class + other_classes)[: CHOICES - 1]
-    names = [name, *(f"test-{place}" for place in decoys)]
-    generator.shuffle(names)
-    return tuple(names)
-
-
 def questions(leak: LeakSettings, number: int) -> list[BlindQuestion]:
-    """Return one set: half without protection, half under the other columns in turn.
-
-    The set is shuffled, so the order does not reveal which reconstructions are protected.
-    """
+    """Return the questions of one set whose attack fits; none if no chosen attack fits the model."""
     attacks = series.attacks(leak)
     if not attacks:
         return []
-    signature = settings_signature(leak)
-    labels = public_labels(json.dumps(leak.run["dataset"]))
-    columns = leak_columns.columns(leak)
-    baseline = columns[0]
-    protected = [column for column in columns if column.key != NONE] or [baseline]
-    single = leak.with_(attacks=(series.main_attack(attacks),))
-    end = len(labels) - leak.many + 1  # the neighbours in the upload are from the first half, too
-    drawn = []
-    for place, name in enumerate(originals(signature, number, end, leak.pictures)):
-        column = baseline if place % 2 else protected[(number * SET + place) // 2 % len(protected)]
-        request = _request(single.with_(whose=name), column.key)
-        has_guarantee = column.spec.method.unit() is not None
-        drawn.append(BlindQuestion(name, has_guarantee, column.title, request, choices(name, labels, signature)))
-    random.Random(f"{signature}/{number}").shuffle(drawn)
-    return [question for question in drawn if question.request.spec]
-
-
-def _request(leak: LeakSettings, key: str) -> RequestedAttack:
-    cells = leak_requests.with_refusals(leak.with_(against=(key,)).grid.requests())
-    return next(cell for cell in cells if cell.column == key)
-
-
-def settings_signature(leak: LeakSettings) -> str:
-    """Return the settings that a score belongs to: all except the picture in the grid and the open entry."""
-    return json.dumps({**leak.with_(closer="").link(), "whose": ""}, sort_keys=True)
-
-
-@lru_cache(maxsize=16)
-def public_labels(dataset: str) -> tuple[int, ...]:
-    """Return the labels of the first half of the test pictures. An attack may have been trained on the second."""
-    from engine.specs.run import SHELVES
-
-    labels: list[int] = SHELVES["dataset"].make(json.loads(dataset)).facts().test_y.tolist()
-    return tuple(labels[: len(labels) // 2])
+    drawn = attack_series.questions(leak.grid, attack_series.main_attack(attacks), number)
+    checked = leak_requests.with_refusals([question.request for question in drawn])
+    return [question for question, request in zip(drawn, checked, strict=True) if request.spec]
 
 
 # --- the page ----------------------------------------------------------------------------------------------
@@ -196,7 +119,7 @@ def public_labels(dataset: str) -> tuple[int, ...]:
 def saved_state(leak: LeakSettings) -> BlindTestState:
     """Return the state of this visitor. Other settings start a new test."""
     state: BlindTestState | None = session.recall("test-sitting")
-    signature = settings_signature(leak)
+    signature = attack_series.settings_text(leak.grid)
     return state if state and state.signature == signature else BlindTestState(signature)
 
 
@@ -280,7 +203,9 @@ def _last_answer(answer: BlindAnswer, dataset: Any) -> None:
     for png, alt in ((series.last_guess(cell), blind_test_texts.REBUILT), (original.png, title)):
         if png:
             pictures += f'<img alt="{html.escape(alt, quote=True)}" src="{_png_source(png)}">'
-    text = blind_test_texts.answered(answer.right, answer.chosen + 1, question.truth + 1, question.title, answer.psnr)
+    assert question.request.spec is not None
+    column = leak_columns.column_title(question.request.column, question.request.spec.run)
+    text = blind_test_texts.answered(answer.right, answer.chosen + 1, question.truth + 1, column, answer.psnr)
     verdict = f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(text)}</p>'
     st.html(f'{CSS}<div class="ll-test ll-pair">{pictures}{verdict}</div>')
 

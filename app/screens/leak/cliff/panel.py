@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -24,8 +24,8 @@ from engine.epsilon import Epsilon
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
 from engine.results.cliff import collect_cliff, levels
-from engine.specs import attack_grid
-from engine.specs.attack_grid import NOISY, NONE, RequestedAttack, column_key
+from engine.specs import attack_grid, attack_series
+from engine.specs.attack_grid import NONE, RequestedAttack
 
 if TYPE_CHECKING:
     from engine.training.forecast import ExpectedCliff, Forecast
@@ -56,18 +56,18 @@ def plan(leak: LeakSettings) -> CliffPlan | None:
         return None
     expected = baseline.cliff.with_pictures(records(leak))
     noises = levels(expected.region, expected.parameters)
-    keys = [column_key(NOISY, noise) for noise in noises]
-    wide = leak.with_(against=(NONE, *keys), attacks=attacks)
-    columns = leak_columns.columns(wide)
-    requests = [request for request in leak_requests.with_refusals(wide.grid.requests()) if request.spec]
-    requests.sort(key=lambda request: wide.against.index(request.column))
+    grid = attack_series.cliff_grid(replace(leak.grid, attacks=attacks), noises)
+    runs = grid.runs()
+    requests = [request for request in leak_requests.with_refusals(grid.requests()) if request.spec]
+    requests.sort(key=lambda request: grid.columns.index(request.column))
+    noisy = [run for column, run in runs.items() if column != NONE]
     return CliffPlan(
-        noises={column.key: None if column.key == NONE else column.noise for column in columns},
-        forecasts={column.key: services.forecast_of(column.spec.canonical()) for column in columns},
+        noises={column: None if column == NONE else leak_columns.noise_of(run) for column, run in runs.items()},
+        forecasts={column: services.forecast_of(run.canonical()) for column, run in runs.items()},
         requests=tuple(requests),
         titles={name: run_settings.attack_title(name) for name in attacks},
-        method=type(columns[-1].spec.method).title,
-        split=columns[-1].split,
+        method=type(noisy[-1].method).title,
+        split=privacy.noise_split(noisy[-1].method.values()),
         baseline=baseline,
         expected=expected,
     )

@@ -22,12 +22,13 @@ from app.texts import attacks as attack_texts
 from app.texts import verdicts
 from engine.epsilon import Epsilon
 from engine.results.attack_summary import AttackCell
+from engine.specs import attack_series
 from engine.specs.attack_grid import NONE, RequestedAttack
+from engine.specs.attack_series import VIEWS
 
 if TYPE_CHECKING:
     from engine.training.forecast import Forecast
 
-VIEWS = ("server", "aggregate", "client", "outsider")  # the view that sees most comes first
 CSS = """
 <style>
 .ll-rungs { display: grid; grid-template-columns: repeat(4, minmax(130px, 1fr)); gap: .4rem 1.4rem; max-width: 1040px; }
@@ -76,14 +77,9 @@ def rows(leak: LeakSettings, key: str, attack: str) -> list[LadderRow]:
     for column in leak_columns.columns(leak):
         if column.key not in (NONE, key):
             continue
-        single = leak.with_(against=(column.key,), attacks=(attack,))
-        requests = []
-        for view in VIEWS:
-            # The cells of one column hold the baseline, too.
-            cells = single.with_(eyes=view).grid.requests()
-            requests += [cell for cell in cells if cell.column == column.key]
+        requests = leak_requests.with_refusals(attack_series.ladder_requests(leak.grid, column.key, attack))
         forecast = services.forecast_of(column.spec.canonical())
-        ladder_rows.append(LadderRow(column, tuple(leak_requests.with_refusals(requests)), forecast))
+        ladder_rows.append(LadderRow(column, tuple(requests), forecast))
     return ladder_rows
 
 
@@ -97,7 +93,7 @@ def panel(leak: LeakSettings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="ladder-of"):
         key = _protection(columns)
         attack = st.selectbox(
-            series_texts.BY, attacks, index=attacks.index(series.main_attack(attacks)), width=280,
+            series_texts.BY, attacks, index=attacks.index(attack_series.main_attack(attacks)), width=280,
             format_func=run_settings.attack_title, key=f"ladder-attack:{','.join(attacks)}",
         )  # fmt: skip
     ladder_rows = rows(leak, key, attack)

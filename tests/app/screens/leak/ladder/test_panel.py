@@ -16,6 +16,7 @@ from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from engine.results.attack_summary import AttackEvents, collect_cell
 from engine.specs.attack_grid import NONE, RequestedAttack
+from engine.specs.attack_series import VIEWS
 from tests.app.reading import press, text
 from tests.app.screens.leak.makers import append_events, finished_attack, visit
 
@@ -35,7 +36,7 @@ def test_the_protection_with_most_noise_is_compared_with_the_baseline(small: Lea
     rows = ladder_panel.rows(small, "udp-fedavg:1", "map")
     assert [row.column.key for row in rows] == [NONE, "udp-fedavg:1"]
     views = [request.spec.view for row in rows for request in row.requests if request.spec]
-    assert views == list(ladder_panel.VIEWS) * 2
+    assert views == list(VIEWS) * 2
 
 
 def test_the_cell_of_the_server_view_is_a_cell_of_the_grid(small: LeakSettings) -> None:
@@ -47,7 +48,7 @@ def test_the_cell_of_the_server_view_is_a_cell_of_the_grid(small: LeakSettings) 
 def test_all_views_are_attacked_and_shown(small: LeakSettings) -> None:
     page = visit(small, "ladder")
     assert page.button(key="ladder-ask").label == series_texts.ladder(8, 8)
-    for view in ladder_panel.VIEWS:
+    for view in VIEWS:
         assert series_texts.ADVERSARIES[view] in text(page)
         assert html.escape(series_texts.HOLDS[view]) in text(page)
     press(page, "ladder-ask")
