@@ -21,6 +21,8 @@ SYMBOLS: dict[Verdict, str] = {
 }  # fmt: skip
 ROOM = 1.6  # factor beyond the outermost points
 HEIGHT = 430
+SMALL = 12  # px, of labels in and on the chart
+TOP_TICKS = 5  # at most, so that the labels of ε do not overlap on a phone
 CEILING = 60.0  # dB; from here on the picture is exact to the last shade, so higher points are drawn here
 
 
@@ -66,15 +68,16 @@ def _add_expectation(chart: go.Figure, span: tuple[float, float], region: tuple[
     side = "dark" if dark else "light"
     chart.add_vrect(*region, fillcolor=theme.FAINT[side], opacity=0.16, line_width=0, layer="below")
     labels = [
-        (span[0], region[0], series_texts.REGION_LEFT, theme.LEAKING[side]),
-        (*region, series_texts.REGION, theme.INK[side]),
-        (region[1], span[1], series_texts.REGION_RIGHT, theme.PRIVATE[side]),
+        (span[0], region[0], series_texts.REGION_LEFT),
+        (*region, series_texts.REGION),
+        (region[1], span[1], series_texts.REGION_RIGHT),
     ]
-    for start, end, text, colour in labels:
-        middle = math.log10(start * end) / 2
+    for start, end, text in labels:
+        # No label has a colour: teal means a proven promise, and vermilion what came back.
         chart.add_annotation(
-            x=middle, y=0.985, yref="paper", yanchor="top", text=text, showarrow=False, font={"color": colour}
-        )
+            x=math.log10(start * end) / 2, y=0.985, yref="paper", yanchor="top", text=text, showarrow=False,
+            font={"color": theme.FAINT[side], "size": SMALL},
+        )  # fmt: skip
 
 
 def _add_grey_square(chart: go.Figure, trivial: float | None, dark: bool) -> None:
@@ -84,7 +87,7 @@ def _add_grey_square(chart: go.Figure, trivial: float | None, dark: bool) -> Non
     faint = theme.FAINT["dark" if dark else "light"]
     chart.add_hline(
         trivial, line={"color": faint, "dash": "dot", "width": 1.5},
-        annotation={"text": f"{attack_texts.GREY}, {attack_texts.decibel(trivial)}", "font": {"color": faint}},
+        annotation={"text": attack_texts.GREY, "font": {"color": faint, "size": SMALL}},
         annotation_position="bottom left",
     )  # fmt: skip
 
@@ -121,28 +124,38 @@ def _set_axes(
     powers = range(math.ceil(math.log10(left * 1.5)), math.floor(math.log10(span[1])) + 1)
     ticks = {left: series_texts.NO_NOISE, **{10.0**power: f"{10.0**power:g}" for power in powers}}
     chart.update_xaxes(
-        title={"text": series_texts.RATIO, "font": {"size": 13}},
+        title={"text": series_texts.RATIO, "font": {"size": SMALL}},
         tickvals=list(ticks),
         ticktext=list(ticks.values()),
         **across,
     )
     # Plotly draws the second axis only if a trace uses it.
     chart.add_scatter(x=[None], y=[None], xaxis="x2", showlegend=False, hoverinfo="skip")
+    ticks_above = spaced(above.ticks, span)
     chart.update_layout(
         hovermode="closest",
         legend={"y": -0.2, "yanchor": "top", "x": 0},
         xaxis2={
             **axis(dark), **across, "overlaying": "x", "side": "top", "showgrid": False, "ticks": "outside",
-            "title": {"text": above.title, "font": {"size": 13}}, "tickangle": 0,
-            "tickvals": [ratio for ratio, _ in above.ticks], "ticktext": [text for _, text in above.ticks],
+            "title": {"text": above.title, "font": {"size": SMALL}}, "tickangle": 0,
+            "tickvals": [ratio for ratio, _ in ticks_above], "ticktext": [text for _, text in ticks_above],
         },
     )  # fmt: skip
     heights = [height(point) for point in (cliff.baseline, *cliff.points) if point]
     top = max([*heights, 30.0])
     low = min([*heights, 5.0])
-    chart.update_yaxes(
-        title={"text": series_texts.BEST, "font": {"size": 13}}, range=[min(0.0, low - 2), top * 1.3], **_up_ticks(top)
-    )
+    title = {"text": series_texts.BEST, "font": {"size": SMALL}}
+    chart.update_yaxes(title=title, range=[min(0.0, low - 2), top * 1.3], **_up_ticks(top))
+
+
+def spaced(ticks: Sequence[tuple[float, str]], span: tuple[float, float]) -> list[tuple[float, str]]:
+    """The ticks that have room for their labels. The one with the most noise is always among them."""
+    room = (span[1] / span[0]) ** (1 / (TOP_TICKS + 1))
+    kept: list[tuple[float, str]] = []
+    for ratio, text in sorted(ticks, reverse=True):
+        if not kept or kept[-1][0] / ratio >= room:
+            kept.append((ratio, text))
+    return kept[::-1]
 
 
 def _up_ticks(top: float) -> dict[str, Any]:

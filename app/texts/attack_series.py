@@ -1,14 +1,16 @@
-"""The texts of the panels under the grid: the cliff, the ladder of observers, and the blind test."""
+"""The texts of the panels under the grid: the cliff, the ladder of observers, and what the blind test shares."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy
 from app.texts import verdicts as verdict_texts
 from engine.epsilon import Epsilon
-from engine.results.verdict import COMES_BACK
+from engine.results.verdict import COMES_BACK, KIND, LEAKS, NOT_RECOGNISED, OUTLINES, VERDICTS, Verdict
 
 if TYPE_CHECKING:
     from engine.results.cliff import Cliff, CliffPoint
@@ -25,78 +27,88 @@ PANELS = {
     "promises": "What is promised?",
     "attacks": "How the attacks work",
 }
-NO_ATTACK = "None of the chosen attacks fits this model, so there is nothing to measure."
+NO_ATTACK = "None of the chosen attacks fits this model. Choose another attack or another model."
 BUSY = ("other attacks of yours are still under way", "Wait for them, or cancel them")
-ONLY_CONTROL = "Choose a protection in the grid to see it beside no protection."
+OBSERVERS = {view: text.removeprefix("against ") for view, text in privacy.AGAINST.items()}
+
+
+def run(missing: int, of: int) -> str:
+    """The label of the button that runs the missing attacks of a series."""
+    del of
+    return f"Run {attack_texts.count(missing)}"
+
+
+# --- ε -----------------------------------------------------------------------------------------------------
+
+NO_EPSILON = "no promise"
+
+
+def terms(answer: Epsilon) -> str:
+    """The observer, the unit and δ of an ε."""
+    per = "client" if answer.unit == "user" else "picture"
+    return f"{privacy.AGAINST[answer.view]}, per {per}, δ = {numbers.tiny(answer.delta)}"
+
+
+def promise(answer: Epsilon | None) -> tuple[str, privacy.PromiseSize]:
+    """ε with its terms, and the size of its promise. An ε above 10 promises nothing, so it has no number."""
+    if answer is None or answer.value is None:
+        return "", replace(privacy.NO_PROMISE, word=NO_EPSILON)
+    size = privacy.size(answer.value)
+    if size == privacy.NO_PROMISE:
+        return "", size
+    return f"{attack_texts.epsilon(answer.value, True)} {terms(answer)}", size
+
+
+def epsilon(answer: Epsilon | None) -> str:
+    """ε with its terms and the size of its promise, in one line."""
+    text, size = promise(answer)
+    return f"{text}: {size.word}" if text else size.word
+
+
+def bare(value: float | None) -> str:
+    """ε as a tick label. The title of the axis has its terms."""
+    return attack_texts.epsilon(value, True).removeprefix("ε ")
+
 
 # --- the cliff ---------------------------------------------------------------------------------------------
 
 CLIFF = "How much noise hides the picture?"
-MEASURE, MEASURE_REST = "Measure the cliff ({many})", "Measure the rest ({many})"
-EPSILON_OF = "ε as seen by"
-REGION = "we expect<br>the picture to<br>disappear here"
-REGION_LEFT, REGION_RIGHT = "expected:<br>it comes back", "expected:<br>noise drowns it"
+EPSILON_OF = "Who must not learn it?"
+REGION_LEFT, REGION, REGION_RIGHT = "expected:<br>comes back", "expected:<br>fades", "expected:<br>hidden"
 NO_NOISE = "no noise"
-RATIO = "noise / signal: how loud the noise is beside the upload"
-BEST = "best PSNR, dB: lower is more private"
+RATIO = "noise / signal"
+BEST = "PSNR of the best attack, dB"
 OR_MORE = "60+"
-CAME_BACK = "in this colour: something of the picture comes back"
+CAME_BACK = "this colour: something comes back"
 WHEN = {
-    "sooner": "that is sooner than we expected",
-    "inside": "that is where we expected it",
-    "later": "that is later than we expected",
+    "sooner": "We expected that to take more noise.",
+    "inside": "We expected that.",
+    "later": "We expected that to take less noise.",
 }
-SAYS_NOTHING = "No attack brought the picture back even without noise, so this says nothing about protection."
-ALWAYS = "At every noise measured here something of it comes back, too."
-
-# --- the ladder --------------------------------------------------------------------------------------------
-
-LADDER = "The same upload, seen by four different adversaries"
-PROTECTION, BY = "Protection", "Attack"
-ASK_LADDER = "Let them all try ({many})"
-ADVERSARIES = {
-    "server": "The curious server",
-    "aggregate": "The server under secure aggregation",
-    "client": "Another participant",
-    "outsider": "An outsider",
-}
-HOLDS = {
-    "server": "It reads each upload by itself.",
-    "aggregate": "It reads only the sum of a round's uploads, never one of them.",
-    "client": "It takes part, holds the models it is sent before and after the round, and subtracts its own upload.",
-    "outsider": "It never takes part, and holds only the models that are published before and after the round.",
-}
-GREY = "A grey square of its mean colour reaches {value}."
-NOT_HERE = "not possible here"
-EMPTY = "No picture yet"
-
-# --- sentences ---------------------------------------------------------------------------------------------
+SAYS_NOTHING = "No attack brings the picture back even without noise, so this says nothing about protection."
+ALWAYS = "At every noise here something of it still comes back."
+BASIS = "Where this range comes from"
+CHEATS = "The server sends a larger model here, so expect the picture to survive more noise."
 
 
-def measure(missing: int, of: int) -> str:
-    """The label of the button of the cliff."""
-    return (MEASURE if missing == of else MEASURE_REST).format(many=attack_texts.count(missing))
-
-
-def ladder(missing: int, of: int) -> str:
-    """The label of the button of the ladder."""
-    return ASK_LADDER.format(many=attack_texts.count(missing))
-
-
-def expected(
-    region: tuple[float, float], noises: tuple[float, float], parameters: int, pixels: int, cheats: bool = False
-) -> str:
+def expected(region: tuple[float, float], noises: tuple[float, float], cheats: bool = False) -> str:
     """The forecast of the noise that hides the picture, also in the unit that a visitor sets."""
     low, high = region
     least, most = noises
-    here = f"Here they are {parameters:,} for {pixels:,}."
-    if cheats:
-        here = f"{here} But the server sends a larger model, so expect the picture to survive more noise than this."
+    sentences = [
+        "The signal is the upload without its noise.",
+        f"We expect the picture to fade where the noise is {low:.2g} to {high:.2g} times as large as the signal.",
+        f"That is noise {least:.2g} to {most:.2g} if the clip shortens the upload.",
+    ]
+    return " ".join([*sentences, CHEATS] if cheats else sentences)
+
+
+def basis(parameters: int, pixels: int) -> str:
+    """How the expected range was measured."""
     return (
-        f"We expect the picture to disappear where the noise is {low:.2g} to {high:.2g} times as large as the signal. "
-        f"In one upload that is noise {least:.2g} to {most:.2g}, wherever the clip binds. "
-        "The more parameters there are for each pixel value, the more noise it takes. "
-        f"{here} The region was measured with a few networks and attacks. A stronger attack may see through more noise."
+        f"The more parameters a model has for each pixel value, the more noise it takes: here {parameters:,} for "
+        f"{pixels:,}. The range was measured with untrained networks. Against a trained network or a stronger attack "
+        "it may take more noise."
     )
 
 
@@ -106,10 +118,10 @@ def protection(method: str, split: str) -> str:
 
 
 def unbound(signal: float, bound: float) -> str:
-    """The reason why the noise is louder than its multiplier suggests."""
+    """The reason why the noise is larger beside the signal than its multiplier suggests."""
     return (
-        f"Here the clip does not bind: this upload is {signal:.2g} long and may be {bound:.2g}, "
-        f"so the same noise is {bound / signal:.2g} times as loud beside it."
+        f"Here the clip changes nothing: this upload has length {signal:.2g}, and {bound:.2g} is allowed. "
+        f"So the same noise is {bound / signal:.2g} times as large compared with it."
     )
 
 
@@ -120,21 +132,21 @@ def verdict(cliff: Cliff, region: tuple[float, float]) -> str:
         return ""
     if not (baseline.leaks and cliff.worked):
         return SAYS_NOTHING
-    last = cliff.last_success
-    first = cliff.first_hidden
     what = verdict_texts.ALONE[baseline.verdict or COMES_BACK].format(it="the picture")
-    opening = f"Without noise {what}: {attack_texts.decibel(baseline.psnr)}."
+    sentences = [f"Without noise {what}."]
+    last, first = cliff.last_success, cliff.first_hidden
     if first is None:
-        return f"{opening} {ALWAYS}"
-    still = f" {_still(last)}" if last else ""
-    held = f"From {first.ratio:.2g} on no attack brings anything of it back"
-    return f"{opening}{still} {held}: {WHEN[cliff.position(region)]}."
+        return " ".join([*sentences, ALWAYS])
+    if last:
+        sentences.append(f"At {_noise(last)} something of it still comes back.")
+    sentences.append(f"From {_noise(first)} on, no attack brings anything of it back.")
+    return " ".join([*sentences, WHEN[cliff.position(region)], verdict_texts.NOT_A_PROMISE])
 
 
-def _still(last: CliffPoint) -> str:
-    """The point with the most noise at which something comes back."""
-    noisy = f", {verdict_texts.READABLE}: the noise is louder than the signal" if last.readable_though_noisy else ""
-    return f"At noise / signal {last.ratio:.2g} something of it still comes back{noisy}."
+def _noise(at: CliffPoint) -> str:
+    """The noise of a point, also as a multiple of the signal."""
+    multiple = f"{at.ratio:.2g} times the signal"
+    return multiple if at.noise is None else f"noise {at.noise:.2g} ({multiple})"
 
 
 def point(at: CliffPoint, epsilon: str) -> str:
@@ -155,34 +167,16 @@ def word(at: CliffPoint) -> str:
 def axis(answer: Epsilon | None, view: str) -> str:
     """The title of the axis on top: the terms of its ε."""
     if answer is None:
-        return f"no ε {privacy.SEEN_BY[view]}"
-    return f"ε of the whole run, {terms(answer)}"
-
-
-def terms(answer: Epsilon) -> str:
-    """The unit, the view and δ of an ε."""
-    per = "client" if answer.unit == "user" else "picture"
-    return f"per {per}, {privacy.SEEN_BY[answer.view]}, δ = {numbers.tiny(answer.delta)}"
-
-
-def epsilon(answer: Epsilon | None) -> str:
-    """ε with its view, unit and δ."""
-    if answer is None or answer.value is None:
-        return "Nothing is promised here: there is no finite ε."
-    return f"{attack_texts.epsilon(answer.value, True)} ({terms(answer)})"
-
-
-def bare(value: float | None) -> str:
-    """ε as a tick label. The title of the axis has its terms."""
-    return attack_texts.epsilon(value, True).removeprefix("ε ")
+        return f"no ε {privacy.AGAINST[view]}"
+    return f"ε {terms(answer)}"
 
 
 def cliff_alt(cliff: Cliff, region: tuple[float, float], view: str) -> str:
     """The chart in words."""
     low, high = region
     lead = (
-        f"Best PSNR by noise over signal, with ε {privacy.SEEN_BY[view]} on top. "
-        f"The picture is expected to disappear from {low:.2g} to {high:.2g}."
+        f"PSNR of the best attack by noise / signal, with ε {privacy.AGAINST[view]} on top. "
+        f"The picture is expected to fade from {low:.2g} to {high:.2g}."
     )
     baseline = f" Without noise {attack_texts.decibel(cliff.baseline.psnr)}." if cliff.baseline else ""
     points = []
@@ -193,10 +187,64 @@ def cliff_alt(cliff: Cliff, region: tuple[float, float], view: str) -> str:
     return f"{lead}{baseline}{measured}{grey}"
 
 
-# --- the ladder in words
+# --- the ladder --------------------------------------------------------------------------------------------
+
+LADDER = "What does each observer get from the same upload?"
+PROTECTION, BY = "Protection", "Attack"
+ONLY_BASELINE = "Choose a protection in the grid to compare it with none."
+NOT_HERE = "not possible here"
+EMPTY = "No picture yet"
+GETS = {  # the ends of a sentence for one observer, and for several
+    COMES_BACK: ("gets the picture back", "get the picture back"),
+    OUTLINES: ("gets outlines of the picture", "get outlines of the picture"),
+    KIND: ("sees only what kind of thing it is", "see only what kind of thing it is"),
+    NOT_RECOGNISED: ("gets nothing that is recognised", "get nothing that is recognised"),
+}
+EVERYONE, NO_ONE = "every observer", "no observer gets anything of the picture back"
+LADDER_SAYS_NOTHING = (
+    "Even without protection no observer gets the picture or its outlines back, so this says nothing about protection."
+)
 
 
-def rung(view: str, state: str, psnr: float | None, column: str) -> str:
-    """The text alternative of one observer's guess."""
-    near = "" if psnr is None else f", {attack_texts.decibel(psnr)}"
-    return f"What {ADVERSARIES[view][0].lower()}{ADVERSARIES[view][1:]} got back with {column}: {state}{near}"
+def observed(rows: Mapping[str, Mapping[str, Verdict]]) -> str:
+    """What each observer got back, by the title of the protection and the view. The first row is the baseline."""
+    words = [word for row in rows.values() for word in row.values()]
+    if not any(word in LEAKS for word in words):
+        return LADDER_SAYS_NOTHING if words else ""
+    sentences = []
+    for place, (title, row) in enumerate(rows.items()):
+        start = f"With {title.replace(attack_texts.NOISE, ' at noise ')}" if place else "Without protection"
+        sentences.append(f"{start} {_row(row)}.")
+    if not all(word in LEAKS for word in words):
+        sentences.append(verdict_texts.NOT_A_PROMISE)
+    return " ".join(sentences)
+
+
+def _row(row: Mapping[str, Verdict]) -> str:
+    """What each observer got back under one protection. The most comes first."""
+    if set(row.values()) == {NOT_RECOGNISED}:
+        return NO_ONE
+    clauses = []
+    for word in reversed(VERDICTS):
+        views = [OBSERVERS[view] for view, seen in row.items() if seen == word]
+        if len(views) == len(row) > 1:
+            return f"{EVERYONE} {GETS[word][0]}"
+        if views:
+            clauses.append(f"{numbers.joined(views)} {GETS[word][len(views) > 1]}")
+    return "; ".join(clauses)
+
+
+def ladder_title(view: str) -> str:
+    """The name of an observer as a heading."""
+    return f"{OBSERVERS[view][0].upper()}{OBSERVERS[view][1:]}"
+
+
+def ladder_alt(view: str, state: str, column: str) -> str:
+    """The text alternative of what one observer got back."""
+    return f"What {OBSERVERS[view]} got back with {column}: {state}"
+
+
+def score(psnr: float, trivial: float | None) -> str:
+    """The label at the pointer: the PSNR, and that of the trivial guess."""
+    grey = "" if trivial is None else f"; {attack_texts.GREY}: {attack_texts.decibel(trivial)}"
+    return f"PSNR {attack_texts.decibel(psnr)}{grey}"

@@ -108,6 +108,11 @@ def explain(text: str) -> None:
     st.html(f'<p class="ll-why">{html.escape(text)}</p>')
 
 
+def details(title: str, text: str) -> None:
+    """Show a text that a visitor opens."""
+    st.html(f'<details class="ll-why"><summary>{html.escape(title)}</summary>{html.escape(text)}</details>')
+
+
 def problem(text: str) -> None:
     st.html(f'<p class="ll-problem" role="alert">{html.escape(text)}</p>')
 

@@ -17,7 +17,6 @@ from app.screens.leak import series
 from app.screens.leak.settings import LeakSettings, records
 from app.session import run_settings, services, session
 from app.texts import attack_series as series_texts
-from app.texts import attacks as attack_texts
 from app.texts import privacy
 from app.widgets import chart as chart_widget
 from engine.epsilon import Epsilon
@@ -25,7 +24,7 @@ from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
 from engine.results.cliff import collect_cliff, levels
 from engine.specs import attack_grid, attack_series
-from engine.specs.attack_grid import NONE, RequestedAttack
+from engine.specs.attack_grid import NOISY, NONE, RequestedAttack, column_key
 
 if TYPE_CHECKING:
     from engine.training.forecast import ExpectedCliff, Forecast
@@ -40,6 +39,7 @@ class CliffPlan:
     noises: Mapping[str, float | None]  # by column; None: the baseline
     forecasts: Mapping[str, Forecast]  # by column
     requests: tuple[RequestedAttack, ...]  # the baseline first, without attacks that do not fit
+    of_grid: tuple[RequestedAttack, ...]  # attacks of the grid at other noises: shown, not requested
     titles: Mapping[str, str]  # of the attacks
     method: str  # the title of the protection
     split: str  # who adds its noise
@@ -56,7 +56,9 @@ def plan(leak: LeakSettings) -> CliffPlan | None:
         return None
     expected = baseline.cliff.with_pictures(records(leak))
     noises = levels(expected.region, expected.parameters)
-    grid = attack_series.cliff_grid(replace(leak.grid, attacks=attacks), noises)
+    of_grid = [float(column.partition(":")[2]) for column in leak.against if column.startswith(f"{NOISY}:")]
+    grid = attack_series.cliff_grid(replace(leak.grid, attacks=attacks), [*noises, *of_grid])
+    requested = {NONE, *(column_key(NOISY, noise) for noise in noises)}
     runs = grid.runs()
     requests = [request for request in leak_requests.with_refusals(grid.requests()) if request.spec]
     requests.sort(key=lambda request: grid.columns.index(request.column))
@@ -64,7 +66,8 @@ def plan(leak: LeakSettings) -> CliffPlan | None:
     return CliffPlan(
         noises={column: None if column == NONE else leak_columns.noise_of(run) for column, run in runs.items()},
         forecasts={column: services.forecast_of(run.canonical()) for column, run in runs.items()},
-        requests=tuple(requests),
+        requests=tuple(request for request in requests if request.column in requested),
+        of_grid=tuple(request for request in requests if request.column not in requested),
         titles={name: run_settings.attack_title(name) for name in attacks},
         method=type(noisy[-1].method).title,
         split=privacy.noise_split(noisy[-1].method.values()),
@@ -81,13 +84,13 @@ def panel(leak: LeakSettings) -> None:
         return
     expected = cliff_plan.expected
     noises = (expected.noise_from, expected.noise_to)
-    cheats = leak.upload == "cheat"
-    series.explain(series_texts.expected(expected.region, noises, expected.parameters, expected.pixels, cheats))
+    series.explain(series_texts.expected(expected.region, noises, leak.upload == "cheat"))
     if cliff_plan.split:
         series.explain(series_texts.protection(cliff_plan.method, cliff_plan.split))
+    series.details(series_texts.BASIS, series_texts.basis(expected.parameters, expected.pixels))
     view = st.selectbox(
         series_texts.EPSILON_OF, privacy.VIEWS, index=privacy.VIEWS.index(leak.eyes), width=280,
-        format_func=attack_texts.VIEWS.__getitem__, key=f"cliff-view:{leak.eyes}",
+        format_func=series_texts.OBSERVERS.__getitem__, key=f"cliff-view:{leak.eyes}",
     )  # fmt: skip
     moving = any(cell.moving for cell in leak_results.read_cells(cliff_plan.requests))
     series.draw_until_done(lambda: _draw(cliff_plan, view), moving)
@@ -95,14 +98,14 @@ def panel(leak: LeakSettings) -> None:
 
 def _draw(cliff_plan: CliffPlan, view: str) -> Sequence[AttackCell]:
     cells = leak_results.read_cells(cliff_plan.requests)
-    series.progress_bar("cliff", cliff_plan.requests, series_texts.measure)
+    series.progress_bar("cliff", cliff_plan.requests, series_texts.run)
     region = cliff_plan.expected.region
-    measured = collect_cliff(cliff_plan.noises, cells, cliff_plan.titles)
+    shown = [*cells, *(cell for cell in leak_results.read_cells(cliff_plan.of_grid) if cell.done)]
+    measured = collect_cliff(cliff_plan.noises, shown, cliff_plan.titles)
     verdict = series_texts.verdict(measured, region)
     if verdict:
         series.announce(verdict)
-        series.explain(attack_texts.NO_PROOF)
-    axis = top_axis(cliff_plan, cells, view)
+    axis = top_axis(cliff_plan, shown, view)
     st.plotly_chart(
         cliff.draw(measured, axis, region, session.dark()), key="chart-cliff", theme=None, config=chart_widget.CONFIG,
         alt=series_texts.cliff_alt(measured, region, view),

@@ -14,14 +14,13 @@ from app.screens.leak import requests as leak_requests
 from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak.columns import GridColumn
-from app.screens.leak.grid import mean_colour_psnr
 from app.screens.leak.settings import LeakSettings
 from app.session import run_settings, services
 from app.texts import attack_series as series_texts
-from app.texts import attacks as attack_texts
-from app.texts import verdicts
+from app.texts import privacy, verdicts
 from engine.epsilon import Epsilon
 from engine.results.attack_summary import AttackCell
+from engine.results.verdict import NOT_RECOGNISED, Verdict
 from engine.specs import attack_series
 from engine.specs.attack_grid import NONE, RequestedAttack
 from engine.specs.attack_series import VIEWS
@@ -31,15 +30,16 @@ if TYPE_CHECKING:
 
 CSS = """
 <style>
-.ll-rungs { display: grid; grid-template-columns: repeat(4, minmax(130px, 1fr)); gap: .4rem 1.4rem; max-width: 1040px; }
-.ll-rungs figure { margin: 0; min-width: 0; }
-.ll-rungs img, .ll-rungs .ll-blank { width: 100%; max-width: 170px; aspect-ratio: 1; image-rendering: pixelated;
+.ll-rungs { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: .2rem 1.4rem; max-width: 1040px; }
+.ll-rungs figure { margin: 0 0 .8rem; min-width: 0; display: grid; grid-row: span 3; grid-template-rows: subgrid; }
+.ll-rungs img, .ll-rungs .ll-blank { width: 100%; max-width: 200px; aspect-ratio: 1; image-rendering: pixelated;
   background: var(--hair); display: grid; place-items: center; font-size: .85rem; color: var(--faint); }
-.ll-rungs figcaption { font-size: .9rem; font-variant-numeric: tabular-nums; }
+.ll-rungs figcaption, .ll-rungs header { font-size: .9rem; font-variant-numeric: tabular-nums; }
 .ll-rungs b, .ll-rungs span { display: block; }
-.ll-rungs .ll-number { font-size: 1.05rem; font-weight: 600; margin-top: .2rem; }
+.ll-rungs .ll-word { font-size: 1.15rem; font-weight: 600; line-height: 1.25; margin: .2rem 0; }
+.ll-word::first-letter, .ll-row::first-letter { text-transform: uppercase; }
 .ll-row { margin: .8rem 0 .3rem; font-weight: 600; }
-@media (max-width: 640px) { .ll-rungs { grid-template-columns: repeat(2, minmax(130px, 1fr)); } }
+@media (max-width: 640px) { .ll-rungs { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
 </style>
 """
 
@@ -51,7 +51,7 @@ class LadderCell:
     view: str
     cell: AttackCell
     absent: str  # the reason why this view does not exist
-    epsilon: str  # ε of this view with its terms
+    epsilon: Epsilon | None
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def panel(leak: LeakSettings) -> None:
 def _protection(columns: Sequence[GridColumn]) -> str:
     titles = {column.key: column.title for column in columns if column.key != NONE}
     if not titles:
-        st.caption(series_texts.ONLY_CONTROL)
+        st.caption(series_texts.ONLY_BASELINE)
         return NONE
     keys = list(titles)
     chosen = st.selectbox(
@@ -117,19 +117,19 @@ def _protection(columns: Sequence[GridColumn]) -> str:
 
 def _draw(ladder_rows: Sequence[LadderRow], requests: Sequence[RequestedAttack]) -> Sequence[AttackCell]:
     cells = leak_results.read_cells(requests)
-    series.progress_bar("ladder", requests, series_texts.ladder)
-    parts = [CSS, _heads()]
+    series.progress_bar("ladder", requests, series_texts.run)
+    parts = [CSS]
+    words: dict[str, dict[str, Verdict]] = {}
     for row in ladder_rows:
         split = f' <span class="ll-faint">{html.escape(row.column.split)}</span>' if row.column.split else ""
         parts.append(f'<p class="ll-row">{html.escape(row.column.title)}{split}</p><div class="ll-rungs">')
-        for cell in ladder_cells(row, leak_results.read_cells(row.requests)):
-            parts.append(_figure(cell, row.column.title))
+        ladder = ladder_cells(row, leak_results.read_cells(row.requests))
+        parts += [_figure(ladder_cell, row.column.title) for ladder_cell in ladder]
         parts.append("</div>")
+        words[row.column.title] = words_of(ladder)
     st.html("".join(parts))
-    mean_colour = mean_colour_psnr(cells, 0)
-    if mean_colour is not None:
-        text = series_texts.GREY.format(value=attack_texts.decibel(mean_colour))
-        series.explain(f"{text} {attack_texts.NO_PROOF}")
+    if all(cell.done for cell in cells if cell.id):
+        series.announce(series_texts.observed(words))
     series.failures([cell for cell in cells if cell.id])
     return cells
 
@@ -140,39 +140,47 @@ def ladder_cells(row: LadderRow, cells: Sequence[AttackCell]) -> list[LadderCell
     answers: dict[str, Epsilon] = {answer.view: answer for answer in row.forecast.answers}
     ladder = []
     for view, cell in zip(VIEWS, cells, strict=True):
-        epsilon = series_texts.epsilon(answers.get(view))
-        ladder.append(LadderCell(view, cell, absent.get(view, ""), epsilon))
+        ladder.append(LadderCell(view, cell, absent.get(view, ""), answers.get(view)))
     return ladder
 
 
-def _heads() -> str:
-    """Return the heads of both rows: each view and what it sees."""
-    heads = []
-    for view in VIEWS:
-        title = html.escape(series_texts.ADVERSARIES[view])
-        sees = html.escape(series_texts.HOLDS[view])
-        heads.append(f'<div><b>{title}</b><span class="ll-faint">{sees}</span></div>')
-    return f'<div class="ll-rungs">{"".join(heads)}</div>'
+def words_of(ladder: Sequence[LadderCell]) -> dict[str, Verdict]:
+    """Return the verdict of each view that exists. An attack without a guess brought nothing back."""
+    words: dict[str, Verdict] = {}
+    for ladder_cell in ladder:
+        if ladder_cell.cell.done and not ladder_cell.absent:
+            words[ladder_cell.view] = ladder_cell.cell.verdict(0) or NOT_RECOGNISED
+    return words
 
 
 def _figure(ladder_cell: LadderCell, column: str) -> str:
+    """Return one observer: its name, what it sees, its picture, the verdict and its ε."""
     cell = ladder_cell.cell
+    view = ladder_cell.view
+    sees = html.escape(privacy.OBSERVER_SEES[view])
+    head = f'<header><b>{series_texts.ladder_title(view)}</b><span class="ll-faint">{sees}</span></header>'
     if ladder_cell.absent or (cell.problem and not cell.id):
         reason = html.escape(ladder_cell.absent or cell.problem)
-        return f'<figure><div class="ll-blank">{series_texts.NOT_HERE}</div><figcaption>{reason}</figcaption></figure>'
-    state = verdicts.caption(cell, 0)
-    psnr = cell.psnr(0)
-    leaking = cell.leaks(0)
-    picture = _picture(series.last_guess(cell), series_texts.rung(ladder_cell.view, state, psnr, column))
-    style = "ll-number ll-leaking" if leaking else "ll-number"
-    number = f'<b class="{style}">{attack_texts.decibel(psnr)}</b>'
-    note = html.escape(state)
-    epsilon = html.escape(ladder_cell.epsilon)
-    caption = f'{number}<span class="ll-faint">{note}</span><span>{epsilon}</span>'
-    return f"<figure>{picture}<figcaption>{caption}</figcaption></figure>"
+        blank = f'<div class="ll-blank">{series_texts.NOT_HERE}</div>'
+        return f"<figure>{head}{blank}<figcaption>{reason}</figcaption></figure>"
+    state = verdicts.caption(cell, 0) if cell.status else ""
+    style = "ll-leaking" if cell.leaks(0) else "ll-ink" if cell.done else "ll-faint"
+    caption = f'<b class="ll-word {style}">{html.escape(state)}</b>{_promise(ladder_cell.epsilon)}'
+    return f"<figure>{head}{_picture(ladder_cell, state, column)}<figcaption>{caption}</figcaption></figure>"
 
 
-def _picture(png: str, alt: str) -> str:
+def _promise(answer: Epsilon | None) -> str:
+    text, size = series_texts.promise(answer)
+    sized = f'<span class="ll-{size.side}">{size.sign} {size.word}</span>'
+    return f"<span>{html.escape(text)}</span>{sized}" if text else sized
+
+
+def _picture(ladder_cell: LadderCell, state: str, column: str) -> str:
+    cell = ladder_cell.cell
+    png = series.last_guess(cell)
     if not png:
         return f'<div class="ll-blank">{series_texts.EMPTY}</div>'
-    return f'<img alt="{html.escape(alt, quote=True)}" src="data:image/png;base64,{png}">'
+    alt = html.escape(series_texts.ladder_alt(ladder_cell.view, state, column), quote=True)
+    psnr = cell.psnr(0)
+    score = "" if psnr is None else html.escape(series_texts.score(psnr, cell.trivial(0)), quote=True)
+    return f'<img alt="{alt}" title="{score}" src="data:image/png;base64,{png}">'

@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app import theme
 from app.charts import cliff
 from app.charts.cliff import TopAxis
 from app.screens.leak.blind_test import texts as blind_test_texts
@@ -18,6 +19,7 @@ from app.screens.leak.settings import LeakSettings
 from app.session import run_settings, services, session
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
+from app.texts.verdicts import NOT_A_PROMISE
 from engine.events import Event, Seen
 from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
 from engine.results.cliff import ABOVE, BELOW, Cliff, collect_cliff, levels
@@ -75,9 +77,9 @@ def test_a13_the_cliff_names_who_adds_the_noise() -> None:
 
 
 def test_the_expectation_is_given_in_noise() -> None:
-    sentence = series_texts.expected((0.1, 1.0), (0.001, 0.01), 10_000, 784)
-    assert "is 0.1 to 1 times as large as the signal" in sentence
-    assert "noise 0.001 to 0.01, wherever the clip binds" in sentence and "10,000 for 784" in sentence
+    sentence = series_texts.expected((0.1, 1.0), (0.001, 0.01))
+    assert "is 0.1 to 1 times as large as the signal" in sentence and "noise 0.001 to 0.01 if the clip" in sentence
+    assert "10,000 for 784" in series_texts.basis(10_000, 784)
 
 
 # --- what was measured -------------------------------------------------------------------------------------
@@ -111,19 +113,29 @@ def test_a_point_appears_as_soon_as_one_attack_has_ended() -> None:
             (31, 30, 14, 14),
             (0, 0.03, 0.3, 3),
             "inside",
-            "At noise / signal 0.03 something of it still comes back. From 0.3 on",
+            "At noise 0.1 (0.03 times the signal) something of it still comes back. From noise 1 (0.3 times",
         ),
-        ((31, 14, 14, 14), (0, 0.03, 0.3, 3), "sooner", "31.0 dB. From 0.03 on"),
+        ((31, 14, 14, 14), (0, 0.03, 0.3, 3), "sooner", "comes back. From noise 0.1 (0.03 times the signal) on"),
         (
             (31, 30, 30, 14),
             (0, 0.03, 2.0, 3),
             "later",
-            "back, readable though noisy: the noise is louder than the signal. From 3",
+            "At noise 1 (2 times the signal) something of it still comes back. From noise 10 (3 ",
         ),
-        ((31, 30, 14, 14), (0, 0.03, 0.101, 3), "sooner", "From 0.1 on"),
-        ((31, 30, 30, 14), (0, 0.03, 0.99, 3), "later", "signal 0.99 something of it still comes back. From 3 on"),
+        ((31, 30, 14, 14), (0, 0.03, 0.101, 3), "sooner", "From noise 1 (0.1 times the signal) on"),
+        (
+            (31, 30, 30, 14),
+            (0, 0.03, 0.99, 3),
+            "later",
+            "(0.99 times the signal) something of it still comes back. From",
+        ),
         ((31, 30, 30, 30), (0, 0.03, 0.3, 3), "", series_texts.ALWAYS),
-        ((31, 14, 30, 14), (0, 0.03, 0.3, 3), "inside", "signal 0.3 something of it still comes back. From 3 on"),
+        (
+            (31, 14, 30, 14),
+            (0, 0.03, 0.3, 3),
+            "inside",
+            "(0.3 times the signal) something of it still comes back. From",
+        ),
     ],
 )
 def test_where_the_picture_is_hidden(
@@ -132,7 +144,8 @@ def test_where_the_picture_is_hidden(
     result = measured(*heights, ratios=ratios)
     assert result.position(REGION) == when
     verdict = series_texts.verdict(result, REGION)
-    assert sentence in verdict and (not when or verdict.endswith(f"{series_texts.WHEN[when]}."))
+    assert sentence in verdict and " dB" not in verdict
+    assert not when or verdict.endswith(f"{series_texts.WHEN[when]} {NOT_A_PROMISE}")
 
 
 @pytest.mark.parametrize("result", [measured(15, 14, 14, 14), measured(16, 14, 14, 14, baseline="not converged")])
@@ -144,7 +157,7 @@ def test_a_clip_that_does_not_bind_is_reported() -> None:
     short = [cell("quiet", events(20.0, 0.2, clip="whole-update", signal=0.5, bound=1.0))]
     result = collect_cliff(NOISES, short, TITLES)
     assert (result.signal, result.bound) == (0.5, 1.0)
-    assert "2 times as loud" in series_texts.unbound(0.5, 1.0)
+    assert "2 times as large" in series_texts.unbound(0.5, 1.0)
 
 
 # --- the figure --------------------------------------------------------------------------------------------
@@ -165,6 +178,19 @@ def test_the_region_is_drawn_before_anything_is_measured() -> None:
     assert list(chart["layout"]["xaxis2"]["ticktext"]) == ["8·10⁶", "900"]
     assert chart["layout"]["xaxis2"]["range"] == chart["layout"]["xaxis"]["range"]
     assert not [trace for trace in chart["data"] if trace.get("text")]
+
+
+def test_no_expectation_has_the_colour_of_a_promise_or_of_a_leak() -> None:
+    chart = drawn(collect_cliff(NOISES, [], TITLES))
+    colours = {annotation["font"]["color"] for annotation in chart["layout"]["annotations"]}
+    assert colours == {theme.FAINT["light"]}
+
+
+def test_b08_labels_of_epsilon_have_room_on_a_phone() -> None:
+    ticks = [(10.0**power, str(power)) for power in range(-2, 7)]
+    kept = cliff.spaced(ticks, (0.01, 1e6))
+    assert [text for _, text in kept] == ["-2", "0", "2", "4", "6"]
+    assert cliff.spaced([(1.0, "a"), (1.1, "b")], (0.01, 100.0)) == [(1.1, "b")]
 
 
 def test_the_shape_shows_the_verdict_and_no_failure_has_the_private_colour() -> None:
@@ -191,8 +217,8 @@ def test_a_perfect_copy_does_not_flatten_the_rest() -> None:
 def test_the_chart_in_words() -> None:
     alt = series_texts.cliff_alt(measured(31, 30, 14, 14), REGION, "server")
     for part in (
-        "seen by the server",
-        "disappear from 0.1 to 1.",
+        "against the server",
+        "fade from 0.1 to 1.",
         "Without noise 31.0 dB",
         "at 0.3 14.0 dB, not recognised",
         "14.0 dB",
@@ -217,8 +243,8 @@ def figure(page: AppTest) -> str:
 
 def test_a_click_runs_the_series_and_points_appear(small: LeakSettings) -> None:
     page = visit(small)
-    assert "We expect the picture to disappear" in text(page) and "15,826" in text(page)
-    assert page.button(key="cliff-ask").label == "Measure the cliff (10 attacks)"  # analytic does not fit this model
+    assert "We expect the picture to fade" in text(page) and "15,826" in text(page)
+    assert page.button(key="cliff-ask").label == "Run 10 attacks"  # analytic does not fit this model
     press(page, "cliff-ask")
     rows = list(reversed(services.store().runs()))
     plan = cliff_panel.plan(small)
@@ -232,7 +258,23 @@ def test_a_click_runs_the_series_and_points_appear(small: LeakSettings) -> None:
     assert COMES_BACK in figure(page) and attack_texts.GREY in figure(page)
     press(page, "cliff-cancel")
     assert [row.status for row in services.store().runs()].count("cancelled") == 9
-    assert page.button(key="cliff-ask").label == "Measure the rest (9 attacks)"
+    assert page.button(key="cliff-ask").label == "Run 9 attacks"
+
+
+def test_b11_points_of_the_grid_are_drawn_and_not_requested(small: LeakSettings) -> None:
+    grid = small.with_(against=(NONE, "udp-fedavg:0.5"))
+    plan = cliff_panel.plan(grid)
+    assert plan
+    (request,) = plan.of_grid
+    assert request.id in {cell.id for cell in grid.grid.requests()}
+    assert request.id not in {cell.id for cell in plan.requests}
+    assert request.spec
+    services.store().submit(request.id, request.spec.canonical(), visitor="me")
+    assert "noise 0.5" not in figure(visit(grid))
+    append_events(request.id, events(22.0, 3.0))
+    page = visit(grid)
+    assert "noise 0.5," in figure(page)
+    assert page.button(key="cliff-ask").label == "Run 10 attacks"
 
 
 def test_a15_the_region_follows_the_model_and_the_pictures(small: LeakSettings) -> None:
@@ -253,16 +295,16 @@ def test_a_measured_series_has_a_verdict(small: LeakSettings) -> None:
         leaks = ratio < 2 * plan.expected.region[0]
         append_events(request.id, events(31.0, ratio, "converged") if leaks else events(14.0, ratio, "not converged"))
     page.run()
-    assert series_texts.WHEN["inside"] in text(page) and attack_texts.NO_PROOF in text(page)
+    assert f"{series_texts.WHEN['inside']} {NOT_A_PROMISE}" in text(page)
     assert not [button for button in page.button if str(button.key).startswith("cliff-")]
 
 
 def test_epsilon_on_top_has_its_view_unit_and_delta(small: LeakSettings) -> None:
     page = visit(small)
-    assert "per client, seen by the server, \\u03b4 = 1e-5" in figure(page) or "δ = 1e-5" in figure(page)
+    assert "against the server, per client, \\u03b4 = 1e-5" in figure(page) or "δ = 1e-5" in figure(page)
     before = figure(page)
     page.selectbox(key="cliff-view:server").select("outsider").run()
-    assert "seen by an outsider" in figure(page) and figure(page) != before
+    assert "against an outsider" in figure(page) and figure(page) != before
 
 
 def test_attacks_that_others_requested_continue(small: LeakSettings) -> None:

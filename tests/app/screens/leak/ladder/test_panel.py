@@ -13,8 +13,10 @@ from app.screens.leak.ladder import panel as ladder_panel
 from app.screens.leak.settings import LeakSettings
 from app.session import services
 from app.texts import attack_series as series_texts
-from app.texts import attacks as attack_texts
+from app.texts import privacy
+from engine.epsilon import Epsilon
 from engine.results.attack_summary import AttackEvents, collect_cell
+from engine.results.verdict import COMES_BACK, KIND, NOT_RECOGNISED, OUTLINES, Verdict
 from engine.specs.attack_grid import NONE, RequestedAttack
 from engine.specs.attack_series import VIEWS
 from tests.app.reading import press, text
@@ -47,10 +49,10 @@ def test_the_cell_of_the_server_view_is_a_cell_of_the_grid(small: LeakSettings) 
 
 def test_all_views_are_attacked_and_shown(small: LeakSettings) -> None:
     page = visit(small, "ladder")
-    assert page.button(key="ladder-ask").label == series_texts.ladder(8, 8)
+    assert page.button(key="ladder-ask").label == series_texts.run(8, 8) == "Run 8 attacks"
     for view in VIEWS:
-        assert series_texts.ADVERSARIES[view] in text(page)
-        assert html.escape(series_texts.HOLDS[view]) in text(page)
+        assert text(page).count(f"<b>{series_texts.ladder_title(view)}</b>") == 2
+        assert html.escape(privacy.OBSERVER_SEES[view]) in text(page)
     press(page, "ladder-ask")
     rows = ladder_panel.rows(small, "udp-fedavg:1", "map")
     requests = [request for row in rows for request in row.requests]
@@ -64,20 +66,77 @@ def test_all_views_are_attacked_and_shown(small: LeakSettings) -> None:
         )
         append_events(request.id, events)
     page.run()
-    assert text(page).count("ll-number ll-leaking") == 1 and text(page).count(">comes back</span>") == 1
-    assert text(page).count("not recognised</span>") == 7
-    assert 'alt="What the curious server got back with no protection: comes back, 30.0 dB"' in text(page)
-    assert series_texts.GREY.format(value="14.0 dB") in text(page) and attack_texts.NO_PROOF in text(page)
+    assert text(page).count('"ll-word ll-leaking">comes back</b>') == 1
+    assert text(page).count('"ll-word ll-ink">not recognised</b>') == 7
+    alt = 'alt="What the server got back with no protection: comes back"'
+    assert f'{alt} title="PSNR 30.0 dB; a grey square: 14.0 dB"' in text(page)
+    assert "Without protection the server gets the picture back; an aggregator" in text(page)
     assert not [button for button in page.button if str(button.key).startswith("ladder-")]
 
 
-def test_each_adversary_has_its_own_epsilon(small: LeakSettings) -> None:
-    page = visit(small, "ladder")
-    forecast = services.forecast_of(leak_columns.columns(small)[1].spec.canonical())
+def test_each_observer_has_its_own_epsilon_and_the_size_of_its_promise(small: LeakSettings) -> None:
+    page = visit(small.with_(against=(NONE, "udp-fedavg:4")), "ladder")
+    forecast = services.forecast_of(leak_columns.columns(small.with_(against=("udp-fedavg:4",)))[1].spec.canonical())
+    assert len(forecast.answers) == 4
     for answer in forecast.answers:
-        assert series_texts.epsilon(answer) in text(page)
-        assert "δ = 1e-5" in series_texts.epsilon(answer) and "per client" in series_texts.epsilon(answer)
-    assert text(page).count("there is no finite ε") == 4  # the baseline has no guarantee
+        words, size = series_texts.promise(answer)
+        assert f"{size.sign} {size.word}</span>" in text(page)
+        assert f"<span>{words}</span>" in text(page) if words else size == privacy.NO_PROMISE
+    assert text(page).count(f"{series_texts.NO_EPSILON}</span>") == 4  # the baseline has no guarantee
+
+
+@pytest.mark.parametrize(
+    ("value", "words", "size"),
+    [
+        (0.9, "ε 0.9 against the server, per client, δ = 1e-5", "strong promise"),
+        (8.1, "ε 8.1 against the server, per client, δ = 1e-5", "weak promise"),
+        (10.5, "", "no meaningful promise"),
+        (None, "", "no promise"),
+    ],
+)
+def test_an_epsilon_above_10_has_no_number(value: float | None, words: str, size: str) -> None:
+    answer = Epsilon(value, "server", "user", "zero-out", 1e-5, "prv", "all")
+    promise = series_texts.promise(answer)
+    assert (promise[0], promise[1].word) == (words, size)
+
+
+# --- the sentence ------------------------------------------------------------------------------------------
+
+NOTHING_SEEN = dict.fromkeys(VIEWS, NOT_RECOGNISED)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "protected", "sentence"),
+    [
+        (
+            {**NOTHING_SEEN, "server": COMES_BACK, "client": OUTLINES}, NOTHING_SEEN,
+            "Without protection the server gets the picture back; another participant gets outlines of the picture; "
+            "an aggregator and an outsider get nothing that is recognised. "
+            "With UDP at noise 1 no observer gets anything of the picture back. That is not a promise.",
+        ),
+        (
+            dict.fromkeys(VIEWS, COMES_BACK), dict.fromkeys(VIEWS, COMES_BACK),
+            "Without protection every observer gets the picture back. "
+            "With UDP at noise 1 every observer gets the picture back.",
+        ),
+        (NOTHING_SEEN, {"server": KIND}, series_texts.LADDER_SAYS_NOTHING),
+        ({}, {}, ""),
+    ],
+)  # fmt: skip
+def test_b12_the_ladder_ends_with_what_was_seen(
+    baseline: dict[str, Verdict], protected: dict[str, Verdict], sentence: str
+) -> None:
+    assert series_texts.observed({"no protection": baseline, "UDP, noise 1": protected}) == sentence
+
+
+def test_b12_the_sentence_waits_for_all_attacks(small: LeakSettings) -> None:
+    page = press(visit(small, "ladder"), "ladder-ask")
+    requests = [request for row in ladder_panel.rows(small, "udp-fedavg:1", "map") for request in row.requests]
+    for request in requests[:-1]:
+        append_events(request.id, finished_attack(request.id, [30.0]))
+    assert "Without protection" not in text(page.run())
+    append_events(requests[-1].id, finished_attack(requests[-1].id, [30.0]))
+    assert "Without protection every observer gets the picture back." in text(page.run())
 
 
 def test_another_protection_replaces_the_row(small: LeakSettings) -> None:
@@ -96,8 +155,8 @@ def test_a13_the_row_names_who_adds_the_noise(small: LeakSettings) -> None:
 
 def test_without_protections_only_the_baseline_is_shown(small: LeakSettings) -> None:
     page = visit(small.with_(against=(NONE,)), "ladder")
-    assert page.button(key="ladder-ask").label == series_texts.ladder(4, 4)
-    assert any(caption.value == series_texts.ONLY_CONTROL for caption in page.caption)
+    assert page.button(key="ladder-ask").label == series_texts.run(4, 4)
+    assert any(caption.value == series_texts.ONLY_BASELINE for caption in page.caption)
 
 
 def test_a_missing_view_has_its_reason(small: LeakSettings) -> None:
@@ -117,5 +176,5 @@ def test_a_missing_view_has_its_reason(small: LeakSettings) -> None:
 
 def test_an_attack_that_does_not_fit_has_its_reason() -> None:
     cell = collect_cell(RequestedAttack(NONE, "map", None, "needs a linear layer"), None)
-    ladder_cell = ladder_panel.LadderCell("server", cell, "", "")
+    ladder_cell = ladder_panel.LadderCell("server", cell, "", None)
     assert "needs a linear layer" in ladder_panel._figure(ladder_cell, "no protection")
