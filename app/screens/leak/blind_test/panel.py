@@ -24,14 +24,25 @@ from engine.results.attack_summary import AttackCell
 from engine.specs import attack_series
 from engine.specs.attack_series import CHOICES, SET, BlindQuestion
 
-SIGNIFICANCE = 0.05  # a score with a smaller p-value is above chance
+SIGNIFICANCE = 0.05  # a score with a smaller p-value is above guessing
 Z95 = 1.959964  # the quantile of the normal distribution for a 95 % interval
 CSS = """
 <style>
-.ll-test img { image-rendering: pixelated; background: var(--hair); display: block; }
-.ll-test img.ll-rebuilt { width: 184px; } .ll-test img.ll-choice { width: 100%; max-width: 120px; }
-.ll-pair { display: flex; gap: .6rem; align-items: center; } .ll-pair img { width: 56px; }
-</style>
+.ll-test { display: flex; flex-wrap: wrap; gap: 1rem; }
+.ll-test figure { margin: 0; font-size: .9rem; } .ll-test figcaption { margin-top: .2rem; }
+.ll-test img { width: 160px; aspect-ratio: 1; image-rendering: pixelated; background: var(--hair); display: block; }
+.st-key-test-choices { display: grid !important; grid-template-columns: repeat(6, minmax(44px, 120px)); gap: .6rem; }
+.st-key-test-choices > div, .st-key-test-choices > div > div { width: 100% !important; }
+.st-key-test-choices button { width: 100%; aspect-ratio: 1; height: auto; padding: 0; border-radius: 3px;
+  background-size: cover; image-rendering: pixelated; border: 1px solid var(--hair); }
+.st-key-test-choices button p { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.st-key-test-choices button:hover { outline: 2px solid var(--ink); outline-offset: 1px; }
+.st-key-test-choices button:focus-visible { outline: 3px solid var(--ink); outline-offset: 2px; }
+@media (max-width: 640px) {
+  .st-key-test-choices { grid-template-columns: repeat(3, minmax(44px, 1fr)); }
+  .ll-test { gap: .5rem; } .ll-test figure { flex: 0 1 31%; } .ll-test figure:only-child { flex: none; }
+  .ll-test figure:not(:only-child) img { width: 100%; }
+}
 """
 
 
@@ -41,7 +52,6 @@ class BlindAnswer:
 
     question: BlindQuestion
     chosen: int
-    psnr: float
 
     @property
     def right(self) -> bool:
@@ -55,21 +65,21 @@ class BlindTestState:
     signature: str  # of the settings
     set: int = 0  # number of the set; each set has its own pictures
     answers: tuple[BlindAnswer, ...] = ()
+    reviewing: bool = False  # whether the last answer is shown in place of a question
 
 
 @dataclass(frozen=True)
 class BlindScore:
-    """The number of right answers, and the mean PSNR of the reconstructions."""
+    """The number of right answers."""
 
     right: int
     total: int
-    psnr: float | None
 
     @property
     def interval(self) -> tuple[float, float]:
         return wilson(self.right, self.total)
 
-    def above_chance(self, choices: int) -> bool:
+    def above_guessing(self, choices: int) -> bool:
         """Whether a visitor who guesses at random would rarely score as well."""
         return self.total > 0 and p_value(self.right, self.total, choices) < SIGNIFICANCE
 
@@ -96,8 +106,7 @@ def p_value(right: int, total: int, choices: int) -> float:
 def score(answers: Sequence[BlindAnswer], protected: bool) -> BlindScore:
     """Return the score of the answers with protection, or of those without."""
     selected = [answer for answer in answers if answer.question.protected == protected]
-    psnr = sum(answer.psnr for answer in selected) / len(selected) if selected else None
-    return BlindScore(sum(answer.right for answer in selected), len(selected), psnr)
+    return BlindScore(sum(answer.right for answer in selected), len(selected))
 
 
 # --- the questions -----------------------------------------------------------------------------------------
@@ -141,20 +150,21 @@ def _draw(leak: LeakSettings, shown_set: Sequence[BlindQuestion]) -> Sequence[At
     cells = leak_results.read_cells(requests)
     series.progress_bar("test", requests, blind_test_texts.prepare)
     dataset = leak.run["dataset"]
-    if state.answers:
-        _last_answer(state.answers[-1], dataset)
     answered = {answer.question.name for answer in state.answers}
     unanswered = [pair for pair in zip(shown_set, cells, strict=True) if pair[0].name not in answered]
     ready = [pair for pair in unanswered if _has_picture(pair[1])]
-    if ready:
-        question, cell = ready[0]
-        _question(question, cell, len(state.answers), dataset)
-    elif any(cell.moving for _, cell in unanswered):
+    moving = any(cell.moving for _, cell in unanswered)
+    if state.reviewing:
+        _review(state.answers[-1], dataset)
+    elif ready:
+        place = len(shown_set) - len(unanswered) + 1
+        _question(*ready[0], blind_test_texts.place(place, len(shown_set)), dataset)
+    elif moving:
         series.explain(blind_test_texts.WAIT)
+    set_is_over = not ready and not any(cell.id and not cell.done for _, cell in unanswered)
+    _next_buttons(state, bool(ready) or moving, set_is_over)
     if state.answers:
         _score(state.answers)
-    set_is_over = not ready and not any(cell.id and not cell.done for _, cell in unanswered)
-    _next_buttons(state, set_is_over)
     series.failures(cells)
     return cells
 
@@ -163,25 +173,32 @@ def _has_picture(cell: AttackCell) -> bool:
     return cell.done and bool(series.last_guess(cell)) and cell.psnr(0) is not None
 
 
-def _question(question: BlindQuestion, cell: AttackCell, number: int, dataset: Any) -> None:
-    source = _png_source(series.last_guess(cell))
-    st.html(f'{CSS}<div class="ll-test"><img class="ll-rebuilt" alt="{blind_test_texts.REBUILT}" src="{source}"></div>')
-    faces = thumbnails(dataset, list(question.choices), services.store().home)
-    psnr = cell.psnr(0)
-    assert psnr is not None
-    for place, (column, face) in enumerate(zip(st.columns(CHOICES, gap="small"), faces, strict=False)):
-        with column:
-            alt = blind_test_texts.CHOICE.format(number=place + 1, of=len(faces))
-            source = _png_source(face.png)
-            st.html(f'<div class="ll-test"><img class="ll-choice" alt="{alt}" src="{source}"></div>')
+def _question(question: BlindQuestion, cell: AttackCell, caption: str, dataset: Any) -> None:
+    """Show a rebuilt picture, and the pictures to choose from. Each picture is a button."""
+    faces = thumbnails(dataset, question.choices, services.store().home)
+    number = len(saved_state(STATE.current()).answers)
+    rules = []
+    for place, face in enumerate(faces):
+        rules.append(f".st-key-test-choose-{number}-{place} button {{ background-image: url({_source(face.png)}); }}")
+    rebuilt = _figure(series.last_guess(cell), caption)
+    which = f'<p class="ll-why">{blind_test_texts.WHICH}</p>'
+    st.html(f'{CSS}{" ".join(rules)}</style><div class="ll-test">{rebuilt}</div>{which}')
+    with st.container(horizontal=True, key="test-choices"):
+        for place, face in enumerate(faces):
             st.button(
-                blind_test_texts.CHOOSE.format(number=place + 1), key=f"test-choose-{number}-{place}",
-                on_click=_choose, args=(BlindAnswer(question, place, psnr),),
+                blind_test_texts.choice(place + 1, len(faces), face.title), key=f"test-choose-{number}-{place}",
+                on_click=_choose, args=(BlindAnswer(question, place),),
             )  # fmt: skip
 
 
-def _png_source(png: str) -> str:
+def _source(png: str) -> str:
     return f"data:image/png;base64,{png}"
+
+
+def _figure(png: str, caption: str, hover: str = "") -> str:
+    text = html.escape(caption, quote=True)
+    title = f' title="{html.escape(hover, quote=True)}"' if hover else ""
+    return f'<figure><img alt="{text}"{title} src="{_source(png)}"><figcaption>{text}</figcaption></figure>'
 
 
 def _choose(answer: BlindAnswer) -> None:
@@ -189,25 +206,25 @@ def _choose(answer: BlindAnswer) -> None:
     state = saved_state(STATE.current())
     answered = {known.question.name for known in state.answers}
     if answer.question.name not in answered:
-        session.remember("test-sitting", replace(state, answers=(*state.answers, answer)))
+        session.remember("test-sitting", replace(state, answers=(*state.answers, answer), reviewing=True))
     session.rerun()
 
 
-def _last_answer(answer: BlindAnswer, dataset: Any) -> None:
-    """Show whether the last answer was right, next to the reconstruction and its original."""
+def _review(answer: BlindAnswer, dataset: Any) -> None:
+    """Show the rebuilt picture next to its original, the visitor's choice if it was another, and the protection."""
     question = answer.question
-    cell = leak_results.read_cells([question.request])[0]
-    original = thumbnails(dataset, [question.name], services.store().home)[0]
-    title = blind_test_texts.ORIGINAL.format(title=original.title)
-    pictures = ""
-    for png, alt in ((series.last_guess(cell), blind_test_texts.REBUILT), (original.png, title)):
-        if png:
-            pictures += f'<img alt="{html.escape(alt, quote=True)}" src="{_png_source(png)}">'
     assert question.request.spec is not None
+    cell = leak_results.read_cells([question.request])[0]
+    names = [question.name] if answer.right else [question.name, question.choices[answer.chosen]]
+    captions = (blind_test_texts.ORIGINAL, blind_test_texts.CHOSEN)
+    psnr = cell.psnr(0)
+    hover = "" if psnr is None else series_texts.score(psnr, cell.trivial(0))
+    figures = [_figure(series.last_guess(cell), blind_test_texts.REBUILT, hover)]
+    for face, caption in zip(thumbnails(dataset, names, services.store().home), captions, strict=False):
+        figures.append(_figure(face.png, caption))
     column = leak_columns.column_title(question.request.column, question.request.spec.run)
-    text = blind_test_texts.answered(answer.right, answer.chosen + 1, question.truth + 1, column, answer.psnr)
-    verdict = f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(text)}</p>'
-    st.html(f'{CSS}<div class="ll-test ll-pair">{pictures}{verdict}</div>')
+    series.announce(blind_test_texts.answered(answer.right, column))
+    st.html(f'{CSS}</style><div class="ll-test">{"".join(figures)}</div>')
 
 
 def _score(answers: Sequence[BlindAnswer]) -> None:
@@ -218,20 +235,23 @@ def _score(answers: Sequence[BlindAnswer]) -> None:
     series.explain(blind_test_texts.score_sentence(scores, CHOICES))
     rows = {name: blind_test_texts.score_row(part, CHOICES) for name, part in scores.items()}
     st.html(blind_test_texts.table(rows))
+    series.explain(blind_test_texts.INTERVAL)
 
 
-def _next_buttons(state: BlindTestState, set_is_over: bool) -> None:
-    """Offer the next set, and a restart. A restart also takes other pictures, since you have seen these originals."""
+def _next_buttons(state: BlindTestState, more_pictures: bool, set_is_over: bool) -> None:
+    """Offer the next picture or the next set, and a restart, which takes other pictures than those you have seen."""
     if not state.answers:
         return
-    more = replace(state, set=state.set + 1)
-    restarted = BlindTestState(state.signature, state.set + 1)
-    with st.container(horizontal=True, key="test-next"):
-        if set_is_over:
-            st.button(
-                blind_test_texts.PREPARE_MORE.format(many=SET), key="test-more", type="primary",
-                on_click=_set_state, args=(more,),
-            )  # fmt: skip
+    steps = []
+    if state.reviewing and more_pictures:
+        steps.append((blind_test_texts.NEXT, "test-next", replace(state, reviewing=False)))
+    if set_is_over:
+        more = replace(state, set=state.set + 1, reviewing=False)
+        steps.append((blind_test_texts.PREPARE_MORE.format(many=SET), "test-more", more))
+    with st.container(horizontal=True, key="test-steps"):
+        for label, key, state_after in steps:
+            st.button(label, key=key, type="primary", on_click=_set_state, args=(state_after,))
+        restarted = BlindTestState(state.signature, state.set + 1)
         st.button(blind_test_texts.RESTART, key="test-again", on_click=_set_state, args=(restarted,))
 
 

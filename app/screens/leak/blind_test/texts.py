@@ -12,41 +12,52 @@ if TYPE_CHECKING:
 
 TITLE = "Which picture was it made from?"
 LEAD = (
-    "An attacker rebuilt a picture that this page has not shown you. "
-    "It is one of six, all of the same class where there are enough. "
-    "Half of the rebuilt pictures come from uploads without protection."
+    "An attacker rebuilt pictures that this page has not shown you. Find the original of each among six pictures. "
+    "All six show the same class where there are enough. Half of the uploads were sent without any protection."
 )
-PREPARE = "Prepare {many} rebuilt pictures"
-PREPARE_MORE = "{many} more pictures"
+PREPARE = "Rebuild {many} pictures"
+PREPARE_MORE = "Rebuild {many} more pictures"
+NEXT = "Next picture"
 RESTART = "Start again"
-ORIGINAL = "Its original: {title}"
-REBUILT = "A rebuilt picture"
-CHOICE = "Choice {number} of {of}"
-CHOOSE = "It is {number}"
-WAIT = "The next picture is still being rebuilt."
+REBUILT, ORIGINAL, CHOSEN = "Rebuilt", "The original", "Your choice"
+WHICH = "Choose the original:"
+WAIT = "The next picture is being rebuilt."
+RIGHT, WRONG = "Right.", "No, it was another picture."
 BASELINE = "without protection"
 PROTECTED = "with protection"
-HEADS = ("", "right", "95 % interval", "by chance", "mean PSNR shown")
+HEADS = ("", "you were right", "your likely share", "by guessing")
+INTERVAL = "Your likely share is a 95 % interval. It becomes narrower with each answer."
+RARELY, OFTEN = "Guessing rarely does as well.", "Guessing may do as well."
 
 
 def prepare(missing: int, of: int) -> str:
+    del of
     return PREPARE.format(many=missing)
 
 
-def answered(right: bool, chosen: int, truth: int, column: str, psnr: float) -> str:
-    """Return whether the answer was right, and how the picture was rebuilt. Choices count from 1."""
-    verdict = f"Right: it was {truth}." if right else f"Not {chosen}: it was {truth}."
-    return f"{verdict} Rebuilt with {column}, {attack_texts.decibel(psnr)}."
+def place(number: int, of: int) -> str:
+    """The place of a question in its set."""
+    return f"Rebuilt picture {number} of {of}"
+
+
+def choice(number: int, of: int, title: str) -> str:
+    """The text alternative of a picture to choose."""
+    return f"Picture {number} of {of}: {title}"
+
+
+def answered(right: bool, column: str) -> str:
+    """Return whether the answer was right, and how the upload was protected."""
+    return f"{RIGHT if right else WRONG} The upload had {column}."
 
 
 def score_row(score: BlindScore, choices: int) -> tuple[str, ...]:
     """Return one row of the score."""
-    chance = f"{100 / choices:.0f} %"
+    guessing = f"1 in {choices}, {100 / choices:.0f} %"
     if not score.total:
-        return ("–", "–", chance, "–")
+        return ("–", "–", guessing)
     low, high = score.interval
     rate = f"{score.right} of {score.total}, {100 * score.right / score.total:.0f} %"
-    return (rate, f"{100 * low:.0f} to {100 * high:.0f} %", chance, attack_texts.decibel(score.psnr))
+    return (rate, f"{100 * low:.0f} to {100 * high:.0f} %", guessing)
 
 
 def table(rows: Mapping[str, Sequence[str]]) -> str:
@@ -62,10 +73,11 @@ def table(rows: Mapping[str, Sequence[str]]) -> str:
 
 def score_sentence(scores: Mapping[str, BlindScore], choices: int) -> str:
     """Return the score in words, or an empty string before the first answer."""
-    parts = []
+    sentences = []
     for name, score in scores.items():
         if score.total:
-            verdict = "more often than chance" if score.above_chance(choices) else "not surely more often than chance"
-            parts.append(f"{name} you were right {score.right} of {score.total} times, {verdict} (1 in {choices})")
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+            guessing = RARELY if score.above_guessing(choices) else OFTEN
+            start = f"{name[:1].upper()}{name[1:]}"
+            times = "time" if score.total == 1 else "times"
+            sentences.append(f"{start} you were right {score.right} of {score.total} {times}. {guessing}")
+    return " ".join(sentences)
