@@ -22,6 +22,7 @@ SYMBOLS: dict[Verdict, str] = {
 ROOM = 1.6  # factor beyond the outermost points
 HEIGHT = 430
 SMALL = 12  # px, of labels in and on the chart
+BASELINE_ROOM = 0.17  # of the axis: the label of the baseline, and half of the next one on a phone
 TOP_TICKS = 5  # at most, so that the labels of ε do not overlap on a phone
 CEILING = 60.0  # dB; from here on the picture is exact to the last shade, so higher points are drawn here
 
@@ -121,12 +122,14 @@ def _set_axes(
     chart: go.Figure, cliff: Cliff, above: TopAxis, span: tuple[float, float], left: float, dark: bool
 ) -> None:
     across = {"type": "log", "range": [math.log10(end) for end in span]}
-    powers = range(math.ceil(math.log10(left * 1.5)), math.floor(math.log10(span[1])) + 1)
+    room = (span[1] / span[0]) ** BASELINE_ROOM
+    powers = range(math.ceil(math.log10(left * room)), math.floor(math.log10(span[1])) + 1)
     ticks = {left: series_texts.NO_NOISE, **{10.0**power: f"{10.0**power:g}" for power in powers}}
     chart.update_xaxes(
         title={"text": series_texts.RATIO, "font": {"size": SMALL}},
         tickvals=list(ticks),
         ticktext=list(ticks.values()),
+        tickangle=0,
         **across,
     )
     # Plotly draws the second axis only if a trace uses it.

@@ -81,26 +81,29 @@ BEST = "PSNR of the best attack, dB"
 OR_MORE = "60+"
 CAME_BACK = "this colour: something comes back"
 WHEN = {
-    "sooner": "We expected that to take more noise.",
-    "inside": "We expected that.",
-    "later": "We expected that to take less noise.",
+    "sooner": "We expected more noise.",
+    "inside": "We expected about that much noise.",
+    "later": "We expected less noise.",
 }
 SAYS_NOTHING = "No attack brings the picture back even without noise, so this says nothing about protection."
 ALWAYS = "At every noise here something of it still comes back."
 BASIS = "Where this range comes from"
 CHEATS = "The server sends a larger model here, so expect the picture to survive more noise."
+SEES_LESS = "The range was measured for the server. This observer sees less, so less noise may be enough."
 
 
-def expected(region: tuple[float, float], noises: tuple[float, float], cheats: bool = False) -> str:
+def expected(region: tuple[float, float], noises: tuple[float, float], note: str = "") -> str:
     """The forecast of the noise that hides the picture, also in the unit that a visitor sets."""
     low, high = region
     least, most = noises
-    sentences = [
-        "The signal is the upload without its noise.",
-        f"We expect the picture to fade where the noise is {low:.2g} to {high:.2g} times as large as the signal.",
-        f"That is noise {least:.2g} to {most:.2g} if the clip shortens the upload.",
-    ]
-    return " ".join([*sentences, CHEATS] if cheats else sentences)
+    return " ".join(
+        [
+            "The signal is the upload without its noise.",
+            f"We expect the picture to fade where the noise is {low:.2g} to {high:.2g} times as large as the signal.",
+            f"That is noise {least:.2g} to {most:.2g} if the clip shortens the upload.",
+            note,
+        ]
+    ).strip()
 
 
 def basis(parameters: int, pixels: int) -> str:
@@ -200,14 +203,18 @@ GETS = {  # the ends of a sentence for one observer, and for several
     KIND: ("sees only what kind of thing it is", "see only what kind of thing it is"),
     NOT_RECOGNISED: ("gets nothing that is recognised", "get nothing that is recognised"),
 }
+ONLY_EPSILON = "Only the ε above is one."
 EVERYONE, NO_ONE = "every observer", "no observer gets anything of the picture back"
 LADDER_SAYS_NOTHING = (
     "Even without protection no observer gets the picture or its outlines back, so this says nothing about protection."
 )
 
 
-def observed(rows: Mapping[str, Mapping[str, Verdict]]) -> str:
-    """What each observer got back, by the title of the protection and the view. The first row is the baseline."""
+def observed(rows: Mapping[str, Mapping[str, Verdict]], promised: bool = False) -> str:
+    """What each observer got back, by the title of the protection and the view. The first row is the baseline.
+
+    `promised`: whether an ε next to the pictures is small enough to promise something.
+    """
     words = [word for row in rows.values() for word in row.values()]
     if not any(word in LEAKS for word in words):
         return LADDER_SAYS_NOTHING if words else ""
@@ -217,6 +224,8 @@ def observed(rows: Mapping[str, Mapping[str, Verdict]]) -> str:
         sentences.append(f"{start} {_row(row)}.")
     if not all(word in LEAKS for word in words):
         sentences.append(verdict_texts.NOT_A_PROMISE)
+        if promised:
+            sentences.append(ONLY_EPSILON)
     return " ".join(sentences)
 
 

@@ -138,7 +138,8 @@ def panel(leak: LeakSettings) -> None:
     if not shown_set:
         series.problem(series_texts.NO_ATTACK)
         return
-    series.explain(blind_test_texts.LEAD)
+    compared = any(question.protected for question in shown_set)
+    series.explain(f"{blind_test_texts.LEAD} {blind_test_texts.HALF if compared else series_texts.ONLY_BASELINE}")
     cells = leak_results.read_cells([question.request for question in shown_set])
     moving = any(cell.moving for cell in cells)
     series.draw_until_done(lambda: _draw(leak, shown_set), moving)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 TITLE = "Which picture was it made from?"
 LEAD = (
     "An attacker rebuilt pictures that this page has not shown you. Find the original of each among six pictures. "
-    "All six show the same class where there are enough. Half of the uploads were sent without any protection."
+    "All six show the same class where there are enough."
 )
+HALF = "Half of the uploads were sent without any protection."
 PREPARE = "Rebuild {many} pictures"
 PREPARE_MORE = "Rebuild {many} more pictures"
 NEXT = "Next picture"

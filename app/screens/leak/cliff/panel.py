@@ -84,7 +84,9 @@ def panel(leak: LeakSettings) -> None:
         return
     expected = cliff_plan.expected
     noises = (expected.noise_from, expected.noise_to)
-    series.explain(series_texts.expected(expected.region, noises, leak.upload == "cheat"))
+    sees_less = series_texts.SEES_LESS if leak.eyes != "server" else ""
+    note = series_texts.CHEATS if leak.upload == "cheat" else sees_less
+    series.explain(series_texts.expected(expected.region, noises, note))
     if cliff_plan.split:
         series.explain(series_texts.protection(cliff_plan.method, cliff_plan.split))
     series.details(series_texts.BASIS, series_texts.basis(expected.parameters, expected.pixels))

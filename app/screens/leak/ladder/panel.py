@@ -34,8 +34,9 @@ CSS = """
 .ll-rungs figure { margin: 0 0 .8rem; min-width: 0; display: grid; grid-row: span 3; grid-template-rows: subgrid; }
 .ll-rungs img, .ll-rungs .ll-blank { width: 100%; max-width: 200px; aspect-ratio: 1; image-rendering: pixelated;
   background: var(--hair); display: grid; place-items: center; font-size: .85rem; color: var(--faint); }
+.ll-rungs .ll-low { aspect-ratio: 3; }
 .ll-rungs figcaption, .ll-rungs header { font-size: .9rem; font-variant-numeric: tabular-nums; }
-.ll-rungs b, .ll-rungs span { display: block; }
+.ll-rungs b, .ll-rungs span { display: block; text-wrap: balance; }
 .ll-rungs .ll-word { font-size: 1.15rem; font-weight: 600; line-height: 1.25; margin: .2rem 0; }
 .ll-word::first-letter, .ll-row::first-letter { text-transform: uppercase; }
 .ll-row { margin: .8rem 0 .3rem; font-weight: 600; }
@@ -120,6 +121,7 @@ def _draw(ladder_rows: Sequence[LadderRow], requests: Sequence[RequestedAttack])
     series.progress_bar("ladder", requests, series_texts.run)
     parts = [CSS]
     words: dict[str, dict[str, Verdict]] = {}
+    promised = False
     for row in ladder_rows:
         split = f' <span class="ll-faint">{html.escape(row.column.split)}</span>' if row.column.split else ""
         parts.append(f'<p class="ll-row">{html.escape(row.column.title)}{split}</p><div class="ll-rungs">')
@@ -127,9 +129,10 @@ def _draw(ladder_rows: Sequence[LadderRow], requests: Sequence[RequestedAttack])
         parts += [_figure(ladder_cell, row.column.title) for ladder_cell in ladder]
         parts.append("</div>")
         words[row.column.title] = words_of(ladder)
+        promised = promised or any(series_texts.promise(rung.epsilon)[0] for rung in ladder)
     st.html("".join(parts))
     if all(cell.done for cell in cells if cell.id):
-        series.announce(series_texts.observed(words))
+        series.announce(series_texts.observed(words, promised))
     series.failures([cell for cell in cells if cell.id])
     return cells
 
@@ -161,7 +164,7 @@ def _figure(ladder_cell: LadderCell, column: str) -> str:
     head = f'<header><b>{series_texts.ladder_title(view)}</b><span class="ll-faint">{sees}</span></header>'
     if ladder_cell.absent or (cell.problem and not cell.id):
         reason = html.escape(ladder_cell.absent or cell.problem)
-        blank = f'<div class="ll-blank">{series_texts.NOT_HERE}</div>'
+        blank = f'<div class="ll-blank ll-low">{series_texts.NOT_HERE}</div>'
         return f"<figure>{head}{blank}<figcaption>{reason}</figcaption></figure>"
     state = verdicts.caption(cell, 0) if cell.status else ""
     style = "ll-leaking" if cell.leaks(0) else "ll-ink" if cell.done else "ll-faint"
@@ -179,7 +182,8 @@ def _picture(ladder_cell: LadderCell, state: str, column: str) -> str:
     cell = ladder_cell.cell
     png = series.last_guess(cell)
     if not png:
-        return f'<div class="ll-blank">{series_texts.EMPTY}</div>'
+        style = "ll-blank" if cell.status else "ll-blank ll-low"
+        return f'<div class="{style}">{series_texts.EMPTY}</div>'
     alt = html.escape(series_texts.ladder_alt(ladder_cell.view, state, column), quote=True)
     psnr = cell.psnr(0)
     score = "" if psnr is None else html.escape(series_texts.score(psnr, cell.trivial(0)), quote=True)

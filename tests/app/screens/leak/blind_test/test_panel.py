@@ -136,6 +136,11 @@ def test_b30_the_pictures_themselves_are_the_buttons(small: LeakSettings) -> Non
         )
 
 
+def test_a_test_without_protection_does_not_claim_that_half_is_protected(small: LeakSettings) -> None:
+    assert blind_test_texts.HALF in text(visit(small, "test"))
+    assert blind_test_texts.HALF not in text(visit(small.with_(against=(NONE,)), "test"))
+
+
 def test_other_settings_start_another_score(small: LeakSettings) -> None:
     page, questions = ready(small)
     press(page, f"test-choose-0-{questions[0].truth}")

@@ -193,6 +193,15 @@ def test_b08_labels_of_epsilon_have_room_on_a_phone() -> None:
     assert cliff.spaced([(1.0, "a"), (1.1, "b")], (0.01, 100.0)) == [(1.1, "b")]
 
 
+def test_b08_the_label_of_the_baseline_has_room_on_a_phone() -> None:
+    chart = drawn(collect_cliff(NOISES, [], TITLES))
+    axis = chart["layout"]["xaxis"]
+    start, end = axis["range"]
+    baseline, first = (math.log10(place) for place in axis["tickvals"][:2])
+    assert axis["ticktext"][0] == series_texts.NO_NOISE and axis["tickangle"] == 0
+    assert 300 * (first - baseline) / (end - start) > 45  # px on a phone; the labels do not touch
+
+
 def test_the_shape_shows_the_verdict_and_no_failure_has_the_private_colour() -> None:
     chart = drawn(measured(31, 30, 14, 14))
     marks = {trace["name"]: trace for trace in chart["data"] if trace.get("text")}

@@ -14,6 +14,7 @@ from app.screens.leak.settings import LeakSettings
 from app.session import services
 from app.texts import attack_series as series_texts
 from app.texts import privacy
+from app.texts.verdicts import NOT_A_PROMISE
 from engine.epsilon import Epsilon
 from engine.results.attack_summary import AttackEvents, collect_cell
 from engine.results.verdict import COMES_BACK, KIND, NOT_RECOGNISED, OUTLINES, Verdict
@@ -127,6 +128,11 @@ def test_b12_the_ladder_ends_with_what_was_seen(
     baseline: dict[str, Verdict], protected: dict[str, Verdict], sentence: str
 ) -> None:
     assert series_texts.observed({"no protection": baseline, "UDP, noise 1": protected}) == sentence
+
+
+def test_b12_next_to_a_promise_the_sentence_says_which_one_it_is() -> None:
+    rows = {"no protection": dict.fromkeys(VIEWS, COMES_BACK), "UDP, noise 8": NOTHING_SEEN}
+    assert series_texts.observed(rows, promised=True).endswith(f"{NOT_A_PROMISE} {series_texts.ONLY_EPSILON}")
 
 
 def test_b12_the_sentence_waits_for_all_attacks(small: LeakSettings) -> None:
