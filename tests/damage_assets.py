@@ -18,7 +18,7 @@ from engine.specs import paper_tables, presets
 from tests.damage import changed_json
 
 ASSETS = ROOT / "assets"
-PATTERNS = ("*.npz", "*.gz", "*.safetensors", "class.toml", "*/*.json", "*/*.toml", "presets/tables/*.toml")
+PATTERNS = ("*.npz", "*.gz", "*.safetensors", "class.toml", "*/*.json", "*/*.xz", "*/*.toml", "presets/tables/*.toml")
 KINDS = ("missing", "empty", "cut", "bytes", "garbage", "text", "text", "text", "folder")
 TOKENS = ("[", "}", '"', "1e999", "nan", "-1", "true", "null", "\x00", "é", "= =", "[[x]]")
 
@@ -88,7 +88,7 @@ def read_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checksums, "ASSETS", folder)
     for module, name in ((attacks, "leaks"), (sweep, "frontiers")):
         monkeypatch.setattr(module, "REQUEST_FILE", folder / name / "request.json")
-        monkeypatch.setattr(module, "RESULT_FILE", folder / name / "results.json")
+        monkeypatch.setattr(module, "RESULT_FILE", folder / name / module.RESULT_FILE.name)
     monkeypatch.setattr(presets, "FOLDER", folder / "presets")
     monkeypatch.setattr(paper_tables, "FILES", folder / "presets" / "tables")
     monkeypatch.setattr(limits, "FILE", folder / "class.toml")

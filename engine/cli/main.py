@@ -272,10 +272,10 @@ def bench_all(args: argparse.Namespace) -> int:
 
 
 def make_gallery(args: argparse.Namespace) -> int:
-    from engine.examples import attacks, sweep
+    from engine.examples import attack_gallery, attacks, sweep
     from engine.examples.runs import chosen, make, row
 
-    collections = {attacks.NAME: attacks.make, sweep.NAME: sweep.make}
+    collections = {attacks.NAME: attack_gallery.make, sweep.NAME: sweep.make}
     rows = []
     for name, make_collection in collections.items():
         if not args.names or name in args.names:

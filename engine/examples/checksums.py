@@ -15,7 +15,7 @@ from engine.errors import Damaged, HomeUnwritable
 
 ASSETS = ROOT / "assets"
 NAME = "checksums.json"
-PATTERNS = ("*.npz", "*.gz", "*.safetensors", "gallery/*.json", "leaks/*.json", "frontiers/*.json")
+PATTERNS = ("*.npz", "*.gz", "*.safetensors", "gallery/*.json", "leaks/*.json", "leaks/*.xz", "frontiers/*.json")
 RESTORE = "Restore this file from the repository"
 
 

@@ -61,7 +61,7 @@ def test_c11_pages_show_many_damaged_assets(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize(
     ("name", "screen"),
-    [("gallery/dp-sgd.json", "runs"), ("leaks/results.json", "leak"), ("frontiers/results.json", "tradeoff")],
+    [("gallery/dp-sgd.json", "runs"), ("leaks/results.json.xz", "leak"), ("frontiers/results.json", "tradeoff")],
 )
 def test_c11_a_page_names_its_damaged_example(
     name: str, screen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

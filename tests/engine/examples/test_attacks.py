@@ -1,33 +1,61 @@
-"""The grid that ships: it has a result for every request, and an attack today gives the same result."""
+"""The attacks that ship: there is one for every request, and an attack today gives the same result."""
 
 from __future__ import annotations
 
 import json
+import lzma
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.errors import Damaged, NewerVersion
-from engine.events import Judged, Pictured, Seen
-from engine.examples import attacks
+from engine.events import Finished, Judged, Pictured, Seen
+from engine.examples import attack_gallery, attacks
 from engine.leakage.pictures import attack
+from engine.results.attack_summary import AttackEvents, collect_cell
 from engine.specs.attack import AttackSpec
+from engine.specs.attack_grid import RequestedAttack
+
+MOST_BYTES = 3_000_000
 
 
-def test_every_requested_attack_ships() -> None:
-    shipped = attacks.attack_examples()
-    assert [example.id for example in shipped] == [spec.id for spec in attacks.requested_specs()]
-    for example in shipped:
+def test_nothing_that_ships_is_outdated() -> None:
+    assert attack_gallery.outdated() == ()
+
+
+def test_a_request_without_a_result_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = attack_gallery.read_request()
+    monkeypatch.setattr(attack_gallery, "read_request", lambda: replace(request, pictures=13, budget=20.0))
+    names = attack_gallery.outdated()
+    missing = [name for name in names if "is missing" in name]
+    assert any("map on test-12, none" in name for name in missing)
+    assert any("map on test-0, fedceo@20" in name for name in missing)
+    assert any("is not requested any more" in name for name in names)
+
+
+def test_each_example_holds_what_the_page_shows() -> None:
+    assert attacks.RESULT_FILE.stat().st_size <= MOST_BYTES
+    for example in attacks.attack_examples():
         assert AttackSpec(**example.spec).id == example.id
-        assert sum(isinstance(event, Seen) for event in example.events) == 1
-        assert sum(isinstance(event, Judged) for event in example.events) == 1
-        assert any(isinstance(event, Pictured) for event in example.events)
+        cell = collect_cell(RequestedAttack("", "", None), AttackEvents("stored", example.events))
+        assert cell.seen and cell.judged and cell.path and isinstance(example.events[-1], Finished)
+        assert cell.picture_count >= len(example.spec["pictures"])
+        for guess in cell.path:  # no guess without its original
+            assert guess.places and all(cell.seen.originals[place] for place in guess.places)
+
+
+def test_the_best_attack_of_each_column_has_its_way_there() -> None:
+    frames = [sum(isinstance(event, Pictured) for event in example.events) for example in attacks.attack_examples()]
+    assert max(frames) == attack_gallery.FRAMES
+    assert frames.count(attack_gallery.FRAMES) >= 12  # without protection some search is the best, or the exact attack
 
 
 @pytest.mark.slow
 def test_an_attack_today_gives_the_result_that_ships() -> None:
-    for place in (0, 3, 6):  # the exact attack: on the baseline, and under two noises
-        example = attacks.attack_examples()[place]
+    exact = [example for example in attacks.attack_examples() if example.spec["attack"]["name"] == "analytic"]
+    alone = [example for example in exact if len(example.spec["pictures"]) == 1 and "upload" not in example.spec]
+    for example in alone[::9]:  # other pictures, noises, methods and a budget
         actual = next(event for event in attack(AttackSpec(**example.spec)) if isinstance(event, Judged))
         shipped = next(event for event in example.events if isinstance(event, Judged))
         assert actual.state == shipped.state and actual.labels == shipped.labels
@@ -35,13 +63,30 @@ def test_an_attack_today_gives_the_result_that_ships() -> None:
 
 
 def test_an_unreadable_file_gives_no_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "results.json"
+    file = tmp_path / "results.json.xz"
     monkeypatch.setattr(attacks, "RESULT_FILE", file)
     assert attacks.attack_examples() == ()
+    whole = lzma.compress(json.dumps({"format": 1, "made": "2026-01-01", "cells": []}).encode())
+    damaged = [b"{", whole[:-5], whole[:20], b""]
     for text in ("{", "[]", json.dumps({"format": 1, "made": "2026-01-01", "cells": [{"events": []}]})):
-        file.write_text(text, encoding="utf-8")
+        damaged.append(lzma.compress(text.encode()))
+    for body in damaged:
+        file.write_bytes(body)
         with pytest.raises(Damaged, match="Make it again: python3 -m engine gallery leaks"):
             attacks.read(file)
-    file.write_text(json.dumps({"format": 9, "made": "", "cells": []}), encoding="utf-8")
+    file.write_bytes(lzma.compress(json.dumps({"format": 9, "made": "", "cells": []}).encode()))
     with pytest.raises(NewerVersion):
         attacks.read(file)
+
+
+def test_a_few_guesses_from_the_first_to_the_last() -> None:
+    guesses = [Pictured("map", place, 40, 0, 1.0, ("png",), (0,), (20.0,)) for place in range(41)]
+    curves = {"psnr": tuple(float(place) for place in range(41))}
+    judged = Judged("map", "converged", "", 0, (0,), (3,), {"psnr": (30.0,)}, {}, curves, (), 0.0)
+    events = [Seen("server", 1, 0, {}, ("png",), {}), *guesses, judged, Finished(0, 1.0)]
+    kept = attack_gallery.keep(events, 8)
+    path = [event.iteration for event in kept if isinstance(event, Pictured)]
+    assert len(path) == 8 and path[0] == 0 and path[-1] == 40
+    ending = next(event for event in kept if isinstance(event, Judged))
+    assert ending.curves["psnr"] == tuple(map(float, path))
+    assert [event.iteration for event in attack_gallery.keep(events, 1) if isinstance(event, Pictured)] == [40]

@@ -1,0 +1,290 @@
+"""Make the stored attacks: the grids of the screen Leak, its cliff, its observers and its first blind test.
+
+assets/leaks/request.json names the runs and the pictures. A cell keeps what its place on the screen shows: eight
+guesses of the best attack on each picture that a visitor may choose, and the last guess elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import date
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
+
+from engine.capabilities import HasNoise
+from engine.errors import Damaged, HomeUnwritable
+from engine.events import Event, Finished, Judged, Pictured, Seen, Step, encode
+from engine.examples import attacks, checksums
+from engine.results.attack_summary import AttackCell, AttackEvents, best_cell, collect_cell
+from engine.results.cliff import levels
+from engine.specs.attack_grid import NOISY, NONE, AttackGrid, RequestedAttack, budget_key, column_key, in_order
+from engine.specs.attack_series import cliff_grid, ladder_requests, main_attack, questions
+
+if TYPE_CHECKING:
+    from engine.specs.attack import AttackSpec
+    from engine.specs.run import RunSpec
+
+FRAMES = 8  # guesses of the best attack of a column
+MANY = 8  # pictures of an upload; an ordinary one has more
+ORDINARY_PICTURES = 4  # that ship of an ordinary upload; of the others the scores ship
+DIGITS = 4  # significant digits of every number
+METRICS = ("psnr", "ssim", "lpips")  # of an ordinary upload, whose hundred pictures have many scores
+
+
+@dataclass(frozen=True)
+class GalleryRequest:
+    """What assets/leaks/request.json names."""
+
+    run: RunSpec
+    attacks: tuple[str, ...]
+    tampering: tuple[str, ...]  # attacks of a server that cheats
+    noises: tuple[float, ...]  # for each picture
+    pictures: int
+    methods: tuple[str, ...]  # compared on the first picture
+    strengths: tuple[float, ...]  # their noises
+    budget: float  # their common ε
+
+
+@dataclass(frozen=True)
+class GalleryCell:
+    """One attack of the gallery. Cells of one column share the eight guesses, which go to the best of them."""
+
+    spec: AttackSpec
+    attack: str
+    column: str = ""  # empty: only the last guess is kept
+
+
+def read_request() -> GalleryRequest:
+    """What is to be made."""
+    from engine.specs.run import RunSpec
+
+    try:
+        body = json.loads(attacks.REQUEST_FILE.read_text(encoding="utf-8"))
+        run = RunSpec(**body.pop("run"))
+        lists: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in body.items()
+        }
+        return GalleryRequest(run=run, **lists)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"gallery: preset {attacks.REQUEST_FILE.name}: {error}"
+        raise Damaged(reason, "Download LeakLens again") from None
+
+
+# --- what is requested -------------------------------------------------------------------------------------
+
+
+def cells(request: GalleryRequest) -> tuple[GalleryCell, ...]:
+    """Every cell once, the grid of a first visit first. An attack that does not fit is left out."""
+    from engine.leakage.compatibility import problem
+
+    by_id: dict[str, GalleryCell] = {}
+    for cell in _requested(request):
+        if problem(cell.spec) is None:
+            by_id.setdefault(cell.spec.id, cell)
+    return tuple(by_id.values())
+
+
+def _requested(request: GalleryRequest) -> Iterator[GalleryCell]:
+    strengths = tuple(column_key(NOISY, noise) for noise in request.noises)
+    grid = AttackGrid(request.run, strengths, request.attacks)
+    for place in range(request.pictures):
+        yield from _of_grid(grid.with_(pictures=(f"test-{place}",)), frames=True)
+    strong = tuple(column_key(method, noise) for method in request.methods for noise in request.strengths)
+    budgets = tuple(budget_key(method, request.budget) for method in request.methods)
+    wide = grid.with_(columns=(*strong, *budgets))
+    yield from _of_grid(wide)
+    yield from _of_grid(wide.with_(pictures=tuple(f"test-{place}" for place in range(MANY))))
+    yield from _of_grid(grid.with_(columns=strong, upload="ordinary"))  # takes longest: without the budgets
+    yield from _of_grid(wide.with_(upload="cheat", attacks=request.tampering))
+    yield from _panels(grid, request)
+
+
+def _panels(grid: AttackGrid, request: GalleryRequest) -> Iterator[GalleryCell]:
+    """The cliff, the observers and the first blind test of the first visit."""
+    from engine.training.forecast import forecast
+
+    expected = forecast(grid.run).cliff
+    assert expected is not None
+    yield from _of_grid(cliff_grid(grid, levels(expected.region, expected.parameters)))
+    attack = main_attack(grid.attacks)
+    for column in grid.runs():
+        yield from _of_requests(ladder_requests(grid, column, attack))
+    yield from _of_requests([question.request for question in questions(grid, attack, 0)])
+
+
+def _of_grid(grid: AttackGrid, frames: bool = False) -> Iterator[GalleryCell]:
+    for request in in_order(grid.requests()):
+        if request.spec:
+            column = f"{grid.pictures[0]} {request.column}" if frames else ""
+            yield GalleryCell(request.spec, request.attack, column)
+
+
+def _of_requests(requests: Sequence[RequestedAttack]) -> Iterator[GalleryCell]:
+    for request in requests:
+        if request.spec:
+            yield GalleryCell(request.spec, request.attack)
+
+
+def outdated() -> tuple[str, ...]:
+    """A sentence for each requested attack that does not ship, and for each that ships without a request."""
+    requested = {cell.spec.id: _title(cell.spec) for cell in cells(read_request())}
+    shipped = {example.id: example for example in attacks.attack_examples()}
+    missing = [f"{title} is missing" for id, title in requested.items() if id not in shipped]
+    others = [id for id in shipped if id not in requested]
+    return (*missing, *(f"{shipped[id].spec['attack']['name']} {id} is not requested any more" for id in others))
+
+
+def _title(spec: AttackSpec) -> str:
+    """An attack in words, such as `map on test-0, udp-fedavg:0.1, ordinary`."""
+    method = spec.run.method
+    column = NONE
+    if spec.run.target_epsilon is not None:
+        column = budget_key(method.name, spec.run.target_epsilon)
+    elif isinstance(method, HasNoise):
+        column = column_key(method.name, method.noise_level)
+    upload = spec.upload if len(spec.pictures) == 1 else f"{len(spec.pictures)} pictures"
+    return f"{spec.attack.name} on {spec.pictures[0]}, {column}, {upload}, {spec.view}"
+
+
+# --- running and writing -----------------------------------------------------------------------------------
+
+
+def make(threads: int) -> list[dict[str, Any]]:
+    """Run all attacks and write what is kept; return a row for each, as the command `gallery` prints it."""
+    requested = cells(read_request())
+    with ProcessPoolExecutor(threads, get_context("spawn")) as pool:
+        results = list(pool.map(_events, (cell.spec for cell in requested)))
+    best = _best_of_columns(requested, results)
+    bodies = []
+    for cell, events in zip(requested, results, strict=True):
+        frames = FRAMES if cell.spec.id in best else 1
+        kept = [_shortened(encode(event)) for event in keep(events, frames)]
+        bodies.append({"spec": cell.spec.canonical(), "seconds": _seconds(events), "events": kept})
+    _write({"format": attacks.FORMAT, "made": date.today().isoformat(), "cells": bodies})
+    return [_row(cell, events) for cell, events in zip(requested, results, strict=True)]
+
+
+def _events(spec: AttackSpec) -> list[Event]:
+    from engine.leakage.pictures import attack
+
+    return list(attack(spec, threads=1))
+
+
+def _best_of_columns(requested: Sequence[GalleryCell], results: Sequence[Sequence[Event]]) -> set[str]:
+    """The ids of the attacks that brought most back in their column."""
+    columns: dict[str, list[AttackCell]] = {}
+    for cell, events in zip(requested, results, strict=True):
+        if cell.column:
+            request = RequestedAttack(cell.column, cell.attack, cell.spec)
+            columns.setdefault(cell.column, []).append(collect_cell(request, AttackEvents("stored", tuple(events))))
+    best = (best_cell(column, 0) for column in columns.values())
+    return {cell.id for cell in best if cell}
+
+
+def keep(events: Sequence[Event], frames: int) -> list[Event]:
+    """The events that ship: so many guesses of the restart that counts, of the first pictures of the upload."""
+    judged = next(event for event in events if isinstance(event, Judged))
+    path = [event for event in events if isinstance(event, Pictured) and event.restart == judged.restart]
+    places = _spread(len(path), frames)
+    shown = {id(path[place]) for place in places}
+    ordinary = len(judged.places) > MANY
+    most = ORDINARY_PICTURES if ordinary else MANY
+    kept: list[Event] = []
+    for event in events:
+        if isinstance(event, Seen):
+            kept.append(replace(event, originals=_first(event.originals, most)))
+        elif isinstance(event, Pictured):
+            if id(event) in shown:
+                kept.append(_first_guesses(event, most))
+        elif isinstance(event, Judged):
+            curves = {name: tuple(values[place] for place in places) for name, values in event.curves.items() if values}
+            ending = replace(event, curves=curves)
+            kept.append(_with_few_metrics(ending) if ordinary else ending)
+        elif not isinstance(event, Step):
+            kept.append(event)
+    return kept
+
+
+def _spread(length: int, count: int) -> list[int]:
+    """So many places from the first to the last; the last alone for one."""
+    if count == 1 or length == 1:
+        return [length - 1]
+    return sorted({round(step * (length - 1) / (count - 1)) for step in range(count)})
+
+
+def _first(originals: Sequence[str], most: int) -> tuple[str, ...]:
+    """The originals with an empty text for each one that does not ship: their number stays."""
+    return tuple(png if place < most else "" for place, png in enumerate(originals))
+
+
+def _first_guesses(guess: Pictured, most: int) -> Pictured:
+    """A guess without the pictures whose originals do not ship."""
+    kept = [index for index, place in enumerate(guess.places) if place < most]
+    return replace(
+        guess,
+        pictures=tuple(guess.pictures[index] for index in kept),
+        places=tuple(guess.places[index] for index in kept),
+        psnr=tuple(guess.psnr[index] for index in kept),
+    )
+
+
+def _with_few_metrics(judged: Judged) -> Judged:
+    """The end of an attack with the scores that decide its verdicts."""
+
+    def few(scores: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+        return {name: values for name, values in scores.items() if name in METRICS}
+
+    return replace(
+        judged, numbers=few(judged.numbers), trivial=few(judged.trivial), mean_picture=few(judged.mean_picture)
+    )
+
+
+def _seconds(events: Sequence[Event]) -> float:
+    ending = events[-1]
+    assert isinstance(ending, Finished)
+    return ending.seconds
+
+
+def _row(cell: GalleryCell, events: Sequence[Event]) -> dict[str, Any]:
+    judged = next(event for event in events if isinstance(event, Judged))
+    spec = cell.spec
+    noise = {name: value for name, value in spec.run.method.values().items() if name == "noise"}
+    return {
+        "name": attacks.NAME,
+        "id": spec.id,
+        "attack": cell.attack,
+        "method": spec.run.method.name,
+        **noise,
+        "psnr": sum(judged.numbers["psnr"]) / len(judged.numbers["psnr"]),
+        "state": judged.state,
+        "seconds": _seconds(events),
+    }
+
+
+def _write(body: Mapping[str, Any]) -> None:
+    file = attacks.RESULT_FILE
+    text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        half = file.with_suffix(".half")
+        half.write_bytes(lzma.compress(text.encode(), preset=9))
+        half.replace(file)
+    except OSError as error:
+        raise HomeUnwritable(f"gallery: {file}: cannot be written: {error}", "Correct its permissions") from None
+    checksums.write()
+    attacks.read.cache_clear()
+
+
+def _shortened(value: Any) -> Any:
+    """The value with all of its numbers cut to the digits that a reader needs."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, Mapping):
+        return {key: _shortened(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    return value
