@@ -32,6 +32,7 @@ BROKEN = "This page broke, and that should not happen. Reload it; nothing that w
 METRICS = "/_stcore/metrics"
 PRESENCE = Presence()
 EXPORT = "/export/{kind}/{id}.html"
+EXPORT_LIST = "/export/{kind}.html"  # of the ids in `?ids=`
 READY_S = 30.0  # the longest wait of an export for the shelves
 NO_VISITOR = "-"  # a browser without a cookie owns nothing
 SHUTDOWN_S = 2  # for open requests when the server stops
@@ -174,12 +175,13 @@ def protection(names: Sequence[str], frames: Sequence[str]) -> list[Middleware]:
 
 
 async def export(request: Request) -> Response:
-    """The exported page of a run or an attack, as a file to keep."""
+    """An exported page as a file to keep: of a run, an attack, a batch, an example, or of the ids in the address."""
     kind = str(request.path_params["kind"])
-    return await run_in_threadpool(_export, kind, str(request.path_params["id"]), _token(request.scope))
+    id = str(request.path_params.get("id", "")) or request.query_params.get("ids", "")
+    return await run_in_threadpool(_export, kind, id, _token(request.scope), request.query_params)
 
 
-def _export(kind: str, id: str, token: str) -> Response:
+def _export(kind: str, id: str, token: str, params: Mapping[str, str]) -> Response:
     from app.export.served import served_export
     from app.session import services  # its caches need Streamlit's runtime
 
@@ -187,7 +189,8 @@ def _export(kind: str, id: str, token: str) -> Response:
     if not shared.ready(READY_S):
         return PlainTextResponse("LeakLens is still loading. Try again in a moment.\n", 503)
     owner = owners.visitor_id(token) or NO_VISITOR if limits.class_mode() else ""
-    exported = served_export(shared.store, kind, id, owner)
+    view, whose = params.get("view", "server"), params.get("whose", "global")
+    exported = served_export(shared.store, kind, id, owner, view, whose)
     if exported.status != 200:
         return PlainTextResponse(f"{exported.text}\n", exported.status)
     return HTMLResponse(exported.text, headers={"Content-Disposition": f'attachment; filename="{exported.name}"'})
@@ -235,7 +238,7 @@ def serve(
         ROOT / "app" / "main.py",
         lifespan=lifespan,
         on_script_error=show_error,
-        routes=[*(Route(path, answer) for path in answers), Route(EXPORT, export)],
+        routes=[*(Route(path, answer) for path in answers), Route(EXPORT, export), Route(EXPORT_LIST, export)],
         middleware=protection(names, frames),
     )
     config = uvicorn.Config(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 PRIVATE = {"light": "#0F766E", "dark": "#2DD4BF"}
 LEAKING = {"light": "#C2410C", "dark": "#FB923C"}
+WEAK = {"light": "#92400E", "dark": "#FBBF24"}
 INK = {"light": "#0F172A", "dark": "#E2E8F0"}
 PAPER = {"light": "#FFFFFF", "dark": "#0B1220"}
 FAINT = {"light": "#64748B", "dark": "#94A3B8"}

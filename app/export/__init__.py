@@ -1,5 +1,5 @@
-"""Exports one run or attack as a single HTML file without links to other files: pictures, curves, ε and its limits."""
+"""Exports results as single HTML files without links to other files: pictures, curves, ε and its limits."""
 
-from app.export.document import page
+from app.export.pages import page
 
 __all__ = ["page"]

@@ -2,91 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from app.charts.base import thinned
+from app.export import cells as export_cells
 from app.export import chart, run_section
 from app.export import texts as export_texts
+from app.export.cells import SHORT
 from app.export.chart import SvgAxis, SvgChart, SvgLine
+from app.export.frames import ScrubberFrames, player, share
 from app.export.gather import ExportedAttack, PageContent
 from app.export.markup import Html, more, table, tag
 from app.session import run_settings
 from app.texts import attacks as attack_texts
 from app.texts import verdicts
 from app.texts.attacks import decibel
-from engine.events import Pictured
 from engine.results import attack_summary
-from engine.results.attack_summary import AttackCell, guess_of
+from engine.results.attack_summary import AttackCell
 from engine.specs import attack_grid
 
-FRAMES = 240  # pictures on one page at most, so that the file stays small
-FEWEST = 6  # pictures of one cell at least
 LEAST = 10.0  # dB from the bottom to the top of a chart, so that tiny differences look tiny
-SHORT = ("psnr", "ssim", "lpips")
 DASHES = ("", "7 5", "2 4", "10 4 2 4", "14 6", "4 3")
-
-
-class ScrubberFrames:
-    """The data of the scrubber: the guesses of each cell, thinned if there are many."""
-
-    def __init__(self, cells: int) -> None:
-        self.most = max(FEWEST, FRAMES // max(1, cells))
-        self.cells: list[dict[str, Any]] = []
-
-    def add(self, cell: AttackCell, picture: int, name: str) -> str:
-        """Adds the guesses of one cell for one original, and returns the id of its element."""
-        path = [cell.path[place] for place in thinned(len(cell.path), self.most)]
-        key = f"cell-{len(self.cells)}"
-        frames: list[str | None] = []
-        psnr: list[float | None] = []
-        for guess in path:
-            png, value = guess_of(guess, picture) or (None, None)
-            frames.append(png)
-            psnr.append(None if value is None else round(value, 4))
-        self.cells.append(
-            {
-                "id": key,
-                "what": name,
-                "shares": [_share(guess) for guess in path],
-                "iterations": [guess.iteration for guess in path],
-                "of": path[-1].of if path else 0,
-                "leaks": cell.leaks(picture),
-                "frames": frames,
-                "psnr": psnr,
-            }
-        )
-        return key
-
-    @property
-    def moments(self) -> list[float]:
-        """The stops of the scrubber, as a fraction of each attack."""
-        return sorted({share for cell in self.cells for share in cell["shares"]} | {1.0})
-
-    def script(self) -> Html:
-        """The data as JSON. `<` is escaped, so that no text can end the script element."""
-        words = {
-            "now": export_texts.NOW,
-            "at": export_texts.AT,
-            "play": export_texts.PLAY,
-            "pause": export_texts.PAUSE,
-            "step": export_texts.STEP,
-        }
-        body = {"moments": self.moments, "cells": self.cells, "words": words}
-        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        return tag("script", Html(text), type="application/json", id="frames")
-
-
-def _share(guess: Pictured) -> float:
-    return round(guess.iteration / guess.of, 4) if guess.of else 1.0
 
 
 def attacks(content: PageContent) -> tuple[Html | None, Html | None]:
     """The section of the attacks, and the data of its script. Without an attack: how to start one."""
     heading = tag("h2", export_texts.LEAK)
-    if not content.attacks and content.memberships:
+    if not content.attacks and (content.memberships or content.stored):
         return None, None
     if not content.attacks:
         return tag("section", heading, tag("p", export_texts.NO_ATTACK.format(id=content.id))), None
@@ -101,27 +44,11 @@ def attacks(content: PageContent) -> tuple[Html | None, Html | None]:
         "section",
         heading,
         *(tag("p", note, class_="note") for note in notes),
-        _player(len(frames.moments)),
+        player(len(frames.moments)),
         *uploads,
         id="leak",
     )
     return section, frames.script()
-
-
-def _player(moments: int) -> Html:
-    """The scrubber. It is hidden until the script runs."""
-    last = moments - 1
-    slider = tag("input", type="range", id="scrub", min=0, max=last, value=last, step=1, aria_valuetext="100 %")
-    return tag(
-        "div",
-        tag("button", export_texts.PLAY, type="button", id="play"),
-        tag("label", export_texts.SCRUB, for_="scrub"),
-        slider,
-        tag("output", export_texts.NOW.format(share=100), id="now", for_="scrub", aria_live="polite"),
-        class_="player",
-        id="player",
-        hidden=True,
-    )
 
 
 # --- one upload --------------------------------------------------------------------------------------------
@@ -228,11 +155,11 @@ def _grid(content: PageContent, group: Sequence[ExportedAttack], frames: Scrubbe
         pictures = _pictures(attack)
         name: Html | None = tag("th", title, scope="rowgroup", rowspan=len(pictures))
         for picture in pictures:
-            cells = [_original(attack, picture)]
+            boxes = [export_cells.original(attack.cell, picture, attack.classes)]
             if controlled:
-                cells.append(_cell(attack, attack.baseline, picture, frames, title, attack_texts.NONE))
-            cells.append(_cell(attack, attack.cell, picture, frames, title, column))
-            body.append(tag("tr", name, *cells))
+                boxes.append(export_cells.guess(attack.baseline, picture, frames, title, attack_texts.NONE))
+            boxes.append(export_cells.guess(attack.cell, picture, frames, title, column))
+            body.append(tag("tr", name, *boxes))
             name = None  # the first row has the heading of all rows
     split = run_section.split(content.run)
     small = {column: tag("small", f" {split}")} if split else {}
@@ -240,73 +167,6 @@ def _grid(content: PageContent, group: Sequence[ExportedAttack], frames: Scrubbe
     inner = tag("table", tag("caption", export_texts.TABLE, class_="unseen"), top, tag("tbody", *body))
     kind = "wide grid many" if max(len(_pictures(attack)) for attack in group) > 2 else "wide grid"
     return tag("div", inner, class_=kind, tabindex=0, role="group", aria_label=export_texts.TABLE)
-
-
-def _original(attack: ExportedAttack, picture: int) -> Html:
-    seen = attack.cell.seen
-    if seen is None or picture >= len(seen.originals):
-        return tag("td")
-    labels = seen.facts.get("labels", ())
-    name = ""
-    if picture < len(labels) and labels[picture] < len(attack.classes):
-        name = attack.classes[labels[picture]]
-    alt = f"{attack_texts.ORIGINAL_ALT}: {name}" if name else attack_texts.ORIGINAL_ALT
-    return tag("td", _picture(seen.originals[picture], alt), tag("span", name), class_="truth")
-
-
-def _cell(
-    attack: ExportedAttack, cell: AttackCell | None, picture: int, frames: ScrubberFrames, title: str, column: str
-) -> Html:
-    """The last guess of one original with its scores and its verdict. No verdict claims protection."""
-    png = _last_png(cell, picture) if cell else None
-    if cell is None or png is None or cell.judged is None:
-        return tag("td", tag("span", attack_texts.NOT_REQUESTED if cell is None else "–"))
-    psnr = cell.psnr(picture)
-    state = verdicts.caption(cell, picture)
-    last = cell.path[-1]
-    leaking = cell.leaks(picture)
-    return tag(
-        "td",
-        _picture(png, attack_texts.alt(title, column, state)),
-        tag("b", decibel(psnr), class_="near leaking" if leaking else "near"),
-        tag("span", export_texts.AT.format(now=f"{last.iteration:,}", of=f"{last.of:,}"), class_="at"),
-        tag("span", _end_scores(cell, picture)),
-        tag("span", state, class_="leaking" if leaking else None),
-        *(_reasons(cell) if picture == _pictures(attack)[0] else ()),
-        id=frames.add(cell, picture, f"{title} against {column}"),
-    )
-
-
-def _last_png(cell: AttackCell, picture: int) -> str | None:
-    """The last guess of one original, as a base64 PNG."""
-    for guess in reversed(cell.path):
-        shown = guess_of(guess, picture)
-        if shown:
-            return shown[0]
-    return None
-
-
-def _end_scores(cell: AttackCell, picture: int) -> str:
-    scores = []
-    for name in SHORT[1:]:
-        value = cell.number(name, picture)
-        if value is not None:
-            scores.append(f"{name.upper()} {value:.2f}")
-    return export_texts.END.format(numbers=", ".join(scores))
-
-
-def _reasons(cell: AttackCell) -> Iterator[Html]:
-    """Facts that hold for all pictures of one attack. Only its first row shows them."""
-    if cell.judged is None:
-        return
-    yield tag("span", verdicts.remark(cell.judged))
-    restarts = len(cell.judged.restarts)
-    if restarts > 1:
-        yield tag("span", export_texts.RESTARTS.format(count=restarts))
-
-
-def _picture(png: str, alt: str) -> Html:
-    return tag("img", src=f"data:image/png;base64,{png}", alt=alt)
 
 
 # --- curves and scores -------------------------------------------------------------------------------------
@@ -335,7 +195,7 @@ def _mean_psnr(cell: AttackCell) -> Iterator[tuple[float, float]]:
     for guess in cell.path:
         values = [value for value in guess.psnr if value is not None and math.isfinite(value)]
         if values:
-            yield 100 * _share(guess), round(sum(values) / len(values), 2)
+            yield 100 * share(guess), round(sum(values) / len(values), 2)
 
 
 def _curves(content: PageContent, index: int, group: Sequence[ExportedAttack]) -> list[Html]:

@@ -21,6 +21,8 @@ class SvgLine:
     points: tuple[tuple[float, float], ...]
     kind: str
     dash: str = ""
+    bars: tuple[tuple[float, float, float], ...] = ()  # x, and the ends of a range there
+    dots: bool = False  # whether every point is marked; else only those of a short curve
 
 
 @dataclass(frozen=True)
@@ -165,11 +167,16 @@ def _level(chart: SvgChart) -> list[Html]:
 
 
 def _line(chart: SvgChart, line: SvgLine) -> Html:
-    """The line of a curve. A curve of fewer than four points has dots as well."""
+    """The line of a curve with its ranges. A curve of fewer than four points has dots as well."""
     places = [(_across(chart, x), _up(chart, y)) for x, y in line.points]
     path = " ".join(f"{x:g},{y:g}" for x, y in places)
-    elements = [tag("polyline", points=path, class_=f"line {line.kind}", stroke_dasharray=line.dash or None)]
-    if len(places) < 4:
+    elements = []
+    for x, low, high in line.bars:
+        across = _across(chart, x)
+        ends = {"y1": _up(chart, low), "y2": _up(chart, high)}
+        elements.append(tag("line", x1=across, x2=across, **ends, class_=f"line range {line.kind}"))
+    elements.append(tag("polyline", points=path, class_=f"line {line.kind}", stroke_dasharray=line.dash or None))
+    if line.dots or len(places) < 4:
         elements += [tag("circle", cx=x, cy=y, r=DOT, class_=f"dot {line.kind}") for x, y in places]
     return joined(elements)
 

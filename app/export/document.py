@@ -6,21 +6,17 @@ import base64
 import hashlib
 import tomllib
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 
 from app import theme
-from app.export import attack_section, membership_section, run_section
 from app.export import texts as export_texts
-from app.export.gather import PageContent, attack_name, everything, find
 from app.export.markup import Html, joined, tag
-from app.session import run_settings
-from app.texts import privacy, product, states
+from app.texts import privacy, product
 from engine.environment import ROOT
 from engine.errors import Damaged, LeakLensError
-from engine.jobs.status import ListedRun
-from engine.jobs.store import Store
 
 MARK = "leaklens-page"  # the generator in the head, which identifies a page of LeakLens
 HERE = Path(__file__).parent
@@ -30,43 +26,46 @@ HERE = Path(__file__).parent
 DATA_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError)
 
 
-def page(store: Store, run: str, made: date | None = None, may_see: Callable[[ListedRun], bool] = everything) -> str:
-    """One run with its attacks, or one attack, as an HTML file without links to other files."""
+@dataclass(frozen=True)
+class PageParts:
+    """What differs between exported pages."""
+
+    title: str
+    top: tuple[Html, ...]  # the first heading, and what follows it
+    sections: tuple[Html | None, ...]
+    foot: str
+    method: str = ""  # whose colour the lines of the run have
+    frames: Html | None = None  # the data of the scrubber
+
+
+def checked(name: str, make: Callable[[], str]) -> str:
+    """The page that `make` returns. Damaged events give an error with a remedy."""
     try:
-        return _page(find(store, run, may_see), made)
+        return make()
     except LeakLensError:
         raise
     except DATA_ERRORS as error:
-        raise Damaged(f"export: {run}: its stored data are damaged", "Delete it, then run it again") from error
+        raise Damaged(f"export: {name}: its stored data are damaged", "Delete it, then run it again") from error
 
 
-def _page(content: PageContent, made: date | None) -> str:
-    attacks, frames = attack_section.attacks(content)
-    day = _day(made or datetime.now(UTC).date())
+def written(parts: PageParts, made: date | None = None) -> str:
+    """The page as one HTML file without links to other files."""
+    day = day_text(made or datetime.now(UTC).date())
     body = joined(
         [
-            tag("header", *_top(content)),
-            tag(
-                "main",
-                attacks,
-                membership_section.memberships(content),
-                membership_section.not_here(content),
-                run_section.accuracy_section(content.run),
-                run_section.epsilon_section(content.run),
-                run_section.request_section(content),
-                _limits(),
-            ),
-            tag("footer", tag("p", _foot(content), export_texts.MADE.format(made=day))),
-            frames,
-            tag("script", Html(_file("scrub.js"))) if frames else None,
+            tag("header", *parts.top),
+            tag("main", *parts.sections),
+            tag("footer", tag("p", f"{parts.foot} ", export_texts.MADE.format(made=day))),
+            parts.frames,
+            tag("script", Html(_file("scrub.js"))) if parts.frames else None,
         ]
     )
-    return "<!doctype html>\n" + tag("html", _head(content), tag("body", body), lang="en") + "\n"
+    return "<!doctype html>\n" + tag("html", _head(parts), tag("body", body), lang="en") + "\n"
 
 
-def _head(content: PageContent) -> Html:
+def _head(parts: PageParts) -> Html:
     """The head. Its policy allows only this page's own script and style, and no network."""
-    style = _style(content)
+    style = _style(parts.method)
     policy = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(_file('scrub.js'))}; "
         "form-action 'none'; base-uri 'none'"
@@ -78,57 +77,30 @@ def _head(content: PageContent) -> Html:
         tag("meta", name="generator", content=MARK),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{_title(content)} · {product.PRODUCT}"),
+        tag("title", f"{parts.title} · {product.PRODUCT}"),
         tag("style", Html(style)),
     )
 
 
-def _title(content: PageContent) -> str:
-    method = run_section.title(content.run)
-    data = run_section.data(content.run)
-    if content.is_attack:
-        attack = run_settings.attack_title(attack_name(content.listed.spec))
-        return export_texts.AGAINST.format(attack=attack, method=method, data=data)
-    text = export_texts.ON if content.attacks or content.memberships else export_texts.PLAIN
-    return text.format(method=method, data=data)
+def brand() -> Html:
+    """The name of the product above the first heading."""
+    return tag("p", product.PRODUCT, class_="brand")
 
 
-def _top(content: PageContent) -> list[Html]:
-    return [
-        tag("p", product.PRODUCT, class_="brand"),
-        tag("h1", _title(content)),
-        _split(content),
-        run_section.headline(content.run),
-        run_section.reason(content.run) or Html(""),
-    ]
-
-
-def _split(content: PageContent) -> Html:
-    """Small print below the title: who adds the noise."""
-    split = run_section.split(content.run)
-    return tag("p", tag("small", f"{run_section.title(content.run)}: {split}")) if split else Html("")
-
-
-def _limits() -> Html:
+def limits(sweep: bool = False) -> Html:
+    """What the results of a page do not show. A sweep has no attacks."""
+    texts = () if sweep else export_texts.LIMIT_TEXTS
     return tag(
         "section",
         tag("h2", export_texts.LIMITS),
-        tag("ul", *(tag("li", text) for text in export_texts.LIMIT_TEXTS)),
+        tag("ul", *(tag("li", text) for text in texts)) if texts else None,
         tag("h3", export_texts.NOT_COVERED),
         tag("ul", *(tag("li", text) for text in privacy.NOT_COVERED)),
     )
 
 
-def _foot(content: PageContent) -> str:
-    submitted = datetime.fromtimestamp(content.listed.submitted, UTC).date()
-    kind = export_texts.NAMES["attack" if content.is_attack else "run"]
-    status = states.STATES[content.listed.status]
-    return export_texts.FOOT.format(
-        version=version(), kind=kind, id=content.id, submitted=_day(submitted), status=status
-    )
-
-
-def _day(day: date) -> str:
+def day_text(day: date) -> str:
+    """A day in words: 1 March 2026."""
     return f"{day.day} {day:%B %Y}"
 
 
@@ -148,21 +120,27 @@ def _file(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
 
 
-def _style(content: PageContent) -> str:
+def _style(method: str) -> str:
     """The CSS rules, with the colours of the dashboard for light and dark."""
-    method = str(content.run.settings["method"])
     light = f":root {{ {_colours(method, 'light')} }}"
-    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {_colours(method, 'dark')} }} }}"
+    dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_colours(method, 'dark')} }} }}"
     return f"{light}\n{dark}\n{_file('page.css')}"
 
 
 def _colours(method: str, side: str) -> str:
     named = {
-        "private": theme.PRIVATE[side], "leaking": theme.LEAKING[side], "ink": theme.INK[side],
-        "paper": theme.PAPER[side], "faint": theme.FAINT[side], "hair": theme.LINE[side],
+        "private": theme.PRIVATE[side], "leaking": theme.LEAKING[side], "weak": theme.WEAK[side],
+        "ink": theme.INK[side], "paper": theme.PAPER[side], "faint": theme.FAINT[side], "hair": theme.LINE[side],
         "run": theme.colour(method, side == "dark"),
     }  # fmt: skip
+    for name, pair in theme.FAMILIES.items():
+        named[f"family-{name}"] = pair[side == "dark"]
     return " ".join(f"--{name}: {colour};" for name, colour in named.items())
+
+
+def family(method: str) -> str:
+    """The family of a method, which names its colour."""
+    return theme.METHODS.get(method, "ink")
 
 
 def _hash(text: str) -> str:

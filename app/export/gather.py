@@ -13,6 +13,7 @@ from app.texts.membership import is_membership
 from engine.epsilon import Epsilon
 from engine.errors import BadInput, LeakLensError, UnknownName
 from engine.events import Event, Scored, Spent, Started
+from engine.examples.files import RunExample
 from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
 from engine.results import attack_summary
@@ -102,17 +103,18 @@ class PageContent:
     """The content of one page."""
 
     id: str
-    listed: ListedRun
+    listed: ListedRun | None  # None for an example
     run: ExportedRun
     attacks: tuple[ExportedAttack, ...]
     left_out: int = 0
     memberships: tuple[ExportedMembership, ...] = ()
     not_here: int = 0  # attacks of packages that are not installed
+    stored: RunExample | None = None
 
     @property
     def is_attack(self) -> bool:
         """Whether the page is about one attack, not about a run."""
-        return "attack" in self.listed.spec
+        return self.listed is not None and "attack" in self.listed.spec
 
     @property
     def uploads(self) -> list[list[ExportedAttack]]:
@@ -195,11 +197,21 @@ def _run(store: Store, spec: Mapping[str, Any], listed: ListedRun | None) -> Exp
     if listed is None:
         epsilons, guarantee = _forecast(run_spec)
         return ExportedRun(spec, None, (), epsilons, guarantee, (), is_baseline)
-    events = _events(store, listed.id)
+    return recorded_run(spec, listed, _events(store, listed.id), baseline_events, is_baseline)
+
+
+def recorded_run(
+    spec: Mapping[str, Any],
+    listed: ListedRun | None,
+    events: tuple[Event, ...],
+    baseline: tuple[Event, ...],
+    is_baseline: bool,
+) -> ExportedRun:
+    """A run with its events: its last ε of every view, and its guarantee."""
     last = {event.view: event.total for event in events if isinstance(event, Spent)}
     epsilons = tuple(last[view] for view in privacy.VIEWS if view in last)
     started = next(event for event in events if isinstance(event, Started))
-    return ExportedRun(spec, listed, events, epsilons, started.facts.get("guarantee"), baseline_events, is_baseline)
+    return ExportedRun(spec, listed, events, epsilons, started.facts.get("guarantee"), baseline, is_baseline)
 
 
 def _finished(store: Store, run: str) -> tuple[Event, ...]:

@@ -204,7 +204,7 @@ def _epsilon_table(curves: epsilon.EpsilonCurves) -> Html:
 
 def _terms(run: ExportedRun) -> Html:
     """A table of every view with its ε, its odds and its terms. A view without an ε has the reason."""
-    rows = [(privacy.SEEN_BY[record.view], *_term_cells(record)) for record in run.epsilons]
+    rows = [(privacy.SEEN_BY[record.view], *term_cells(record)) for record in run.epsilons]
     absent = (run.guarantee.get("absent") or {}) if run.guarantee else {}
     rows += [(privacy.SEEN_BY[view], "no ε", "does not apply", why) for view, why in absent.items()]
     if not rows:
@@ -213,10 +213,12 @@ def _terms(run: ExportedRun) -> Html:
 
 
 def _side(record: Epsilon) -> str:
-    return "leaking" if record.value is None or record.value > privacy.VACUOUS else "private"
+    """The colour of an ε by the size of its promise."""
+    return privacy.size(record.value).side
 
 
-def _term_cells(record: Epsilon) -> tuple[str, str, str]:
+def term_cells(record: Epsilon) -> tuple[str, str, str]:
+    """An ε, its meaning and its terms, as cells of a table."""
     terms = record.reason if record.value is None else privacy.terms(record)
     odds = privacy.odds(record)
     return tag("b", f"ε {numbers.epsilon(record.value)}", class_=_side(record)), odds, terms
@@ -227,20 +229,20 @@ def _term_cells(record: Epsilon) -> tuple[str, str, str]:
 
 def request_section(content: PageContent) -> Html:
     """The settings of the run and its attacks, and the commands that start them in a terminal."""
-    settings = _settings(content.run)
+    settings = settings_table(content.run.settings, export_texts.SETTINGS)
     pieces: list[Html | None] = [tag("h2", export_texts.REQUEST), tag("h3", export_texts.SETTINGS), settings]
     commands = [run_settings.command(content.run.spec)]
     pieces += [_attack_settings(attack) for attack in content.attacks]
     run_id = run_settings.spec_of(content.run.settings).id
     specs = [*(attack.spec for attack in content.attacks), *(attack.spec for attack in content.memberships)]
     commands += [export_texts.command(spec, run_id) for spec in specs]
-    pieces += [tag("h3", export_texts.AGAIN), *map(_command, commands)]
+    pieces += [tag("h3", export_texts.AGAIN), *map(command_block, commands)]
     if own(content):
         pieces.append(tag("p", export_texts.AGAIN_OWN, class_="faint"))
     return tag("section", *pieces)
 
 
-def _command(command: str) -> Html:
+def command_block(command: str) -> Html:
     """A command whose lines break only between options."""
     first, *options = command.split(" --")
     spans = (joined([" ", tag("span", f"--{option}")]) for option in options)
@@ -252,8 +254,9 @@ def own(content: PageContent) -> bool:
     return any(str(name).startswith("own-") for attack in content.attacks for name in attack.spec["pictures"])
 
 
-def _settings(run: ExportedRun) -> Html:
-    settings = dict(run.settings)
+def settings_table(given: Mapping[str, Any], caption: str) -> Html:
+    """The settings of a run by name, under a heading with these words."""
+    settings = dict(given)
     rows = []
     for path, value in settings.items():
         info = run_settings.field_of(path, settings)
@@ -261,7 +264,7 @@ def _settings(run: ExportedRun) -> Html:
         if path in run_settings.PARTS:
             value = run_settings.part_class(path, value).title
         rows.append((name, export_texts.value(value), tag("code", path)))
-    return table(export_texts.SETTINGS, ("setting", "value", "name"), rows, headed=True)
+    return table(caption, ("setting", "value", "name"), rows, headed=True)
 
 
 def _attack_settings(attack: ExportedAttack) -> Html:

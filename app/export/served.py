@@ -1,17 +1,19 @@
-"""The exported page of a run or an attack for one visitor of the dashboard."""
+"""The exported pages for one visitor of the dashboard."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from app.export.document import page
-from engine.errors import BadInput, LeakLensError, UnknownName
+from app.export import pages
+from engine.errors import BadInput, LeakLensError, UnknownName, shown
 from engine.jobs.owners import own_pictures
 from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
 
-KINDS = ("run", "attack")
+NOT_HERE = "export: there is no {kind} {id} here. Open Runs to see what there is."
+NOT_ALL_HERE = "export: not every run of this page is here. Open it again from its screen."
 
 
 @dataclass(frozen=True)
@@ -23,24 +25,44 @@ class ServedExport:
     name: str = ""  # of the file
 
 
-def served_export(store: Store, kind: str, id: str, owner: str) -> ServedExport:
+def served_export(
+    store: Store, kind: str, id: str, owner: str, view: str = "server", whose: str = "global"
+) -> ServedExport:
     """The page with this id. `owner` is the visitor, or empty where every visitor owns all uploaded pictures.
 
-    Privacy: a page holds pictures. The page of a run leaves out attacks on uploaded pictures of other visitors, and the
-    page of such an attack does not exist for this visitor.
+    Kinds: a run, an attack, a batch, an example by its name, and a grid or a sweep of listed ids. `view` and `whose`
+    choose the ε and the models of a sweep.
+
+    Privacy: a page holds pictures. The page of a run leaves out attacks on uploaded pictures of other visitors. Any
+    other page with such an attack does not exist for this visitor.
     """
     may_see = partial(_may_see, store, owner)
+    request = pages.PageRequest(id, may_see, view, whose)
     try:
-        listed = store.run(id)
-        if kind not in KINDS or ("attack" in listed.spec) != (kind == "attack") or not may_see(listed):
-            raise UnknownName(f"export: there is no {kind} {id} here", "Open Runs to see what there is")
-        return ServedExport(200, page(store, id, may_see=may_see), f"leaklens-{kind}-{id}.html")
-    except UnknownName as error:
-        return ServedExport(404, str(error))
+        make = _maker(store, kind, id, may_see)
+        return ServedExport(200, make(store, request), _file_name(kind, id))
+    except UnknownName:
+        sentence = NOT_ALL_HERE if kind in pages.LISTS else NOT_HERE.format(kind=shown(kind), id=shown(id))
+        return ServedExport(404, sentence)
     except BadInput as error:
         return ServedExport(409, str(error))
     except LeakLensError as error:
         return ServedExport(500, str(error))
+
+
+def _maker(store: Store, kind: str, id: str, may_see: Callable[[ListedRun], bool]) -> pages.PageMaker:
+    """The function that makes a page of this kind. An unknown kind, or an id of another kind, is refused."""
+    if kind not in pages.KINDS or not id.isascii():
+        raise UnknownName(f"export: no {shown(kind)}")
+    if kind in ("run", "attack"):
+        listed = store.run(id)
+        if ("attack" in listed.spec) != (kind == "attack") or not may_see(listed):
+            raise UnknownName(f"export: no {kind} {shown(id)}")
+    return pages.KINDS[kind]
+
+
+def _file_name(kind: str, id: str) -> str:
+    return f"leaklens-{kind}.html" if kind in pages.LISTS else f"leaklens-{kind}-{id}.html"
 
 
 def _may_see(store: Store, owner: str, run: ListedRun) -> bool:

@@ -77,7 +77,7 @@ LIMIT_TEXTS = (
     "A probe shows what an observer would see if these pictures were in the upload. The run itself used others.",
     "ε holds for the worst case over all who take part. A single picture has no ε of its own.",
 )
-FOOT = "LeakLens{version}. {kind} {id}, requested on {submitted}, {status}. "
+FOOT = "LeakLens{version}. {kind} {id}, requested on {submitted}, {status}."
 MADE = "Exported on {made}."
 NAMES = {"run": "Run", "attack": "Attack"}
 VALUES = {True: "yes", False: "no", None: "none"}

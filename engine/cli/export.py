@@ -1,4 +1,4 @@
-"""The command `export`: writes one HTML page of a run or an attack, completely or not at all."""
+"""The command `export`: writes one HTML page of a run, an attack, a batch or an example, completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEAD = 4096  # bytes at the start of a file that are searched for it
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", help="a run with all its attacks, or one attack")
+    parser.add_argument("id", help="a run with all its attacks, one attack, a batch, or the name of an example")
     parser.add_argument("--out", required=True, metavar="FILE.html", help="the file to write")
     parser.add_argument("--force", action="store_true", help="overwrite a file that LeakLens did not export")
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.charts.tradeoff import Frontier, TradeoffLine, shown_epsilon
+from app.charts import frontiers as frontier_chart
+from app.charts.tradeoff import Frontier
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import services
-from app.texts import sweep as sweep_texts
 from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.examples import sweep
 from engine.examples.sweep import SweepExample
 from engine.jobs.status import MOVING
-from engine.results.summary import PointResult, PointSummary, point_result, summaries
+from engine.results.summary import PointResult, point_result
 from engine.specs.sweep import SweepPlace, SweepPoint
 
 STOPPED = ("cancelled", "interrupted")
 STORED = "stored"
 DAMAGED = "damaged"  # the run finished, but its record cannot be read
 TO_RUN = ("", "failed", *STOPPED, DAMAGED)  # statuses of points that "Run" submits
-UNITS = ("user", "record")  # the order of the charts
 
 
 @dataclass(frozen=True)
@@ -106,54 +105,9 @@ def of_example(example: SweepExample) -> tuple[TradeoffCell, ...]:
 def frontiers(
     cells: Sequence[TradeoffCell], titles: Mapping[str, str], settings: TradeoffSettings, headless: Container[str] = ()
 ) -> tuple[Frontier, ...]:
-    """Return one frontier for each unit, clients first.
-
-    Noise and ε per client are not comparable with noise and ε per record, so the units share no axis.
-    """
+    """Return one frontier for each unit, clients first."""
     results = [cell.result for cell in cells if cell.result]
-    points = summaries(results, settings.own)
-    baseline_points = [point for point in points if point.noise is None]
-    protected_points = [point for point in points if point.noise is not None]
-    baseline = _lines(baseline_points, titles, settings.own, headless)
-    by_unit: dict[str, list[PointSummary]] = {}
-    for point in protected_points:
-        by_unit.setdefault(point.unit or "user", []).append(point)
-    drawn = []
-    for unit in sorted(by_unit, key=UNITS.index):
-        lines = _lines(by_unit[unit], titles, settings.own, headless)
-        drawn.append(Frontier(unit, lines, baseline, settings.eyes, settings.own))
-    return tuple(drawn)
-
-
-def _lines(
-    points: Sequence[PointSummary], titles: Mapping[str, str], own: bool, headless: Container[str]
-) -> tuple[TradeoffLine, ...]:
-    """Return one line for each method, its points by noise. `own`: the accuracy of the clients' own models."""
-    by_name: dict[str, list[PointSummary]] = {}
-    for point in points:
-        by_name.setdefault(point.method, []).append(point)
-    lines = list[TradeoffLine]()
-    for name, line_points in by_name.items():
-        first = line_points[0]
-        method = first.results[0].point.method
-        title = sweep_texts.line(titles.get(name, name), bool(first.personals), own, method in headless)
-        version = sum(line.method == method for line in lines)
-        by_noise = sorted(line_points, key=lambda point: point.noise or 0.0)
-        lines.append(TradeoffLine(title, method, tuple(by_noise), version))
-    return tuple(lines)
-
-
-def missing_epsilon_reasons(frontier: Frontier) -> list[str]:
-    """Return why points have no place on the axis of ε: each reason once, with its points."""
-    names_by_reason: dict[str, dict[str, None]] = {}
-    for line in frontier.lines:
-        missing = [point for point in line.points if not shown_epsilon(point, frontier.view)]
-        whole_line = len(missing) == len(line.points)
-        for point in missing:
-            name = line.title if whole_line else sweep_texts.at(line.title, point.noise)
-            reason = sweep_texts.absent(point, frontier.view)
-            names_by_reason.setdefault(reason, {})[name] = None
-    return [f"{', '.join(names)}: {reason}." for reason, names in names_by_reason.items()]
+    return frontier_chart.frontiers(results, titles, settings.eyes, settings.own, headless)
 
 
 def several_steps(cells: Sequence[TradeoffCell]) -> bool:

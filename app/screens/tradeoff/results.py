@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from app.batch import follow
+from app.charts import frontiers as frontier_chart
 from app.charts import tradeoff as panel
 from app.charts.base import Panel
 from app.charts.tradeoff import Frontier
@@ -268,14 +269,8 @@ def _frontiers(frontiers: Sequence[Frontier], axis: str, moving: bool, several_s
 
 def _frontier_notes(frontier: Frontier, several_steps: bool) -> list[str]:
     """Return the terms of every ε in the charts, and how to read the bands."""
-    largest = []
-    for line in frontier.lines:
-        for point in line.points:
-            epsilon = point.finite_epsilon(frontier.view)
-            if epsilon:
-                largest.append((line.title, point.noise, epsilon))
     bands = sweep_texts.bands(frontier.points, several_steps)
-    notes = [*sweep_texts.grouped_terms(largest), bands]
+    notes = [*frontier_chart.terms(frontier), bands]
     return [note for note in notes if note]
 
 
@@ -303,7 +298,7 @@ def _frontier(frontier: Frontier, axis: str, up: tuple[float, float], moving: bo
     if verdict:
         st.html(f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(verdict)}</p>')
     _chart(_panels(frontier, up)[by_epsilon], moving)
-    for reason in tradeoff_cells.missing_epsilon_reasons(frontier):
+    for reason in frontier_chart.missing_epsilon_reasons(frontier):
         messages.explain(reason)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app import theme
+from app.charts import frontiers as frontier_chart
 from app.charts import tradeoff as panel
 from app.charts.tradeoff import Frontier
 from app.screens.tradeoff import cells as tradeoff_cells
@@ -89,7 +90,7 @@ def test_the_chart_by_epsilon_shows_the_worst_seed_and_leaves_out_infinite_epsil
     figure = panel.by_epsilon(users, (50, 90), False)
     assert list(lines(figure)["UDP-FedAvg"].x) == [5.0, 90.0]
     assert list(lines(figure)["FedCEO"].x) == [38.0]  # at noise 0.1 one seed has no finite ε
-    assert tradeoff_cells.missing_epsilon_reasons(users) == [
+    assert frontier_chart.missing_epsilon_reasons(users) == [
         "FedCEO at noise 0.1: no ε seen by an outsider, because no reason."
     ]
     assert figure.layout.xaxis.title.text == "ε per client, seen by an outsider"
@@ -200,7 +201,7 @@ def test_ticks_of_a_log_axis(low: float, high: float, ticks: list[float]) -> Non
 
 def test_an_epsilon_of_0_is_reported_next_to_the_log_axis() -> None:
     cells = (cell("udp-fedavg", 1.0, 0, 0.5, 0.0), cell("udp-fedavg", 2.0, 0, 0.5, 1.0))
-    sentences = tradeoff_cells.missing_epsilon_reasons(frontier(cells))
+    sentences = frontier_chart.missing_epsilon_reasons(frontier(cells))
     assert [sentence.split(", ")[0] for sentence in sentences] == ["UDP-FedAvg at noise 1: ε = 0 seen by an outsider"]
     line = lines(panel.by_epsilon(frontier(cells), (0, 100), False))["UDP-FedAvg"]
     assert all(math.isfinite(x) for x in line.x)

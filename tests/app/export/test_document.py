@@ -17,7 +17,7 @@ import pytest
 
 from app.export import chart, document, gather, page
 from app.export import texts as export_texts
-from app.export.attack_section import FEWEST, FRAMES
+from app.export.frames import FEWEST, FRAMES
 from app.export.markup import tag
 from app.texts import attacks as attack_texts
 from app.texts import privacy, verdicts

@@ -109,3 +109,9 @@ def test_a_real_run_and_a_real_attack(tmp_path: Path) -> None:
     refused = run_command(f"export unknown --out {tmp_path / 'none.html'}")
     assert refused.code == 2 and refused.sentence().startswith("run: no unknown")
     assert not (tmp_path / "none.html").exists()
+
+
+def test_a_stored_example_is_exported_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "leaks.html"
+    assert run_command(f"export leaks --out {path}").code == 0
+    assert OURS in path.read_bytes()[: export.HEAD]

@@ -1,0 +1,86 @@
+"""One picture of an exported page: an original, or a guess with its scores and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app.export import texts as export_texts
+from app.export.frames import ScrubberFrames
+from app.export.markup import Html, tag
+from app.texts import attacks as attack_texts
+from app.texts import verdicts
+from app.texts.attacks import decibel
+from engine.results.attack_summary import AttackCell, guess_of
+
+SHORT = ("psnr", "ssim", "lpips")
+
+
+def original(cell: AttackCell, picture: int, classes: Sequence[str]) -> Html:
+    """An original as the cell of a table, with the name of its class."""
+    seen = cell.seen
+    if seen is None or picture >= len(seen.originals):
+        return tag("td")
+    labels = seen.facts.get("labels", ())
+    name = ""
+    if picture < len(labels) and labels[picture] < len(classes):
+        name = classes[labels[picture]]
+    alt = f"{attack_texts.ORIGINAL_ALT}: {name}" if name else attack_texts.ORIGINAL_ALT
+    return tag("td", image(seen.originals[picture], alt), tag("span", name), class_="truth")
+
+
+def guess(cell: AttackCell | None, picture: int, frames: ScrubberFrames, title: str, column: str) -> Html:
+    """The last guess of one original with its scores and its verdict. No verdict claims protection."""
+    if cell is None:
+        return tag("td", tag("span", attack_texts.NOT_REQUESTED))
+    if cell.judged is None:
+        return tag("td", tag("span", attack_texts.state(cell)))
+    png = last_png(cell, picture)
+    if png is None:
+        return tag("td", tag("span", "–"))
+    psnr = cell.psnr(picture)
+    state = verdicts.caption(cell, picture)
+    last = cell.path[-1]
+    leaking = cell.leaks(picture)
+    return tag(
+        "td",
+        image(png, attack_texts.alt(title, column, state)),
+        tag("b", decibel(psnr), class_="near leaking" if leaking else "near"),
+        tag("span", export_texts.AT.format(now=f"{last.iteration:,}", of=f"{last.of:,}"), class_="at"),
+        tag("span", _end_scores(cell, picture)),
+        tag("span", state, class_="leaking" if leaking else None),
+        *(_reasons(cell) if picture == cell.judged.places[0] else ()),
+        id=frames.add(cell, picture, f"{title} against {column}"),
+    )
+
+
+def last_png(cell: AttackCell, picture: int) -> str | None:
+    """The last guess of one original, as a base64 PNG."""
+    for guess in reversed(cell.path):
+        shown = guess_of(guess, picture)
+        if shown:
+            return shown[0]
+    return None
+
+
+def _end_scores(cell: AttackCell, picture: int) -> str:
+    scores = []
+    for name in SHORT[1:]:
+        value = cell.number(name, picture)
+        if value is not None:
+            scores.append(f"{name.upper()} {value:.2f}")
+    return export_texts.END.format(numbers=", ".join(scores))
+
+
+def _reasons(cell: AttackCell) -> Iterator[Html]:
+    """Facts that hold for all pictures of one attack. Only its first row shows them."""
+    if cell.judged is None:
+        return
+    yield tag("span", verdicts.remark(cell.judged))
+    restarts = len(cell.judged.restarts)
+    if restarts > 1:
+        yield tag("span", export_texts.RESTARTS.format(count=restarts))
+
+
+def image(png: str, alt: str) -> Html:
+    """A picture inside the file."""
+    return tag("img", src=f"data:image/png;base64,{png}", alt=alt)

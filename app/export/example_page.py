@@ -1,0 +1,30 @@
+"""The exported page of a run that ships with LeakLens. It needs no store."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from app.export import document, run_page
+from app.export.gather import ExportedRun, PageContent, recorded_run
+from app.session import run_settings
+from engine.errors import UnknownName, shown
+from engine.events import Event
+from engine.examples import files
+from engine.specs import attack_grid
+
+
+def example_page(name: str, made: date | None = None) -> str:
+    """The example with this name as an HTML file without links to other files."""
+    example = next((example for example in files.examples() if example.name == name), None)
+    if example is None:
+        raise UnknownName(f"export: no example {shown(name)}", "See: python3 -m engine gallery")
+    baseline = files.example(example.baseline) if example.baseline else None
+    events = baseline.events if baseline else ()
+    content = PageContent(example.id, None, _run(example, events), (), stored=example)
+    return document.checked(name, lambda: document.written(run_page.parts(content), made))
+
+
+def _run(example: files.RunExample, baseline: tuple[Event, ...]) -> ExportedRun:
+    spec = run_settings.spec_of(run_settings.flat(example.spec))
+    is_baseline = attack_grid.baseline_of(spec) is None
+    return recorded_run(example.spec, None, example.events, baseline, is_baseline)

@@ -1,0 +1,278 @@
+"""The exported page of a grid: the pictures of every attack against every protection, the scores and each ε."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+
+from app.export import cells as export_cells
+from app.export import document, run_section
+from app.export import grid_texts as texts
+from app.export import texts as export_texts
+from app.export.cells import SHORT
+from app.export.document import PageParts
+from app.export.frames import ScrubberFrames, player
+from app.export.grid_content import ExportedColumn, ExportedGrid, FoundAttack, grids
+from app.export.markup import Html, more, table, tag
+from app.session import run_settings
+from app.texts import attacks as attack_texts
+from app.texts import privacy, verdicts
+from engine.results import attack_summary
+from engine.results.attack_summary import METRICS, AttackCell
+from engine.specs import attack_grid
+
+WIDE = 5  # protections next to each other at most, so that no picture is cut on paper
+BEST = "best"  # the key of the row of the best attack
+
+
+def grid_page(name: str, attacks: Sequence[FoundAttack], made: date | None = None, notes: Sequence[str] = ()) -> str:
+    """These attacks as one HTML file without links to other files. `name` is for the foot, such as `Batch 1a2b3c`."""
+    return document.checked(name, lambda: document.written(_parts(name, attacks, notes), made))
+
+
+def _parts(name: str, attacks: Sequence[FoundAttack], notes: Sequence[str]) -> PageParts:
+    uploads = grids(attacks)
+    cells = sum(len(grid.pictures) * len(grid.cells) for grid in uploads)
+    frames = ScrubberFrames(cells)
+    drawn = [_upload(grid, frames) for grid in uploads]
+    sections = (
+        player(len(frames.moments)),
+        *drawn,
+        _request(uploads),
+        document.limits(),
+    )
+    title = texts.title(attacks[0].spec["run"])
+    top = [document.brand(), tag("h1", title), *(tag("p", line) for line in _progress(attacks))]
+    warnings = [*notes, export_texts.OWN] if any(map(_own, attacks)) else notes
+    top += [tag("p", note, class_="note") for note in warnings]
+    foot = f"LeakLens{document.version()}. {name}. {texts.finished(attacks)}"
+    return PageParts(title, tuple(top), sections, foot, "", frames.script())
+
+
+def _progress(attacks: Sequence[FoundAttack]) -> Iterator[str]:
+    """How many attacks have finished, and which come from a stored example."""
+    yield texts.finished(attacks)
+    made = [attack.made for attack in attacks if attack.made]
+    if made:
+        yield attack_texts.stored(len(made), len(attacks), max(made))
+
+
+def _own(attack: FoundAttack) -> bool:
+    """Whether the attack is on a picture that a visitor uploaded."""
+    return any(str(name).startswith("own-") for name in attack.spec.get("pictures", ()))
+
+
+# --- one upload --------------------------------------------------------------------------------------------
+
+
+def _upload(grid: ExportedGrid, frames: ScrubberFrames) -> Html:
+    heading = export_texts.UPLOAD.format(
+        pictures=export_texts.upload(grid.spec),
+        when=export_texts.when(grid.spec["round"]),
+        view=attack_texts.VIEWS[str(grid.spec["view"])],
+    )
+    seen = next((cell.seen for cell in grid.cells if cell.seen), None)
+    notes = [attack_texts.realistic(seen.facts, str(grid.spec["view"]))] if seen else []
+    blocks = [_pictures(grid, columns, frames) for columns in _blocks(grid.columns)]
+    return tag(
+        "section",
+        tag("h2", heading),
+        *(tag("p", sentence, class_="verdict") for sentence in _verdicts(grid)),
+        *blocks,
+        *(tag("p", note, class_="faint") for note in notes),
+        tag("h3", texts.EPSILON),
+        _epsilons(grid),
+        *(tag("p", note, class_="faint") for note in _epsilon_notes(grid)),
+        tag("h3", texts.SCORES),
+        _scores(grid),
+        class_="upload",
+    )
+
+
+def _blocks(columns: Sequence[ExportedColumn]) -> list[Sequence[ExportedColumn]]:
+    """The columns of each table, so that a wide grid becomes several tables below each other."""
+    tables = math.ceil(len(columns) / WIDE)
+    each = math.ceil(len(columns) / tables)
+    return [columns[start : start + each] for start in range(0, len(columns), each)]
+
+
+def _verdicts(grid: ExportedGrid) -> list[str]:
+    """The results in words. Without a baseline, no sentence makes a claim about protection."""
+    titles = {column.key: column.title for column in grid.columns}
+    if attack_grid.NONE in titles:
+        return list(filter(None, [verdicts.of_cells(grid.cells, titles, attack_grid.NONE)]))
+    results = [attack_summary.protection_result(grid.cells, key, title) for key, title in titles.items()]
+    sentences = [verdicts.alone(result) for result in results]
+    return [*filter(None, sentences), export_texts.NO_BASELINE]
+
+
+def _pictures(grid: ExportedGrid, columns: Sequence[ExportedColumn], frames: ScrubberFrames) -> Html:
+    """A table of pictures: a row for each attack and original, and last the best of all attacks."""
+    heads = [tag("th", "attack", scope="col"), tag("th", attack_texts.ORIGINAL, scope="col")]
+    heads += [_head(grid, column) for column in columns]
+    body = [row for key, title in grid.rows.items() for row in _attack_rows(grid, key, title, columns, frames)]
+    if len(grid.rows) > 1:
+        body += _best_rows(grid, columns)
+    caption = tag("caption", export_texts.TABLE, class_="unseen")
+    inner = tag("table", caption, tag("thead", tag("tr", *heads)), tag("tbody", *body))
+    kind = "wide grid many" if len(columns) > 2 or len(grid.pictures) > 2 else "wide grid"
+    return tag("div", inner, class_=kind, tabindex=0, role="group", aria_label=export_texts.TABLE)
+
+
+def _head(grid: ExportedGrid, column: ExportedColumn) -> Html:
+    """The head of a column: the protection, who adds the noise, ε in this view, and noise to signal."""
+    seen = [cell.seen for cell in attack_summary.of_column(grid.cells, column.key) if cell.seen]
+    ratio = attack_texts.loudness(seen[0].facts.get("noise-to-signal")) if seen else ""
+    epsilon = attack_texts.epsilon(column.epsilon.value if column.epsilon else None, column.epsilon is not None)
+    lines = [text for text in (column.split, epsilon, ratio) if text]
+    return tag("th", column.title, *(tag("small", line) for line in lines), scope="col")
+
+
+def _attack_rows(
+    grid: ExportedGrid, key: str, title: str, columns: Sequence[ExportedColumn], frames: ScrubberFrames
+) -> Iterator[Html]:
+    pictures = grid.pictures or (0,)
+    name: Html | None = tag("th", title, scope="rowgroup", rowspan=len(pictures))
+    for picture in pictures:
+        boxes = [_original(grid, picture)]
+        for column in columns:
+            boxes.append(export_cells.guess(grid.cell(key, column.key), picture, frames, title, column.title))
+        yield tag("tr", name, *boxes)
+        name = None  # the first row has the heading of all rows
+
+
+def _original(grid: ExportedGrid, picture: int) -> Html:
+    source = next((cell for cell in grid.cells if cell.seen), None)
+    return export_cells.original(source, picture, grid.classes) if source else tag("td")
+
+
+def _best_rows(grid: ExportedGrid, columns: Sequence[ExportedColumn]) -> Iterator[Html]:
+    """The best attack against each protection, by original. It repeats pictures of the rows above, at their end."""
+    pictures = grid.pictures
+    note = tag("small", attack_texts.BEST_NOTE)
+    name: Html | None = tag("th", attack_texts.BEST, note, scope="rowgroup", rowspan=len(pictures))
+    for picture in pictures:
+        boxes = [_original(grid, picture), *(_best(grid, column, picture) for column in columns)]
+        yield tag("tr", name, *boxes, class_=BEST)
+        name = None
+
+
+def _best(grid: ExportedGrid, column: ExportedColumn, picture: int) -> Html:
+    finished = [cell for cell in attack_summary.of_column(grid.cells, column.key) if cell.done]
+    best = attack_summary.best_cell(finished, picture)
+    png = export_cells.last_png(best, picture) if best else None
+    if best is None or png is None:
+        return tag("td", tag("span", "–"))
+    leaking = "leaking" if best.leaks(picture) else None
+    state = verdicts.caption(best, picture)
+    psnr = best.psnr(picture)
+    title = grid.rows[best.attack]
+    return tag(
+        "td",
+        export_cells.image(png, attack_texts.alt(title, column.title, state)),
+        tag("b", attack_texts.decibel(psnr), class_=leaking),
+        tag("span", state, class_=leaking),
+        tag("span", attack_texts.BY.format(attack=title)),
+    )
+
+
+# --- ε and scores ------------------------------------------------------------------------------------------
+
+
+def _epsilons(grid: ExportedGrid) -> Html:
+    """The ε of each protection in the view of the attacker, with its meaning and its terms."""
+    rows = []
+    for column in grid.columns:
+        if column.epsilon is None:
+            rows.append((column.title, "no ε", "–", column.absent))
+        else:
+            rows.append((column.title, *run_section.term_cells(column.epsilon)))
+    caption = texts.EPSILON_TABLE.format(seen=privacy.SEEN_BY[str(grid.spec["view"])])
+    return table(caption, texts.EPSILON_HEADS, rows, class_="terms")
+
+
+def _epsilon_notes(grid: ExportedGrid) -> Iterator[str]:
+    answers = [column.epsilon for column in grid.columns if column.epsilon]
+    if any(answer.value is not None for answer in answers):
+        yield export_texts.WHOLE_RUN
+    if any(answer.unit == "record" for answer in answers) and grid.spec.get("upload", "listed") == "listed":
+        yield attack_texts.PROBE_EPSILON
+
+
+def _scores(grid: ExportedGrid) -> Html:
+    """PSNR, SSIM and LPIPS of every guess, next to the trivial guess of a grey square."""
+    titles = {column.key: column.title for column in grid.columns}
+    rows: list[tuple[str, ...]] = []
+    for picture in grid.pictures:
+        judged = next((cell for cell in grid.cells if cell.judged and picture in cell.judged.places), None)
+        if judged:
+            trivial = [_number(judged.trivial(picture, name)) for name in SHORT]
+            rows.append((attack_texts.GREY, "–", str(picture + 1), *trivial, texts.TRIVIAL))
+        for cell in grid.cells:
+            if cell.judged and picture in cell.judged.places:
+                rows.append(_score_row(cell, picture, grid.rows[cell.attack], titles[cell.column]))
+    heads = ("attack", "against", "picture", *(name.upper() for name in METRICS), "verdict")
+    return table(export_texts.NUMBERS, heads, rows)
+
+
+def _score_row(cell: AttackCell, picture: int, row: str, column: str) -> tuple[str, ...]:
+    values = [_number(cell.number(name, picture)) for name in SHORT]
+    return (row, column, str(picture + 1), *values, verdicts.caption(cell, picture))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"
+
+
+# --- settings and commands ---------------------------------------------------------------------------------
+
+
+def _request(uploads: Sequence[ExportedGrid]) -> Html:
+    """The settings of the runs and attacks, and the commands that repeat them in a terminal."""
+    runs = {column.run.id: column for grid in uploads for column in grid.columns}
+    attacks = [attack for grid in uploads for attack in grid.attacks]
+    first = next(iter(runs.values()))
+    settings = run_settings.flat(first.run.canonical())
+    starts = [run_settings.command(column.run.canonical()) for column in runs.values()]
+    commands = [command for grid in uploads for command in _commands(grid)]
+    shared = {name: value for name, value in settings.items() if name.partition(".")[0] != "method"}
+    return tag(
+        "section",
+        tag("h2", export_texts.REQUEST),
+        tag("h3", texts.SHARED),
+        run_section.settings_table(shared, texts.SHARED),
+        tag("h3", texts.PROTECTIONS),
+        _listed(texts.PROTECTIONS, {column.title: column.run.method.values() for column in runs.values()}),
+        tag("h3", texts.ATTACKS),
+        _listed(texts.ATTACKS, _attack_settings(uploads)),
+        tag("h3", export_texts.AGAIN),
+        tag("p", texts.AGAIN_RUNS.format(runs=len(runs), attacks=attack_texts.count(len(attacks))), class_="faint"),
+        *map(run_section.command_block, starts),
+        more(texts.ATTACK_COMMANDS, *map(run_section.command_block, commands)),
+    )
+
+
+def _commands(grid: ExportedGrid) -> Iterator[str]:
+    """The command of each attack. It needs the run that it attacks."""
+    for attack in grid.attacks:
+        run = run_settings.spec_of(run_settings.flat(attack.spec["run"]))
+        yield export_texts.command(attack.spec, run.id)
+
+
+def _attack_settings(uploads: Sequence[ExportedGrid]) -> dict[str, Mapping[str, object]]:
+    settings: dict[str, Mapping[str, object]] = {}
+    for grid in uploads:
+        for attack, cell in zip(grid.attacks, grid.cells, strict=True):
+            fields = {name: attack.spec.get(name) for name in ("restarts", "seed")}
+            settings.setdefault(grid.rows[cell.attack], {**attack.spec["attack"], **fields})
+    return settings
+
+
+def _listed(caption: str, rows: Mapping[str, Mapping[str, object]]) -> Html:
+    """A table with one row for each title and its fields in one cell."""
+    body = []
+    for title, fields in rows.items():
+        texts_of_fields = [f"{name} {export_texts.value(value)}" for name, value in fields.items()]
+        body.append((title, ", ".join(texts_of_fields)))
+    return table(caption, ("name", "settings"), body, headed=True)

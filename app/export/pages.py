@@ -1,0 +1,143 @@
+"""Which page belongs to an id: a run, an attack, a batch, an example, or a list of runs or attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from app.export import example_page, grid_content, grid_page, grid_texts, sweep_content, sweep_page
+from app.export.gather import everything
+from app.export.run_page import run_page
+from app.texts import attacks as attack_texts
+from app.texts import privacy
+from app.texts.membership import is_membership
+from engine.errors import BadInput, UnknownName, shown
+from engine.examples import attacks as attack_examples
+from engine.examples import sweep as sweep_examples
+from engine.jobs.batches import ListedBatch
+from engine.jobs.status import ListedRun
+from engine.jobs.store import Store
+
+LISTS = ("grid", "sweep")  # kinds whose id is a list of ids
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """What a page shows, and to whom."""
+
+    id: str
+    may_see: Callable[[ListedRun], bool] = everything
+    view: str = "server"  # of the ε of a sweep
+    whose: str = "global"  # the models of a sweep: global or personal
+    made: date | None = None
+
+    @property
+    def observer(self) -> str:
+        """The view, or the default for an unknown one."""
+        return self.view if self.view in privacy.VIEWS else privacy.OBSERVER
+
+
+PageMaker = Callable[[Store, PageRequest], str]
+
+
+def page(store: Store, id: str, made: date | None = None) -> str:
+    """The page of a run with its attacks, of an attack, of a batch, or of an example by its name."""
+    request = PageRequest(id, made=made)
+    unknown: UnknownName | None = None
+    for make in (_run, _batch, _example):
+        try:
+            return make(store, request)
+        except UnknownName as error:
+            unknown = unknown or error  # the first one names the list of runs
+    assert unknown is not None
+    raise unknown
+
+
+def _run(store: Store, request: PageRequest) -> str:
+    return run_page(store, request.id, request.made, request.may_see)
+
+
+# --- batches -----------------------------------------------------------------------------------------------
+
+
+def _batch(store: Store, request: PageRequest) -> str:
+    batch = store.batches.find(request.id)
+    if batch is None:
+        raise UnknownName(f"export: no run and no batch {shown(request.id)}", "See: python3 -m engine runs")
+    members = [run for run in store.runs() if run.id in batch.runs]
+    if not all(map(request.may_see, members)):
+        raise UnknownName(f"export: no batch {shown(request.id)}")
+    name = f"Batch {batch.id}"
+    notes = _notes(batch, len(members))
+    if any(is_membership(run.spec) for run in members):
+        raise BadInput(f"export: batch {batch.id}: must be of runs or attacks on pictures", "Export each by itself")
+    ids = [run for run in batch.runs if any(member.id == run for member in members)]
+    if any("attack" in run.spec for run in members):
+        notes += _left_out(ids)
+        attacks = grid_content.find(store, ids[: grid_content.MOST], request.may_see, deleted=True)
+        return grid_page.grid_page(name, attacks, request.made, notes)
+    runs = sweep_content.find(store, ids[: sweep_content.MOST], request.may_see, deleted=True)
+    return sweep_page.sweep_page(name, runs, request.observer, request.whose, request.made, notes)
+
+
+def _notes(batch: ListedBatch, here: int) -> list[str]:
+    """What is missing on the page of a batch, and why."""
+    notes = [grid_texts.NOT_POSSIBLE.format(reason=reason) for reason in dict.fromkeys(batch.problems.values())]
+    if len(batch.runs) > here:
+        notes.append(grid_texts.DELETED.format(count=len(batch.runs) - here, all=len(batch.runs)))
+    return notes
+
+
+def _left_out(ids: Sequence[str]) -> list[str]:
+    """A note about the attacks beyond the limit of one page."""
+    most = grid_content.MOST
+    return [grid_texts.FIRST.format(most=most, all=attack_texts.count(len(ids)))] if len(ids) > most else []
+
+
+# --- lists of ids, and examples ------------------------------------------------------------------------------
+
+
+def _listed_ids(request: PageRequest, most: int) -> list[str]:
+    """The ids of a list. Too many are refused."""
+    ids = list(dict.fromkeys(filter(None, request.id.split(","))))
+    if not ids:
+        raise UnknownName("export: no ids")
+    if len(ids) > most:
+        raise BadInput(f"export: ids: must be at most {most}, got {len(ids)}", "Show fewer on the screen")
+    return ids
+
+
+def _grid(store: Store, request: PageRequest) -> str:
+    attacks = grid_content.find(store, _listed_ids(request, grid_content.MOST), request.may_see)
+    return grid_page.grid_page(grid_texts.GRID, attacks, request.made)
+
+
+def _sweep(store: Store, request: PageRequest) -> str:
+    runs = sweep_content.find(store, _listed_ids(request, sweep_content.MOST), request.may_see)
+    return sweep_page.sweep_page(grid_texts.SWEEP, runs, request.observer, request.whose, request.made)
+
+
+def _example(store: Store, request: PageRequest) -> str:
+    """A stored example by its name: the grid of attacks, the sweep, or one run."""
+    name = f"Example {request.id}"
+    if request.id == attack_examples.NAME:
+        ids = [example.id for example in attack_examples.attack_examples()]
+        attacks = grid_content.find(store, ids[: grid_content.MOST], request.may_see)
+        return grid_page.grid_page(name, attacks, request.made, _left_out(ids))
+    if request.id == sweep_examples.NAME:
+        example = sweep_examples.sweep_example()
+        points = [result.point.id for result in example.results] if example else []
+        runs = sweep_content.find(store, points, request.may_see)
+        return sweep_page.sweep_page(name, runs, request.observer, request.whose, request.made)
+    return example_page.example_page(request.id, request.made)
+
+
+KINDS: dict[str, PageMaker] = {
+    "run": _run,
+    "attack": _run,
+    "batch": _batch,
+    "example": _example,
+    "grid": _grid,
+    "sweep": _sweep,
+}

@@ -1,0 +1,146 @@
+"""Reads the points of an exported sweep, from the store or from the stored example."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from app.export.grid_content import STORED, distinct
+from engine.capabilities import HasNoise
+from engine.errors import BadInput, UnknownName, shown
+from engine.examples import sweep as sweep_example
+from engine.examples.sweep import StoredPoint
+from engine.jobs.status import ListedRun
+from engine.jobs.store import Store
+from engine.results.report import report
+from engine.results.summary import PointResult, point_result
+from engine.specs import attack_grid
+from engine.specs.sweep import MOST_POINTS, SweepPoint, server_step_of
+
+if TYPE_CHECKING:
+    from engine.specs.run import RunSpec
+
+MOST = MOST_POINTS  # runs on one page
+VARIED = ("noise", "server-step")  # fields of a method that a sweep varies
+RULE = "export: sweep: runs must differ only in their method, noise, server step and seed, and these differ in more"
+
+
+@dataclass(frozen=True)
+class FoundRun:
+    """One run of a sweep, from the store or from the example."""
+
+    id: str
+    spec: RunSpec
+    status: str
+    body: Mapping[str, Any] | None = None  # its report
+    example: PointResult | None = None
+    made: str = ""  # the day of an example
+
+    @property
+    def finished(self) -> bool:
+        return self.status in ("finished", STORED)
+
+
+@dataclass(frozen=True)
+class ExportedSweep:
+    """The runs of a sweep, and the results of those that finished."""
+
+    runs: tuple[FoundRun, ...]
+    results: tuple[PointResult, ...]
+    titles: Mapping[str, str]  # by the name of a point: its method, or a version of it
+    headless: tuple[str, ...]  # methods in which no client uploads its last layer
+
+
+def find(
+    store: Store, ids: Iterable[str], may_see: Callable[[ListedRun], bool], deleted: bool = False
+) -> tuple[FoundRun, ...]:
+    """These runs in their order, each once. Unknown ones are refused, or left out where they may be `deleted`."""
+    example = sweep_example.sweep_example()
+    results = {result.point.id: result for result in example.results} if example else {}
+    specs = {point.id: point.spec for point in _example_points()} if results else {}
+    made = example.made if example else ""
+    runs = []
+    for id in dict.fromkeys(ids):
+        listed = _listed(store, id, may_see)
+        if id in results and id in specs and (listed is None or listed.status != "finished"):
+            runs.append(FoundRun(id, specs[id], STORED, None, results[id], made))
+        elif listed:
+            runs.append(_found(store, listed))
+        elif not deleted:
+            raise UnknownName(f"export: there is no run {shown(id)} here")
+    if not any(run.finished for run in runs):
+        raise BadInput("export: sweep: at least one run must have finished, and none has", "Wait for the first one")
+    return tuple(runs)
+
+
+def _listed(store: Store, id: str, may_see: Callable[[ListedRun], bool]) -> ListedRun | None:
+    """A run that this visitor may see; None for any other, and for attacks."""
+    try:
+        listed = store.run(id)
+    except UnknownName:
+        return None
+    return listed if may_see(listed) and "attack" not in listed.spec else None
+
+
+def _found(store: Store, listed: ListedRun) -> FoundRun:
+    from engine.specs.run import RunSpec
+
+    body = None
+    if listed.status == "finished":
+        body = report(event for _, event in store.events(listed.id))
+    return FoundRun(listed.id, RunSpec(**listed.spec), listed.status, body)
+
+
+def _example_points() -> Sequence[SweepPoint]:
+    return sweep_example.requested_points()
+
+
+def sweep(runs: Sequence[FoundRun]) -> ExportedSweep:
+    """The runs as points of one sweep. Refused if they differ in more than a sweep varies."""
+    if len({_shared(run.spec) for run in runs}) > 1:
+        raise BadInput(RULE, "Export them one by one")
+    places = [_place(run) for run in runs]
+    collide = max(Counter((place.method, place.noise, place.step, place.seed) for place in places).values()) > 1
+    names = {run.id: _version(run.spec) if collide else run.spec.method.name for run in runs}
+    titles = {names[run.id]: type(run.spec.method).title for run in runs}
+    if collide:
+        fields = {names[run.id]: _own_fields(run.spec) for run in runs}
+        titles = distinct(titles, fields)
+    results = []
+    for run, place in zip(runs, places, strict=True):
+        result = _result(run, replace(place, name=names[run.id]))
+        if result:
+            results.append(result)
+    headless = dict.fromkeys(run.spec.method.name for run in runs if run.spec.method.headless)
+    return ExportedSweep(tuple(runs), tuple(results), titles, tuple(headless))
+
+
+def _shared(spec: RunSpec) -> str:
+    """The settings that all runs of a sweep have in common."""
+    left_out = (*attack_grid.NOT_IN_BASELINE, "seed")
+    return json.dumps({name: value for name, value in spec.canonical().items() if name not in left_out})
+
+
+def _own_fields(spec: RunSpec) -> dict[str, Any]:
+    """The fields of the method that a sweep does not vary."""
+    return {name: value for name, value in spec.method.values().items() if name not in VARIED}
+
+
+def _version(spec: RunSpec) -> str:
+    """A name that tells apart two versions of one method."""
+    return json.dumps(_own_fields(spec), sort_keys=True)
+
+
+def _place(run: FoundRun) -> StoredPoint:
+    method = run.spec.method
+    noise = method.noise_level if isinstance(method, HasNoise) else None
+    return StoredPoint(method.name, noise, server_step_of(method), run.spec.seed, method.name, run.id)
+
+
+def _result(run: FoundRun, place: StoredPoint) -> PointResult | None:
+    if run.example:
+        return replace(run.example, point=place)
+    return point_result(place, run.body) if run.body else None

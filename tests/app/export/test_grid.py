@@ -1,0 +1,137 @@
+"""An exported grid shows every attack once, its ε and its scores, and never a picture of another visitor."""
+
+from __future__ import annotations
+
+import io
+import shlex
+
+import pytest
+
+from app.export import grid_content
+from app.export.served import served_export
+from app.texts import attacks as attack_texts
+from app.texts import privacy
+from engine.cli.attack import read_attack
+from engine.cli.main import parser
+from engine.examples import attacks as attack_examples
+from engine.jobs.batches import Batch, BatchMember
+from engine.jobs.store import Store
+from engine.specs import attack_grid
+from engine.specs.attack import AttackSpec
+from engine.specs.run import RunSpec
+from tests.app.export.makers import RUN, Node, attack_on, parsed, stored_attack, stored_run
+from tests.engine.jobs.makers import photo
+
+MAP, SEARCH = "map", "inverting-gradients"
+
+
+@pytest.fixture
+def baseline() -> RunSpec:
+    spec = attack_grid.baseline_of(RunSpec(**RUN))
+    assert spec is not None
+    return spec
+
+
+def upload() -> bytes:
+    """An uploaded picture as a file."""
+    file = io.BytesIO()
+    photo().save(file, "PNG")
+    return file.getvalue()
+
+
+def four(store: Store, baseline: RunSpec) -> list[AttackSpec]:
+    """Two attacks against two protections; the last one has not run."""
+    run = RunSpec(**RUN)
+    specs = [attack_on(spec, attack=name) for name in (MAP, SEARCH) for spec in (baseline, run)]
+    for spec, psnr in zip(specs, (31.4, 15.2, 24.8), strict=False):
+        stored_attack(store, spec, [psnr])
+    store.submit(specs[-1].id, specs[-1].canonical(), {})
+    return specs
+
+
+def batch_of(specs: list[AttackSpec]) -> Batch:
+    return Batch("leak grid", "", tuple(BatchMember(spec.id, spec.canonical()) for spec in specs))
+
+
+def shown(store: Store, kind: str, id: str) -> Node:
+    exported = served_export(store, kind, id, "")
+    assert exported.status == 200, exported.text
+    return parsed(exported.text)
+
+
+def test_a_batch_is_one_page_with_its_grid(store: Store, baseline: RunSpec) -> None:
+    batch = batch_of(four(store, baseline))
+    store.batches.request(batch)
+    node = shown(store, "batch", batch.id)
+    heads = [head.raw() for head in node.all("th") if head.attributes.get("scope") == "col"]
+    assert heads[:4] == ["attack", "original", "no protection", "UDP-FedAvg, noise 0.5"]
+    rows = [head.raw() for head in node.all("th") if head.attributes.get("scope") == "rowgroup"]
+    assert rows == ["Most probable picture", "Inverting Gradients", attack_texts.BEST]
+    for words in ("3 of 4 attacks finished. The others: 1 waiting.", "31.4", "a grey square", "δ = 1e-5", batch.id):
+        assert words in node.text, words
+    assert [cell for cell in node.all("td") if attack_texts.WAITING in cell.text]
+
+
+def test_every_column_has_its_epsilon_in_the_view_of_the_attacker(store: Store) -> None:
+    run = RunSpec(**RUN)
+    for view in ("server", "outsider"):
+        spec = attack_on(run, view=view)
+        stored_attack(store, spec, [20.0])
+        tables = [table.text for table in shown(store, "grid", spec.id).all("table")]
+        (promises,) = [text for text in tables if text.startswith(f"ε {privacy.SEEN_BY[view]}, with its meaning")]
+        assert "δ = 1e-5" in promises and "no ε" not in promises
+
+
+def test_stored_and_live_attacks_share_a_page(store: Store) -> None:
+    examples = attack_examples.attack_examples()[:2]
+    live = attack_on(RunSpec(**RUN))
+    stored_attack(store, live, [20.0])
+    node = shown(store, "grid", ",".join([*(example.id for example in examples), live.id]))
+    assert "2 of these 3 attacks come from a stored example" in node.text
+    assert len(node.all("section")) >= 2 + 2  # one for each upload, the settings and the limits
+
+
+def test_the_stored_grid_needs_no_row_in_the_store(store: Store) -> None:
+    node = shown(store, "example", attack_examples.NAME)
+    assert node.text.count("comes back") > 3 and "A stored example, run on" in node.text
+
+
+def test_the_commands_request_the_same_attacks(store: Store) -> None:
+    specs = [attack_on(RunSpec(**RUN), attack={"name": MAP, "lr": 0.25}, seed=5, restarts=2)]
+    stored_attack(store, specs[0], [20.0])
+    commands = [shlex.split(block.text) for block in shown(store, "grid", specs[0].id).all("pre")]
+    stored_run(store, RunSpec(**RUN))
+    assert [command[3] for command in commands] == ["run", "attack"]
+    assert read_attack(parser().parse_args(commands[1][3:]), store).id == specs[0].id
+
+
+def test_unknown_too_many_and_unfinished_ids_are_one_sentence(store: Store) -> None:
+    waiting = attack_on(RunSpec(**RUN))
+    store.submit(waiting.id, waiting.canonical(), {})
+    run = stored_run(store, RunSpec(**RUN))
+    many = ",".join(str(number) for number in range(grid_content.MOST + 1))
+    answers = {"": 404, "a,b": 404, run: 404, "../x,<b>": 404, "\ud800": 404, many: 409, waiting.id: 409}
+    for ids, status in answers.items():
+        exported = served_export(store, "grid", ids, "ann")
+        assert exported.status == status and "\n" not in exported.text and "<" not in exported.text, ids
+
+
+def test_b1_no_page_holds_the_picture_of_another_visitor(store: Store) -> None:
+    name = store.owners.add(upload(), "ann")
+    run = RunSpec(**RUN)
+    specs = [attack_on(run), attack_on(run, pictures=(f"own-{name}-0",))]
+    for spec in specs:
+        stored_attack(store, spec, [20.0])
+    batch = batch_of(specs)
+    store.batches.request(batch)
+    for kind, id in (("batch", batch.id), ("grid", ",".join(spec.id for spec in specs))):
+        assert [served_export(store, kind, id, owner).status for owner in ("ann", "bob", "")] == [200, 404, 200]
+
+
+def test_a_deleted_member_is_counted(store: Store, baseline: RunSpec) -> None:
+    specs = four(store, baseline)
+    batch = batch_of(specs)
+    store.batches.request(batch)
+    store.delete(specs[0].id)
+    exported = served_export(store, "batch", batch.id, "")
+    assert exported.status == 200 and "1 of 4 members of this batch were deleted" in exported.text
