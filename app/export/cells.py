@@ -28,8 +28,13 @@ def original(cell: AttackCell, picture: int, classes: Sequence[str]) -> Html:
     return tag("td", image(seen.originals[picture], alt), tag("span", name), class_="truth")
 
 
-def guess(cell: AttackCell | None, picture: int, frames: ScrubberFrames, title: str, column: str) -> Html:
-    """The last guess of one original with its scores and its verdict. No verdict claims protection."""
+def guess(
+    cell: AttackCell | None, picture: int, frames: ScrubberFrames, title: str, column: str, remarks: bool = True
+) -> Html:
+    """The last guess of one original with its scores and its verdict. No verdict claims protection.
+
+    `remarks` adds whether the attack converged, once for all pictures.
+    """
     if cell is None:
         return tag("td", tag("span", attack_texts.NOT_REQUESTED))
     if cell.judged is None:
@@ -48,7 +53,7 @@ def guess(cell: AttackCell | None, picture: int, frames: ScrubberFrames, title: 
         tag("span", export_texts.AT.format(now=f"{last.iteration:,}", of=f"{last.of:,}"), class_="at"),
         tag("span", _end_scores(cell, picture)),
         tag("span", state, class_="leaking" if leaking else None),
-        *(_reasons(cell) if picture == cell.judged.places[0] else ()),
+        *(_reasons(cell) if remarks and picture == cell.judged.places[0] else ()),
         id=frames.add(cell, picture, f"{title} against {column}"),
     )
 

@@ -137,7 +137,8 @@ def _attack_rows(
     for picture in pictures:
         boxes = [_original(grid, picture)]
         for column in columns:
-            boxes.append(export_cells.guess(grid.cell(key, column.key), picture, frames, title, column.title))
+            cell = grid.cell(key, column.key)
+            boxes.append(export_cells.guess(cell, picture, frames, title, column.title, remarks=False))
         yield tag("tr", name, *boxes)
         name = None  # the first row has the heading of all rows
 
@@ -208,17 +209,17 @@ def _scores(grid: ExportedGrid) -> Html:
         judged = next((cell for cell in grid.cells if cell.judged and picture in cell.judged.places), None)
         if judged:
             trivial = [_number(judged.trivial(picture, name)) for name in SHORT]
-            rows.append((attack_texts.GREY, "–", str(picture + 1), *trivial, texts.TRIVIAL))
+            rows.append((attack_texts.GREY, "–", str(picture + 1), *trivial, texts.TRIVIAL, "–"))
         for cell in grid.cells:
             if cell.judged and picture in cell.judged.places:
                 rows.append(_score_row(cell, picture, grid.rows[cell.attack], titles[cell.column]))
-    heads = ("attack", "against", "picture", *(name.upper() for name in METRICS), "verdict")
+    heads = ("attack", "against", "picture", *(name.upper() for name in METRICS), "verdict", "remark")
     return table(export_texts.NUMBERS, heads, rows)
 
 
 def _score_row(cell: AttackCell, picture: int, row: str, column: str) -> tuple[str, ...]:
     values = [_number(cell.number(name, picture)) for name in SHORT]
-    return (row, column, str(picture + 1), *values, verdicts.caption(cell, picture))
+    return (row, column, str(picture + 1), *values, verdicts.caption(cell, picture), verdicts.remark(cell.judged))
 
 
 def _number(value: float | None) -> str:

@@ -119,8 +119,13 @@ def open_screen(screen: str, link: Mapping[str, str]) -> NoReturn:
 
 
 def export_path(kind: str, id: str) -> str:
-    """The address of the exported page of a run or an attack."""
+    """The address of the exported page of a run, an attack, a batch or an example."""
     return f"/export/{kind}/{id}.html"
+
+
+def export_list_path(kind: str, ids: Sequence[str], **params: str) -> str:
+    """The address of the exported page of several attacks (`grid`) or runs (`sweep`), stored or live."""
+    return f"/export/{kind}.html?{urlencode({'ids': ','.join(ids), **params}, safe=',')}"
 
 
 def current_address() -> str:

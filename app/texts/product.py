@@ -24,6 +24,8 @@ SHARED = "This dashboard is shared. One visitor may ask for at most: {limits}."
 PRIVATE_END, LEAKY_END = "more private", "more leaky"
 LESS_PROTECTION, MORE_PROTECTION = "less protection", "more protection"
 NO_PROTECTION = "no protection"
+EXPORT, EXPORT_PAGE, EXPORT_PNG = "Export", "One HTML page", "One PNG of the grid"
+EXPORT_HELP = "A file that opens in any browser without a network, and prints to A4."
 
 
 def expected(seconds: float | None, alone: float, runs: int, with_baseline: bool, waiting: int) -> str:

@@ -74,7 +74,7 @@ HEADS = {
     "method": "method", "noise": "noise σ", "step": "server step", "accuracy": "accuracy", "low": "worst seed",
     "high": "best seed", "seeds": "seeds",
 }  # fmt: skip
-AWAY = "Export: command line, data, pictures"
+AWAY = "Take it away: command line, data, pictures"
 PROMISES = "The promise of each method"
 SHARE, SHARE_TEXT = "Share", "The address of this page holds every setting. Anyone who opens it sees the same page."
 LIVE, CANCEL, GO_ON, RETRY = "Run it live", "Cancel", "Resume", "Try again"

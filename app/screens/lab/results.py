@@ -25,6 +25,7 @@ from app.texts import runs as run_texts
 from app.texts import sweep as sweep_texts
 from app.widgets import card
 from app.widgets import chart as chart_widget
+from app.widgets import export as export_widget
 from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.events import Event, Failed, Measured, Round, Smoothed, Spent, Started, Warned
@@ -278,7 +279,9 @@ def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any
         )  # fmt: skip
         chart_widget.save_buttons(panels)
         if main.status == "finished":
-            st.link_button("Export as one HTML page", url.export_path("run", main.id))
+            export_widget.show(url.export_path("run", main.id))
+        elif main.example:
+            export_widget.show(url.export_path("example", main.example.name))
 
 
 def last_epsilons(events: Sequence[Event]) -> list[Epsilon]:

@@ -15,7 +15,7 @@ from app.charts.base import Panel
 from app.charts.tradeoff import Frontier, TradeoffLine
 from app.screens.tradeoff import requests as tradeoff_requests
 from app.screens.tradeoff import sweep_points
-from app.screens.tradeoff.cells import TradeoffCell, TradeoffView
+from app.screens.tradeoff.cells import DAMAGED, TradeoffCell, TradeoffView
 from app.screens.tradeoff.paper import panel as paper_panel
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import messages, run_settings, services, session, url
@@ -23,6 +23,7 @@ from app.texts import privacy
 from app.texts import sweep as sweep_texts
 from app.widgets import card
 from app.widgets import chart as chart_widget
+from app.widgets import export as export_widget
 from engine.results.summary import PointSummary
 
 RUN_COLUMNS = (
@@ -47,9 +48,11 @@ def details(
     )  # fmt: skip
     _chosen_point(view, cells, frontiers, settings)
     _paper(settings, cells)
-    with st.container(horizontal=True), st.popover(sweep_texts.SHARE):
-        st.markdown(sweep_texts.SHARE_TEXT)
-        st.code(url.current_address(), language=None, wrap_lines=True)
+    with st.container(horizontal=True):
+        with st.popover(sweep_texts.SHARE):
+            st.markdown(sweep_texts.SHARE_TEXT)
+            st.code(url.current_address(), language=None, wrap_lines=True)
+        export_widget.show(_export_path(cells, settings))
     with st.expander(sweep_texts.PROMISES):
         _guarantees(view)
     card.not_covered()
@@ -64,6 +67,12 @@ def details(
             on_click="ignore",
         )
         chart_widget.save_buttons(panels)
+
+
+def _export_path(cells: Sequence[TradeoffCell], settings: TradeoffSettings) -> str:
+    """The address of the exported page: exactly the runs on the screen, for the observer and the models shown."""
+    ids = [cell.point.id for cell in cells if cell.status and cell.status != DAMAGED]
+    return url.export_list_path("sweep", ids, view=settings.eyes, whose=settings.whose)
 
 
 def _paper(settings: TradeoffSettings, cells: Sequence[TradeoffCell]) -> None:

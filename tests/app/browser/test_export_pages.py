@@ -1,0 +1,85 @@
+"""Exported grids and sweeps work from the disk, on paper and on a phone; the control Export reaches them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from app.export import page as export_page
+from app.texts import product
+from engine.examples import attacks, sweep
+from engine.jobs.store import Store
+from tests.app.browser.conftest import PATIENCE_MS
+from tests.app.browser.pages import REDRAWN
+from tests.app.browser.server import Server
+from tests.app.browser.test_axe import SIDES, describe, findings
+
+pytestmark = pytest.mark.slow
+
+A4_PX = 687  # the width of A4 between its margins
+WIDTHS = (1440, 390)
+CUT = "() => [...document.images].filter(image => image.getBoundingClientRect().right > innerWidth).length"
+
+
+@pytest.fixture(params=[attacks.NAME, sweep.NAME])
+def opened(request: pytest.FixtureRequest, chromium: Browser, home: Path, tmp_path: Path) -> Iterator[Page]:
+    """The page of an example in a browser without a network. A request or a script error fails the test."""
+    store = Store(home)
+    path = tmp_path / "page.html"
+    path.write_text(export_page(store, request.param), encoding="utf-8")
+    store.close()
+    problems = list[str]()
+    with chromium.new_context(offline=True) as profile:
+        page = profile.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("request", lambda request: problems.append(request.url))
+        page.goto(path.as_uri())
+        yield page
+    assert [problem for problem in problems if not problem.startswith(("file:", "data:"))] == []
+
+
+def test_the_page_has_no_serious_violation_in_both_themes(opened: Page, axe: str) -> None:
+    for side in SIDES:
+        for width in WIDTHS:
+            opened.set_viewport_size({"width": width, "height": 900})
+            opened.emulate_media(color_scheme=side)
+            violations = findings(opened, axe)
+            assert not violations, describe(violations)
+            assert opened.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_paper_nothing_is_cut(opened: Page) -> None:
+    opened.emulate_media(media="print", color_scheme="dark")
+    opened.set_viewport_size({"width": A4_PX, "height": 1000})
+    assert opened.evaluate("document.documentElement.scrollWidth") <= A4_PX
+    assert opened.evaluate(CUT) == 0
+    assert opened.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def open_export(page: Page) -> str:
+    """Open the control by keyboard, and return the address of the page."""
+    control = page.get_by_role("button", name=product.EXPORT, exact=True)
+    expect(control).to_be_visible()
+    page.wait_for_function(REDRAWN)
+    control.focus()
+    page.keyboard.press("Enter")
+    link = page.get_by_role("link", name=product.EXPORT_PAGE)
+    expect(link).to_be_visible()
+    return str(link.get_attribute("href"))
+
+
+def test_trade_off_saves_its_sweep_for_the_observer(server: Server, stranger: BrowserContext) -> None:
+    page = stranger.new_page()
+    page.goto(f"{server.address}/tradeoff")
+    answer = page.request.get(f"{server.address}{open_export(page)}")
+    assert answer.status == 200 and "seen by the server" in answer.text() and "204 runs finished." in answer.text()
+
+
+def test_an_unknown_export_names_the_screen(server: Server, stranger: BrowserContext) -> None:
+    answer = stranger.request.get(f"{server.address}/export/run/unknown.html")
+    assert answer.status == 404 and "Open Runs" in answer.text() and "python3" not in answer.text()
