@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.batch import follow
 from app.screens.leak import columns as leak_columns
@@ -23,6 +24,7 @@ from app.session import messages, run_settings, services, session, url
 from app.session.links import AGAINST
 from app.texts import attacks as attack_texts
 from app.texts import privacy, states, verdicts
+from app.widgets import export as export_widget
 from engine.errors import LeakLensError
 from engine.events import Seen
 from engine.examples import attacks as attack_examples
@@ -38,6 +40,13 @@ if TYPE_CHECKING:
 
 
 POLL_S = 0.5
+ROW_CSS = """
+<style>
+@media (max-width: 700px) {  /* the note and its two buttons stay in one row on a phone */
+  .st-key-leak-row:has(.st-key-leak-live) { flex-wrap: nowrap; }
+}
+</style>
+"""
 
 
 @dataclass(frozen=True)
@@ -124,10 +133,11 @@ def _replaces_example(listed: ListedRun, forming: Container[str]) -> bool:
 def _draw(view: GridView, was_moving: bool) -> None:
     cells = read_cells(view.requests)
     moving = any(cell.moving for cell in cells)
-    _progress_bar(view, cells)
+    row = _progress_bar(view, cells)
     series.announce(verdicts.of_cells(cells, view.titles, attack_grid.NONE))
     picture = _choose_picture()
-    picture_grid.draw(grid_sheet(view, cells, picture, frames=not moving))
+    sheet = grid_sheet(view, cells, picture, frames=not moving)
+    picture_grid.draw(sheet)
     _epsilon_terms(view)
     if moving:
         return
@@ -136,6 +146,22 @@ def _draw(view: GridView, was_moving: bool) -> None:
     _context(cells)
     _left_out(view)
     _failures(view, cells)
+    with row:
+        _export(view, sheet)
+
+
+def _export(view: GridView, sheet: GridSheet) -> None:
+    """The control that saves exactly the cells of the grid, stored or live."""
+    ids = [cell.id for cell in sheet.cells if cell.status]
+    if not any(cell.done for cell in sheet.cells):
+        return
+    foot = attack_texts.NO_PROOF
+    answers = [answer_of(view, column) for column in view.columns]
+    finite = [answer for answer in answers if answer and answer.value is not None]
+    if finite:
+        foot = f"{attack_texts.terms(finite[0].unit, finite[0].view, finite[0].delta)} {foot}"
+    st.html(ROW_CSS)
+    export_widget.show(url.export_list_path("grid", ids), picture_grid.grid_json(sheet), foot)
 
 
 def _left_out(view: GridView) -> None:
@@ -197,15 +223,16 @@ def shown_picture() -> int:
 # --- running and cancelling --------------------------------------------------------------------------------
 
 
-def _progress_bar(view: GridView, cells: Sequence[AttackCell]) -> None:
-    """Show the progress, and the buttons that run and cancel the attacks."""
+def _progress_bar(view: GridView, cells: Sequence[AttackCell]) -> DeltaGenerator:
+    """Show the progress, and the buttons that run and cancel the attacks. Return their row."""
     stored = [cell for cell in cells if cell.status == "stored"]
     trouble = str(session.recall("leak-trouble", ""))
     if trouble:
         _problem(trouble)
     runs = [request.id for request in view.requests if request.spec]
     followed = follow.read(runs, list(leak_requests.stored()), "leak grid")
-    with st.container(horizontal=True, vertical_alignment="center", key="leak-row"):
+    row = st.container(horizontal=True, vertical_alignment="center", key="leak-row")
+    with row:
         follow.bar(
             "leak", followed, attack_texts.attack, "attacks", leak_requests.attack, leak_requests.cancel, "attack"
         )
@@ -213,6 +240,7 @@ def _progress_bar(view: GridView, cells: Sequence[AttackCell]) -> None:
             made = leak_requests.stored()[stored[0].id].made
             st.caption(attack_texts.stored(len(stored), len(cells), made), width="content")
             st.button(attack_texts.LIVE, key="leak-live", on_click=leak_requests.attack, args=(True,))
+    return row
 
 
 def _problem(text: str) -> None:

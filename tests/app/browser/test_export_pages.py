@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from app.export import page as export_page
@@ -71,6 +73,24 @@ def open_export(page: Page) -> str:
     link = page.get_by_role("link", name=product.EXPORT_PAGE)
     expect(link).to_be_visible()
     return str(link.get_attribute("href"))
+
+
+def test_leak_saves_its_grid_as_a_page_and_as_a_png(server: Server, stranger: BrowserContext) -> None:
+    page = stranger.new_page()
+    page.goto(server.address)
+    answer = page.request.get(f"{server.address}{open_export(page)}")
+    assert answer.status == 200 and "attachment" in answer.headers["content-disposition"]
+    assert answer.text().count("<img") > 3
+    button = page.get_by_role("button", name=product.EXPORT_PNG)
+    button.focus()
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    with Image.open(download.value.path()) as picture:
+        assert picture.format == "PNG" and picture.width > 1000 and picture.height > 500
+        assert len(picture.convert("RGB").getcolors(2**24) or ()) > 200  # the pictures are in it
+        saved = io.BytesIO()
+        picture.save(saved, "PNG")
+    assert saved.tell() > 20_000
 
 
 def test_trade_off_saves_its_sweep_for_the_observer(server: Server, stranger: BrowserContext) -> None:

@@ -55,7 +55,7 @@ def requests_of(leak: LeakSettings) -> list[RequestedAttack]:
 
 def grid(page: AppTest) -> dict[str, Any]:
     """Return the data that the browser draws."""
-    (component,) = page.get("bidi_component")
+    component = page.get("bidi_component")[-1]  # the first one saves the grid as a PNG
     data: dict[str, Any] = json.loads(component.proto.mixed.json or component.proto.json)
     return data
 
