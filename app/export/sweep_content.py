@@ -53,6 +53,13 @@ class ExportedSweep:
     titles: Mapping[str, str]  # by the name of a point: its method, or a version of it
     headless: tuple[str, ...]  # methods in which no client uploads its last layer
 
+    @property
+    def several_steps(self) -> bool:
+        """Whether a method has results with more than one server step at the same noise."""
+        places = [result.point for result in self.results]
+        with_step = {(place.name, place.noise, place.step) for place in places}
+        return len(with_step) > len({(place.name, place.noise) for place in places})
+
 
 def find(
     store: Store, ids: Iterable[str], may_see: Callable[[ListedRun], bool], deleted: bool = False

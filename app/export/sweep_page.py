@@ -47,7 +47,7 @@ def _parts(name: str, shown: ExportedSweep, view: str, whose: str, notes: Sequen
     title = texts.SWEEP_TITLE.format(dataset=spec.dataset.title, model=spec.model.title, rounds=spec.rounds)
     top = [document.brand(), tag("h1", title), *(tag("p", line) for line in _progress(shown.runs))]
     top += [tag("p", note, class_="note") for note in notes]
-    drawn = [_frontier(frontier, up, len(frontiers) > 1) for frontier in frontiers]
+    drawn = [_frontier(frontier, up, len(frontiers) > 1, shown.several_steps) for frontier in frontiers]
     if not frontiers:
         drawn = [tag("section", _table(_baseline_rows(shown, view, own)))]
     apart = tag("p", sweep_texts.APART, class_="note") if len(frontiers) > 1 else None
@@ -67,17 +67,17 @@ def _progress(runs: Sequence[FoundRun]) -> Iterator[str]:
 # --- one unit ----------------------------------------------------------------------------------------------
 
 
-def _frontier(frontier: Frontier, up: tuple[float, float], several: bool) -> Html:
+def _frontier(frontier: Frontier, up: tuple[float, float], name_unit: bool, several_steps: bool) -> Html:
     """The verdict, the charts and the points of all methods that protect the same unit."""
     lines = {line.title: line.points for line in frontier.lines}
     baseline = frontier.baselines[0].points[0] if frontier.baselines else None
     compare = sweep_verdicts.at_budget if frontier.finite else sweep_verdicts.at_noise
     verdict = compare(lines, baseline, frontier.view, frontier.own)
-    notes = [*frontier_chart.terms(frontier), sweep_texts.bands(frontier.points, True)]
+    notes = [*frontier_chart.terms(frontier), sweep_texts.bands(frontier.points, several_steps)]
     notes += frontier_chart.missing_epsilon_reasons(frontier)
     return tag(
         "section",
-        tag("h2", sweep_texts.UNITS[frontier.unit]) if several else None,
+        tag("h2", sweep_texts.UNITS[frontier.unit]) if name_unit else None,
         tag("p", verdict, class_="verdict") if verdict else None,
         *(_figure(drawing) for drawing in _charts(frontier, up)),
         *(tag("p", note, class_="faint") for note in notes if note),
@@ -114,6 +114,8 @@ def _epsilon_axis(frontier: Frontier) -> SvgAxis:
     values = [value for value in (shown_epsilon(point, frontier.view) for point in frontier.points) if value]
     low, high = min(values) / ROOM, max(values) * ROOM
     ticks = tuple((tick, f"{tick:g}") for tick in tradeoff.decades(low, high))
+    if len(ticks) < 2:  # a narrow range has no round numbers: its ends say where it is
+        ticks = tuple((end, numbers.epsilon(end)) for end in dict.fromkeys((max(values), min(values))))
     title = texts.EPSILON_AXIS.format(per=privacy.PER[frontier.unit], seen=privacy.SEEN_BY[frontier.view])
     return SvgAxis(title, high, low, ticks, log=True)
 

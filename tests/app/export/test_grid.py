@@ -128,6 +128,13 @@ def test_b1_no_page_holds_the_picture_of_another_visitor(store: Store) -> None:
         assert [served_export(store, kind, id, owner).status for owner in ("ann", "bob", "")] == [200, 404, 200]
 
 
+def test_a_damaged_attack_is_a_sentence(store: Store) -> None:
+    spec = attack_on(RunSpec(**RUN))
+    stored_attack(store, spec, [20.0], numbers={"psnr": ("loud",), "ssim": ("loud",)})
+    exported = served_export(store, "grid", spec.id, "")
+    assert exported.status == 500 and "has another type" in exported.text and "\n" not in exported.text
+
+
 def test_a_deleted_member_is_counted(store: Store, baseline: RunSpec) -> None:
     specs = four(store, baseline)
     batch = batch_of(specs)

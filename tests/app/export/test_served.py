@@ -70,7 +70,7 @@ def test_b1_a_page_leaves_out_the_picture_of_another_visitor(store: Store, run: 
     assert public.id in page["bob"]
 
 
-def answered(path: str, token: str = "") -> tuple[int, dict[str, str]]:
+def answered(path: str, token: str = "", query: str = "") -> tuple[int, dict[str, str]]:
     """The status and the headers of the answer to a browser with this cookie."""
     messages: list[Any] = []
 
@@ -81,8 +81,15 @@ def answered(path: str, token: str = "") -> tuple[int, dict[str, str]]:
         messages.append(message)
 
     headers = [(b"cookie", f"{owners.COOKIE}={token}".encode())] if token else []
-    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers, "root_path": ""}
-    routes = Starlette(routes=[Route(server.EXPORT, server.export)])
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "query_string": query.encode(),
+        "headers": headers,
+        "root_path": "",
+    }
+    routes = Starlette(routes=[Route(route, server.export) for route in (server.EXPORT, server.EXPORT_LIST)])
     asyncio.run(routes(scope, receive, send))
     return messages[0]["status"], {name.decode(): value.decode() for name, value in messages[0]["headers"]}
 
@@ -102,3 +109,6 @@ def test_the_route_asks_the_cookie_in_class_mode(store: Store, run: RunSpec, mon
     )
     monkeypatch.setattr(limits, "class_mode", lambda: True)
     assert [answered(path, cookie)[0] for cookie in ("", token, owners.new_token())] == [404, 200, 404]
+    query = f"ids={attack.id}"
+    answers = [answered("/export/grid.html", cookie, query)[0] for cookie in ("", token, owners.new_token())]
+    assert answers == [404, 200, 404]

@@ -46,6 +46,7 @@ def test_a_batch_of_runs_has_every_point_and_says_what_is_missing(store: Store) 
         ["UDP-FedAvg", "0.5", "2"], ["UDP-FedAvg", "1", "2"], ["FedAvg", "none", "1"],
     ]  # fmt: skip
     assert rows[0][6] == "ε 3" and "δ = 1e-5" in rows[0][7]  # the larger ε of the two seeds
+    assert "server step with the best accuracy" not in node.text  # there is one step
     assert len([svg for svg in node.all("svg") if svg.attributes.get("class") == "chart"]) == 2
 
 
@@ -54,6 +55,12 @@ def test_the_stored_sweep_is_shown_for_each_observer(store: Store, view: str) ->
     node = shown(store, "example", sweep.NAME, view)
     assert privacy.SEEN_BY[view] in node.text and "come from a stored example" in node.text
     assert node.all("h1")[0].text == "What does protection cost? Fashion-MNIST, MLP, 30 rounds"
+
+
+def test_a_single_point_has_a_tick_at_its_epsilon(store: Store) -> None:
+    run = stored_run(store, RunSpec(**RUN))
+    labels = [text.text for text in shown(store, "sweep", run, "server").all("text")]
+    assert "154" in labels and "40" in labels
 
 
 def test_personal_models_are_named(store: Store) -> None:
