@@ -41,6 +41,6 @@ def png_data(grid: Mapping[str, Any], foot: str) -> dict[str, Any]:
     """The data of a grid without the guesses before the last one, which the PNG does not show."""
     rows = []
     for row in grid["rows"]:
-        cells = [{**cell, "frames": [], "psnr": []} for cell in row["cells"]]
+        cells = [{**cell, "frames": []} for cell in row["cells"]]
         rows.append({**row, "cells": cells})
     return {**grid, "rows": rows, "foot": foot}

@@ -56,9 +56,8 @@ const headOf = (column) => [
 const rowTitleOf = (row) => [[row.title, '600 14px', INK], [row.note ?? '', '12px', FAINT]];
 function captionOf(cell) {
   const colour = cell.tone === 'leaking' ? LEAKING : INK;
-  return [[cell.value ?? '', '600 14px', colour], [cell.state ?? '', '13px', colour]];
+  return [[cell.word, '600 14px', colour], [cell.by, '13px', FAINT]];
 }
-const originalCaptionOf = (original) => [[original.caption ?? '', '12px', FAINT]];
 
 const placeOf = (column) => EDGE + SIDE + GAP + column * (CELL + GAP);
 
@@ -67,9 +66,8 @@ function measured(context, data) {
   const below = (parts, width) => write(context, parts, 0, 0, width, false);
   const heads = [...data.columns.map(headOf), [[data.original.title, '600 14px', INK]]];
   const head = Math.max(...heads.map((parts) => below(parts, CELL))) + 8;
-  const rows = data.rows.map((row, index) => {
+  const rows = data.rows.map((row) => {
     const captions = row.cells.map(captionOf);
-    if (index === 0) captions.push(originalCaptionOf(data.original));
     const text = Math.max(...captions.map((parts) => below(parts, CELL)));
     return Math.max(CELL + text, below(rowTitleOf(row), SIDE)) + GAP;
   });
@@ -117,7 +115,6 @@ export async function gridPng(data) {
     }
     if (index === 0) {
       drawPicture(context, original, placeOf(lastColumn), y);
-      write(context, originalCaptionOf(data.original), placeOf(lastColumn), y + CELL, CELL, true);
     }
     y += rows[index];
   }

@@ -79,7 +79,7 @@ def test_a_run_with_its_attack_and_both_baselines(
     text = node.text
     (heading,) = node.all("h1")
     assert heading.text == "UDP-FedAvg, noise 0.5 on Fashion-MNIST: accuracy, privacy and attacks"
-    for words in ("Without protection the picture comes back: 31.4 dB", "15.0 dB", "31.4 dB", "SSIM 0.90, LPIPS 0.05",
+    for words in ("Without protection the picture comes back.", "15.0 dB", "31.4 dB", "SSIM 0.90, LPIPS 0.05",
                 "40.0 %", privacy.STATUSES["formal-other-view"][0], "The noise is shared", *privacy.NOT_COVERED,
                 export_texts.HAS_BASELINE, attack_texts.NO_PROOF, "shirt", "1 March 2026"):  # fmt: skip
         assert words in text, words
