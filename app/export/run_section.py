@@ -45,7 +45,7 @@ def data(run: ExportedRun) -> str:
 
 
 def headline(run: ExportedRun) -> Html:
-    """The main facts: accuracy, the ε of an outsider and of the server, and the status of the guarantee."""
+    """The main facts: accuracy, and the size and the kind of the promise."""
     cells = []
     if run.recorded:
         body = report(run.events)
@@ -55,22 +55,20 @@ def headline(run: ExportedRun) -> Html:
             cells.append(_fact("personal accuracy", numbers.percent(body["accuracy-personal"]), "mean over clients"))
     for record in run.epsilons:
         if record.view in ("outsider", "server"):
-            value = tag("span", f"ε {numbers.epsilon(record.value)}", class_=_side(record))
-            cells.append(_fact(privacy.SEEN_BY[record.view], value, "lower is more private"))
-    return tag("dl", *cells, _badge(run.guarantee), class_="facts")
+            cells.append(_badge(privacy.AGAINST[record.view], *privacy.promise(record.value, record.unit)))
+    if run.guarantee:
+        name, side, _ = privacy.STATUSES[run.guarantee["status"]]
+        cells.append(_badge(privacy.KIND, name, side))
+    return tag("dl", *cells, class_="facts")
 
 
 def _fact(name: str, value: str, note: str) -> Html:
     return tag("div", tag("dt", name), tag("dd", value, " ", tag("small", note)))
 
 
-def _badge(guarantee: Mapping[str, Any] | None) -> Html | None:
-    if not guarantee:
-        return None
-    name, side, _ = privacy.STATUSES[guarantee["status"]]
-    sign = "✓" if side == "private" else "✕"
-    badge = tag("span", f"{sign} {name}", class_=f"badge {side}")
-    return tag("div", tag("dt", f"guarantee: {guarantee['status']}"), tag("dd", badge, class_="small"))
+def _badge(title: str, text: str, side: str) -> Html:
+    """The size or the kind of a promise."""
+    return tag("div", tag("dt", title), tag("dd", tag("span", text, class_=f"badge {side}"), class_="small"))
 
 
 def reason(run: ExportedRun) -> Html | None:
@@ -82,7 +80,7 @@ def reason(run: ExportedRun) -> Html | None:
     text = f"{status} {why[:1].upper()}{why[1:]}."
     values = [record.value for record in run.epsilons if record.value is not None]
     if values and min(values) > privacy.VACUOUS:
-        text += f" {export_texts.VACUOUS.format(limit=privacy.VACUOUS)}"
+        text += f" {privacy.ALL_VACUOUS.format(limit=privacy.VACUOUS)}"
     return tag("p", text, class_="faint")
 
 

@@ -50,7 +50,6 @@ LEFT_OUT = "{count} older attacks on this run are not shown."
 
 ACCURACY, EPSILON = "Accuracy", "Privacy"
 ACCURACY_AXIS, EPSILON_AXIS, ROUND_AXIS = "accuracy on test data, %", "ε so far", "round"
-VACUOUS = "No ε here is below {limit:g}. As a worst case, such a guarantee means almost nothing."
 NOT_RUN = (
     "This run was not trained, so it has no accuracy. The ε below is the forecast for the whole run. It needs no "
     "training."

@@ -107,12 +107,9 @@ def easiest(facts: Mapping[str, Any]) -> str:
 
 def promise(epsilon: Epsilon | None) -> tuple[str, str]:
     """The size of a promise above a column with its unit, and its colour. A number above 10 means nothing."""
-    if epsilon is None or epsilon.value is None:
-        return "no promise", "leaking"
-    size = privacy.size(epsilon.value)
-    if epsilon.value > privacy.VACUOUS:
-        return f"{size.sign} {size.word}", size.side
-    return f"{size.sign} ε {numbers.epsilon(epsilon.value)} {privacy.PER[epsilon.unit]}: {size.word}", size.side
+    if epsilon is None:
+        return privacy.promise(None)
+    return privacy.promise(epsilon.value, epsilon.unit)
 
 
 def decibel(value: float | None) -> str:

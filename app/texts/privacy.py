@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.texts.numbers import epsilon as epsilon_text
 from app.texts.numbers import percent, tiny
 from engine.epsilon import Epsilon
 from engine.odds import MOST_PERCENT, certainty
@@ -72,6 +73,17 @@ NO_PROMISE = PromiseSize("no meaningful promise", "leaking", "✗")
 SIZES = ((1.0, STRONG), (3.0, LIMITED), (10.0, WEAK_PROMISE))  # each up to this ε
 
 
+def promise(epsilon: float | None, unit: str = "") -> tuple[str, str]:
+    """The size of a promise in words with its sign and unit, and its colour. A number above 10 means nothing."""
+    if epsilon is None:
+        return "no promise", "leaking"
+    kind = size(epsilon)
+    if epsilon > VACUOUS:
+        return f"{kind.sign} {kind.word}", kind.side
+    per = f" {PER[unit]}" if unit else ""
+    return f"{kind.sign} ε {epsilon_text(epsilon)}{per}: {kind.word}", kind.side
+
+
 def size(epsilon: float | None) -> PromiseSize:
     """The size of a promise; None is an infinite ε."""
     for most, promise in SIZES:
@@ -85,13 +97,17 @@ WEAK = math.log(99)  # above this ε, an observer with even odds can become more
 VACUOUS = 10.0  # above this ε, a guarantee is no meaningful promise
 
 
+# The kind of a promise, by the status of its guarantee. Its size is another matter: a proven promise may be too large
+# to mean anything, so a kind is never teal.
 STATUSES = {
-    "formal": ("Protected", "private", "The promise holds against the adversary the method names."),
-    "formal-other-view": ("Protected in some views", "private", "The promise holds, but not against every adversary."),
+    "formal": ("Proven", "ink", "The promise is proven against the observer that the method names."),
+    "formal-other-view": ("Proven for some observers", "ink", "The promise is proven, but not against every observer."),
     "claimed-refuted": ("Claim does not hold", "leaking", "What was claimed is not true; here is why."),
-    "empirical": ("No proof", "leaking", "It may help in practice, but nothing is proven."),
-    "none": ("Not protected", "leaking", "Nothing is promised."),
+    "empirical": ("Not proven", "leaking", "It may help in practice, but nothing is proven."),
+    "none": ("No promise", "leaking", "Nothing is promised."),
 }
+KIND = "kind of promise"
+ALL_VACUOUS = "No ε here is below {limit:g}. As a worst case, such a promise means almost nothing."
 
 
 NOT_COVERED = (

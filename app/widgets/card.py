@@ -20,27 +20,23 @@ def headline(events: Sequence[Event]) -> None:
     cells = [("accuracy", numbers.percent(body["accuracy"]), _seconds(body))]
     if body["accuracy-personal"] is not None:
         cells.append(("personal accuracy", numbers.percent(body["accuracy-personal"]), "mean over clients"))
-    for view in privacy.VIEWS:
-        if view in body["epsilon"] and view in ("outsider", "server"):
-            epsilon = numbers.epsilon(body["epsilon"][view])
-            cells.append((privacy.SEEN_BY[view], f"ε {epsilon}", "lower is more private"))
     facts = ""
     for name, value, note in cells:
         definition = f"{html.escape(value)} <small>{html.escape(note)}</small>"
         facts += f"<div><dt>{html.escape(name)}</dt><dd>{definition}</dd></div>"
-    st.html(f'<dl class="ll-facts">{facts}{badge(body["guarantee"])}</dl>')
+    for view in ("server", "outsider"):
+        if view in body["epsilon"]:
+            facts += _badge(privacy.AGAINST[view], *privacy.promise(body["epsilon"][view], body["unit"]))
+    if body["guarantee"]:
+        name, side, _ = privacy.STATUSES[body["guarantee"]["status"]]
+        facts += _badge(privacy.KIND, name, side)
+    st.html(f'<dl class="ll-facts">{facts}</dl>')
 
 
-def badge(guarantee: Mapping[str, Any] | None) -> str:
-    """The status of a guarantee as HTML."""
-    if not guarantee:
-        return ""
-    name, side, _ = privacy.STATUSES[guarantee["status"]]
-    sign = "✓" if side == "private" else "✕"
-    return (
-        f"<div><dt>guarantee: {html.escape(guarantee['status'])}</dt>"
-        f'<dd class="ll-small"><span class="ll-badge ll-{side}">{sign} {html.escape(name)}</span></dd></div>'
-    )
+def _badge(title: str, text: str, side: str) -> str:
+    """The size or the kind of a promise as HTML."""
+    mark = f'<span class="ll-badge ll-{side}">{html.escape(text)}</span>'
+    return f'<div><dt>{html.escape(title)}</dt><dd class="ll-small">{mark}</dd></div>'
 
 
 def privacy_block(epsilons: Sequence[Epsilon], guarantee: Mapping[str, Any] | None) -> None:
@@ -48,29 +44,38 @@ def privacy_block(epsilons: Sequence[Epsilon], guarantee: Mapping[str, Any] | No
     rows = [_view_row(epsilon, opened=place == 0) for place, epsilon in enumerate(epsilons)]
     absent = (guarantee or {}).get("absent") or {}
     for view, reason in absent.items():
-        seen_by = html.escape(privacy.SEEN_BY[view])
-        summary = f'<summary><span class="ll-faint">no ε</span> {seen_by}</summary>'
+        against = html.escape(privacy.AGAINST[view])
+        summary = f'<summary><span class="ll-faint">no ε</span> {against}</summary>'
         rows.append(f"<details>{summary}<p>{html.escape(reason)}</p></details>")
     st.html(f'<div class="ll-views">{"".join(rows)}</div>')
 
 
 def _view_row(epsilon: Epsilon, opened: bool) -> str:
     value = epsilon.value
-    side = "leaking" if value is None or value > privacy.VACUOUS else "private"
+    size = privacy.size(value)
     odds = html.escape(privacy.odds(epsilon))
     terms = html.escape(epsilon.reason if value is None else privacy.terms(epsilon))
-    seen_by = html.escape(privacy.SEEN_BY[epsilon.view])
+    against = html.escape(privacy.AGAINST[epsilon.view])
     return (
         f"<details{' open' if opened else ''}>"
-        f'<summary><b class="ll-{side}">ε {numbers.epsilon(value)}</b> {seen_by} '
+        f'<summary><b>ε {numbers.epsilon(value)}</b> {against}: <b class="ll-{size.side}">{size.word}</b>'
         f"</summary><p>{odds}</p><p>{terms}</p></details>"
     )
 
 
-def reason(guarantee: Mapping[str, Any] | None) -> None:
-    """Show in faint text why the guarantee has its status."""
+def reason(guarantee: Mapping[str, Any] | None, values: Sequence[float | None]) -> None:
+    """Show in faint text why the guarantee has its status. `values` are the ε of all observers."""
     if guarantee:
-        st.html(f'<p class="ll-faint ll-why">{html.escape(_explanation(guarantee))}</p>')
+        text = " ".join(filter(None, [_explanation(guarantee), _all_vacuous(values)]))
+        st.html(f'<p class="ll-faint ll-why">{html.escape(text)}</p>')
+
+
+def _all_vacuous(values: Sequence[float | None]) -> str:
+    """A warning if every ε is too large to mean anything."""
+    finite = [value for value in values if value is not None]
+    if finite and min(finite) > privacy.VACUOUS:
+        return privacy.ALL_VACUOUS.format(limit=privacy.VACUOUS)
+    return ""
 
 
 def _explanation(guarantee: Mapping[str, Any]) -> str:

@@ -71,7 +71,7 @@ def _result(main: ShownRun, runs: Sequence[ShownRun], baselines: Sequence[ShownR
     _noise(main)
     card.headline(main.events)
     _cost(main, baselines)
-    card.reason(guarantee(main.events))
+    card.reason(guarantee(main.events), [epsilon.value for epsilon in last_epsilons(main.events)])
     tracks = tracks_of(runs, baselines)
     pins = compare.pinned(main)
     if not _progress(main, [*runs, *baselines]):

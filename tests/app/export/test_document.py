@@ -147,7 +147,7 @@ def test_an_attack_that_did_not_converge_is_never_called_protection(
     stored_attack(store, attack, [12.0], state)
     text = shown(store, run.id).text
     assert verdicts.REMARKS[state] in text and "is not recognised" in text and export_texts.NO_BASELINE in text
-    assert "Protected" not in text and privacy.STATUSES["none"][0] in text
+    assert "Proven" not in text and privacy.STATUSES["none"][0] in text
     assert "it leaves 60% of the upload unexplained" in text
 
 

@@ -114,3 +114,21 @@ def test_a08_only_noise_inside_the_client_is_covered_against_a_server_that_lies(
     assert "a server that lies gets uploads that are nearly bare" in sentence
     plan = make_plan(RunSpec(method="udp-fedavg"))
     assert "share one portion of noise" in plan.guarantee.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "side"),
+    [
+        (0.8, "✓ ε 0.8 per client: strong promise", "private"),
+        (3.0, "· ε 3 per client: limited promise", "ink"),
+        (9.9, "! ε 9.9 per client: weak promise", "weak"),
+        (280.0, "✗ no meaningful promise", "leaking"),  # the number would look like one
+        (None, "no promise", "leaking"),
+    ],
+)
+def test_b03_the_size_of_a_promise(value: float | None, text: str, side: str) -> None:
+    assert privacy.promise(value, "user") == (text, side)
+
+
+def test_b03_the_kind_of_a_promise_is_never_teal() -> None:
+    assert {side for _, side, _ in privacy.STATUSES.values()} == {"ink", "leaking"}

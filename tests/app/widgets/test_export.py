@@ -7,9 +7,9 @@ from app.widgets import export
 
 
 def test_the_data_of_the_png_has_no_earlier_guesses() -> None:
-    cell = {"src": "last", "frames": ["first", "last"], "psnr": [1.0, 2.0], "value": "2.0 dB"}
+    cell = {"src": "last", "frames": ["first", "last"], "word": "comes back"}
     data = export.png_data({"columns": [], "rows": [{"title": "a", "cells": [cell]}]}, "terms")
-    assert data["rows"][0]["cells"] == [{"src": "last", "frames": [], "psnr": [], "value": "2.0 dB"}]
+    assert data["rows"][0]["cells"] == [{"src": "last", "frames": [], "word": "comes back"}]
     assert data["foot"] == "terms" and cell["frames"]
 
 

@@ -136,7 +136,7 @@ def test_a_finished_run_shows_its_result_and_the_next_steps(lab: AppTest, first:
     body = report(first.events)
     assert numbers.percent(body["accuracy"]) in shown and "A stored example" not in shown
     for view, value in body["epsilon"].items():
-        assert f"ε {numbers.epsilon(value)}</b> {privacy.SEEN_BY[view]}" in shown
+        assert f"ε {numbers.epsilon(value)}</b> {privacy.AGAINST[view]}" in shown
     assert body["guarantee"]["reason"].split("'")[0][:40].lower() in shown.lower()
     for line in privacy.NOT_COVERED:
         assert any(line in block.value for block in lab.markdown)
