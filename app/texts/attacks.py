@@ -27,7 +27,11 @@ VIEWS = {
     "client": "another participant",
     "outsider": "an outsider",
 }
-ALL = "All {count} reconstructed pictures of the upload"
+ALL = "{count} reconstructed pictures of the upload"
+FEW_STORED = (
+    "The stored example has {count} of the {guessed} reconstructed pictures, and the scores of all. Run it live to see "
+    "the others."
+)
 ALL_BY = "Attack and protection"
 ALL_NOTE = "Each guess is next to the picture that it fits best. Among so many, some fit by chance."
 PROBE_EPSILON = (

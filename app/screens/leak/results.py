@@ -19,7 +19,7 @@ from app.screens.leak.columns import GridColumn
 from app.screens.leak.controls import attacker
 from app.screens.leak.grid import ColumnHead, GridSheet
 from app.screens.leak.requests import STATE
-from app.screens.leak.settings import key_of
+from app.screens.leak.settings import LeakSettings, key_of
 from app.session import messages, run_settings, services, session, url
 from app.session.links import AGAINST
 from app.texts import attacks as attack_texts
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 POLL_S = 0.5
+FIRST_PICTURE = LeakSettings().whose
 ROW_CSS = """
 <style>
 @media (max-width: 700px) {  /* the note and its two buttons stay in one row on a phone */
@@ -296,16 +297,15 @@ def example() -> None:
     error = attack_examples.load_error()
     if error:
         messages.show("problem", str(error))
-    if not examples or url.params():
+    first = [example for example in examples.values() if _is_first_visit(example.spec)]
+    if not first or url.params():
         return
     heads: dict[str, ColumnHead] = {}
     titles: dict[str, str] = {}
     attacks: dict[str, str] = {}
     cells = []
-    for stored in examples.values():
+    for stored in first:
         key = key_of(stored.spec["run"]["method"])
-        if key not in AGAINST:  # the first visit shows three strengths
-            continue
         attack = str(stored.spec["attack"]["name"])
         titles[key] = attack_texts.NONE if key == attack_grid.NONE else attack_texts.noisy(key)
         short, method = attack_texts.head(titles[key])
@@ -314,8 +314,15 @@ def example() -> None:
         attacks.setdefault(attack, attack_texts.TITLES.get(attack, attack))
         events = AttackEvents("stored", stored.events)
         cells.append(attack_summary.collect_cell(RequestedAttack(key, attack, None), events))
-    st.caption(states.STORED.format(made=next(iter(examples.values())).made))
+    st.caption(states.STORED.format(made=first[0].made))
     st.html(f'<p class="ll-lead">{html.escape(verdicts.of_cells(cells, titles, attack_grid.NONE))}</p>')
     picture_grid.draw(
         GridSheet(list(heads.values()), attacks, cells, frames=True, autoplay=_animation(cells), each=False)
     )
+
+
+def _is_first_visit(spec: Mapping[str, Any]) -> bool:
+    """Whether a stored attack is a cell of the grid of a first visit."""
+    if "target-epsilon" in spec["run"] or spec.get("upload", "listed") != "listed" or spec["view"] != "server":
+        return False
+    return spec["pictures"] == [FIRST_PICTURE] and key_of(spec["run"]["method"]) in AGAINST

@@ -31,7 +31,11 @@ def panel(attacks: Mapping[str, str], titles: Mapping[str, str], cells: Sequence
     st.html(f'<h2 class="ll-title">{html.escape(attack_texts.ALL.format(count=count))}</h2>')
     chosen = st.selectbox(attack_texts.ALL_BY, list(ended), width=380, key="leak-all")
     st.caption(attack_texts.ALL_NOTE)
-    st.html(f'{CSS}<div class="ll-all">{"".join(figures(ended[str(chosen)]))}</div>')
+    shown = ended[str(chosen)]
+    guessed = len(shown.judged.places) if shown.judged else count
+    if guessed > count:  # of a stored example
+        st.caption(attack_texts.FEW_STORED.format(count=count, guessed=guessed))
+    st.html(f'{CSS}<div class="ll-all">{"".join(figures(shown))}</div>')
 
 
 def figures(cell: AttackCell) -> list[str]:
