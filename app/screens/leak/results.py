@@ -12,12 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.batch import follow
 from app.screens.leak import columns as leak_columns
-from app.screens.leak import grid as picture_grid
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import series
 from app.screens.leak.columns import GridColumn
 from app.screens.leak.controls import attacker
-from app.screens.leak.grid import ColumnHead, GridSheet
 from app.screens.leak.requests import STATE
 from app.screens.leak.settings import LeakSettings, key_of
 from app.session import messages, run_settings, services, session, url
@@ -25,6 +23,8 @@ from app.session.links import AGAINST
 from app.texts import attacks as attack_texts
 from app.texts import privacy, states, verdicts
 from app.widgets import export as export_widget
+from app.widgets import picture_grid
+from app.widgets.picture_grid import ColumnHead, GridSheet
 from engine.errors import LeakLensError
 from engine.events import Seen
 from engine.examples import attacks as attack_examples

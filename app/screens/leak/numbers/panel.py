@@ -10,12 +10,12 @@ import streamlit as st
 from app.charts import psnr
 from app.screens.leak import series
 from app.screens.leak.columns import GridColumn
-from app.screens.leak.grid import mean_colour_psnr
 from app.screens.leak.results import GridView, answer_of, first_seen, shown_picture
 from app.session import run_settings, session
 from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy, verdicts
 from app.widgets import chart as chart_widget
+from app.widgets.picture_grid import mean_colour_psnr
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
 

@@ -25,7 +25,10 @@ def _file_text(name: str) -> str:
 
 
 _component = st.components.v2.component(
-    "leaklens_grid", html='<div class="grid"></div>\n', css=_file_text("grid.css"), js=_file_text("grid.js")
+    "leaklens_grid",
+    html='<div class="grid"></div>\n',
+    css=_file_text("picture_grid.css"),
+    js=_file_text("picture_grid.js"),
 )
 
 
