@@ -12,7 +12,7 @@ from app.texts import runs as run_texts
 from app.texts import states
 from engine.errors import BadInput
 from engine.jobs.batches import Batch, BatchKind, BatchMember, ListedBatch
-from engine.jobs.status import MOVING
+from engine.jobs.status import MOVING, ListedRun
 
 OPTIONS = {"device": "cpu"}
 NO_BATCH = ""  # of no kind
@@ -41,6 +41,18 @@ def resume(batch: ListedBatch, fields: Mapping[str, Any], busy: tuple[str, str])
     """Submit the stopped members of a stored batch again, for this visitor."""
     _check_limits(batch, fields, 1, busy)
     services.store().batches.resume(batch.id, session.visitor())
+    services.shared().supervisor.wake()
+
+
+def resume_run(run: ListedRun) -> None:
+    """Submit a stopped run again, for this visitor. Attacks do not count as runs of the visitor."""
+    store = services.store()
+    moving = [stored for stored in store.runs() if stored.status in MOVING]
+    own = services.requested([stored.id for stored in moving if "attack" not in stored.spec])
+    refusal = class_limits.refused(class_limits.caps(), run.spec, len(own), len(store.queue()))
+    if refusal:
+        raise refusal
+    store.submit(run.id, run.spec, run.options, session.visitor())
     services.shared().supervisor.wake()
 
 

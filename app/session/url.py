@@ -27,6 +27,15 @@ def show(**ids: Sequence[str]) -> None:
     st.session_state["ids"] = {**st.session_state.get("ids", {}), **unique}
 
 
+def pin(run: str) -> None:
+    """Keep a run on the page of the Lab, to compare others with it."""
+    show(pins=[*linked("pins"), run])
+
+
+def unpin(run: str) -> None:
+    show(pins=[pinned for pinned in linked("pins") if pinned != run])
+
+
 def read_settings(default: Settings) -> None:
     """Read the settings from a link that this page did not write: at a first visit, and after going back."""
     params = {name: str(value) for name, value in st.query_params.items()}

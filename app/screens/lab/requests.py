@@ -61,7 +61,7 @@ def _pin() -> None:
 
 
 def unpin(run_id: str) -> None:
-    url.show(pins=[pinned for pinned in url.linked("pins") if pinned != run_id])
+    url.unpin(run_id)
     session.rerun()
 
 

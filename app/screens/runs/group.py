@@ -1,67 +1,115 @@
-"""One group of the Runs screen: its name, how far it is, its buttons, and its runs in a closed list."""
+"""The rows of the Runs screen in groups: what was requested as one stays together."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import streamlit as st
-
-from app.screens.runs import requests as run_requests
-from app.screens.runs import row as run_row
-from app.screens.runs.groups import RunGroup
-from app.session import messages
+from app.screens.runs.listing import STOPPED, RunRow
+from app.session import services, session
+from app.texts import batches as batch_texts
 from app.texts import runs as run_texts
-
-PAGE = 50  # rows of a group
-
-
-def draw(group: RunGroup) -> None:
-    """Draw a run by itself as a row, and a batch as a title with a closed list of its runs."""
-    if group.batch is None:
-        run_row.draw(group.rows[0])
-        return
-    with st.container(key=f"batch-{group.id}"):
-        with st.container(horizontal=True, vertical_alignment="top", key=f"row-{group.id}"):
-            title = f"<h3>{html.escape(group.title)}</h3><p>{html.escape(f'{group.kind} · {group.summary}')}</p>"
-            st.html(f'<div class="ll-run">{title}</div>', width="stretch")
-            with st.container(horizontal=True, vertical_alignment="center", width=run_row.BUTTONS_PX):
-                _buttons(group)
-        with st.expander(
-            run_texts.RUNS_OF_GROUP.format(many=run_texts.runs(len(group.rows))), on_change="rerun",
-            key=f"runs-of-{group.id}",
-        ) as opened:  # fmt: skip
-            if opened.open:
-                for row in group.rows[:PAGE]:
-                    run_row.draw(row)
-                if len(group.rows) > PAGE:
-                    messages.explain(run_texts.MORE_ROWS.format(many=len(group.rows) - PAGE))
+from engine.jobs.batches import ListedBatch
+from engine.jobs.owners import own_pictures
 
 
-def _buttons(group: RunGroup) -> None:
-    """What this visitor may do with the whole group. Every label names it, for screen readers only."""
-    assert group.batch
-    if group.batch.spec.get("screen") in run_texts.SCREENS and _button(run_texts.OPEN, group):
-        run_requests.open_group(group)
-    if group.wanted and group.moving:
-        _button(run_texts.CANCEL_ALL, group, on_click=run_requests.cancel_all, args=(group,))
-    if group.own and group.stopped and not group.moving:
-        _button(run_texts.RESUME_ALL, group, on_click=run_requests.resume_all, args=(group,))
-    if group.own and not group.private:
-        with st.popover(run_texts.RENAME, type="tertiary", key=f"rename-{group.id}"):
-            st.text_input(
-                run_texts.NAME, group.title, max_chars=run_requests.MOST_NAME, key=f"name-{group.id}",
-                on_change=_renamed(group), help=run_texts.NAME_HELP,
-            )  # fmt: skip
-    if group.deletable and not group.moving:
-        _button(run_texts.DELETE, group, on_click=run_requests.request_delete, args=(group.deletable,))
+@dataclass(frozen=True)
+class RunGroup:
+    """The runs of one batch, or one run by itself."""
+
+    rows: tuple[RunRow, ...]
+    batch: ListedBatch | None = None
+    own: bool = False  # whether this visitor requested the batch
+    wanted: bool = False  # and wants a run of it that is under way
+    private: bool = False  # whether it names an uploaded picture, whose owners all read its name
+
+    @property
+    def id(self) -> str:
+        return self.batch.id if self.batch else self.rows[0].id
+
+    @property
+    def title(self) -> str:
+        return self.batch.title if self.batch else self.rows[0].sentence
+
+    @property
+    def kind(self) -> str:
+        return batch_texts.TITLES.get(self.batch.kind, self.batch.kind) if self.batch else ""
+
+    @property
+    def moving(self) -> bool:
+        return any(row.moving for row in self.rows)
+
+    @property
+    def stopped(self) -> bool:
+        return any(row.listed.status in STOPPED for row in self.rows)
+
+    @property
+    def deletable(self) -> list[str]:
+        return [row.id for row in self.rows if row.deletable]
+
+    @property
+    def submitted(self) -> float:
+        return max(row.listed.submitted for row in self.rows)
+
+    @property
+    def bytes(self) -> int:
+        return sum(row.listed.bytes for row in self.rows)
+
+    @property
+    def accuracy(self) -> float | None:
+        """The best accuracy of its runs."""
+        known = [row.result.accuracy for row in self.rows if row.result.accuracy is not None]
+        return max(known, default=None)
+
+    @property
+    def summary(self) -> str:
+        """How many runs are in each state, and why members could not be requested."""
+        counts = Counter(row.listed.status for row in self.rows)
+        text = run_texts.group_summary(counts, len(self.rows), self.bytes)
+        problems = dict.fromkeys(self.batch.problems.values()) if self.batch else {}
+        return " ".join([text, *(run_texts.REFUSED.format(why=problem) for problem in problems)])
 
 
-def _renamed(group: RunGroup) -> Callable[[], None]:
-    return lambda: run_requests.rename(group, str(st.session_state[f"name-{group.id}"]))
+def groups(rows: Sequence[RunRow]) -> list[RunGroup]:
+    """The rows in groups, each where its newest row is. A run of several batches is in the one requested last."""
+    by_run: dict[str, ListedBatch] = {}
+    for batch in _visible_batches():
+        for run in batch.runs:
+            by_run.setdefault(run, batch)  # the last requested batch comes first
+    rows_of: dict[str, list[RunRow]] = {}
+    for row in rows:
+        owner = by_run.get(row.id)
+        rows_of.setdefault(owner.id if owner else row.id, []).append(row)
+    batches = {batch.id: batch for batch in by_run.values()}
+    visitor = session.visitor()
+    wanted_runs = services.wanted([row.id for row in rows if row.moving])
+    grouped = []
+    for name, members in rows_of.items():
+        stored = batches.get(name) if len(members) > 1 else None
+        own = stored is not None and (services.at_home() or visitor in stored.visitors)
+        private = stored is not None and bool(own_pictures(stored.spec)) and not services.at_home()
+        wanted = own and (services.at_home() or any(row.id in wanted_runs for row in members))
+        grouped.append(RunGroup(tuple(members), stored, own, wanted, private))
+    return grouped
 
 
-def _button(word: str, group: RunGroup, **options: Any) -> bool:
-    key = f"{word.lower().replace(' ', '-')}-all:{group.id}"
-    return st.button(f"{word} *batch {group.id}*", key=key, type="tertiary", **options)
+def _visible_batches() -> list[ListedBatch]:
+    """The batches whose title and settings name no picture of another visitor."""
+    visible = []
+    for batch in services.store().batches.listed():
+        names = own_pictures({"title": batch.title, "spec": batch.spec})
+        if all(services.may_see_picture(name) for name in names):
+            visible.append(batch)
+    return visible
+
+
+def in_order(grouped: Sequence[RunGroup], sort: str) -> list[RunGroup]:
+    """The groups sorted as the visitor chose. What has no accuracy comes last."""
+    if sort == "name":
+        return sorted(grouped, key=lambda group: group.title.lower())
+    if sort == "accuracy":
+        return sorted(grouped, key=lambda group: -1.0 if group.accuracy is None else group.accuracy, reverse=True)
+    if sort == "size":
+        return sorted(grouped, key=lambda group: group.bytes, reverse=True)
+    return sorted(grouped, key=lambda group: group.submitted, reverse=True)

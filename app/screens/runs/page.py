@@ -9,15 +9,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.screens.runs import group as run_group
-from app.screens.runs import groups
 from app.screens.runs import listing as run_listing
 from app.screens.runs import requests as run_requests
 from app.screens.runs import row as run_row
-from app.screens.runs.groups import RunGroup
+from app.screens.runs.group import RunGroup
 from app.screens.runs.listing import RunRow
 from app.screens.runs.machine import panel as machine_panel
 from app.screens.runs.settings import STATE
-from app.session import services, session, url
+from app.session import messages, services, session, url
 from app.texts import product, states
 from app.texts import runs as run_texts
 from app.widgets import fields
@@ -48,7 +47,8 @@ def runs() -> None:
         if not services.shared().ready():
             st.fragment(_redraw_with_titles, run_every=READY_S)()
     except LeakLensError as error:
-        _trouble(error)
+        messages.show("problem", str(error))
+        st.button(run_texts.AGAIN, key="again")
     STATE.write_link()
 
 
@@ -78,29 +78,19 @@ def _redraw_with_titles() -> None:
         st.rerun()
 
 
-def _trouble(error: LeakLensError) -> None:
-    _note(str(error), wrong=True)
-    st.button(run_texts.AGAIN, key="again")
-
-
-def _note(text: str, wrong: bool = False) -> None:
-    kind, role = ("problem", "alert") if wrong else ("note", "status")
-    st.html(f'<p class="ll-{kind}" role="{role}">{html.escape(text)}</p>')
-
-
 def _tally(rows: Sequence[RunRow]) -> None:
     counts: Counter[str] = Counter(row.listed.status for row in rows)
     text = run_texts.store_summary(counts, services.store().used(), quota())
     st.html(f'<p class="ll-lead">{html.escape(text)}</p>')
     trouble = services.shared().supervisor.trouble
     if counts["queued"] and trouble:
-        _note(run_texts.STUCK.format(why=trouble), wrong=True)
+        messages.show("problem", run_texts.STUCK.format(why=trouble))
 
 
 def _last_message() -> None:
     text, wrong = run_requests.last_message()
     if text:
-        _note(text, wrong)
+        messages.show("problem" if wrong else "note", text)
 
 
 # --- the list ----------------------------------------------------------------------------------------------
@@ -110,8 +100,8 @@ def _list(rows: Sequence[RunRow]) -> None:
     statuses, text, sort = _filter()
     matches = run_listing.chosen(rows, statuses, text)
     if not matches:
-        _note(run_texts.NO_MATCH)
-    grouped = groups.in_order(groups.groups(matches), sort)
+        messages.show("note", run_texts.NO_MATCH)
+    grouped = run_group.in_order(run_group.groups(matches), sort)
     moving = [group for group in grouped if group.moving]
     if moving:
         count = sum(row.moving for row in matches)
@@ -141,19 +131,17 @@ def _filter() -> tuple[list[str], str, str]:
     return list(chosen.states), chosen.find, chosen.sort
 
 
+@messages.guarded
 def _moving(shown: Sequence[str], sort: str, unfinished: Sequence[str], message: tuple[str, bool]) -> None:
     """Redraws the unfinished groups. When a run starts or ends, or a new message comes, it redraws the whole page."""
-    try:
-        rows = run_listing.read()
-        moving = [row.id for row in rows if row.moving]
-        if moving != list(unfinished) or run_requests.last_message() != message:
-            st.rerun()
-        grouped = {group.id: group for group in groups.in_order(groups.groups(rows), sort)}
-        for name in shown:
-            if name in grouped:
-                run_group.draw(grouped[name])
-    except LeakLensError as error:
-        _note(str(error), wrong=True)
+    rows = run_listing.read()
+    moving = [row.id for row in rows if row.moving]
+    if moving != list(unfinished) or run_requests.last_message() != message:
+        st.rerun()
+    grouped = {group.id: group for group in run_group.in_order(run_group.groups(rows), sort)}
+    for name in shown:
+        if name in grouped:
+            run_row.draw_group(grouped[name])
 
 
 def _pages(ended: Sequence[RunGroup]) -> None:
@@ -164,14 +152,14 @@ def _pages(ended: Sequence[RunGroup]) -> None:
     number = st.pagination(pages, key=NUMBER) if pages > 1 else 1
     with container:
         for group in ended[(number - 1) * PAGE : number * PAGE]:
-            run_group.draw(group)
+            run_row.draw_group(group)
 
 
 def _examples() -> None:
-    _note(run_texts.NOTHING_YET)
+    messages.show("note", run_texts.NOTHING_YET)
     run_row.heads(run_texts.EXAMPLES, buttons=False)
     for error in load_errors():
-        _note(str(error), wrong=True)
+        messages.show("problem", str(error))
     for example in examples():
         result = run_listing.fold([encode(event) for event in example.events])
         run_row.example(example.title, [example.lesson, states.STORED.format(made=example.made)], result)

@@ -1,4 +1,4 @@
-"""The actions of the Runs screen: open, cancel, resume, pin and delete."""
+"""The actions of the Runs screen: open, cancel, resume and delete."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import NoReturn
 
 from app.batch import submit as batch_submit
 from app.screens.runs import listing as run_listing
-from app.screens.runs.groups import RunGroup
+from app.screens.runs.group import RunGroup
 from app.screens.runs.listing import RunRow
-from app.session import limits as class_limits
 from app.session import links, run_settings, screens, services, session, url
 from app.texts import runs as run_texts
 from engine.errors import BadInput, LeakLensError
-from engine.jobs.status import MOVING
+from engine.jobs.batches import ListedBatch
 from engine.specs import attack_grid
 
 MESSAGE, DELETING = "runs-message", "runs-deleting"  # names in the session
@@ -71,19 +70,12 @@ def cancel(row: RunRow) -> None:
     _do(action)
 
 
-def go_on(row: RunRow) -> None:
+def resume(row: RunRow) -> None:
     """Resumes a run from its last checkpoint. In class mode it counts as one of the visitor's runs."""
 
     def action() -> None:
-        _check_owner(row, "go on with")
-        moving = [run for run in services.store().runs() if run.status in MOVING]  # hidden runs as well
-        waiting = sum(run.status == "queued" for run in moving)
-        own = len(services.requested([run.id for run in moving if "attack" not in run.spec]))
-        refusal = class_limits.refused(class_limits.caps(), row.listed.spec, own, waiting)
-        if refusal:
-            raise refusal
-        services.store().submit(row.id, row.listed.spec, row.listed.options, session.visitor())
-        services.shared().supervisor.wake()
+        _check_owner(row, "resume")
+        batch_submit.resume_run(row.listed)
 
     _do(action)
 
@@ -114,29 +106,17 @@ def resume_all(group: RunGroup) -> None:
     _do(action)
 
 
-def rename(group: RunGroup, title: str) -> None:
+def rename(batch: ListedBatch, title: str) -> None:
     """Names a group. An empty name changes nothing."""
-    batch = group.batch
-    if batch and title.strip():
+    if title.strip():
         _do(lambda: services.store().batches.rename(batch.id, title.strip()[:MOST_NAME]))
 
 
-def open_group(group: RunGroup) -> NoReturn:
+def open_group(batch: ListedBatch) -> NoReturn:
     """Opens the screen that requested a group, with its settings."""
-    assert group.batch
-    link = group.batch.spec.get("link")
+    link = batch.spec.get("link")
     params = {str(name): str(value) for name, value in link.items()} if isinstance(link, Mapping) else {}
-    url.open_screen(str(group.batch.spec["screen"]), params)
-
-
-def pin(run: str) -> None:
-    """Pins a run."""
-    url.show(pins=[*url.linked("pins"), run])
-
-
-def unpin(run: str) -> None:
-    """Unpins a run."""
-    url.show(pins=[pinned for pinned in url.linked("pins") if pinned != run])
+    url.open_screen(str(batch.spec["screen"]), params)
 
 
 # --- deleting: first requested, then confirmed -------------------------------------------------------------
@@ -166,7 +146,7 @@ def delete(runs: Sequence[str]) -> None:
         for row in run_listing.read():
             if row.id in runs and row.deletable:
                 services.store().delete(row.id)
-                unpin(row.id)
+                url.unpin(row.id)
                 deleted.append(row)
 
     _do(action)
@@ -178,12 +158,8 @@ def delete(runs: Sequence[str]) -> None:
 
 def _check_owner(row: RunRow, verb: str) -> None:
     if not row.own:
-        raise _refused(run_texts.NOT_YOURS, row, verb)
-
-
-def _refused(texts: tuple[str, str], row: RunRow, verb: str = "") -> BadInput:
-    rule, remedy = texts
-    return BadInput(rule.format(run=row.id), remedy.format(deed=verb))
+        rule, remedy = run_texts.NOT_YOURS
+        raise BadInput(rule.format(run=row.id), remedy.format(deed=verb))
 
 
 def _do(action: Callable[[], None]) -> None:

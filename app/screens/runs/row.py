@@ -1,4 +1,4 @@
-"""One row of the Runs screen: the sentence of the run, its facts under their headings, and its buttons."""
+"""A run of the Runs screen as a row with its facts and buttons, and a group of runs as a title over its rows."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import html
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from app.screens.runs import requests as run_requests
+from app.screens.runs.group import RunGroup
 from app.screens.runs.listing import STOPPED, RunResult, RunRow
 from app.session import messages, services, url
 from app.texts import membership as membership_texts
 from app.texts import numbers, privacy, states, verdicts
 from app.texts import runs as run_texts
+from engine.jobs.batches import ListedBatch
 
 BUTTONS_PX = 260
+GROUP_PAGE = 50  # rows of a group
 CSS = """
 <style>
 .ll-run { container-type: inline-size; }
@@ -65,7 +69,7 @@ def _head(name: str) -> str:
     return run_texts.epsilon_head(privacy.OBSERVER) if name == "ε" else name
 
 
-def draw(row: RunRow) -> None:
+def draw_run(row: RunRow) -> None:
     """Draws a run with its buttons. One whose stored data are damaged has a sentence, and can be deleted."""
     if not messages.show_stored(row.id, partial(_draw, row)) and row.deletable:
         _button(run_texts.DELETE, row, on_click=run_requests.request_delete, args=([row.id],))
@@ -100,6 +104,26 @@ def example(title: str, notes: Sequence[str], result: RunResult) -> None:
     """Draws a stored example as a row without buttons."""
     state = _cell(states.STATES["stored"], "")
     _text(title, notes, "", {"state": state, **_numbers(result), "submitted": "–", "disk": "–"})
+
+
+def draw_group(group: RunGroup) -> None:
+    """Draws a run by itself as a row, and a batch as a title with a closed list of its runs."""
+    if group.batch is None:
+        draw_run(group.rows[0])
+        return
+    with st.container(key=f"batch-{group.id}"):
+        with st.container(horizontal=True, vertical_alignment="top", key=f"row-{group.id}"):
+            title = f"<h3>{html.escape(group.title)}</h3><p>{html.escape(f'{group.kind} · {group.summary}')}</p>"
+            st.html(f'<div class="ll-run">{title}</div>', width="stretch")
+            with st.container(horizontal=True, vertical_alignment="center", width=BUTTONS_PX):
+                _group_buttons(group, group.batch)
+        label = run_texts.RUNS_OF_GROUP.format(many=run_texts.runs(len(group.rows)))
+        with st.expander(label, on_change="rerun", key=f"runs-of-{group.id}") as opened:
+            if opened.open:
+                for row in group.rows[:GROUP_PAGE]:
+                    draw_run(row)
+                if len(group.rows) > GROUP_PAGE:
+                    messages.explain(run_texts.MORE_ROWS.format(many=len(group.rows) - GROUP_PAGE))
 
 
 def _text(title: str, notes: Sequence[str], failure: str, cells: Mapping[str, str]) -> None:
@@ -138,7 +162,7 @@ def _facts(row: RunRow) -> dict[str, str]:
 
 
 def _buttons(row: RunRow) -> None:
-    """The actions that this visitor may take. Every label has the id of the run, for screen readers only."""
+    """The actions that this visitor may take on a run."""
     readable = bool(row.listed.spec)
     no_screen = membership_texts.NO_SCREEN if row.membership else None
     if readable and _button(run_texts.OPEN, row, disabled=row.membership, help=no_screen):
@@ -152,7 +176,7 @@ def _buttons(row: RunRow) -> None:
     if row.moving and row.own:
         _button(run_texts.CANCEL, row, on_click=run_requests.cancel, args=(row,))
     if row.listed.status in STOPPED and row.own and readable and not services.made_earlier(row.listed.spec):
-        _button(run_texts.RESUME, row, on_click=run_requests.go_on, args=(row,))
+        _button(run_texts.RESUME, row, on_click=run_requests.resume, args=(row,))
     if readable and not row.attack:
         _pin(row)
     if row.deletable:
@@ -162,12 +186,33 @@ def _buttons(row: RunRow) -> None:
 def _pin(row: RunRow) -> None:
     pins = url.linked("pins")
     if row.id in pins:
-        _button(run_texts.UNPIN, row, on_click=run_requests.unpin, args=(row.id,))
+        _button(run_texts.UNPIN, row, on_click=url.unpin, args=(row.id,))
         return
     full = run_texts.PINS_FULL.format(many=len(pins)) if len(pins) >= url.PINS else None
-    _button(run_texts.PIN, row, on_click=run_requests.pin, args=(row.id,), help=full, disabled=bool(full))
+    _button(run_texts.PIN, row, on_click=url.pin, args=(row.id,), help=full, disabled=bool(full))
 
 
-def _button(word: str, row: RunRow, **options: object) -> bool:
-    key = f"{word.lower().replace(' ', '-')}:{row.id}"
-    return bool(st.button(f"{word} *run {row.id}*", key=key, type="tertiary", **options))  # type: ignore[arg-type]
+def _group_buttons(group: RunGroup, batch: ListedBatch) -> None:
+    """The actions that this visitor may take on the whole group."""
+    if batch.spec.get("screen") in run_texts.SCREENS and _button(run_texts.OPEN, group):
+        run_requests.open_group(batch)
+    if group.wanted and group.moving:
+        _button(run_texts.CANCEL_ALL, group, on_click=run_requests.cancel_all, args=(group,))
+    if group.own and group.stopped and not group.moving:
+        _button(run_texts.RESUME_ALL, group, on_click=run_requests.resume_all, args=(group,))
+    if group.own and not group.private:
+        key = f"name-{batch.id}"
+        with st.popover(run_texts.RENAME, type="tertiary", key=f"rename-{batch.id}"):
+            st.text_input(
+                run_texts.NAME, batch.title, max_chars=run_requests.MOST_NAME, key=key, help=run_texts.NAME_HELP,
+                on_change=lambda: run_requests.rename(batch, str(st.session_state[key])),
+            )  # fmt: skip
+    if group.deletable and not group.moving:
+        _button(run_texts.DELETE, group, on_click=run_requests.request_delete, args=(group.deletable,))
+
+
+def _button(word: str, of: RunRow | RunGroup, **options: Any) -> bool:
+    """A button whose label ends with the id of the run or the batch, for screen readers only."""
+    kind, ending = ("run", "") if isinstance(of, RunRow) else ("batch", "-all")
+    key = f"{word.lower().replace(' ', '-')}{ending}:{of.id}"
+    return st.button(f"{word} *{kind} {of.id}*", key=key, type="tertiary", **options)

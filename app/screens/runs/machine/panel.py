@@ -11,7 +11,7 @@ import streamlit as st
 from app.screens.runs.machine import examination as examinations
 from app.screens.runs.machine import texts as machine_texts
 from app.screens.runs.machine.examination import Examination, MachineLine
-from app.session import services
+from app.session import messages, services
 from app.session.services import Services
 from app.texts import runs as run_texts
 from engine.doctor import can_run
@@ -64,12 +64,8 @@ def _shared() -> Services | None:
     try:
         return services.shared()
     except LeakLensError as error:
-        _problem(str(error))
+        messages.show("problem", str(error))
         return None
-
-
-def _problem(text: str) -> None:
-    st.html(f'<p class="ll-problem" role="alert">{html.escape(text)}</p>')
 
 
 def _examine(examination: Examination, shared: Services | None) -> None:
@@ -100,7 +96,7 @@ def _engine(shared: Services, moving: bool) -> None:
     try:
         counts: Counter[str] = Counter(run.status for run in shared.store.runs())
     except LeakLensError as error:
-        _problem(str(error))
+        messages.show("problem", str(error))
         return
     supervisor = shared.supervisor
     if supervisor.warm:
@@ -120,9 +116,9 @@ def _engine(shared: Services, moving: bool) -> None:
         cells += f"<div><dt>{name}</dt><dd>{value} <small>{note}</small></dd></div>"
     st.html(f'<dl class="ll-facts">{cells}</dl>')
     if supervisor.trouble:
-        _problem(machine_texts.STUCK.format(why=_sentence(supervisor.trouble)))
+        messages.show("problem", machine_texts.STUCK.format(why=_sentence(supervisor.trouble)))
     if shared.trouble:
-        _problem(machine_texts.NOT_LOADED.format(why=_sentence(shared.trouble)))
+        messages.show("problem", machine_texts.NOT_LOADED.format(why=_sentence(shared.trouble)))
     if moving and not _moving(shared):
         st.rerun()
 
