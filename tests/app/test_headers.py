@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import tomllib
 from typing import Any
 
 import pytest
@@ -48,6 +49,12 @@ def test_c05_visitors_see_no_measurements(path: str) -> None:
     status, headers = answered(path)
     assert status == 404 and headers["x-content-type-options"] == "nosniff"
     assert answered("/_stcore/health")[0] == 200
+
+
+def test_b13_no_message_is_cached() -> None:
+    """A cached message that the browser has lost ends the page."""
+    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    assert settings["global"]["minCachedMessageSize"] >= 1e9
 
 
 # --- the host check ------------------------------------------------------------------------------------------

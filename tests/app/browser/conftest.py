@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.app.browser.pages import LabPage
 from tests.app.browser.server import Server
@@ -26,7 +26,18 @@ ARGUMENTS = (
     "--no-first-run",
 )
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+NewProfile = Callable[[Browser], BrowserContext]
 RUNNING = pytest.StashKey[tuple[Server, Browser]]()
+DIALOG = "A dialog of Streamlit: "
+# Streamlit opens a dialog of its own only for an error, for example "Cached ForwardMsg MISS". Ours hold a block.
+REPORT_DIALOGS = """setInterval(() => {
+    const dialog = document.querySelector('[role=dialog]');
+    const seen = dialog?.seen;
+    if (dialog) dialog.seen = true;
+    if (!seen || dialog.reported || dialog.querySelector('[data-testid=stVerticalBlock]')) return;
+    dialog.reported = true;
+    console.error('%s' + dialog.innerText);
+}, 100)"""
 PATIENCE_MS = 30_000.0  # for every wait on a page: a busy machine is slow
 
 
@@ -77,23 +88,48 @@ def resting(server: Server) -> Iterator[None]:
     server.rest()
 
 
-def _profile(chromium: Browser) -> BrowserContext:
-    profile = chromium.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
-    profile.set_default_timeout(PATIENCE_MS)
-    return profile
+@pytest.fixture(scope="session")
+def dialogs() -> list[str]:
+    """The error dialogs of Streamlit in all tabs. A test in which one opens fails."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def no_error_dialog(dialogs: list[str]) -> Iterator[None]:
+    dialogs.clear()
+    yield
+    assert dialogs == []
+
+
+@pytest.fixture(scope="session")
+def new_profile(dialogs: list[str]) -> NewProfile:
+    """Opens a browser profile that reports the error dialogs of Streamlit."""
+
+    def report(message: ConsoleMessage) -> None:
+        if message.text.startswith(DIALOG):
+            dialogs.append(message.text)
+
+    def opened(chromium: Browser) -> BrowserContext:
+        profile = chromium.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
+        profile.set_default_timeout(PATIENCE_MS)
+        profile.add_init_script(REPORT_DIALOGS % DIALOG)
+        profile.on("console", report)
+        return profile
+
+    return opened
 
 
 @pytest.fixture(scope="package")
-def regular(chromium: Browser) -> Iterator[BrowserContext]:
+def regular(chromium: Browser, new_profile: NewProfile) -> Iterator[BrowserContext]:
     """A browser profile with a cache from earlier tests."""
-    with _profile(chromium) as profile:
+    with new_profile(chromium) as profile:
         yield profile
 
 
 @pytest.fixture
-def stranger(chromium: Browser, resting: None) -> Iterator[BrowserContext]:
+def stranger(chromium: Browser, new_profile: NewProfile, resting: None) -> Iterator[BrowserContext]:
     """A new browser profile."""
-    with _profile(chromium) as profile:
+    with new_profile(chromium) as profile:
         yield profile
 
 

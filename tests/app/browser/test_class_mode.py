@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from engine.jobs.store import Store
 from engine.jobs.uploads import UploadedPictures
+from tests.app.browser.conftest import NewProfile
 from tests.app.browser.server import Server
 from tests.engine.jobs.makers import photo, saved
 
@@ -27,9 +28,9 @@ def school(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @pytest.fixture
-def visitors(chromium: Browser, school: Server) -> Iterator[tuple[Page, Page]]:
+def visitors(chromium: Browser, school: Server, new_profile: NewProfile) -> Iterator[tuple[Page, Page]]:
     """Ann and Bob, each in a browser of their own."""
-    contexts = [chromium.new_context(viewport={"width": WIDTH, "height": HEIGHT}) for _ in range(2)]
+    contexts = [new_profile(chromium) for _ in range(2)]
     first, second = (context.new_page() for context in contexts)
     yield first, second
     for context in contexts:
