@@ -16,12 +16,15 @@ if __name__ == "main":  # `streamlit run` imports this file under this name to s
 
     # Foreign pages are refused here. Streamlit would first look up this machine's external address, and wait for it.
     host_names = server.host_names(st.get_option("server.allowedHosts"))
-    dashboard = st.App(Path(__file__), middleware=server.protection(host_names, ()))
+    protection = server.protection(host_names, ())
+    dashboard = st.App(Path(__file__), routes=server.start_pages(), middleware=protection)
 else:
     from app import theme
     from app.session.screens import navigation
     from app.texts import product
 
-    st.set_page_config(page_title=product.PRODUCT, layout="wide", initial_sidebar_state="collapsed")
+    page = st.navigation(navigation(), position="top")
+    title = f"{page.title} · {product.PRODUCT}"
+    st.set_page_config(page_title=title, layout="wide", initial_sidebar_state="collapsed")
     st.html(theme.CSS)
-    st.navigation(navigation(), position="top").run()
+    page.run()

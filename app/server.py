@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,11 +25,13 @@ from streamlit.web import bootstrap
 
 from app.session import limits, owners
 from app.session.presence import Presence
+from app.session.screens import SCREENS
 from engine.environment import ROOT
 from engine.errors import LeakLensError
 
 UNKNOWN = "LeakLens does not answer to this name. Type the address that it printed when it started.\n"
 BROKEN = "This page broke, and that should not happen. Reload it; nothing that was run is lost."
+TITLE = "LeakLens"  # until the screen has set its own
 METRICS = "/_stcore/metrics"
 PRESENCE = Presence()
 EXPORT = "/export/{kind}/{id}.html"
@@ -174,6 +177,19 @@ def protection(names: Sequence[str], frames: Sequence[str]) -> list[Middleware]:
     ]
 
 
+def start_pages() -> list[Route]:
+    """The page at the address of each screen: Streamlit's, with our title and with `start.js` before its scripts."""
+    page = Path(streamlit.__file__).with_name("static").joinpath("index.html").read_text(encoding="utf-8")
+    script = Path(__file__).with_name("start.js").read_text(encoding="utf-8")
+    page = page.replace("<title>Streamlit</title>", f"<title>{TITLE}</title>\n<script>{{{script}}}</script>")
+
+    async def answer(request: Request) -> HTMLResponse:
+        del request
+        return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
+
+    return [Route(f"/{path}", answer) for path in ("", *(screen.name for screen in SCREENS))]
+
+
 async def export(request: Request) -> Response:
     """An exported page as a file to keep: of a run, an attack, a batch, an example, or of the ids in the address."""
     kind = str(request.path_params["kind"])
@@ -238,7 +254,10 @@ def serve(
         ROOT / "app" / "main.py",
         lifespan=lifespan,
         on_script_error=show_error,
-        routes=[*(Route(path, answer) for path in answers), Route(EXPORT, export), Route(EXPORT_LIST, export)],
+        routes=[
+            *(Route(path, answer) for path in answers), Route(EXPORT, export), Route(EXPORT_LIST, export),
+            *start_pages(),
+        ],  # fmt: skip
         middleware=protection(names, frames),
     )
     config = uvicorn.Config(

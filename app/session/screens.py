@@ -42,7 +42,7 @@ SCREENS = (
         "tradeoff", product.TRADEOFF, "app.screens.tradeoff.page:page", "app.screens.tradeoff.settings:TradeoffSettings"
     ),
     Screen("runs", product.RUNS, "app.screens.runs.page:runs", "app.screens.runs.settings:RunsSettings"),
-    Screen("machine", product.RUNS, "app.screens.runs.page:machine", hidden=True),  # the other tab of the same page
+    Screen("machine", product.MACHINE_TAB, "app.screens.runs.page:machine", hidden=True),  # the other tab of Runs
 )
 
 
