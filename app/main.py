@@ -22,9 +22,11 @@ else:
     from app import theme
     from app.session.screens import navigation
     from app.texts import product
+    from app.widgets.menu import menu
 
-    page = st.navigation(navigation(), position="top")
+    page = st.navigation(navigation(), position="hidden")
     title = f"{page.title} · {product.PRODUCT}"
     st.set_page_config(page_title=title, layout="wide", initial_sidebar_state="collapsed")
     st.html(theme.CSS)
+    menu()
     page.run()

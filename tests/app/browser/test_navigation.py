@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -47,3 +48,22 @@ def test_b22_back_opens_the_screen_before_with_its_settings(stranger: BrowserCon
         if title == "Lab":
             expect(page).to_have_url(re.compile("rounds=7"))
             expect(page.locator(".st-key-w-rounds input")).to_have_value("7")
+
+
+@pytest.mark.parametrize("side", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+def test_b43_b32_the_product_is_named_and_the_focus_is_seen(
+    stranger: BrowserContext, server: Server, side: Literal["light", "dark"], width: int, height: int
+) -> None:
+    page = stranger.new_page()
+    page.emulate_media(color_scheme=side)
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(f"{server.address}/runs")
+    drawn(page, "Runs and machine")
+    for name in ("LeakLens", "Leak", "Runs and machine"):
+        link = page.get_by_role("link", name=name, exact=True)
+        expect(link).to_be_in_viewport(ratio=1)
+        link.focus()
+        assert "solid 2px" in link.evaluate("link => getComputedStyle(link).outline")
+    page.get_by_role("link", name="LeakLens", exact=True).click()
+    drawn(page, "Leak")
