@@ -11,6 +11,7 @@ CSS = """
 <style>
 .st-key-menu { position: fixed; inset: 0 0 auto 0; z-index: 999991; height: 3.2rem; padding: 0 5rem 0 1.5rem;
   gap: 1.2rem; background: light-dark(#FFFFFF, #0B1220); border-bottom: 1px solid var(--hair); }
+:has(> .st-key-menu) { position: absolute; }  /* it takes no room of the page */
 .st-key-menu > div { flex: 0 0 auto; width: auto; }
 .st-key-product p { font-weight: 700; font-size: 1.1rem; }
 .st-key-menu a { border-radius: 0; background: none !important; padding: .2rem .1rem; }
@@ -18,7 +19,7 @@ CSS = """
 .st-key-menu p { color: var(--ink); }
 .st-key-menu a:focus-visible { outline: 2px solid var(--ink); outline-offset: 2px; box-shadow: none; }
 @media (max-width: 700px) {
-  .stMain .block-container { padding-bottom: 5rem; }
+  .stMain .block-container { margin-bottom: 3.2rem; }
   .st-key-menu { padding-left: 1rem; }
   .st-key-screens { position: fixed; inset: auto 0 0 0; height: 3.2rem; gap: 0;
     flex-wrap: nowrap; background: light-dark(#FFFFFF, #0B1220); border-top: 1px solid var(--hair); }
