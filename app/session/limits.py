@@ -113,6 +113,17 @@ def refused(
     return None
 
 
+def too_large(fields: Mapping[str, Any], seeds: int = 1) -> BadInput | None:
+    """Why no visitor may submit a request of this size, whatever else is under way."""
+    return refused(caps(), fields, own=0, waiting=0, more=0, seeds=seeds)
+
+
+def most(name: str) -> int | None:
+    """The largest value that a visitor may choose for this size of a run, or for the seeds."""
+    largest: int | None = getattr(caps(), name) if name in (*SIZES, "seeds") else None
+    return largest
+
+
 def limits_text(caps: VisitorLimits) -> str:
     """The limits of a visitor, as the end of a sentence."""
     limits = []

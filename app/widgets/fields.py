@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_origin
 
 import streamlit as st
 
+from app.session import limits as class_limits
 from app.session import run_settings, session
 from app.session.screen_state import ScreenState
 from app.texts import product
@@ -33,11 +34,29 @@ def field(path: str, label: str = "", short: bool = False) -> None:
     elif kind is str:
         st.selectbox(name, run_settings.choices(info), help=text, **binding)
     elif kind is int:
-        st.number_input(name, step=1, help=text, **binding)
+        st.number_input(name, step=1, **limited(path, session.settings().get(path), text), **binding)
     elif kind is float:
         placeholder = "default" if run_settings.optional(info) else None
         st.number_input(name, step=0.1, format="%g", help=text, placeholder=placeholder, **binding)
     refusal(path)
+
+
+def limited(name: str, value: Any, text: str | None = None, declared: float | None = None) -> dict[str, Any]:
+    """The arguments of an input whose largest value a class may limit: that value, and the help that says so.
+
+    A link may have brought a larger value. It stays, and the page refuses the run.
+    """
+    most = class_limits.most(name)
+    if most is None:
+        return {"max_value": declared, "help": text}
+    reason = product.CLASS_MOST.format(most=most)
+    return {"max_value": max(most, value or 0), "help": f"{text} {reason}" if text else reason}
+
+
+def refused(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a button that disable it and say why, where a class refuses every run of this size."""
+    too_large = class_limits.too_large(run)
+    return {"disabled": too_large is not None, "help": str(too_large) if too_large else None}
 
 
 def screen_field(state: ScreenState[Any], name: str, titles: Mapping[str, str] | None = None, **options: Any) -> None:
@@ -54,7 +73,8 @@ def screen_field(state: ScreenState[Any], name: str, titles: Mapping[str, str] |
     elif run_settings.kind_of(info) is bool:
         st.toggle(label, **tied)
     elif run_settings.kind_of(info) is int:
-        st.number_input(label, limits.get("ge"), limits.get("le"), step=1, placeholder="default", **tied)
+        most = limited(name, getattr(state.current(), name), info.description, limits.get("le"))
+        st.number_input(label, limits.get("ge"), step=1, placeholder="default", **{**tied, **most})
     else:
         st.text_input(label, max_chars=_longest(info), **tied)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.screens.lab import requests as lab_requests
-from app.session import run_settings, services, session
+from app.session import limits as class_limits
+from app.session import messages, run_settings, services, session
 from app.texts import privacy, product
 from app.widgets import card
 from app.widgets import fields as part_fields
@@ -116,7 +117,8 @@ def _more() -> None:
                     part_fields.field(path)
     if chosen() != BY_EPSILON and session.settings().get("budget") is not None:
         st.selectbox("budget as seen by", privacy.VIEWS, **session.bind_setting("view", "budget-view"))
-    st.number_input("seeds, drawn as a band", 1, run_settings.SEEDS, key="seeds")
+    most = part_fields.limited("seeds", session.recall("seeds", 1), declared=run_settings.SEEDS)
+    st.number_input("seeds, drawn as a band", 1, key="seeds", **most)
 
 
 # --- the forecast ------------------------------------------------------------------------------------------
@@ -130,18 +132,20 @@ def _forecast() -> None:
         st.html(f'<p class="ll-problem" role="alert">{html.escape(problem)}</p>')
         st.button("Run", type="primary", disabled=True, width="stretch", help="Fix the marked fields first.")
         return
-    trouble = str(session.recall("trouble", ""))
-    if trouble:
-        st.html(f'<p class="ll-problem" role="alert">{html.escape(trouble)}</p>')
     spec = run_settings.spec_of(session.settings())
+    too_large = class_limits.too_large(spec.canonical(), session.recall("seeds", 1))
+    trouble = str(too_large or session.recall("trouble", ""))
+    if trouble:
+        messages.show("problem", trouble)
     forecast = services.forecast_of(spec.canonical())
     for issue in forecast.problems:
         role = "alert" if issue.fatal else "status"
         kind = "problem" if issue.fatal else "note"
         text = html.escape(f"{issue.reason}. {issue.remedy}.")
         st.html(f'<p class="ll-{kind}" role="{role}">{text}</p>')
-    st.button("Run", type="primary", width="stretch", key="run", on_click=lab_requests.run, disabled=forecast.fatal)
-    if forecast.fatal:
+    refused = forecast.fatal or too_large is not None
+    st.button("Run", type="primary", width="stretch", key="run", on_click=lab_requests.run, disabled=refused)
+    if refused:
         return
     _expected_time(spec, forecast.seconds)
     guarantee = asdict(forecast.guarantee) if forecast.guarantee else None

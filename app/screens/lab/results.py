@@ -258,7 +258,11 @@ def _other_screens(main: ShownRun, text: bool) -> None:
 
 
 def _step(label: str, changes: Mapping[str, Any], ready: bool) -> None:
-    st.button(label, key=f"step:{label}", on_click=lab_requests.change, args=(changes,), disabled=not ready)
+    too_large = class_limits.too_large(changes, session.recall("seeds", 1))
+    st.button(
+        label, key=f"step:{label}", on_click=lab_requests.change, args=(changes,),
+        disabled=not ready or too_large is not None, help=str(too_large) if too_large else None,
+    )  # fmt: skip
 
 
 def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any]]) -> None:

@@ -49,10 +49,6 @@ class RunGroup:
         return [row.id for row in self.rows if row.deletable]
 
     @property
-    def submitted(self) -> float:
-        return max(row.listed.submitted for row in self.rows)
-
-    @property
     def bytes(self) -> int:
         return sum(row.listed.bytes for row in self.rows)
 
@@ -112,4 +108,4 @@ def in_order(grouped: Sequence[RunGroup], sort: str) -> list[RunGroup]:
         return sorted(grouped, key=lambda group: -1.0 if group.accuracy is None else group.accuracy, reverse=True)
     if sort == "size":
         return sorted(grouped, key=lambda group: group.bytes, reverse=True)
-    return sorted(grouped, key=lambda group: group.submitted, reverse=True)
+    return sorted(grouped, key=lambda group: max(row.listed.submitted for row in group.rows), reverse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from app.batch import submit as batch_submit
 from app.screens.runs import listing as run_listing
@@ -95,13 +95,19 @@ def cancel_all(group: RunGroup) -> None:
     _do(lambda: _cancel([row.id for row in group.rows if row.moving]))
 
 
+def run_of(group: RunGroup) -> Mapping[str, Any]:
+    """The fields of the run that a group is about, for the limits of a class."""
+    spec = group.rows[0].listed.spec
+    run: Mapping[str, Any] = spec.get("run", spec)
+    return run
+
+
 def resume_all(group: RunGroup) -> None:
     """Resumes every stopped run of a group for this visitor."""
 
     def action() -> None:
         assert group.batch
-        first = group.rows[0].listed.spec
-        batch_submit.resume(group.batch, first.get("run", first), run_texts.BUSY)
+        batch_submit.resume(group.batch, run_of(group), run_texts.BUSY)
 
     _do(action)
 

@@ -17,6 +17,7 @@ from app.session import messages, services, url
 from app.texts import membership as membership_texts
 from app.texts import numbers, privacy, states, verdicts
 from app.texts import runs as run_texts
+from app.widgets import fields
 from engine.jobs.batches import ListedBatch
 
 BUTTONS_PX = 260
@@ -176,7 +177,8 @@ def _buttons(row: RunRow) -> None:
     if row.moving and row.own:
         _button(run_texts.CANCEL, row, on_click=run_requests.cancel, args=(row,))
     if row.listed.status in STOPPED and row.own and readable and not services.made_earlier(row.listed.spec):
-        _button(run_texts.RESUME, row, on_click=run_requests.resume, args=(row,))
+        refused = fields.refused(row.listed.spec)
+        _button(run_texts.RESUME, row, on_click=run_requests.resume, args=(row,), **refused)
     if readable and not row.attack:
         _pin(row)
     if row.deletable:
@@ -199,7 +201,8 @@ def _group_buttons(group: RunGroup, batch: ListedBatch) -> None:
     if group.wanted and group.moving:
         _button(run_texts.CANCEL_ALL, group, on_click=run_requests.cancel_all, args=(group,))
     if group.own and group.stopped and not group.moving:
-        _button(run_texts.RESUME_ALL, group, on_click=run_requests.resume_all, args=(group,))
+        refused = fields.refused(run_requests.run_of(group))
+        _button(run_texts.RESUME_ALL, group, on_click=run_requests.resume_all, args=(group,), **refused)
     if group.own and not group.private:
         key = f"name-{batch.id}"
         with st.popover(run_texts.RENAME, type="tertiary", key=f"rename-{batch.id}"):

@@ -14,6 +14,7 @@ from app.screens.tradeoff.cells import DAMAGED, TO_RUN, TradeoffCell
 from app.screens.tradeoff.paper import panel as paper_panel
 from app.screens.tradeoff.requests import STATE, choose_method_field
 from app.screens.tradeoff.settings import TradeoffSettings, offered
+from app.session import limits as class_limits
 from app.session import messages, run_settings, services, session, url
 from app.texts import batches as batch_texts
 from app.texts import sweep as sweep_texts
@@ -79,7 +80,7 @@ def _run(settings: TradeoffSettings, refusal: str) -> None:
     _show_refusal("dataset", refusal)
     with st.container(horizontal=True):
         for name, label in (("clients", "with clients"), ("sampled", "of them a round"), ("rounds", "for rounds")):
-            st.number_input(label, step=1, **STATE.bind_run(name))
+            st.number_input(label, step=1, **fields.limited(name, settings.run[name]), **STATE.bind_run(name))
     for name in ("clients", "sampled", "rounds"):
         _show_refusal(name, refusal)
     title = run_settings.part_class("partition", settings.run["partition"]).title
@@ -151,8 +152,9 @@ def run_button(cells: Sequence[TradeoffCell]) -> None:
         return
     missing = _missing(points, cells)
     known = sum(cell.known for cell in cells)
-    fatal = _problems(points)
-    trouble = str(session.recall("tradeoff-trouble", ""))
+    too_large = class_limits.too_large(points[0].spec.canonical(), len({point.seed for point in points}))
+    fatal = _problems(points) or too_large is not None
+    trouble = str(too_large or STATE.trouble())
     if trouble:
         messages.show("problem", trouble)
     moving = any(cell.moving for cell in cells)

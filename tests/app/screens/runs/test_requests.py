@@ -161,6 +161,16 @@ def test_in_a_class_a_visitor_changes_only_own_runs(
     assert {row.id for row in store.runs()} == {other, running}
 
 
+def test_b21_in_a_class_a_run_that_is_too_large_is_not_offered_again(
+    ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class_mode(monkeypatch)
+    monkeypatch.setattr(class_limits, "caps", lambda: class_limits.VisitorLimits(rounds=ROUNDS - 1))
+    run = ask("failed", 2, "me")
+    button = screen("runs").button(key=f"resume:{run}")
+    assert button.disabled and f"rounds must be at most {ROUNDS - 1}" in button.help
+
+
 def test_in_a_class_resuming_keeps_to_the_limits(
     store: Store, ask: RunMaker, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -366,10 +366,16 @@ def test_runs_that_another_visitor_requested_can_be_requested_too(small: Tradeof
 
 def test_class_mode_limits_the_run_as_in_the_lab(small: TradeoffSettings, shared: class_limits.VisitorLimits) -> None:
     assert shared.rounds is not None and shared.seeds is not None
-    page = clicked(visit(small.with_(run={**small.run, "rounds": shared.rounds + 1})), "tradeoff-run")
-    assert f"class mode: rounds must be at most {shared.rounds}" in text(page) and services.store().runs() == []
-    page = clicked(visit(small.with_(seeds=shared.seeds + 1)), "tradeoff-run")
-    assert f"class mode: seeds must be at most {shared.seeds}" in text(page) and services.store().runs() == []
+    page = visit(small)
+    assert page.number_input(key="tradeoff-rounds").max == shared.rounds
+    assert page.number_input(key="tradeoff-seeds").max == shared.seeds
+    # A link brings what the form does not offer.
+    page = visit(small.with_(run={**small.run, "rounds": shared.rounds + 1}))
+    assert text(page).count(f"class mode: rounds must be at most {shared.rounds}") == 1
+    assert page.button(key="tradeoff-run").disabled
+    page = visit(small.with_(seeds=shared.seeds + 1))
+    assert f"class mode: seeds must be at most {shared.seeds}" in text(page)
+    assert page.button(key="tradeoff-run").disabled
 
 
 def test_runs_can_be_cancelled_while_the_form_is_invalid(small: TradeoffSettings) -> None:
