@@ -99,9 +99,10 @@ def _show_refusal(name: str, refusal: str) -> None:
     """Show the refusal below the field that it is about."""
     if not refusal or sweep_points.field_of_refusal(refusal) != name:
         return
+    text = sweep_points.refusal_in_words(refusal)
     if name == "of" and sweep_points.run_is_refused(STATE.current()):
-        refusal = f"{refusal.rstrip('.')}. {sweep_texts.OF_THE_RUN}"
-    messages.show("problem", refusal)
+        text = f"{text.rstrip('.')}. {sweep_texts.OF_THE_RUN}"
+    messages.show("problem", text)
 
 
 # --- fields of single methods ------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ def run_button(cells: Sequence[TradeoffCell]) -> None:
         points = tradeoff_requests.points()
     except LeakLensError as error:
         if sweep_points.field_of_refusal(str(error)) not in FIELDS:  # the others are shown below their field
-            messages.show("problem", str(error))
+            messages.show("problem", sweep_points.refusal_in_words(str(error)))
         label = sweep_texts.RUN.format(many="").strip()
         st.button(label, type="primary", disabled=True, width="stretch", help=sweep_texts.FIX_FIELDS)
         return

@@ -137,6 +137,31 @@ def field_of_refusal(message: str) -> str:
     return "of" if subject in run_settings.names("method") else subject
 
 
+def refusal_in_words(message: str) -> str:
+    """A refusal with the title of its field: `run: lr: must be ...` becomes `Learning rate: must be ...`."""
+    where, name = run_settings.refused_place(message)
+    if not name:
+        return message
+    title = _title(where, name)
+    rule = message.split(": ", 2)[2]
+    return f"{title[:1].upper()}{title[1:]}: {rule}"
+
+
+def _title(where: str, name: str) -> str:
+    """The title of a field that a refusal names: one of this screen, of the run, or of a part."""
+    own = field_of_refusal(f"{where}: {name}: ")
+    if own in TradeoffSettings.model_fields and own != "of":
+        return TradeoffSettings.model_fields[own].title or name
+    if where in ("run", "sweep"):
+        info = run_settings.field_of(name, {})
+        return info.title or name if info else name
+    for part in run_settings.PARTS:
+        if where in run_settings.names(part):
+            info = run_settings.own_fields(part, where).get(name)
+            return f"{run_settings.part_class(part, where).title}, {info.title or name if info else name}"
+    return f"{where}, {name}"
+
+
 def titles() -> dict[str, str]:
     return {name: run_settings.part_class("method", name).title for name in run_settings.names("method")}
 

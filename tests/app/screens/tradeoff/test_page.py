@@ -188,17 +188,17 @@ def test_a_refused_number_has_its_message_and_stays_in_its_field(small: Tradeoff
     page = visit(small)
     page.text_input(key="tradeoff-noises").set_value("0.5, loud").run()
     assert not page.exception
-    assert "sweep: noises: must be numbers with a comma and a space between, got loud" in text(page)
+    assert "Noise σ: must be numbers with a comma and a space between, got loud" in text(page)
     assert page.text_input(key="tradeoff-noises").value == "0.5, loud" and link(page)["noises"] == "0.5, loud"
     page.text_input(key="tradeoff-noises").set_value("0.5, -2").run()
-    assert "udp-fedavg: noise: must be a number between 0 and 1000, got -2" in text(page)
+    assert "Noise σ: must be a number between 0 and 1000, got -2" in text(page)
     page.text_input(key="tradeoff-noises").set_value("0.5").run()
     assert "Start 6 runs" in [button.label for button in page.button]
 
 
 def test_too_many_points_are_refused_with_the_remedy(small: TradeoffSettings) -> None:
     page = visit(small.with_(noises=", ".join(map(str, range(1, 60))), seeds=10))
-    assert "sweep: points: must be at most 500, got 1190. Choose fewer noises, seeds or steps." in text(page)
+    assert "Points: must be at most 500, got 1190. Choose fewer noises, seeds or steps." in text(page)
     assert all(button.disabled for button in page.button if button.label.startswith("Start"))
 
 
@@ -286,7 +286,7 @@ def test_single_fields_of_methods_can_be_set(small: TradeoffSettings) -> None:
     methods = {point.spec.method.name: point.spec.method for point in points}
     assert methods["ppsgd"].head_epochs == 3  # type: ignore[attr-defined]
     page.number_input(key="tradeoff-of-ppsgd-head-epochs").set_value(5000).run()
-    assert "ppsgd: head-epochs: must be a whole number between 0 and 1000, got 5000" in text(page)
+    assert "PPSGD, head epochs: must be a whole number between 0 and 1000, got 5000" in text(page)
 
 
 # --- links from and to other screens -----------------------------------------------------------------------

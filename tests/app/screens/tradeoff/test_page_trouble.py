@@ -235,7 +235,7 @@ def test_an_invalid_setting_of_the_run_is_fixed_in_the_lab() -> None:
 
 def test_b18_a_comma_that_may_be_a_decimal_point_is_asked_about(small: TradeoffSettings) -> None:
     page = visit(small.with_(noises="0,5"))
-    assert "sweep: noises: 0,5 may mean 0.5, or 0 and 5. Write 0.5, or 0; 5." in text(page)
+    assert "Noise σ: 0,5 may mean 0.5, or 0 and 5. Write 0.5, or 0; 5." in text(page)
     assert page.text_input(key="tradeoff-noises").value == "0,5" and not page.exception
     assert "may mean" not in text(visit(small))
 
