@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from engine.bench import ui, ui_visitors
-from engine.bench.ui import p95, used_store
+from engine.bench.ui import p95
 from engine.bench.ui_server import Page, start_dashboard
+from engine.bench.ui_store import full_store, used_store
 from engine.bench.ui_visitors import FIRST_SEED, BenchVisitor, run_class, unfinished_runs
 from engine.errors import RunFailed
 from engine.events import Finished, Started
@@ -107,6 +108,15 @@ def test_the_used_store_has_finished_runs_with_new_ids(tmp_path: Path) -> None:
         (_, first), *_, (_, last) = store.events(run.id)
         assert isinstance(first, Started) and first.run == run.id and first.spec == run.spec
         assert isinstance(last, Finished)
+
+
+def test_the_full_store_has_sweeps_and_attacks_as_batches(tmp_path: Path) -> None:
+    store, ids = full_store(tmp_path, 50)
+    runs = store.runs()
+    assert len(runs) == 50 and {run.status for run in runs} == {"finished"}
+    assert len(ids) == 30 and sum("attack" in run.spec for run in runs) == 10
+    batches = store.batches.listed()
+    assert [(batch.kind, len(batch.runs)) for batch in batches] == [("leak grid", 10), ("sweep", 10)]
 
 
 # --- a page ------------------------------------------------------------------------------------------------
@@ -220,12 +230,12 @@ def test_runs_that_did_not_finish_are_reported(tmp_path: Path, monkeypatch: pyte
 
 def test_the_row_names_the_promises_that_were_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     within = {name: most for name, most in ui.PROMISES.items() if not name.startswith(("visitors", "failures"))}
-    monkeypatch.setattr(ui, "used_store", lambda home, count: (Store(home), ["a"] * count))
+    monkeypatch.setattr(ui, "full_store", lambda home, count: (Store(home), ["a"] * count))
     monkeypatch.setattr(ui, "measure_one_visitor", lambda folder, ids: (within, {"ms": 1.0}, 0.5))
-    monkeypatch.setattr(ui, "measure_class", lambda *_: ({"visitors p95 s": 1.5, "failures": 0}, {"beside": 1.0}))
+    monkeypatch.setattr(ui, "measure_class", lambda *_: ({"visitors p95 s": 1.0, "failures": 0}, {"beside": 1.0}))
     row = ui.measure()
     assert row.kept and "broken" not in row.promise and row.peer == {"ms": 1.0, "beside": 1.0}
-    monkeypatch.setattr(ui, "measure_class", lambda *_: ({"visitors p95 s": 1.6, "failures": 1}, {}))
+    monkeypatch.setattr(ui, "measure_class", lambda *_: ({"visitors p95 s": 1.1, "failures": 1}, {}))
     row = ui.measure()
     assert not row.kept and row.promise.endswith("broken: visitors p95 s, failures")
 
