@@ -24,12 +24,16 @@ Stored = tuple[RunSpec | AttackSpec, Sequence[Event]]
 
 
 def full_store(home: Path, count: int) -> tuple[Store, list[str]]:
-    """A store with this many runs and attacks, and the ids of the runs that were requested by themselves."""
+    """A store with this many runs and attacks, and the ids of the runs that were requested by themselves.
+
+    These are the newest, so that the first page of the list has runs that a visitor can open.
+    """
     more = count // SHARE
-    store, ids = used_store(home, count - 2 * more)
+    store = Store(home)
     add_batches(store, "sweep", itertools.islice(_runs(LATER_SEED), more))
     add_batches(store, "leak grid", itertools.islice(_attacks(), more))
-    return store, ids
+    store.close()
+    return used_store(home, count - 2 * more)
 
 
 def used_store(home: Path, count: int) -> tuple[Store, list[str]]:
