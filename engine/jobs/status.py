@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -20,7 +20,8 @@ NUMBERS = ("attempt", "taken", "told", "text")  # columns of a run that hold who
 QUERY_LIMIT = 500  # runs in one query; SQLite takes a thousand or more parameters
 RELEASED: set[str] = set()  # tokens of leases that this process gave up, even if a full disk kept the row from going
 
-# `json_valid` guards each event: without it, json_extract on one damaged event would fail the whole query.
+# `json_valid` guards each event: without it, json_extract on one damaged event would fail the whole query. The kind of
+# an event is compared as text, because parsing the events of a thousand runs took most of the time of a list.
 SELECT = """
 SELECT r.*, l.token, l.attempt AS leased, l.place, l.pid, l.start, l.beat,
     e.attempt AS last_attempt, CASE WHEN json_valid(e.body) THEN json_extract(e.body, '$.event') END AS last_kind,
@@ -29,7 +30,7 @@ SELECT r.*, l.token, l.attempt AS leased, l.place, l.pid, l.start, l.beat,
     (SELECT MAX(at) FROM requests WHERE kind = 'submit' AND run = r.id) AS submitted,
     (SELECT COUNT(*) FROM requests WHERE kind = 'submit' AND run = r.id) AS attempts,
     (SELECT json_extract(body, '$.round') FROM events WHERE run = r.id
-        AND CASE WHEN json_valid(body) THEN json_extract(body, '$.event') = 'round' END
+        AND substr(body, 1, 16) = '{"event":"round"' AND json_valid(body)
         ORDER BY number DESC LIMIT 1) AS round
 FROM runs r
 LEFT JOIN leases l ON l.run = r.id
@@ -135,7 +136,15 @@ def stored_runs_of(connection: sqlite3.Connection, runs: Sequence[str]) -> list[
 
 def stored_runs(connection: sqlite3.Connection) -> list[StoredRun]:
     """Every run that is not being deleted, in the order of submission."""
-    rows = connection.execute(f"{SELECT} ORDER BY r.attempt")
+    return _remaining(connection.execute(f"{SELECT} ORDER BY r.attempt"))
+
+
+def unfinished_runs(connection: sqlite3.Connection) -> list[StoredRun]:
+    """Those runs without the finished ones, of which only a running one that ends at this moment is left."""
+    return _remaining(connection.execute(f"{SELECT} WHERE r.seconds IS NULL OR l.run IS NOT NULL ORDER BY r.attempt"))
+
+
+def _remaining(rows: Iterable[sqlite3.Row]) -> list[StoredRun]:
     runs = [StoredRun(row, held(row)) for row in rows]
     return [run for run in runs if not run.removed]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from engine.jobs.status import (
     stored_runs,
     stored_runs_of,
     strict_json,
+    unfinished_runs,
 )
 from engine.jobs.visits import Visits
 
@@ -126,7 +128,7 @@ class Store:
             if stored.damaged:
                 raise Damaged(f"run {run}: its row in the store is damaged", "Delete it, then run it again")
             if stored.status == "queued":
-                queue = _queue(connection, stored_runs(connection))
+                queue = _queue(connection, unfinished_runs(connection))
         place = queue.index(run) + 1 if run in queue else None
         return stored.listed(place, folder_size(self.home.folder(run)))
 
@@ -138,13 +140,20 @@ class Store:
         listed = []
         for run in reversed(stored):
             name = str(run.row["id"])
-            listed.append(run.listed(places.get(name), folder_size(self.home.folder(name))))
+            listed.append(run.listed(places.get(name), self._payload_bytes(run)))
         return listed
+
+    def _payload_bytes(self, run: StoredRun) -> int:
+        """Bytes of the payloads of a run. Those of a finished run are counted once: nothing writes there any more."""
+        folder = self.home.folder(str(run.row["id"]))
+        if run.status != "finished":
+            return folder_size(folder)
+        return _finished_size(folder, run.number("told"), str(run.row["edition"]))
 
     def queue(self) -> list[str]:
         """Runs that wait for a slot, the next one first."""
         with self._database.read() as connection:
-            return _queue(connection, stored_runs(connection))
+            return _queue(connection, unfinished_runs(connection))
 
     def seconds_left(self, runs: Sequence[str], slots: int) -> float | None:
         """The seconds until the last of these runs ends, with everything that runs before it. None if unknown."""
@@ -259,6 +268,13 @@ class Store:
     def stop_requested(self, lease: Lease) -> bool:
         with self._database.read() as connection:
             return leases.stop_requested(connection, lease)
+
+
+@lru_cache(maxsize=10_000)
+def _finished_size(folder: Path, events: int, edition: str) -> int:
+    """The size of a folder whose run had this many events when it was counted."""
+    del events, edition
+    return folder_size(folder)
 
 
 def _queue(connection: sqlite3.Connection, runs: Sequence[StoredRun]) -> list[str]:

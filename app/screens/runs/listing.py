@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from app.session import run_settings, services
@@ -69,17 +69,17 @@ class RunRow:
         """Whether this visitor may delete it now. What another visitor wants stays theirs."""
         return self.own and not self.moving and not self.shared
 
-    @cached_property
+    @property
     def sentence(self) -> str:
         """The spec as one sentence."""
         return _sentences(json.dumps(self.listed.spec), services.shared().ready())[0]
 
-    @cached_property
+    @property
     def unusual(self) -> str:
         """The settings that are not in the sentence and not at their default."""
         return _sentences(json.dumps(self.listed.spec), services.shared().ready())[1]
 
-    @cached_property
+    @property
     def result(self) -> RunResult:
         """The result so far. A run that cannot be read has the error as its failure; the list goes on."""
         listed = self.listed
@@ -91,9 +91,10 @@ class RunRow:
             return RunResult(failure=str(error))
 
     def matches(self, text: str) -> bool:
-        """Whether every word of the text occurs in the row, or starts its id."""
-        shown = f"{self.sentence} {self.unusual} {states.STATES[self.listed.status]}".lower()
-        return all(word in shown or self.id.startswith(word) for word in text.lower().split())
+        """Whether every word of the text occurs in the row, or starts its id. Without words it makes no sentence."""
+        words = text.lower().split()
+        shown = f"{self.sentence} {self.unusual} {states.STATES[self.listed.status]}".lower() if words else ""
+        return all(word in shown or self.id.startswith(word) for word in words)
 
 
 def read() -> list[RunRow]:
@@ -101,7 +102,7 @@ def read() -> list[RunRow]:
     runs = services.may_see_all(services.store().runs())
     ids = [run.id for run in runs]
     own = services.requested(ids)
-    shared = set() if services.at_home() else services.wanted_by_others(ids)  # at home, every visitor owns all
+    shared = set() if services.at_home() else services.wanted_by_others(sorted(own))  # at home, every visitor owns all
     return [RunRow(run, run.id in own, run.id in shared) for run in runs]
 
 
