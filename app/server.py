@@ -194,6 +194,10 @@ def start_pages() -> list[Route]:
     return [Route(f"/{path}", answer) for path in ("", *(screen.name for screen in SCREENS))]
 
 
+def export_routes() -> list[Route]:
+    return [Route(EXPORT, export), Route(EXPORT_LIST, export)]
+
+
 async def export(request: Request) -> Response:
     """An exported page as a file to keep: of a run, an attack, a batch, an example, or of the ids in the address."""
     kind = str(request.path_params["kind"])
@@ -259,10 +263,7 @@ def serve(
         ROOT / "app" / "main.py",
         lifespan=lifespan,
         on_script_error=show_error,
-        routes=[
-            *(Route(path, answer) for path in answers), Route(EXPORT, export), Route(EXPORT_LIST, export),
-            *start_pages(),
-        ],  # fmt: skip
+        routes=[*(Route(path, answer) for path in answers), *export_routes(), *start_pages()],
         middleware=protection(names, frames),
     )
     config = uvicorn.Config(

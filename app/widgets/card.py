@@ -39,9 +39,10 @@ def _badge(title: str, text: str, side: str) -> str:
     return f'<div><dt>{html.escape(title)}</dt><dd class="ll-small">{mark}</dd></div>'
 
 
-def privacy_block(epsilons: Sequence[Epsilon], guarantee: Mapping[str, Any] | None) -> None:
+def privacy_block(epsilons: Mapping[str, Epsilon], guarantee: Mapping[str, Any] | None) -> None:
     """Show every view with its ε and its odds. A view opens to show the terms of its ε, such as δ and adjacency."""
-    rows = [_view_row(epsilon, opened=place == 0) for place, epsilon in enumerate(epsilons)]
+    ordered = [epsilons[view] for view in privacy.VIEWS if view in epsilons]
+    rows = [_view_row(epsilon, opened=place == 0) for place, epsilon in enumerate(ordered)]
     absent = (guarantee or {}).get("absent") or {}
     for view, reason in absent.items():
         against = html.escape(privacy.AGAINST[view])
@@ -63,16 +64,16 @@ def _view_row(epsilon: Epsilon, opened: bool) -> str:
     )
 
 
-def reason(guarantee: Mapping[str, Any] | None, values: Sequence[float | None]) -> None:
-    """Show in faint text why the guarantee has its status. `values` are the ε of all observers."""
+def reason(guarantee: Mapping[str, Any] | None, epsilons: Mapping[str, Epsilon]) -> None:
+    """Show in faint text why the guarantee has its status. `epsilons` are those of all observers."""
     if guarantee:
-        text = " ".join(filter(None, [_explanation(guarantee), _all_vacuous(values)]))
+        text = " ".join(filter(None, [_explanation(guarantee), _all_vacuous(epsilons)]))
         st.html(f'<p class="ll-faint ll-why">{html.escape(text)}</p>')
 
 
-def _all_vacuous(values: Sequence[float | None]) -> str:
+def _all_vacuous(epsilons: Mapping[str, Epsilon]) -> str:
     """A warning if every ε is too large to mean anything."""
-    finite = [value for value in values if value is not None]
+    finite = [epsilon.value for epsilon in epsilons.values() if epsilon.value is not None]
     if finite and min(finite) > privacy.VACUOUS:
         return privacy.ALL_VACUOUS.format(limit=privacy.VACUOUS)
     return ""

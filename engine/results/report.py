@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from engine.epsilon import of_report
+from engine.epsilon import Epsilon, of_report
 from engine.events import Event, Failed, Finished, Measured, Spent, Started, finite
 
 
@@ -69,3 +69,18 @@ def lines(body: dict[str, Any]) -> list[str]:
     if guarantee:
         text.append(f"  guarantee: {guarantee['status']}: {guarantee['reason']}")
     return text
+
+
+def last_epsilons(events: Iterable[Event]) -> dict[str, Epsilon]:
+    """The last ε of every view with its terms."""
+    return {event.view: event.total for event in events if isinstance(event, Spent)}
+
+
+def run_facts(events: Iterable[Event]) -> Mapping[str, Any]:
+    """The facts that a run recorded at its start."""
+    return next((event.facts for event in events if isinstance(event, Started)), {})
+
+
+def guarantee(events: Iterable[Event]) -> Mapping[str, Any] | None:
+    """The guarantee that a run recorded at its start."""
+    return run_facts(events).get("guarantee")

@@ -151,7 +151,7 @@ def _forecast() -> None:
     guarantee = asdict(forecast.guarantee) if forecast.guarantee else None
     answers = {answer.view: answer for answer in forecast.answers}
     card.guarantee_block(guarantee)
-    card.privacy_block([answers[view] for view in privacy.VIEWS if view in answers], guarantee)
+    card.privacy_block(answers, guarantee)
 
 
 def _expected_time(spec: RunSpec, forecast_seconds: float | None) -> None:

@@ -26,10 +26,10 @@ from app.texts import sweep as sweep_texts
 from app.widgets import card
 from app.widgets import chart as chart_widget
 from app.widgets import export as export_widget
-from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
-from engine.events import Event, Failed, Measured, Round, Smoothed, Spent, Started, Warned
+from engine.events import Failed, Measured, Round, Smoothed, Spent, Warned
 from engine.jobs.status import MOVING
+from engine.results.report import guarantee, last_epsilons, run_facts
 
 POLL_S = 0.5
 PANELS: tuple[Panel[Any], ...] = (accuracy.PANEL, epsilon.PANEL, classes.PANEL, smoothing.PANEL)
@@ -71,7 +71,7 @@ def _result(main: ShownRun, runs: Sequence[ShownRun], baselines: Sequence[ShownR
     _noise(main)
     card.headline(main.events)
     _cost(main, baselines)
-    card.reason(guarantee(main.events), [epsilon.value for epsilon in last_epsilons(main.events)])
+    card.reason(guarantee(main.events), last_epsilons(main.events))
     tracks = tracks_of(runs, baselines)
     pins = compare.pinned(main)
     if not _progress(main, [*runs, *baselines]):
@@ -273,7 +273,7 @@ def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any
     with st.expander("Who holds what", on_change="rerun", key="partition") as opened:
         counts = _partition(main) if opened.open else None
         if counts:
-            chart_widget.partition(counts, facts(main.events).get("classes", ()))
+            chart_widget.partition(counts, run_facts(main.events).get("classes", ()))
     with st.expander("Take it away: command line, Python, data, pictures"):
         st.code(run_settings.command(main.spec), language="bash", wrap_lines=True)
         st.code(run_settings.script(main.spec), language="python")
@@ -286,22 +286,6 @@ def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any
             export_widget.show(url.export_path("run", main.id))
         elif main.example:
             export_widget.show(url.export_path("example", main.example.name))
-
-
-def last_epsilons(events: Sequence[Event]) -> list[Epsilon]:
-    """The last ε of every view with its terms, in the order of privacy.VIEWS."""
-    last = {event.view: event.total for event in events if isinstance(event, Spent)}
-    return [last[view] for view in privacy.VIEWS if view in last]
-
-
-def facts(events: Sequence[Event]) -> Mapping[str, Any]:
-    """The facts that the run recorded at its start."""
-    return next((event.facts for event in events if isinstance(event, Started)), {})
-
-
-def guarantee(events: Sequence[Event]) -> Mapping[str, Any] | None:
-    """The guarantee that the run recorded at its start."""
-    return facts(events).get("guarantee")
 
 
 def _partition(main: ShownRun) -> Sequence[Sequence[int]] | None:
