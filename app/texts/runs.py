@@ -133,9 +133,9 @@ def epsilon(value: float | None, unit: str, recorded: bool) -> tuple[str, str]:
     return numbers.epsilon(value), f"{privacy.size(value).word}, {privacy.PER[unit]}"
 
 
-def epsilon_head(observer: str) -> str:
-    """The heading of the column of ε."""
-    return f"ε, {privacy.OBSERVERS[observer]}"
+def head(name: str, observer: str) -> str:
+    """The heading of a column. That of ε names the observer."""
+    return f"ε, {privacy.OBSERVERS[observer]}" if name == "ε" else name
 
 
 def ago(then: float, now: float | None = None) -> str:

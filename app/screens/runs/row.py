@@ -61,13 +61,8 @@ def heads(title: str, buttons: bool = True) -> None:
     """The title of a part of the list, and the headings of its columns. A narrow screen has no columns."""
     room = "" if buttons else " ll-wide"
     st.html(f'<h2 class="ll-title" style="font-size:1.1rem">{html.escape(title)}</h2>')
-    spans = "".join(f"<span>{html.escape(_head(head))}</span>" for head in run_texts.HEADS)
+    spans = "".join(f"<span>{html.escape(run_texts.head(head, privacy.OBSERVER))}</span>" for head in run_texts.HEADS)
     st.html(f'<div class="ll-run ll-heads{room}" aria-hidden="true"><div>{spans}</div></div>')
-
-
-def _head(name: str) -> str:
-    """The heading of a column. That of ε names the observer."""
-    return run_texts.epsilon_head(privacy.OBSERVER) if name == "ε" else name
 
 
 def draw_run(row: RunRow) -> None:
@@ -129,7 +124,10 @@ def draw_group(group: RunGroup) -> None:
 
 def _text(title: str, notes: Sequence[str], failure: str, cells: Mapping[str, str]) -> None:
     heads = run_texts.HEADS[1:]
-    facts = "".join(f"<div><dt>{html.escape(_head(head))}</dt><dd>{cells[head]}</dd></div>" for head in heads)
+    facts = "".join(
+        f"<div><dt>{html.escape(run_texts.head(head, privacy.OBSERVER))}</dt><dd>{cells[head]}</dd></div>"
+        for head in heads
+    )
     lines = f"<p>{html.escape(' · '.join(filter(None, notes)))}</p>"
     if failure:
         lines += f"<p>{html.escape(failure)}</p>"
@@ -203,6 +201,8 @@ def _group_buttons(group: RunGroup, batch: ListedBatch) -> None:
     if group.own and group.stopped and not group.moving:
         refused = fields.refused(run_requests.run_of(group))
         _button(run_texts.RESUME_ALL, group, on_click=run_requests.resume_all, args=(group,), **refused)
+    if any(row.listed.status == "finished" for row in group.rows):
+        st.link_button(f"{run_texts.EXPORT} *batch {batch.id}*", url.export_path("batch", batch.id), type="tertiary")
     if group.own and not group.private:
         key = f"name-{batch.id}"
         with st.popover(run_texts.RENAME, type="tertiary", key=f"rename-{batch.id}"):

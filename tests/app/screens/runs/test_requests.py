@@ -230,6 +230,7 @@ def test_a_visitor_who_withdrew_deletes_nothing_that_another_wants(
         assert lease
         store.append(lease, [Finished(1, 1.0)])
     page = screen("runs")
+    assert f"/export/batch/{batch.id}.html" in {link.proto.url for link in page.get("link_button")}
     assert f"delete-all:{batch.id}" not in {str(button.key) for button in page.button}
     run_requests.delete(batch.runs)
     assert set(store.statuses(batch.runs).values()) == {"finished"}
