@@ -32,6 +32,7 @@ METHODS = {
     "ppsgd": "purple", "centaur": "purple",
     "fedsgd": "ink",
 }  # fmt: skip
+FURTHER = (("#B0417E", "#EFA3CC"), ("#8A5A2B", "#D6A878"))  # of lines that are no method; grey is the baseline
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon", "hexagon")
 
 CSS = """
@@ -80,9 +81,14 @@ def colour(method: str, dark: bool = False) -> str:
     return FAMILIES[METHODS.get(method, "ink")][dark]
 
 
+def baseline(dark: bool = False) -> str:
+    """The colour of runs without protection. It is no verdict: whether they leak, an attack shows."""
+    return FAMILIES["grey"][dark]
+
+
 def series(place: int, dark: bool) -> str:
     """The colour of a line that is no method, by its place among such lines."""
-    hues = [*(FAMILIES[name] for name in ("blue", "yellow", "purple", "sky", "ink", "grey")), ("#B0417E", "#EFA3CC")]
+    hues = [*(FAMILIES[name] for name in ("blue", "yellow", "purple", "sky", "ink")), *FURTHER]
     return hues[place % len(hues)][dark]
 
 

@@ -91,10 +91,9 @@ def without_seeds(infos: Sequence[PanelInfo[Info]]) -> list[PanelInfo[Info]]:
 
 
 def line(track: Track, dark: bool) -> dict[str, Any]:
-    """The line style of a run: its method's colour, vermilion and dashed for the baseline, thin for pinned runs."""
-    side = "dark" if dark else "light"
+    """The line style of a run: its method's colour, grey and dashed for the baseline, thin for pinned runs."""
     if track.role == "baseline":
-        return {"color": theme.LEAKING[side], "width": 2, "dash": "dash"}
+        return {"color": theme.baseline(dark), "width": 2, "dash": "dash"}
     width = {"main": 3, "seed": 1}.get(track.role, 1.5)
     return {"color": theme.colour(track.method, dark), "width": width, "dash": DASHES[track.place % len(DASHES)]}
 

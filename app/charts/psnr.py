@@ -31,9 +31,9 @@ class PsnrCurve:
 
 
 def colour(place: int, dark: bool) -> str:
-    """Vermilion for the baseline. Protections take the other colours in the order that all charts share."""
+    """Grey for the baseline. Protections take the other colours in the order that all charts share."""
     if place == 0:
-        return theme.LEAKING["dark" if dark else "light"]
+        return theme.baseline(dark)
     return theme.series(place - 1, dark)
 
 

@@ -188,7 +188,7 @@ def _band(line: TradeoffLine, placed: Sequence[PlacedPoint], own: bool, dark: bo
 
 def _add_baseline(chart: go.Figure, frontier: Frontier, dark: bool) -> None:
     """A horizontal line at the accuracy of each baseline, which has neither noise nor ε."""
-    shade = theme.LEAKING["dark" if dark else "light"]
+    shade = theme.baseline(dark)
     for line in frontier.baselines:
         for summary in line.points:
             values = [100 * value for value in summary.scores(frontier.own)]
@@ -206,12 +206,12 @@ def _add_baseline(chart: go.Figure, frontier: Frontier, dark: bool) -> None:
 
 def _add_zones(chart: go.Figure, span: tuple[float, float], dark: bool) -> None:
     """Shades the ε where a promise rules out almost nothing, and where it is no meaningful promise."""
-    shade = theme.LEAKING["dark" if dark else "light"]
+    side = "dark" if dark else "light"
     zones = (
-        (privacy.WEAK, privacy.VACUOUS, sweep_texts.WEAK, FAINTEST),
-        (privacy.VACUOUS, math.inf, sweep_texts.VACUOUS, FAINT),
+        (privacy.WEAK, privacy.VACUOUS, sweep_texts.WEAK, theme.WEAK[side], FAINTEST),
+        (privacy.VACUOUS, math.inf, sweep_texts.VACUOUS, theme.LEAKING[side], FAINT),
     )
-    for start, end, text, opacity in zones:
+    for start, end, text, shade, opacity in zones:
         left = max(start, span[0])
         right = min(end, span[1])
         if left >= right:

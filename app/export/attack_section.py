@@ -186,7 +186,7 @@ def _lines(content: PageContent, group: Sequence[ExportedAttack]) -> list[SvgLin
             if points:
                 baseline = cell.column == attack_grid.NONE and not content.run.is_baseline
                 label = f"{name}, {_column_title(content, cell)}"
-                lines.append(SvgLine(label, points, "leaking" if baseline else "run", DASHES[row % len(DASHES)]))
+                lines.append(SvgLine(label, points, "baseline" if baseline else "run", DASHES[row % len(DASHES)]))
     return lines
 
 

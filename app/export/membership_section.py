@@ -50,7 +50,7 @@ def _attack(content: PageContent, place: int, attack: ExportedMembership) -> Htm
 
 def _curve(place: int, attack: ExportedMembership) -> Html:
     """The ROC curve over a logarithmic axis, because what matters is found at few false alarms."""
-    curves = {"run": attack.scored} | ({"leaking": attack.baseline} if attack.baseline else {})
+    curves = {"run": attack.scored} | ({"baseline": attack.baseline} if attack.baseline else {})
     lowest = min([LOWEST, *(100 * scored.roc[0][0] for scored in curves.values())])
     across = chart.decades(texts.ACROSS, [lowest, 100.0])
     lines = [SvgLine(_name(kind), _points(scored), kind) for kind, scored in curves.items()]
@@ -65,7 +65,7 @@ def _curve(place: int, attack: ExportedMembership) -> Html:
 
 
 def _name(kind: str) -> str:
-    return "without protection" if kind == "leaking" else "this run"
+    return "without protection" if kind == "baseline" else "this run"
 
 
 def _points(scored: Scored) -> tuple[tuple[float, float], ...]:

@@ -97,7 +97,7 @@ def accuracy_section(run: ExportedRun) -> Html | None:
     cost = ""
     baseline = accuracy.collect(run.baseline) if run.baseline else None
     if baseline:
-        baseline_lines, baseline_rows = _curve(product.NO_PROTECTION, baseline, "leaking", "7 5")
+        baseline_lines, baseline_rows = _curve(product.NO_PROTECTION, baseline, "baseline", "7 5")
         lines += baseline_lines
         rows += baseline_rows
         last = max(last, baseline.of)

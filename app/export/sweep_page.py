@@ -138,7 +138,7 @@ def _lines(frontier: Frontier, place: Place, across: SvgAxis) -> list[SvgLine]:
     for line in frontier.baselines:
         accuracy = round(100 * line.points[0].score(frontier.own), 2)
         ends = ((across.low, accuracy), (across.high, accuracy))
-        lines.append(SvgLine(f"{line.title}, {sweep_texts.NO_PROTECTION}", ends, "leaking", "7 5"))
+        lines.append(SvgLine(f"{line.title}, {sweep_texts.NO_PROTECTION}", ends, "baseline", "7 5"))
     return lines
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from engine.results.summary import PointSummary
 
 Promise = tuple[str, float, str, str]  # adjacency, δ, bound and sampling of an ε
-PROMISE = "How much accuracy does each protection cost, and what does it buy?"
+PROMISE = "What does it cost?"
 
 # --- the form ----------------------------------------------------------------------------------------------
 

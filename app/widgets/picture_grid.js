@@ -280,7 +280,7 @@ class Grid {
     view.button.title = cell.remark;
     view.word.textContent = this.atEnd() ? cell.word : '…'; // the verdict is about the last guess
     view.by.textContent = cell.by;
-    view.box.className = cell.tone;
+    view.box.className = this.atEnd() ? cell.tone : '';
     const [row, column] = this.choice();
     const chosen = this.cells[row]?.[column] === view;
     view.button.classList.toggle('chosen', chosen);

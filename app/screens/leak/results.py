@@ -45,6 +45,7 @@ ROW_CSS = """
 <style>
 @media (max-width: 700px) {  /* the note and its two buttons stay in one row on a phone */
   .st-key-leak-row:has(.st-key-leak-live) { flex-wrap: nowrap; }
+  .st-key-leak-row:has(.st-key-leak-live) > :first-child { flex: 0 1 auto !important; min-width: 0; }
 }
 </style>
 """

@@ -21,7 +21,7 @@ def test_every_attack_is_drawn(dark: bool) -> None:
     figure = psnr.draw(CURVES, 13.5, dark)
     lines = [trace for trace in figure.data if trace.x[0] is not None]
     assert [tuple(line.y) for line in lines] == [curve.psnr for curve in CURVES]
-    assert lines[0].line.color == theme.LEAKING["dark" if dark else "light"] != lines[1].line.color
+    assert lines[0].line.color == theme.baseline(dark) != lines[1].line.color
     assert lines[0].line.dash == lines[1].line.dash != lines[2].line.dash and lines[2].mode == "markers"
     assert figure.layout.shapes[0].y0 == 13.5
     entries = [trace.name for trace in figure.data if trace.showlegend is None]

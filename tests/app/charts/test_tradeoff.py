@@ -108,7 +108,7 @@ def test_the_baseline_is_a_horizontal_line_with_a_label() -> None:
     assert any("no protection, 84.0 %" in text for text in notes(figure))
     assert "FedAvg" not in lines(figure)
     level = next(shape for shape in figure.layout.shapes if shape.type == "line")
-    assert level.y0 == pytest.approx(84.0) and level.line.color == theme.LEAKING["dark"]
+    assert level.y0 == pytest.approx(84.0) and level.line.color == theme.baseline(dark=True)
 
 
 def test_a_single_point_has_a_bar_and_noise_0_has_a_linear_axis() -> None:
