@@ -28,6 +28,7 @@ VIEWS = {
     "outsider": "an outsider",
 }
 ALL = "{count} reconstructed pictures of the upload"
+SHOW_OTHERS = "Show the pictures that come back"
 FEW_STORED = (
     "The stored example has {count} of the {guessed} reconstructed pictures, and the scores of all. Run it live to see "
     "the others."
@@ -95,10 +96,11 @@ NOISE = ", noise "  # between a method and its noise
 BUDGETED = " at ε "  # between a method and its budget
 
 
-def terms(unit: str, view: str, delta: float) -> str:
-    """The terms of the ε above the columns."""
-    per = "client" if unit == "user" else "picture"
-    return f"The promises above: {privacy.AGAINST[view]}, per {per}, δ = {numbers.tiny(delta)}, {WHOLE_RUN}."
+def terms(answers: Sequence[Epsilon]) -> str:
+    """The terms of the ε above the columns, which are all of one observer. Units may differ."""
+    units = dict.fromkeys(f"{privacy.PER[answer.unit]} with δ = {numbers.tiny(answer.delta)}" for answer in answers)
+    against = privacy.AGAINST[answers[0].view]
+    return f"The promises above are {against} and {WHOLE_RUN}: {', '.join(units)}."
 
 
 def easiest(facts: Mapping[str, Any]) -> str:

@@ -25,19 +25,17 @@ ALONE = {
     KIND: "only the kind of thing shows",
     NOT_RECOGNISED: "{it} is not recognised",
 }
-TOLD = (
-    "the upload tells whose pictures were in it: "
-    "{hits} of {guesses} guesses are nearest to one of them; chance {chance:g}, p = {p:.2g}, as guesses resemble each "
-    "other."
+PROMISED = "Only the ε above is a promise."
+RESEMBLES = (
+    "{title}: no picture is recognisable, but the guesses resemble the pictures of the upload: {hits} of {guesses} are "
+    "nearest to one of them. Guessing gives {chance:g}."
 )
-NOT_TOLD = (
-    "{hits} of {guesses} guesses are nearest to a picture of the upload; chance {chance:g}, p = {p:.2g}, as guesses "
-    "resemble each other: {meaning}. "
-    "That is not a promise."
+TESTED = (
+    "{title}: {hits} of {guesses} guesses are nearest to a picture of the upload, where guessing gives {chance:g} "
+    "(p = {p:.2g}, as guesses resemble each other): {meaning}."
 )
-MAY_BE_CHANCE, CHANCE = "that may be chance", "no better than chance"
+FOUND, MAY_BE_CHANCE, CHANCE = "the upload gives away what it holds", "that may be chance", "no better than guessing"
 DOUBTFUL = 0.05  # above it, p is what chance gives often
-NOTHING_SHOWN = "No picture is recognisable"
 OTHERS = "Of the other {count} pictures {leaking} come back, at least in outlines; {chance}."
 BY_CHANCE, UNKNOWN_CHANCE = "of as many that were never sent, {count} would as well", "some may fit by chance"
 REMARKS = {
@@ -83,27 +81,33 @@ def outcome(psnr: float | None, word: Verdict | None) -> str:
 
 
 def matching(result: ProtectionResult) -> str:
-    """The matching test in a sentence, for an upload in which the chosen picture is not recognisable."""
+    """The matching test of an upload in a sentence, with its p."""
     test = result.matching
     assert test is not None
-    significant = test.p < SIGNIFICANT
     meaning = MAY_BE_CHANCE if test.p < DOUBTFUL else CHANCE
-    text = (TOLD if significant else NOT_TOLD).format(
-        hits=test.hits, guesses=test.guesses, chance=test.chance, p=test.p, meaning=meaning
-    )
-    if result.others:
-        return _capital(text)
-    return f"{NOTHING_SHOWN}, but {text}" if significant else f"{NOTHING_SHOWN}. {text}"
+    return TESTED.format(
+        title=_capital(result.title), hits=test.hits, guesses=test.guesses, chance=test.chance, p=test.p,
+        meaning=FOUND if test.p < SIGNIFICANT else meaning,
+    )  # fmt: skip
+
+
+def matchings(cells: Sequence[AttackCell], titles: Mapping[str, str]) -> list[str]:
+    """The matching test of each protection that has one."""
+    results = [protection_result(cells, key, title) for key, title in titles.items()]
+    return [matching(result) for result in results if result.matching is not None]
 
 
 # --- a grid ------------------------------------------------------------------------------------------------
 
 
-def of_cells(cells: Sequence[AttackCell], titles: Mapping[str, str], control: str) -> str:
-    """The results of all attacks in a few sentences. Empty while no attack is finished."""
+def of_cells(cells: Sequence[AttackCell], titles: Mapping[str, str], control: str, promised: bool = False) -> str:
+    """The results of all attacks in a few sentences. Empty while no attack is finished.
+
+    `promised`: a column shows an ε that means something.
+    """
     first = protection_result(cells, control, titles[control])
     others = [protection_result(cells, key, title) for key, title in titles.items() if key != control]
-    return verdict(first, len(working_attacks(cells, control)), others)
+    return verdict(first, len(working_attacks(cells, control)), others, promised)
 
 
 def alone(result: ProtectionResult) -> str:
@@ -114,16 +118,17 @@ def alone(result: ProtectionResult) -> str:
     sentences = [f"From {result.title} {_what(result)}: {near} {attack_texts.decibel(result.trivial)}."]
     if not result.leaks:
         sentences.append(NOT_A_PROMISE)
-    return " ".join([*sentences, *_others([result]), *_matchings([result])])
+    tested = [matching(result)] if result.matching is not None else []
+    return " ".join([*sentences, *_others([result]), *tested])
 
 
-def verdict(control: ProtectionResult, counted: int, others: Sequence[ProtectionResult]) -> str:
+def verdict(control: ProtectionResult, counted: int, others: Sequence[ProtectionResult], promised: bool = False) -> str:
     """The grid in a few sentences. `counted`: the number of attacks that leak without protection."""
     if control.verdict is None:
         return ""
     measured = [result for result in others if result.verdict is not None]
     if not counted and not any(result.leaks for result in measured):
-        return " ".join([SAYS_NOTHING, *_others([control, *measured]), *_matchings([control, *measured])])
+        return " ".join([SAYS_NOTHING, *_others([control, *measured]), *_resembling([control, *measured])])
     sentences = [f"Without protection {_what(control)}.", *_others([control])]
     for word in (COMES_BACK, OUTLINES, KIND, NOT_RECOGNISED):
         some = [result for result in measured if result.verdict == word]
@@ -131,8 +136,8 @@ def verdict(control: ProtectionResult, counted: int, others: Sequence[Protection
             comma = "," if word == NOT_RECOGNISED else ""
             sentences.append(f"{_with(some, measured)}{comma} {_fate(word, some[0], counted)}.")
     if any(not result.leaks for result in measured):
-        sentences.append(NOT_A_PROMISE)
-    return " ".join([*sentences, *_others(measured), *_matchings(measured)])
+        sentences += [NOT_A_PROMISE, PROMISED] if promised else [NOT_A_PROMISE]
+    return " ".join([*sentences, *_others(measured), *_resembling(measured)])
 
 
 def _what(result: ProtectionResult) -> str:
@@ -163,10 +168,15 @@ def _fate(word: Verdict, result: ProtectionResult, counted: int) -> str:
     return f"none of the {counted} attacks that worked brings anything back"
 
 
-def _matchings(results: Sequence[ProtectionResult]) -> list[str]:
-    """The matching tests of the columns in which no picture leaks."""
-    tested = [result for result in results if not result.leaks and result.matching is not None]
-    return [f"{_capital(result.title)}: {matching(result)}" for result in tested]
+def _resembling(results: Sequence[ProtectionResult]) -> list[str]:
+    """The columns in which no picture leaks, although the guesses give away what the upload holds."""
+    sentences = []
+    for result in results:
+        test = result.matching
+        if test is not None and test.p < SIGNIFICANT and not result.leaks and not result.others:
+            title = _capital(result.title)
+            sentences.append(RESEMBLES.format(title=title, hits=test.hits, guesses=test.guesses, chance=test.chance))
+    return sentences
 
 
 def _others(results: Sequence[ProtectionResult]) -> list[str]:
@@ -191,6 +201,9 @@ def _with(some: Sequence[ProtectionResult], measured: Sequence[ProtectionResult]
 def _listed(results: Sequence[ProtectionResult]) -> str:
     """The titles as a list. A method that all titles share is named once."""
     titles = [result.title.replace(attack_texts.NOISE, " at noise ") for result in results]
+    budgets = {title.partition(attack_texts.BUDGETED)[2] for title in titles}
+    if len(titles) > 1 and len(budgets) == 1 and "" not in budgets:  # all keep the same budget
+        titles = [*(title.partition(attack_texts.BUDGETED)[0] for title in titles[:-1]), titles[-1]]
     shared = {title.partition(" at noise ")[0] for title in titles}
     if len(titles) > 1 and len(shared) == 1 and all(" at noise " in title for title in titles):
         titles = [titles[0], *(title.partition(" at noise ")[2] for title in titles[1:])]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
@@ -19,8 +19,9 @@ from engine.capabilities import HasNoise
 from engine.errors import Damaged, HomeUnwritable
 from engine.events import Event, Finished, Judged, Pictured, Seen, Step, encode
 from engine.examples import attacks, checksums
-from engine.results.attack_summary import AttackCell, AttackEvents, best_cell, collect_cell
+from engine.results.attack_summary import AttackCell, AttackEvents, best_cell, collect_cell, verdicts
 from engine.results.cliff import levels
+from engine.results.verdict import LEAKS, rank
 from engine.specs.attack_grid import NOISY, NONE, AttackGrid, RequestedAttack, budget_key, column_key, in_order
 from engine.specs.attack_series import cliff_grid, ladder_requests, main_attack, questions
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 FRAMES = 8  # guesses of the best attack of a column
 MANY = 8  # pictures of an upload; an ordinary one has more
-ORDINARY_PICTURES = 4  # that ship of an ordinary upload; of the others the scores ship
+FIRST, COMING_BACK = 4, 12  # pictures that ship of an ordinary upload: the first, and at most so many that come back
 DIGITS = 4  # significant digits of every number
 METRICS = ("psnr", "ssim", "lpips")  # of an ordinary upload, whose hundred pictures have many scores
 
@@ -192,14 +193,14 @@ def keep(events: Sequence[Event], frames: int) -> list[Event]:
     places = _spread(len(path), frames)
     shown = {id(path[place]) for place in places}
     ordinary = len(judged.places) > MANY
-    most = ORDINARY_PICTURES if ordinary else MANY
+    pictures = _pictures(judged) if ordinary else set(judged.places)
     kept: list[Event] = []
     for event in events:
         if isinstance(event, Seen):
-            kept.append(replace(event, originals=_first(event.originals, most)))
+            kept.append(replace(event, originals=_originals(event, pictures)))
         elif isinstance(event, Pictured):
             if id(event) in shown:
-                kept.append(_first_guesses(event, most))
+                kept.append(_guesses(event, pictures))
         elif isinstance(event, Judged):
             curves = {name: tuple(values[place] for place in places) for name, values in event.curves.items() if values}
             ending = replace(event, curves=curves)
@@ -216,14 +217,23 @@ def _spread(length: int, count: int) -> list[int]:
     return sorted({round(step * (length - 1) / (count - 1)) for step in range(count)})
 
 
-def _first(originals: Sequence[str], most: int) -> tuple[str, ...]:
+def _pictures(judged: Judged) -> set[int]:
+    """The pictures of an ordinary upload that ship: the first ones, and those that came back best."""
+    words = dict(zip(judged.places, verdicts(judged), strict=True))
+    psnr = dict(zip(judged.places, judged.numbers["psnr"], strict=True))
+    leaking = [place for place, word in words.items() if word in LEAKS]
+    leaking.sort(key=lambda place: (rank(words[place]), psnr[place]), reverse=True)
+    return {*range(FIRST), *leaking[:COMING_BACK]}
+
+
+def _originals(seen: Seen, pictures: Set[int]) -> tuple[str, ...]:
     """The originals with an empty text for each one that does not ship: their number stays."""
-    return tuple(png if place < most else "" for place, png in enumerate(originals))
+    return tuple(png if place in pictures else "" for place, png in enumerate(seen.originals))
 
 
-def _first_guesses(guess: Pictured, most: int) -> Pictured:
+def _guesses(guess: Pictured, pictures: Set[int]) -> Pictured:
     """A guess without the pictures whose originals do not ship."""
-    kept = [index for index, place in enumerate(guess.places) if place < most]
+    kept = [index for index, place in enumerate(guess.places) if place in pictures]
     return replace(
         guess,
         pictures=tuple(guess.pictures[index] for index in kept),

@@ -25,6 +25,7 @@ from app.texts import privacy, states, verdicts
 from app.widgets import export as export_widget
 from app.widgets import picture_grid
 from app.widgets.picture_grid import ColumnHead, GridSheet
+from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.events import Seen
 from engine.examples import attacks as attack_examples
@@ -136,7 +137,8 @@ def _draw(view: GridView, was_moving: bool) -> None:
     cells = read_cells(view.requests)
     moving = any(cell.moving for cell in cells)
     row = _progress_bar(view, cells)
-    series.announce(verdicts.of_cells(cells, view.titles, attack_grid.NONE))
+    promised = any(answer.value <= privacy.VACUOUS for answer in finite_answers(view) if answer.value is not None)
+    series.announce(verdicts.of_cells(cells, view.titles, attack_grid.NONE, promised))
     picture = _choose_picture()
     sheet = grid_sheet(view, cells, picture, frames=not moving)
     picture_grid.draw(sheet)
@@ -157,11 +159,8 @@ def _export(view: GridView, sheet: GridSheet) -> None:
     ids = [cell.id for cell in sheet.cells if cell.status]
     if not any(cell.done for cell in sheet.cells):
         return
-    foot = attack_texts.NO_PROOF
-    answers = [answer_of(view, column) for column in view.columns]
-    finite = [answer for answer in answers if answer and answer.value is not None]
-    if finite:
-        foot = f"{attack_texts.terms(finite[0].unit, finite[0].view, finite[0].delta)} {foot}"
+    answers = finite_answers(view)
+    foot = " ".join([attack_texts.terms(answers), attack_texts.NO_PROOF]) if answers else attack_texts.NO_PROOF
     st.html(ROW_CSS)
     export_widget.show(url.export_list_path("grid", ids), picture_grid.grid_json(sheet), foot)
 
@@ -200,7 +199,7 @@ def _head_lines(view: GridView, column: GridColumn) -> tuple[tuple[str, str], ..
     return (*((text, "") for text in texts if text), promise)
 
 
-def answer_of(view: GridView, column: GridColumn) -> Any:
+def answer_of(view: GridView, column: GridColumn) -> Epsilon | None:
     """Return the forecast ε of a column for the attacker's view, or None if the method has no such view."""
     answers = view.forecasts[column.key].answers
     return next((answer for answer in answers if answer.view == view.eyes), None)
@@ -267,6 +266,11 @@ def _context(cells: Sequence[AttackCell]) -> None:
     seen = first_seen(cells)
     if seen and seen.facts.get("lacks"):
         series.explain(attack_texts.lacks(str(seen.facts["lacks"])))
+    others = sum(cell.leaking_others for cell in cells if cell.ordinary)
+    if others:
+        st.button(
+            attack_texts.SHOW_OTHERS, key="leak-others", type="tertiary", on_click=lambda: STATE.choose(closer="upload")
+        )
     if seen is None or STATE.current().content != "1":
         return
     with st.container(horizontal=True, vertical_alignment="center", key="leak-easiest"):
@@ -277,16 +281,21 @@ def _context(cells: Sequence[AttackCell]) -> None:
         )  # fmt: skip
 
 
+def finite_answers(view: GridView) -> list[Epsilon]:
+    """Return the finite ε of the columns for the attacker's view."""
+    answers = [answer_of(view, column) for column in view.columns]
+    return [answer for answer in answers if answer and answer.value is not None]
+
+
 def _epsilon_terms(view: GridView) -> None:
     """Show the unit, the view and δ of the ε in the heads. An ε means nothing without them."""
-    answers = [answer for forecast in view.forecasts.values() for answer in forecast.answers]
-    for answer in answers:
-        if answer.view == view.eyes and answer.value is not None:
-            terms = attack_texts.terms(answer.unit, answer.view, answer.delta)
-            probed = answer.unit == "record" and STATE.current().upload == "listed"
-            text = f"{terms} {attack_texts.PROBE_EPSILON}" if probed else terms
-            st.html(f'<p class="ll-note ll-terms">{html.escape(text)}</p>')
-            return
+    answers = finite_answers(view)
+    if not answers:
+        return
+    probed = STATE.current().upload == "listed" and any(answer.unit == "record" for answer in answers)
+    note = attack_texts.PROBE_EPSILON if probed else ""
+    text = " ".join(filter(None, [attack_texts.terms(answers), note]))
+    st.html(f'<p class="ll-note ll-terms">{html.escape(text)}</p>')
 
 
 # --- before the shelves are loaded -------------------------------------------------------------------------

@@ -43,6 +43,8 @@ def test_each_example_holds_what_the_page_shows() -> None:
         assert cell.picture_count >= len(example.spec["pictures"])
         for guess in cell.path:  # no guess without its original
             assert guess.places and all(cell.seen.originals[place] for place in guess.places)
+        leaking = [place for place in cell.judged.places if cell.leaks(place)]
+        assert len(set(leaking) & set(cell.path[-1].places)) == min(len(leaking), attack_gallery.COMING_BACK)
 
 
 def test_the_best_attack_of_each_column_has_its_way_there() -> None:

@@ -129,16 +129,27 @@ def test_an_upload_with_no_recognisable_picture_may_tell_whose_pictures_were_in_
     chance = replace(end, matching={"hits": 57, "guesses": 100, "p": 0.09})
     cells = [ended(31.0), cell([seen(), guess(20, [14.0]), end], "a"), cell([seen(), guess(20, [14.0]), chance], "b")]
     verdict = verdicts.of_cells(cells, TITLES, "none")
-    assert "noise 0.1: No picture is recognisable, but the upload tells whose pictures were in it: 69 of 100" in verdict
-    assert "chance 50" in verdict and "57 of 100 guesses are nearest to a picture of the upload" in verdict
+    assert "UDP-FedAvg, noise 0.1: no picture is recognisable, but the guesses resemble the pictures of the" in verdict
+    assert "69 of 100 are nearest to one of them. Guessing gives 50." in verdict
+    assert "57 of 100" not in verdict  # that may be chance: it is not in the main sentence
+    tests = verdicts.matchings(cells, TITLES)
+    assert "57 of 100 guesses are nearest to a picture of the upload, where guessing gives 50" in tests[1]
+    assert tests[0].endswith("the upload gives away what it holds.")
     tries = [cell([seen(), guess(20, [14.0]), end], "a", attack) for attack in ("map", "b", "c", "d")]
     best = attack_summary.best_matching(tries)
     assert best is not None and best.p == pytest.approx(0.012)  # four attacks were four tries
     result = attack_summary.protection_result(tries, "a", "UDP-FedAvg")
-    assert "p = 0.012, as guesses resemble each other: that may be chance. That is not a promise." in verdicts.matching(
-        result
-    )
-    assert "p = 0.09, as guesses resemble each other: no better than chance. That is not a promise." in verdict
+    assert "p = 0.012, as guesses resemble each other): that may be chance." in verdicts.matching(result)
+    assert "p = 0.09, as guesses resemble each other): no better than guessing." in tests[1]
+
+
+def test_several_methods_at_one_budget_name_it_once() -> None:
+    titles = {"none": "no protection", "a": "UDP-FedAvg at ε 10", "b": "FedCEO at ε 10"}
+    cells = [ended(31.0), ended(14.0, "a"), ended(14.0, "b")]
+    verdict = verdicts.of_cells(cells, titles, "none", promised=True)
+    assert "With UDP-FedAvg and FedCEO at ε 10, the attack that worked brings nothing back." in verdict
+    assert verdict.endswith(f"{verdicts.NOT_A_PROMISE} {verdicts.PROMISED}")
+    assert verdicts.PROMISED not in verdicts.of_cells(cells, titles, "none")
 
 
 def ordinary(psnr: Sequence[float], column: str = "none", attack: str = "imprint") -> AttackCell:
@@ -178,7 +189,7 @@ def test_an_attack_that_reads_many_other_pictures_works() -> None:
     assert "Without protection the chosen picture is not recognised." in verdict
     chance = verdicts.BY_CHANCE.format(count=2)
     assert f"No protection: Of the other 29 pictures 15 come back, at least in outlines; {chance}." in verdict
-    assert "the attack that worked brings nothing back" in verdict and "No picture is recognisable" not in verdict
+    assert "the attack that worked brings nothing back" in verdict and "no picture is recognisable" not in verdict
 
 
 def test_of_several_pictures_none_is_recognised() -> None:

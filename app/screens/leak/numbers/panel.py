@@ -23,8 +23,10 @@ DECIMALS = {"psnr": "{:.1f}", "ssim": "{:.2f}", "lpips": "{:.2f}"}
 
 
 def scores(view: GridView, cells: Sequence[AttackCell]) -> None:
-    """Draw the table of all scores."""
+    """Draw the table of all scores, and the matching test of each upload with several pictures."""
     st.html(f'<h2 class="ll-title">{html.escape(attack_texts.TABLE)}</h2>{table(view, cells, shown_picture())}')
+    for sentence in verdicts.matchings(cells, view.titles):
+        series.explain(sentence)
 
 
 def curves(view: GridView, cells: Sequence[AttackCell]) -> None:

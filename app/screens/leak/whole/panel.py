@@ -39,10 +39,11 @@ def panel(attacks: Mapping[str, str], titles: Mapping[str, str], cells: Sequence
 
 
 def figures(cell: AttackCell) -> list[str]:
-    """Each original that has a guess, beside it and its verdict; the chosen picture first."""
+    """Each original that has a guess, beside it and its verdict: the chosen picture, then those that come back."""
     assert cell.seen is not None
     parts = []
-    for place in sorted(cell.path[-1].places) if cell.path else ():
+    places = cell.path[-1].places if cell.path else ()
+    for place in sorted(places, key=lambda place: (place != 0, not cell.leaks(place), place)):
         original = cell.seen.originals[place]
         guess = guess_of(cell.path[-1], place)
         word = html.escape(verdicts.caption(cell, place))

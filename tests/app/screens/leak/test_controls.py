@@ -78,6 +78,8 @@ def test_methods_are_compared_at_the_same_budget(small: LeakSettings) -> None:
         "no promise", "! ε 10 per client: weak promise", "! ε 10 per record: weak promise",
         "! ε 10 per client: weak promise",
     ]  # fmt: skip
+    assert "against the server and for the whole run, of which this is one upload: per client with δ" in text(page)
+    assert ", per record with δ" in text(page)  # another unit, another δ
     leak = page.session_state["leak"]
     noises = {services.forecast_of(column.spec.canonical()).noise for column in leak_columns.columns(leak)}
     assert len(noises) == 3  # none, per client and per record
