@@ -61,7 +61,7 @@ def tour(lab: LabPage, server: Server) -> Iterator[str]:
     expect(lab.page.get_by_role("img").first).to_be_visible()
     yield "leak"
     lab.page.goto(f"{server.address}{LEAK}")
-    expect(lab.page.get_by_text("Pictures in the upload")).to_be_visible()
+    expect(lab.page.get_by_text("What is in the upload?")).to_be_visible()
     attack = lab.page.locator(".st-key-leak-attack button")
     chart = lab.page.locator(".st-key-chart-psnr")
     expect(attack.or_(chart).first).to_be_visible()  # stored results need no click

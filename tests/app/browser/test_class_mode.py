@@ -95,7 +95,7 @@ def test_no_visitor_sees_opens_or_deletes_the_picture_of_another(
     assert name in bob_link
     open_leak(ann, school, f"?{link.partition('?')[2]}")
     ann.get_by_role("button", name="Delete this picture").first.click()
-    expect(ann.get_by_text("Another visitor brought it, too")).to_be_visible()
+    expect(ann.get_by_text("Another visitor uploaded it, too")).to_be_visible()
     assert pictures.names() == (name,)
     assert "a picture of your own" not in rows(ann, school) and "a picture of your own" in rows(bob, school)
 
