@@ -19,6 +19,7 @@ import threading
 import time
 import traceback
 from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -34,6 +35,7 @@ from engine.open_files import limit_error
 from engine.pipes import take_pipes
 
 GATHER_S = 0.1  # lines within this time are written together
+NICE = 10  # a click must not wait for runs, which use every core
 TRACE_CHARS = 20_000
 
 
@@ -98,6 +100,7 @@ def main(preload: Sequence[str]) -> None:
     """Run jobs until the supervisor closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which cancels the job properly
     faulthandler.enable()
+    _give_way()
     orders, out = take_pipes()
     writer = EventWriter(out)
     jobs: SimpleQueue[Job] = SimpleQueue()
@@ -168,6 +171,12 @@ def _read_orders(orders: BinaryIO, jobs: SimpleQueue[Job], cancelled: set[str]) 
                 jobs.put(Job(**order))
     finally:
         os._exit(0)
+
+
+def _give_way() -> None:
+    """Let the pages of the dashboard have the processor first. Where nothing else runs, this changes nothing."""
+    with suppress(AttributeError, OSError):  # there is no such call on Windows
+        os.nice(NICE)
 
 
 def _line(event: Event) -> OutgoingEvent:

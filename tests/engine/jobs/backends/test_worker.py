@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -304,6 +305,13 @@ def test_ctrl_c_is_for_the_supervisor(job: Job, start_worker: Callable[..., Work
     started.send(asdict(job))
     wait_until(lambda: started.has("done", "token"))
     assert started.has("event", "finished")
+
+
+def test_pages_come_before_runs(start_worker: Callable[..., WorkerProcess]) -> None:
+    started = start_worker()
+    wait_until(lambda: started.has("ready", started.process.pid))
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, started.process.pid) == min(19, own + worker.NICE)
 
 
 def test_a_worker_that_cannot_warm_up_ends(start_worker: Callable[..., WorkerProcess]) -> None:
