@@ -74,6 +74,11 @@ class StoredRun:
         return not (numbers and texts and is_mapping(row["spec"]) and is_mapping(row["options"]))
 
     @property
+    def has_finished_row(self) -> bool:
+        """Whether the row says that the last attempt finished. A damaged row may say so, too."""
+        return bool(self.row["last_kind"] == "finished" and self.row["last_attempt"] == self.row["attempt"])
+
+    @property
     def status(self) -> Status:
         row = self.row
         if self.damaged:

@@ -139,16 +139,12 @@ class Store:
             places = {run: place for place, run in enumerate(_queue(connection, stored), start=1)}
         listed = []
         for run in reversed(stored):
-            name = str(run.row["id"])
-            listed.append(run.listed(places.get(name), self._payload_bytes(run)))
+            if run.has_finished_row:
+                listed.append(_listed_finished(self.home, run))
+            else:
+                name = str(run.row["id"])
+                listed.append(run.listed(places.get(name), folder_size(self.home.folder(name))))
         return listed
-
-    def _payload_bytes(self, run: StoredRun) -> int:
-        """Bytes of the payloads of a run. Those of a finished run are counted once: nothing writes there any more."""
-        folder = self.home.folder(str(run.row["id"]))
-        if run.status != "finished":
-            return folder_size(folder)
-        return _finished_size(folder, run.number("told"), str(run.row["edition"]))
 
     def queue(self) -> list[str]:
         """Runs that wait for a slot, the next one first."""
@@ -270,14 +266,13 @@ class Store:
             return leases.stop_requested(connection, lease)
 
 
-@lru_cache(maxsize=10_000)
-def _finished_size(folder: Path, events: int, edition: str) -> int:
-    """The size of a folder whose run had this many events when it was counted."""
-    del events, edition
-    return folder_size(folder)
+@lru_cache(maxsize=4096)
+def _listed_finished(home: Home, run: StoredRun) -> ListedRun:
+    """A finished run as a list shows it. Its row and its payloads change no more, so both are read once."""
+    return run.listed(None, folder_size(home.folder(str(run.row["id"]))))
 
 
 def _queue(connection: sqlite3.Connection, runs: Sequence[StoredRun]) -> list[str]:
-    waiting = [str(run.row["id"]) for run in runs if run.status == "queued"]
+    waiting = [str(run.row["id"]) for run in runs if not run.has_finished_row and run.status == "queued"]
     live = [str(run.row["id"]) for run in runs if run.lease_alive]
     return queue_order(connection, waiting, live)
