@@ -171,12 +171,13 @@ class Grid {
     this.ends = make('div', 'ends phone');
     this.ends.append(make('span', '', words.less), make('span', '', words.more));
     this.verdict = make('p', 'verdict phone');
+    this.promise = make('p', 'phone');
     this.comparison = make('figcaption');
     this.scores = make('dl', 'scores');
     this.details = make('p');
     box.append(
       make('h2', '', words.choose), stage, this.flip, this.wipe, this.strength, this.ends,
-      this.verdict, this.comparison, this.scores, this.details,
+      this.verdict, this.promise, this.comparison, this.scores, this.details,
     );
     return box;
   }
@@ -310,6 +311,7 @@ class Grid {
     this.strength.value = column;
     this.strength.setAttribute('aria-valuetext', `${columns[column].title}: ${cell.word}`);
     this.verdict.textContent = `${columns[column].title}: ${cell.word}`;
+    this.promise.textContent = columns[column].lines.map((line) => line.text).join(' · '); // its head is in the grid
     this.verdict.classList.toggle('leaking', cell.tone === 'leaking');
     this.cut();
   }

@@ -31,8 +31,12 @@ CSS = """
   .st-key-leak-whose { flex-wrap: nowrap !important; overflow-x: auto; padding: 4px; }
   .st-key-leak-whose > div { flex-shrink: 0; }
   [data-testid="stLayoutWrapper"]:has(> .st-key-leak-settings) { order: 1; }
+  .st-key-leak-content [role="radiogroup"] { flex-wrap: wrap; overflow: visible; }
+  .st-key-leak-easiest { gap: 0 !important; } .st-key-leak-easiest button { min-height: 1.8rem; }
+  .ll-whose { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .ll-terms { display: none; }  /* of the ε above the columns, which a phone does not show */
 }
+.st-key-leak-ordinary button p, .st-key-leak-others button p { text-decoration: underline; }
 .st-key-leak-whose button:focus-visible { outline: 3px solid currentColor; outline-offset: 2px; }
 """
 
@@ -75,7 +79,7 @@ def form() -> None:
 def _pictures(leak: LeakSettings) -> None:
     kind, _, _ = leak.whose.partition("-")
     offered = _readable_thumbnails(leak, _offered_pictures(leak))
-    st.html(f'<h2 class="ll-title">{form_texts.WHOSE}</h2>{_button_css(offered, leak)}')
+    st.html(f'<h2 class="ll-title ll-whose">{form_texts.WHOSE}</h2>{_button_css(offered, leak)}')
     with st.container(horizontal=True, vertical_alignment="center", key="leak-whose"):
         for thumbnail in offered:
             chosen = thumbnail.name == leak.whose

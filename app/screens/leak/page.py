@@ -22,7 +22,7 @@ PAGE_CSS = """
 <style>
 .st-key-leak-loading { min-height: 315px; }
 @media (max-width: 1100px) { .st-key-leak-loading { min-height: 460px; } }
-@media (max-width: 700px) { .st-key-leak-loading { min-height: 173px; } .ll-leak-lead { display: none; } }
+@media (max-width: 700px) { .st-key-leak-loading { min-height: 139px; } .ll-leak-lead { display: none; } }
 </style>
 """
 
