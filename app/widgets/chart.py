@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -103,17 +103,20 @@ def partition(counts: Sequence[Sequence[int]], names: Sequence[str]) -> None:
     st.caption(description)
 
 
-def save_buttons(panels: Sequence[Panel[Any]]) -> None:
-    """Buttons that save each chart as it is on the page: its picture or its data. The browser makes both."""
+def save_buttons(titles: Mapping[str, str]) -> None:
+    """Buttons that save each chart as it is on the page: its picture or its data. The browser makes both.
+
+    `titles` has the title of each chart by its name, which ends its key on the page.
+    """
     rows = []
-    for panel in panels:
-        buttons = " ".join(_save_button(panel, kind) for kind in ("png", "svg", "csv"))
-        rows.append(f"<li>{panel.title}: {buttons}</li>")
+    for name, title in titles.items():
+        buttons = " ".join(_save_button(name, title, kind) for kind in ("png", "svg", "csv"))
+        rows.append(f"<li>{title}: {buttons}</li>")
     st.html(f'<ul class="ll-save">{"".join(rows)}</ul>')
 
 
-def _save_button(panel: Panel[Any], kind: str) -> str:
-    attributes = f'data-save="{kind}" data-chart="{panel.name}" aria-label="{kind.upper()} of {panel.title}"'
+def _save_button(name: str, title: str, kind: str) -> str:
+    attributes = f'data-save="{kind}" data-chart="{name}" aria-label="{kind.upper()} of {title}"'
     return f'<button type="button" {attributes}>{kind.upper()}</button>'
 
 

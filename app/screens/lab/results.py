@@ -281,7 +281,7 @@ def _details(main: ShownRun, tracks: Sequence[Track], panels: Sequence[Panel[Any
             "Download CSV", partial(table_csv, tracks), f"leaklens-{main.id}.csv", "text/csv", key="csv",
             on_click="ignore",
         )  # fmt: skip
-        chart_widget.save_buttons(panels)
+        chart_widget.save_buttons({panel.name: panel.title for panel in panels})
         if main.status == "finished":
             export_widget.show(url.export_path("run", main.id))
         elif main.example:

@@ -19,6 +19,7 @@ from app.screens.leak.settings import LeakSettings
 from app.screens.leak.whole import panel as whole_upload
 from app.session import session
 from app.texts import attack_series as series_texts
+from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
 from engine.results.attack_summary import AttackCell
 
@@ -40,6 +41,7 @@ def panel(view: GridView) -> None:
     )  # fmt: skip
     if opened is None:
         return
+    chart_widget.listen_for_saves()
     try:
         entries[opened]()
     except LeakLensError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,6 +92,19 @@ def test_leak_saves_its_grid_as_a_page_and_as_a_png(server: Server, stranger: Br
         saved = io.BytesIO()
         picture.save(saved, "PNG")
     assert saved.tell() > 20_000
+
+
+@pytest.mark.parametrize(("panel", "chart"), [("cliff", "cliff"), ("curves", "psnr")])
+def test_leak_saves_the_data_of_its_charts(server: Server, stranger: BrowserContext, panel: str, chart: str) -> None:
+    page = stranger.new_page()
+    page.goto(f"{server.address}/?closer={panel}")
+    expect(page.locator(f".st-key-chart-{chart} .main-svg").first).to_be_visible()
+    page.wait_for_function(REDRAWN)
+    with page.expect_download() as download:
+        page.locator(f"button[data-save=csv][data-chart={chart}]").click()
+    assert download.value.suggested_filename == f"leaklens-{chart}.csv"
+    rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8"))))
+    assert len(rows) > 5 and all(float(row["y"]) for row in rows if row["y"])
 
 
 def test_trade_off_saves_its_sweep_for_the_observer(server: Server, stranger: BrowserContext) -> None:

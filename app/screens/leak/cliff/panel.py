@@ -112,6 +112,7 @@ def _draw(cliff_plan: CliffPlan, view: str) -> Sequence[AttackCell]:
         cliff.draw(measured, axis, region, session.dark()), key="chart-cliff", theme=None, config=chart_widget.CONFIG,
         alt=series_texts.cliff_alt(measured, region, view),
     )  # fmt: skip
+    chart_widget.save_buttons({"cliff": series_texts.CLIFF})
     if measured.signal and measured.bound and measured.signal < BINDING * measured.bound:
         series.explain(series_texts.unbound(measured.signal, measured.bound))
     guarantee = cliff_plan.baseline.guarantee

@@ -39,6 +39,7 @@ def curves(view: GridView, cells: Sequence[AttackCell]) -> None:
         psnr.draw(drawn, mean_colour, session.dark()), key="chart-psnr", theme=None, config=chart_widget.CONFIG,
         alt=psnr.describe(drawn, mean_colour),
     )  # fmt: skip
+    chart_widget.save_buttons({"psnr": attack_texts.CURVES})
 
 
 def promises(view: GridView, cells: Sequence[AttackCell]) -> None:

@@ -66,7 +66,7 @@ def details(
             key="csv",
             on_click="ignore",
         )
-        chart_widget.save_buttons(panels)
+        chart_widget.save_buttons({panel.name: panel.title for panel in panels})
 
 
 def _export_path(cells: Sequence[TradeoffCell], settings: TradeoffSettings) -> str:
