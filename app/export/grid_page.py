@@ -55,7 +55,7 @@ def _progress(attacks: Sequence[FoundAttack]) -> Iterator[str]:
     yield texts.finished(attacks)
     made = [attack.made for attack in attacks if attack.made]
     if made:
-        yield attack_texts.stored(len(made), len(attacks), max(made))
+        yield attack_texts.stored(len(made), len(attacks) - len(made), len(attacks), max(made))
 
 
 def _own(attack: FoundAttack) -> bool:

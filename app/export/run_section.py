@@ -55,7 +55,7 @@ def headline(run: ExportedRun) -> Html:
             cells.append(_fact("personal accuracy", numbers.percent(body["accuracy-personal"]), "mean over clients"))
     for record in run.epsilons:
         if record.view in ("outsider", "server"):
-            cells.append(_badge(privacy.AGAINST[record.view], *privacy.promise(record.value, record.unit)))
+            cells.append(_badge(privacy.AGAINST[record.view], *privacy.promise(record)))
     if run.guarantee:
         name, side, _ = privacy.STATUSES[run.guarantee["status"]]
         cells.append(_badge(privacy.KIND, name, side))

@@ -54,10 +54,8 @@ RESTARTS_HELP = "How often each attack starts again. It then picks its answer wi
 EACH = "each attacker"
 EACH_HELP = "Show a row for each attack. Otherwise only the best result of all attacks is shown."
 ROUNDS_OF = {"first": "the first: an untrained model", "last": "the last: a trained model"}
-GONE_PICTURE = (
-    "There is no such picture here. A picture is deleted when its owner has left and when the server starts again. "
-    "Upload it again, or choose another."
-)
+GONE_PICTURE = "This picture is not yours, or it was deleted. Upload it, or choose another."
+NO_PICTURE = "The data set has no picture {name}. Choose another."
 DELETED = "The picture and {many} on it are deleted."
 GIVEN_UP = "The picture is no longer on your pages. Another visitor uploaded it, too, so it stays theirs."
 
@@ -82,11 +80,13 @@ def budget(epsilon: float) -> str:
     return f"ε {epsilon:,g}: {privacy.size(epsilon).word}"
 
 
-def thumbnail_alt(title: str, name: str, chosen: bool) -> str:
-    """The text alternative of a thumbnail."""
+def thumbnail_alt(title: str, name: str, chosen: bool, number: int = 0) -> str:
+    """The text alternative of a thumbnail. `number` tells own pictures apart."""
     kind, _, place = name.partition("-")
-    which = "your own picture" if kind == "own" else f"{kind} picture {place}"
-    return f"{title}, {which}{', chosen' if chosen else ''}"
+    ending = ", chosen" if chosen else ""
+    if kind == "own":
+        return f"your own picture {number}, counted as {title}{ending}"
+    return f"{title}, {kind} picture {place}{ending}"
 
 
 def not_pictures(title: str, other: str) -> str:

@@ -53,7 +53,7 @@ def promise(answer: Epsilon | None) -> tuple[str, privacy.PromiseSize]:
     """ε with its terms, and the size of its promise. An ε above 10 promises nothing, so it has no number."""
     if answer is None or answer.value is None:
         return "", replace(privacy.NO_PROMISE, word=NO_EPSILON)
-    size = privacy.size(answer.value)
+    size = privacy.size_of(answer)
     if size == privacy.NO_PROMISE:
         return "", size
     return f"{attack_texts.epsilon(answer.value, True)} {terms(answer)}", size
@@ -220,6 +220,8 @@ def observed(rows: Mapping[str, Mapping[str, Verdict]], promised: bool = False) 
         return LADDER_SAYS_NOTHING if words else ""
     sentences = []
     for place, (title, row) in enumerate(rows.items()):
+        if not row:
+            continue
         start = f"With {title.replace(attack_texts.NOISE, ' at noise ')}" if place else "Without protection"
         sentences.append(f"{start} {_row(row)}.")
     if not all(word in LEAKS for word in words):
@@ -231,12 +233,12 @@ def observed(rows: Mapping[str, Mapping[str, Verdict]], promised: bool = False) 
 
 def _row(row: Mapping[str, Verdict]) -> str:
     """What each observer got back under one protection. The most comes first."""
-    if set(row.values()) == {NOT_RECOGNISED}:
+    if set(row.values()) == {NOT_RECOGNISED} and len(row) == len(OBSERVERS):
         return NO_ONE
     clauses = []
     for word in reversed(VERDICTS):
         views = [OBSERVERS[view] for view, seen in row.items() if seen == word]
-        if len(views) == len(row) > 1:
+        if len(views) == len(OBSERVERS):
             return f"{EVERYONE} {GETS[word][0]}"
         if views:
             clauses.append(f"{numbers.joined(views)} {GETS[word][len(views) > 1]}")

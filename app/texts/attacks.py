@@ -17,7 +17,7 @@ LEAD = (
     "Attackers try to rebuild one picture from that, with and without protection."
 )
 EASIEST = "Easiest case for an attacker: one picture in the upload."
-OWN_UPLOAD = "In this run the same client sends {pictures} pictures in {steps} local steps."
+OWN_UPLOAD = "Without protection the same client sends {pictures} pictures in {steps} in this run."
 ORDINARY = "An ordinary upload"
 UPLOAD_KINDS = {"ordinary": "an ordinary upload", "cheat": "an ordinary upload to a server that cheats"}
 SEEN_BY = "Seen by"
@@ -27,18 +27,20 @@ VIEWS = {
     "client": "another participant",
     "outsider": "an outsider",
 }
-ALL = "{count} reconstructed pictures of the upload"
-SHOW_OTHERS = "Show the pictures that come back"
+ALL = "The reconstructed pictures of the upload"
+ALL_COUNT = "All {count} reconstructed pictures:"
+SHOW_OTHERS = "Show pictures that come back"
 FEW_STORED = (
-    "The stored example has {count} of the {guessed} reconstructed pictures, and the scores of all. Run it live to see "
-    "the others."
+    "The stored example has {count} of the {guessed} reconstructed pictures, with the best of those that come back. "
+    "Run it live to see all."
 )
 ALL_BY = "Attack and protection"
 ALL_NOTE = "Each guess is next to the picture that it fits best. Among so many, some fit by chance."
 PROBE_EPSILON = (
-    "This ε is that of the run, whose clients draw batches. The attacked upload has the chosen pictures in every step, "
-    "so its own ε can only be larger."
+    "An ε per record is that of the run, whose clients draw batches from all their records. A client that held only "
+    "the chosen pictures would use them in every step of every round, and the ε of such a run would be larger."
 )
+UNITS = "ε per client and ε per record promise different things: the same number does not protect the same."
 SHOW = "Show picture"
 ATTACK, CANCEL = "Attack", "Cancel"
 NOTHING = "Choose at least one attack that fits this model."
@@ -58,6 +60,7 @@ KEYS = {
     "hint": "Choose a picture in the grid, then drag over this one.",
     "original": "Show the original",
     "rebuilt": "Show what came back",
+    "moving": "Scores are those of the last moment.",
     "scores": "PSNR, SSIM: longer is closer to the original. LPIPS: shorter is closer. The line marks a grey square.",
     "strength": "Protection, from none to strong",
     "less": "◀ less protection",
@@ -100,22 +103,16 @@ def terms(answers: Sequence[Epsilon]) -> str:
     """The terms of the ε above the columns, which are all of one observer. Units may differ."""
     units = dict.fromkeys(f"{privacy.PER[answer.unit]} with δ = {numbers.tiny(answer.delta)}" for answer in answers)
     against = privacy.AGAINST[answers[0].view]
-    return f"The promises above are {against} and {WHOLE_RUN}: {', '.join(units)}."
+    text = f"Above each column: what is promised {against}, {WHOLE_RUN} ({', '.join(units)})."
+    return f"{text} {UNITS}" if len({answer.unit for answer in answers}) > 1 else text
 
 
 def easiest(facts: Mapping[str, Any]) -> str:
     """One picture alone, next to what the same client uploads in the run."""
     own = ""
     if int(facts.get("own-pictures", 0)) > 1:
-        own = OWN_UPLOAD.format(pictures=facts["own-pictures"], steps=facts["own-steps"])
+        own = OWN_UPLOAD.format(pictures=facts["own-pictures"], steps=_steps(int(facts["own-steps"])))
     return " ".join(filter(None, [EASIEST, own]))
-
-
-def promise(epsilon: Epsilon | None) -> tuple[str, str]:
-    """The size of a promise above a column with its unit, and its colour. A number above 10 means nothing."""
-    if epsilon is None:
-        return privacy.promise(None)
-    return privacy.promise(epsilon.value, epsilon.unit)
 
 
 def decibel(value: float | None) -> str:
@@ -128,11 +125,12 @@ def column(title: str, level: float | None) -> str:
     return title if level is None else f"{title}{NOISE}{plain_number(level)}"
 
 
-def run(title: str, level: float | None, target: float | None) -> str:
-    """The column of a run from another screen. With a target ε, the engine solves its noise."""
+def run(title: str, level: float | None, target: float | None, view: str | None) -> str:
+    """The column of a run from another screen. With a target ε, the engine solves its noise for one observer."""
     if target is None:
         return f"{RUN}: {column(title, level)}"
-    return f"{RUN}: {at_budget(title, target)}"
+    against = f" {privacy.AGAINST[view]}" if view else ""
+    return f"{RUN}: {at_budget(title, target)}{against}"
 
 
 def at_budget(title: str, epsilon: float) -> str:
@@ -143,7 +141,10 @@ def at_budget(title: str, epsilon: float) -> str:
 def head(title: str) -> tuple[str, str]:
     """The heading of a column, and in small print the part that it shares with its neighbours."""
     name, separator, level = title.partition(NOISE)
-    return (f"noise {level}", name) if separator else (title.partition(BUDGETED)[0], "")
+    if separator:
+        return f"noise {level}", name
+    name, separator, budget = title.partition(BUDGETED)
+    return name, f"budget ε {budget}" if separator else ""
 
 
 def loudness(ratio: float | None) -> str:
@@ -234,11 +235,18 @@ def state(cell: AttackCell) -> str:
     return {"": NOT_REQUESTED, "queued": WAITING, "failed": "failed"}.get(cell.status, STOPPED)
 
 
-def stored(count: int, total: int, made: str) -> str:
-    """How many attacks come from the stored example."""
+def stored(count: int, requested: int, total: int, made: str) -> str:
+    """How many attacks come from the stored example. `requested`: how many ran here or wait for it."""
     if count == total:
         return states.STORED.format(made=made)
-    return f"{count} of these {total} attacks come from a stored example, run on {made}; the others ran here."
+    text = f"{count} of these {total} attacks come from a stored example, run on {made}."
+    return f"{text} {requested} were requested here." if requested else text
+
+
+def so_far(attack: str, done: int, of: int) -> str:
+    """Which attack a picture is from, and how many have finished if not all have."""
+    by = BY.format(attack=attack)
+    return by if done == of else f"{by}; {done} of {count(of)} so far"
 
 
 def batch_title(picture: str, attacks: int) -> str:
@@ -274,7 +282,7 @@ def count(number: int) -> str:
 
 def alt(attack: str, column: str, state: str) -> str:
     """The text alternative of a guess."""
-    return f"Attack {attack} against {column}: {state}"
+    return f"Attack {attack} against {column}: {state}" if state else f"Attack {attack} against {column}"
 
 
 def metric(name: str, value: float | None) -> str:

@@ -70,18 +70,35 @@ STRONG = PromiseSize("strong promise", "private", "✓")
 LIMITED = PromiseSize("limited promise", "ink", "·")
 WEAK_PROMISE = PromiseSize("weak promise", "weak", "!")
 NO_PROMISE = PromiseSize("no meaningful promise", "leaking", "✗")
+APPROXIMATE = PromiseSize("an approximation, which can be far too low", "ink", "≈")
+NOTHING = "no promise"
 SIZES = ((1.0, STRONG), (3.0, LIMITED), (10.0, WEAK_PROMISE))  # each up to this ε
 
 
-def promise(epsilon: float | None, unit: str = "") -> tuple[str, str]:
+def promise(epsilon: Epsilon | None) -> tuple[str, str]:
     """The size of a promise in words with its sign and unit, and its colour. A number above 10 means nothing."""
-    if epsilon is None:
-        return "no promise", "leaking"
-    kind = size(epsilon)
-    if epsilon > VACUOUS:
+    if epsilon is None or epsilon.value is None:
+        return NOTHING, NO_PROMISE.side
+    kind = size_of(epsilon)
+    if kind == NO_PROMISE:
         return f"{kind.sign} {kind.word}", kind.side
-    per = f" {PER[unit]}" if unit else ""
-    return f"{kind.sign} ε {epsilon_text(epsilon)}{per}: {kind.word}", kind.side
+    return f"{kind.sign} ε {epsilon_text(_up(epsilon.value))} {PER[epsilon.unit]}: {kind.word}", kind.side
+
+
+def _up(value: float) -> float:
+    """A number rounded up to three digits: a promise is never shown smaller than it is."""
+    if value <= 0:
+        return value
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return math.ceil(value / step - 1e-9) * step
+
+
+def size_of(epsilon: Epsilon) -> PromiseSize:
+    """The size of a promise. An approximation can be far too low, so it has none."""
+    known = size(epsilon.value)
+    if known != NO_PROMISE and "approximation" in epsilon.bound:
+        return APPROXIMATE
+    return known
 
 
 def size(epsilon: float | None) -> PromiseSize:

@@ -25,19 +25,20 @@ ALONE = {
     KIND: "only the kind of thing shows",
     NOT_RECOGNISED: "{it} is not recognised",
 }
-PROMISED = "Only the ε above is a promise."
+PROMISED = "Only the ε of a column is one."
 RESEMBLES = (
     "{title}: no picture is recognisable, but the guesses resemble the pictures of the upload: {hits} of {guesses} are "
     "nearest to one of them. Guessing gives {chance:g}."
 )
 TESTED = (
     "{title}: {hits} of {guesses} guesses are nearest to a picture of the upload, where guessing gives {chance:g} "
-    "(p = {p:.2g}, as guesses resemble each other): {meaning}."
+    "(p = {p:.2g}): {meaning}. Guesses resemble each other, so only p below {least:g} counts."
 )
 FOUND, MAY_BE_CHANCE, CHANCE = "the upload gives away what it holds", "that may be chance", "no better than guessing"
 DOUBTFUL = 0.05  # above it, p is what chance gives often
-OTHERS = "Of the other {count} pictures {leaking} come back, at least in outlines; {chance}."
-BY_CHANCE, UNKNOWN_CHANCE = "of as many that were never sent, {count} would as well", "some may fit by chance"
+OTHERS = "{title}: of the other {count} pictures {leaking} back, at least in outlines; {chance}."
+BY_CHANCE = "among as many pictures that were never sent, {count} would look as if they did"
+UNKNOWN_CHANCE = "some may fit by chance"
 REMARKS = {
     "converged": "The attack converged",
     "not converged": "The attack did not converge",
@@ -87,7 +88,7 @@ def matching(result: ProtectionResult) -> str:
     meaning = MAY_BE_CHANCE if test.p < DOUBTFUL else CHANCE
     return TESTED.format(
         title=_capital(result.title), hits=test.hits, guesses=test.guesses, chance=test.chance, p=test.p,
-        meaning=FOUND if test.p < SIGNIFICANT else meaning,
+        meaning=FOUND if test.p < SIGNIFICANT else meaning, least=SIGNIFICANT,
     )  # fmt: skip
 
 
@@ -164,8 +165,8 @@ def _fate(word: Verdict, result: ProtectionResult, counted: int) -> str:
     if counted == 0:
         return "no attack brings anything back"
     if counted == 1:
-        return "the attack that worked brings nothing back"
-    return f"none of the {counted} attacks that worked brings anything back"
+        return "the attack that succeeds without protection brings nothing back"
+    return f"none of the {counted} attacks that succeed without protection brings anything back"
 
 
 def _resembling(results: Sequence[ProtectionResult]) -> list[str]:
@@ -185,8 +186,9 @@ def _others(results: Sequence[ProtectionResult]) -> list[str]:
     for result in results:
         if result.others:
             chance = UNKNOWN_CHANCE if result.chance is None else BY_CHANCE.format(count=result.chance)
-            text = OTHERS.format(count=result.pictures - 1, leaking=result.others, chance=chance)
-            sentences.append(f"{_capital(result.title)}: {text}")
+            leaking = f"{result.others} {'comes' if result.others == 1 else 'come'}"
+            title = _capital(result.title)
+            sentences.append(OTHERS.format(title=title, count=result.pictures - 1, leaking=leaking, chance=chance))
     return sentences
 
 

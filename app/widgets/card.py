@@ -11,7 +11,7 @@ import streamlit as st
 from app.texts import numbers, privacy
 from engine.epsilon import Epsilon
 from engine.events import Event
-from engine.results.report import report
+from engine.results.report import last_epsilons, report
 
 
 def headline(events: Sequence[Event]) -> None:
@@ -24,9 +24,10 @@ def headline(events: Sequence[Event]) -> None:
     for name, value, note in cells:
         definition = f"{html.escape(value)} <small>{html.escape(note)}</small>"
         facts += f"<div><dt>{html.escape(name)}</dt><dd>{definition}</dd></div>"
+    epsilons = last_epsilons(events)
     for view in ("server", "outsider"):
-        if view in body["epsilon"]:
-            facts += _badge(privacy.AGAINST[view], *privacy.promise(body["epsilon"][view], body["unit"]))
+        if view in epsilons:
+            facts += _badge(privacy.AGAINST[view], *privacy.promise(epsilons[view]))
     if body["guarantee"]:
         name, side, _ = privacy.STATUSES[body["guarantee"]["status"]]
         facts += _badge(privacy.KIND, name, side)
@@ -53,7 +54,7 @@ def privacy_block(epsilons: Mapping[str, Epsilon], guarantee: Mapping[str, Any] 
 
 def _view_row(epsilon: Epsilon, opened: bool) -> str:
     value = epsilon.value
-    size = privacy.size(value)
+    size = privacy.size_of(epsilon)
     odds = html.escape(privacy.odds(epsilon))
     terms = html.escape(epsilon.reason if value is None else privacy.terms(epsilon))
     against = html.escape(privacy.AGAINST[epsilon.view])

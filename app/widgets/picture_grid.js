@@ -252,6 +252,8 @@ class Grid {
       const lines = column.lines.map((line) => make('small', line.side, line.text));
       this.heads[columnIndex].replaceChildren(title, ...lines);
     });
+    const label = labels[this.kept.moment ?? this.last()] ?? '';
+    this.momentLabel.textContent = label;
     rows.forEach((row, rowIndex) => {
       row.cells.forEach((cell, columnIndex) => this.put(this.cells[rowIndex][columnIndex], cell));
     });
@@ -260,8 +262,6 @@ class Grid {
     this.bar.hidden = moments <= 1;
     this.range.max = this.last();
     this.range.value = this.kept.moment ?? this.last();
-    const label = labels[this.kept.moment ?? this.last()] ?? '';
-    this.momentLabel.textContent = label;
     this.range.setAttribute('aria-valuetext', label);
     this.button.textContent = this.buttonText(words);
     this.compare();
@@ -275,9 +275,10 @@ class Grid {
   put(view, cell) {
     const png = this.guess(cell);
     show(view.image, png);
-    view.image.alt = cell.alt;
+    const alt = this.altOf(cell);
+    view.image.alt = alt;
     view.button.disabled = !png;
-    view.button.setAttribute('aria-label', cell.alt || this.data.words.caption);
+    view.button.setAttribute('aria-label', alt || this.data.words.caption);
     view.button.title = cell.remark;
     view.word.textContent = this.atEnd() ? cell.word : '…'; // the verdict is about the last guess
     view.by.textContent = cell.by;
@@ -287,6 +288,9 @@ class Grid {
     view.button.classList.toggle('chosen', chosen);
     view.button.setAttribute('aria-pressed', chosen);
   }
+
+  // The verdict and the scores are about the last guess: an earlier one has its moment in their place.
+  altOf(cell) { return this.atEnd() ? cell.alt : `${cell.name}: ${this.momentLabel.textContent}`; }
 
   choice() {
     const lastRow = this.data.rows.length - 1;
@@ -302,11 +306,13 @@ class Grid {
     if (this.kept.wiped === undefined && this.onPhone()) this.wipe.value = 0; // a phone shows the rebuilt picture first
     show(this.under, this.guess(cell));
     show(this.over, original.src);
-    this.under.alt = cell.alt;
+    this.under.alt = this.altOf(cell);
     this.over.alt = original.alt;
     this.comparison.textContent = words.wiped.replace('{what}', `${rows[row].title}, ${columns[column].title}`);
-    this.scores.replaceChildren(...cell.scores.flatMap((score) => this.scoreBar(score)));
-    this.details.textContent = cell.scores.length ? words.scores : words.hint;
+    const scores = this.atEnd() ? cell.scores : [];
+    this.scores.replaceChildren(...scores.flatMap((score) => this.scoreBar(score)));
+    const explained = cell.scores.length ? words.scores : words.hint;
+    this.details.textContent = this.atEnd() ? explained : words.moving;
     this.strength.max = columns.length - 1;
     this.strength.value = column;
     this.strength.setAttribute('aria-valuetext', `${columns[column].title}: ${cell.word}`);

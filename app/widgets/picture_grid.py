@@ -118,11 +118,14 @@ def _best(sheet: GridSheet) -> dict[str, Any]:
     title = attack_texts.BEST.format(count=len(sheet.attacks))
     cells = []
     for head in sheet.heads:
-        best = best_cell(of_column(sheet.cells, head.key), sheet.picture)
+        column = of_column(sheet.cells, head.key)
+        best = best_cell(column, sheet.picture)
         attack = sheet.attacks.get(best.attack, "") if best else ""
         drawn = _cell(sheet, best, attack or title, head.title)
         if best:
-            drawn["by"] = attack_texts.BY.format(attack=attack)
+            possible = [cell for cell in column if cell.id or cell.status]
+            done = sum(cell.done for cell in possible)
+            drawn["by"] = attack_texts.so_far(attack, done, len(possible))
         cells.append(drawn)
     return {"title": title, "note": attack_texts.BEST_NOTE, "kind": "best", "cells": cells}
 
@@ -132,7 +135,8 @@ def _cell(sheet: GridSheet, cell: AttackCell | None, attack: str, column: str) -
     if cell is None:
         alt = attack_texts.alt(attack, column, attack_texts.NOT_REQUESTED)
         word = attack_texts.NOT_REQUESTED
-        return {"src": "", "frames": [], "word": word, "by": "", "tone": "", "alt": alt, "remark": "", "scores": []}
+        texts = {"word": word, "by": "", "tone": "", "alt": alt, "name": alt, "remark": ""}
+        return {"src": "", "frames": [], **texts, "scores": []}
     guesses = _guesses(cell, sheet.picture)
     word = verdicts.caption(cell, sheet.picture)
     return {
@@ -142,6 +146,7 @@ def _cell(sheet: GridSheet, cell: AttackCell | None, attack: str, column: str) -
         "by": "",
         "tone": _tone(cell, cell.leaks(sheet.picture)),
         "alt": attack_texts.alt(attack, column, word),
+        "name": attack_texts.alt(attack, column, ""),
         "remark": verdicts.remark(cell.judged) if cell.judged else cell.problem,
         "scores": _scores(cell, sheet.picture),
     }

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engine.specs.attack_grid import NOISY, NONE, AttackGrid, RequestedAttack, column_key
+from engine.specs.attack_grid import NOISY, NONE, OF_RUN, AttackGrid, RequestedAttack, column_key
 
 VIEWS = ("server", "aggregate", "client", "outsider")  # of a ladder: the view that sees most comes first
 PREFERRED = "map"  # it uses the noise level, so noise hurts it less
@@ -48,8 +48,16 @@ def cliff_grid(grid: AttackGrid, noises: Sequence[float]) -> AttackGrid:
 
 
 def ladder_requests(grid: AttackGrid, column: str, attack: str) -> tuple[RequestedAttack, ...]:
-    """One attack against one protection of the grid, seen by each observer in the order of `VIEWS`."""
-    return tuple(_single(replace(grid, view=view), column, attack) for view in VIEWS)
+    """One attack against one protection of the grid, seen by each observer in the order of `VIEWS`.
+
+    All observe the same run: with a budget, the noise is that of the observer of the grid.
+    """
+    fixed = replace(grid, run=grid.runs()[column], columns=(OF_RUN,), attacks=(attack,))
+    requests = []
+    for view in VIEWS:
+        last = replace(fixed, view=view).requests()[-1]  # the baseline comes first, unless it is this run
+        requests.append(replace(last, column=column))
+    return tuple(requests)
 
 
 def _single(grid: AttackGrid, column: str, attack: str) -> RequestedAttack:
@@ -81,7 +89,10 @@ def questions(grid: AttackGrid, attack: str, number: int) -> list[BlindQuestion]
 
 
 def settings_text(grid: AttackGrid) -> str:
-    """All settings of a grid except its pictures, as JSON. Equal texts make equal questions."""
+    """All settings of a grid except its pictures, as JSON. Equal texts make equal questions.
+
+    Only pictures that a page shows besides are left out, so that no one has seen an original.
+    """
     settings = [
         grid.run.id, grid.view, grid.round, grid.upload, grid.attacks, list(grid.runs()), grid.iterations,
         grid.restarts, grid.seed, len(grid.pictures),
@@ -100,9 +111,19 @@ def originals(grid: AttackGrid, number: int, count: int) -> list[str]:
     end = count - len(grid.pictures) + 1  # the neighbours in the upload are from the first half, too
     names = [f"test-{place}" for place in range(SHOWN, end)]
     random.Random(settings_text(grid)).shuffle(names)
-    unseen = [name for name in names if name not in grid.pictures]
+    seen = {*grid.pictures, *_beside(grid.pictures[0])}
+    unseen = [name for name in names if name not in seen]
     start = number * SET % max(1, len(unseen))
     return [*unseen[start:], *unseen[:start]][:SET]
+
+
+def _beside(name: str) -> set[str]:
+    """The pictures that a page offers around a chosen one that is not among the first."""
+    kind, _, place = name.partition("-")
+    if kind != "test" or int(place) < SHOWN:
+        return set()
+    first = int(place) - SHOWN // 2
+    return {f"test-{first + offset}" for offset in range(SHOWN)}
 
 
 def upload_of(grid: AttackGrid, name: str) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def column_title(key: str, spec: RunSpec) -> str:
         return attack_texts.NONE
     title = type(spec.method).title
     if key == OF_RUN:
-        return attack_texts.run(title, noise_of(spec), spec.target_epsilon)
+        return attack_texts.run(title, noise_of(spec), spec.target_epsilon, spec.view)
     if spec.target_epsilon is not None:
         return attack_texts.at_budget(title, spec.target_epsilon)
     return attack_texts.column(title, noise_of(spec))

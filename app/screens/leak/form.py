@@ -13,7 +13,7 @@ from app.screens.leak.requests import STATE
 from app.screens.leak.settings import OFFERED, LeakSettings
 from app.screens.leak.uploads import requests
 from app.session import limits as class_limits
-from app.session import services, session, url
+from app.session import messages, services, session, url
 from app.texts import attack_form as form_texts
 from engine.errors import LeakLensError
 from engine.jobs.owners import own_pictures
@@ -54,7 +54,8 @@ def with_available_picture(leak: LeakSettings) -> tuple[LeakSettings, list[str]]
         available = False
     if available:
         return leak, []
-    return leak.with_(whose=LeakSettings().whose), [form_texts.GONE_PICTURE]
+    note = form_texts.GONE_PICTURE if leak.whose.startswith("own-") else form_texts.NO_PICTURE.format(name=leak.whose)
+    return leak.with_(whose=LeakSettings().whose), [note]
 
 
 def form() -> None:
@@ -81,10 +82,10 @@ def _pictures(leak: LeakSettings) -> None:
     offered = _readable_thumbnails(leak, _offered_pictures(leak))
     st.html(f'<h2 class="ll-title ll-whose">{form_texts.WHOSE}</h2>{_button_css(offered, leak)}')
     with st.container(horizontal=True, vertical_alignment="center", key="leak-whose"):
-        for thumbnail in offered:
+        for number, thumbnail in enumerate(offered, start=1):  # own pictures come first
             chosen = thumbnail.name == leak.whose
             st.button(
-                form_texts.thumbnail_alt(thumbnail.title, thumbnail.name, chosen),
+                form_texts.thumbnail_alt(thumbnail.title, thumbnail.name, chosen, number),
                 key=f"whose-{thumbnail.name}",
                 type="primary" if chosen else "secondary",
                 help=thumbnail.title,
@@ -130,6 +131,9 @@ def _button_css(offered: Sequence[Thumbnail], leak: LeakSettings) -> str:
 
 
 def _upload() -> None:
+    trouble = STATE.trouble()
+    if trouble:  # the popover covers the place where the page shows it
+        messages.show("problem", trouble)
     st.caption(_where_it_goes())
     st.file_uploader(
         form_texts.UPLOAD,

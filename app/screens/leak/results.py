@@ -194,7 +194,7 @@ def first_seen(cells: Sequence[AttackCell]) -> Seen | None:
 
 def _head_lines(view: GridView, column: GridColumn) -> tuple[tuple[str, str], ...]:
     """Return the lines below a column's title: the method, who adds the noise, and the size of the promise."""
-    promise = attack_texts.promise(answer_of(view, column))
+    promise = privacy.promise(answer_of(view, column))
     texts = (attack_texts.head(column.title)[1], column.split)
     return (*((text, "") for text in texts if text), promise)
 
@@ -239,7 +239,8 @@ def _progress_bar(view: GridView, cells: Sequence[AttackCell]) -> DeltaGenerator
         )
         if stored and not followed.mine:
             made = leak_requests.stored()[stored[0].id].made
-            st.caption(attack_texts.stored(len(stored), len(cells), made), width="content")
+            requested = sum(bool(cell.status) for cell in cells) - len(stored)
+            st.caption(attack_texts.stored(len(stored), requested, len(cells), made), width="content")
             st.button(attack_texts.LIVE, key="leak-live", on_click=leak_requests.attack, args=(True,))
     return row
 

@@ -5,6 +5,7 @@ The settings make a grid. Each cell is an AttackSpec, so equal cells run once fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +17,7 @@ from app.session.run_settings import attack_names, is_about_pictures
 from app.session.screen_settings import ScreenSettings, shortened
 from app.texts import attack_form as form_texts
 from app.texts import attacks as attack_texts
+from engine.errors import plain_number
 from engine.specs.attack_grid import NOISY, NONE, OF_RUN, AttackGrid, budget_key, budget_of, column_key
 
 DEFAULT_NOISES = (0.01, 0.1)
@@ -231,6 +233,9 @@ def _normal_key(key: str) -> str:
     try:
         level = float(text)
     except ValueError:
+        return ""
+    written = float(plain_number(level)) if math.isfinite(level) else 0.0  # as the key has it
+    if level > 0 and written == 0:
         return ""
     if sign == "@":
         return budget_key(name, level) if has_noise(name) and 0 < level <= MOST_BUDGET else ""

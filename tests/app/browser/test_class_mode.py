@@ -86,7 +86,7 @@ def test_no_visitor_sees_opens_or_deletes_the_picture_of_another(
 
     assert "a picture of your own" not in rows(bob, school)
     open_leak(bob, school, f"?{link.partition('?')[2]}")
-    expect(bob.get_by_text("There is no such picture here.")).to_be_visible()
+    expect(bob.get_by_text("This picture is not yours, or it was deleted.")).to_be_visible()
     wait_for(lambda: name not in bob.evaluate("location.href"))  # the address is written at the end of a pass
     assert not bob.locator(".st-key-leak-delete").count()
     assert pictures.names() == (name,)
@@ -103,7 +103,7 @@ def test_no_visitor_sees_opens_or_deletes_the_picture_of_another(
     school.start()
     wait_for(lambda: pictures.names() == ())  # the visit of the server before has ended
     open_leak(bob, school, f"?{bob_link.partition('?')[2]}")
-    expect(bob.get_by_text("There is no such picture here.")).to_be_visible()
+    expect(bob.get_by_text("This picture is not yours, or it was deleted.")).to_be_visible()
     assert "a picture of your own" not in rows(bob, school)
     wait_for(lambda: not any("own-" in str(run.spec) for run in Store(school.home).runs()))
 

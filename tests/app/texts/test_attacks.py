@@ -34,3 +34,18 @@ def test_a11_nothing_is_said_of_how_realistic_a_recorded_upload_is() -> None:
     assert text == (
         "What was seen: 120 pictures in an upload, 8 local steps, a model no one trained yet, read by the server."
     )
+
+
+def test_the_easiest_case_says_what_the_same_client_sends() -> None:
+    text = attack_texts.easiest({"own-pictures": 300, "own-steps": 10})
+    assert text.endswith("Without protection the same client sends 300 pictures in 10 local steps in this run.")
+    assert attack_texts.easiest({"own-pictures": 5, "own-steps": 1}).endswith("5 pictures in 1 local step in this run.")
+    assert (
+        attack_texts.easiest({"own-pictures": 1, "own-steps": 2}) == attack_texts.EASIEST
+    )  # it is an ordinary upload, too
+
+
+def test_attacks_that_did_not_run_are_not_said_to_have_run() -> None:
+    assert "requested here" not in attack_texts.stored(3, 0, 12, "2026-01-02")
+    assert attack_texts.stored(3, 4, 12, "2026-01-02").endswith("4 were requested here.")
+    assert attack_texts.stored(12, 0, 12, "2026-01-02") == "A stored example, run on 2026-01-02."

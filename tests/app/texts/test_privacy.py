@@ -127,7 +127,18 @@ def test_a08_only_noise_inside_the_client_is_covered_against_a_server_that_lies(
     ],
 )
 def test_b03_the_size_of_a_promise(value: float | None, text: str, side: str) -> None:
-    assert privacy.promise(value, "user") == (text, side)
+    assert privacy.promise(epsilon_of(value)) == (text, side)
+
+
+def test_b03_a_promise_is_never_shown_smaller_than_it_is() -> None:
+    assert privacy.promise(epsilon_of(1.004)) == ("· ε 1.01 per client: limited promise", "ink")
+    assert privacy.promise(epsilon_of(10.0001))[0] == "✗ no meaningful promise"
+
+
+def test_b03_an_approximation_is_no_proven_promise() -> None:
+    text, side = privacy.promise(epsilon_of(0.9, bound="approximation"))
+    assert text == "≈ ε 0.9 per client: an approximation, which can be far too low" and side == "ink"
+    assert privacy.promise(epsilon_of(90.0, bound="approximation"))[1] == "leaking"
 
 
 def test_b03_the_kind_of_a_promise_is_never_teal() -> None:

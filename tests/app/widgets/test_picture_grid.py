@@ -32,7 +32,7 @@ def test_rows_are_the_attacks_and_the_best_of_them() -> None:
         ["19.0 dB", ""],
         ["31.0 dB", ""],  # that attack has not ended
     ]
-    assert grid["rows"][2]["cells"][1]["by"] == "by Other"
+    assert grid["rows"][2]["cells"][1]["by"] == "by Other; 1 of 2 attacks so far"
 
 
 def test_the_best_of_a_column_has_its_verdict() -> None:

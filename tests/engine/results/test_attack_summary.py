@@ -106,7 +106,7 @@ def test_a01_an_attack_works_if_the_picture_comes_back_whatever_its_state() -> N
 @pytest.mark.parametrize(
     ("baseline", "first", "second", "parts"),
     [
-        (31.0, 14.5, 14.0, ["the picture comes back.", "noise 0.1 and 1, the attack that worked"]),
+        (31.0, 14.5, 14.0, ["the picture comes back.", "noise 0.1 and 1, the attack that succeeds"]),
         (31.0, 30.0, 14.0, ["With UDP-FedAvg at noise 0.1 it comes back", "at noise 1, the attack that"]),
         (31.0, 18.0, 14.0, ["With UDP-FedAvg at noise 0.1 outlines of it come back"]),
         (31.0, 30.0, 29.0, ["noise 0.1 and 1 it comes back, too"]),
@@ -134,20 +134,23 @@ def test_an_upload_with_no_recognisable_picture_may_tell_whose_pictures_were_in_
     assert "57 of 100" not in verdict  # that may be chance: it is not in the main sentence
     tests = verdicts.matchings(cells, TITLES)
     assert "57 of 100 guesses are nearest to a picture of the upload, where guessing gives 50" in tests[1]
-    assert tests[0].endswith("the upload gives away what it holds.")
+    assert "the upload gives away what it holds." in tests[0] and "only p below 0.01 counts" in tests[0]
     tries = [cell([seen(), guess(20, [14.0]), end], "a", attack) for attack in ("map", "b", "c", "d")]
     best = attack_summary.best_matching(tries)
     assert best is not None and best.p == pytest.approx(0.012)  # four attacks were four tries
     result = attack_summary.protection_result(tries, "a", "UDP-FedAvg")
-    assert "p = 0.012, as guesses resemble each other): that may be chance." in verdicts.matching(result)
-    assert "p = 0.09, as guesses resemble each other): no better than guessing." in tests[1]
+    assert "(p = 0.012): that may be chance." in verdicts.matching(result)
+    assert "(p = 0.09): no better than guessing." in tests[1]
 
 
 def test_several_methods_at_one_budget_name_it_once() -> None:
     titles = {"none": "no protection", "a": "UDP-FedAvg at ε 10", "b": "FedCEO at ε 10"}
     cells = [ended(31.0), ended(14.0, "a"), ended(14.0, "b")]
     verdict = verdicts.of_cells(cells, titles, "none", promised=True)
-    assert "With UDP-FedAvg and FedCEO at ε 10, the attack that worked brings nothing back." in verdict
+    assert (
+        "With UDP-FedAvg and FedCEO at ε 10, the attack that succeeds without protection brings nothing back."
+        in verdict
+    )
     assert verdict.endswith(f"{verdicts.NOT_A_PROMISE} {verdicts.PROMISED}")
     assert verdicts.PROMISED not in verdicts.of_cells(cells, titles, "none")
 
@@ -188,8 +191,11 @@ def test_an_attack_that_reads_many_other_pictures_works() -> None:
     verdict = verdicts.of_cells([robbed, noisy], TITLES, "none")
     assert "Without protection the chosen picture is not recognised." in verdict
     chance = verdicts.BY_CHANCE.format(count=2)
-    assert f"No protection: Of the other 29 pictures 15 come back, at least in outlines; {chance}." in verdict
-    assert "the attack that worked brings nothing back" in verdict and "no picture is recognisable" not in verdict
+    assert f"No protection: of the other 29 pictures 15 come back, at least in outlines; {chance}." in verdict
+    assert (
+        "the attack that succeeds without protection brings nothing back" in verdict
+        and "no picture is recognisable" not in verdict
+    )
 
 
 def test_of_several_pictures_none_is_recognised() -> None:

@@ -32,9 +32,11 @@ def test_the_series_of_noises_has_the_attacks_of_the_grid(grid: AttackGrid) -> N
     assert len(shared) == 4 and shared < {request.id for request in series.requests()}
 
 
-@pytest.mark.parametrize("column", [NONE, "udp-fedavg:1"])
+@pytest.mark.parametrize("column", [NONE, "udp-fedavg:1", "udp-fedavg@8"])
 def test_the_ladder_differs_in_the_view_alone(grid: AttackGrid, column: str) -> None:
+    grid = replace(grid, columns=(*NOISY, "udp-fedavg@8"))
     requests = attack_series.ladder_requests(grid, column, "map")
+    assert {request.spec.run for request in requests if request.spec} == {grid.runs()[column]}  # the noise stays
     assert [request.spec.view for request in requests if request.spec] == list(VIEWS)
     assert {(request.column, request.attack) for request in requests} == {(column, "map")}
     of_grid = {(request.column, request.attack): request.id for request in grid.requests()}
@@ -72,6 +74,13 @@ def test_no_original_is_shown_on_the_page_and_sets_do_not_repeat(grid: AttackGri
     names = [name for originals in sets for name in originals]
     assert len(set(names)) == len(names) == 5 * SET
     assert "test-50" not in names and all(SHOWN <= int(name[5:]) < 100 for name in names)
+
+
+def test_no_original_is_offered_next_to_a_chosen_picture(grid: AttackGrid) -> None:
+    chosen = replace(grid, pictures=("test-264",))
+    offered = {f"test-{264 - SHOWN // 2 + offset}" for offset in range(SHOWN)}
+    for number in range(40):
+        assert not {*attack_series.originals(chosen, number, 500)} & offered
 
 
 def test_half_of_a_set_is_without_protection_and_the_order_does_not_show_which(grid: AttackGrid) -> None:

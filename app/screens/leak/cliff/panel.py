@@ -102,7 +102,7 @@ def _draw(cliff_plan: CliffPlan, view: str) -> Sequence[AttackCell]:
     cells = leak_results.read_cells(cliff_plan.requests)
     series.progress_bar("cliff", cliff_plan.requests, series_texts.run)
     region = cliff_plan.expected.region
-    shown = [*cells, *(cell for cell in leak_results.read_cells(cliff_plan.of_grid) if cell.done)]
+    shown = [*cells, *_finished_columns(leak_results.read_cells(cliff_plan.of_grid))]
     measured = collect_cliff(cliff_plan.noises, shown, cliff_plan.titles)
     verdict = series_texts.verdict(measured, region)
     if verdict:
@@ -121,6 +121,12 @@ def _draw(cliff_plan: CliffPlan, view: str) -> Sequence[AttackCell]:
         series.explain(absent)
     series.failures(cells)
     return cells
+
+
+def _finished_columns(cells: Sequence[AttackCell]) -> list[AttackCell]:
+    """Return the cells of the columns in which every attack has finished. Of the others, no best attack is known."""
+    unfinished = {cell.column for cell in cells if not cell.done}
+    return [cell for cell in cells if cell.column not in unfinished]
 
 
 def top_axis(cliff_plan: CliffPlan, cells: Sequence[AttackCell], view: str) -> TopAxis:

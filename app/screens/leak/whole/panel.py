@@ -27,14 +27,14 @@ def panel(attacks: Mapping[str, str], titles: Mapping[str, str], cells: Sequence
     ended = {f"{attacks[cell.attack]}, {titles[cell.column]}": cell for cell in cells if cell.done and cell.ordinary}
     if not ended:
         return
-    count = max(len(cell.path[-1].places) for cell in ended.values() if cell.path)
-    st.html(f'<h2 class="ll-title">{html.escape(attack_texts.ALL.format(count=count))}</h2>')
+    st.html(f'<h2 class="ll-title">{html.escape(attack_texts.ALL)}</h2>')
     chosen = st.selectbox(attack_texts.ALL_BY, list(ended), width=380, key="leak-all")
     st.caption(attack_texts.ALL_NOTE)
     shown = ended[str(chosen)]
+    count = len(shown.path[-1].places) if shown.path else 0
     guessed = len(shown.judged.places) if shown.judged else count
-    if guessed > count:  # of a stored example
-        st.caption(attack_texts.FEW_STORED.format(count=count, guessed=guessed))
+    text = attack_texts.ALL_COUNT if guessed == count else attack_texts.FEW_STORED  # of a stored example
+    st.caption(text.format(count=count, guessed=guessed))
     st.html(f'{CSS}<div class="ll-all">{"".join(figures(shown))}</div>')
 
 

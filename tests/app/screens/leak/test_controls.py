@@ -78,8 +78,11 @@ def test_methods_are_compared_at_the_same_budget(small: LeakSettings) -> None:
         "no promise", "! ε 10 per client: weak promise", "! ε 10 per record: weak promise",
         "! ε 10 per client: weak promise",
     ]  # fmt: skip
-    assert "against the server and for the whole run, of which this is one upload: per client with δ" in text(page)
+    assert "promised against the server, for the whole run, of which this is one upload (per client with δ" in text(
+        page
+    )
     assert ", per record with δ" in text(page)  # another unit, another δ
+    assert attack_texts.UNITS in text(page)
     leak = page.session_state["leak"]
     noises = {services.forecast_of(column.spec.canonical()).noise for column in leak_columns.columns(leak)}
     assert len(noises) == 3  # none, per client and per record
@@ -97,11 +100,33 @@ def test_a_method_that_cannot_keep_the_budget_says_so(small: LeakSettings) -> No
 
 def test_another_observer_has_another_noise_for_the_same_budget(small: LeakSettings) -> None:
     leak = small.with_(against=(NONE, "udp-fedavg@8"))
-    ids = {leak.with_(eyes=view).grid.requests()[1].id for view in ("server", "outsider")}
-    assert len(ids) == 2
+    runs = [leak.with_(eyes=view).grid.runs()["udp-fedavg@8"] for view in ("server", "outsider")]
+    noises = [services.forecast_of(run.canonical()).noise for run in runs]
+    assert noises[0] and noises[1] and noises[0] > 2 * noises[1]  # the server sees single uploads
+    for run, view in zip(runs, ("server", "outsider"), strict=True):
+        answers = {answer.view: answer.value for answer in services.forecast_of(run.canonical()).answers}
+        assert answers[view] == pytest.approx(8.0, abs=0.05)
 
 
-@pytest.mark.parametrize("key", ["fedavg@8", "udp-fedavg@0", "udp-fedavg@loud", "udp-fedavg@2000000"])
+def test_budgets_are_told_apart(small: LeakSettings) -> None:
+    columns = grid(visit(small.with_(against=(NONE, "udp-fedavg@3", "udp-fedavg@10"))))["columns"]
+    assert [column["lines"][0]["text"] for column in columns[1:]] == ["budget ε 3", "budget ε 10"]
+
+
+def test_the_head_of_a_column_is_that_of_its_observer(small: LeakSettings) -> None:
+    page = visit(small.with_(against=(NONE, "udp-fedavg:4"), eyes="outsider"))
+    run = small.with_(against=("udp-fedavg:4",), eyes="outsider").grid.runs()["udp-fedavg:4"]
+    answers = {answer.view: answer for answer in services.forecast_of(run.canonical()).answers}
+    line = grid(page)["columns"][1]["lines"][-1]
+    assert (line["text"], line["side"]) == privacy.promise(answers["outsider"])
+    assert privacy.promise(answers["outsider"]) != privacy.promise(answers["server"])
+    assert "what is promised against an outsider" in text(page)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["fedavg@8", "udp-fedavg@0", "udp-fedavg@1e-300", "udp-fedavg:1e-300", "udp-fedavg@loud", "udp-fedavg@2000000"],
+)
 def test_a_link_with_an_impossible_budget_has_a_note(key: str) -> None:
     leak, notes = LeakSettings.read_link({"against": f"none,{key}"}, LeakSettings.default())
     assert leak.against == (NONE,) and key in notes[0]

@@ -344,5 +344,11 @@ def test_one_panel_at_a_time(small: LeakSettings) -> None:
         assert title in text(page) and series_texts.CLIFF not in text(page)
 
 
+def test_a_column_of_the_grid_counts_once_all_of_its_attacks_have_finished() -> None:
+    done, forming = cell("a", events(14.0, 0.3)), cell("a", events(14.0, 0.3)[:2], "b")
+    other = cell("c", events(14.0, 0.4))
+    assert cliff_panel._finished_columns([done, forming, other]) == [other]
+
+
 def test_a_score_without_an_observed_upload_is_no_point() -> None:
     assert collect_cliff(NOISES, [cell("quiet", [judged([20.0])])], TITLES).points == ()
