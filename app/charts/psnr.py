@@ -15,6 +15,7 @@ from app.charts.base import DASHES, figure
 from app.texts import attacks as attack_texts
 
 # dB. Above it two pictures look the same. A higher axis would flatten the rest of the chart.
+FEW = 10  # points of a curve that are marked: stored examples keep a few guesses
 TOP = 60.0
 
 
@@ -48,9 +49,9 @@ def draw(curves: Sequence[PsnrCurve], trivial: float | None, dark: bool) -> go.F
             y=[min(TOP, value) for value in curve.psnr],
             customdata=[attack_texts.decibel(value) for value in curve.psnr],
             name=f"{curve.column}, {curve.attack}",
-            mode="markers" if len(curve.iterations) < 2 else "lines",
+            mode="lines+markers" if len(curve.iterations) <= FEW else "lines",
             line={"color": shade, "width": 2.5, "dash": DASHES[curve.row % len(DASHES)]},
-            marker={"color": shade, "size": 9},
+            marker={"color": shade, "size": 9, "symbol": _symbol(curve)},
             hovertemplate="%{customdata} at iteration %{x:,}",
             showlegend=False,
         )
@@ -70,15 +71,21 @@ def draw(curves: Sequence[PsnrCurve], trivial: float | None, dark: bool) -> go.F
 
 
 def _legend(chart: go.Figure, curves: Sequence[PsnrCurve], dark: bool) -> None:
-    """One entry for each protection (colour) and, if there are several attacks, one for each attack (dash)."""
-    faint = theme.FAINT["dark" if dark else "light"]
-    entries = {curve.column: (colour(curve.place, dark), "solid") for curve in curves}
+    """One entry for each protection (colour) and, if there are several attacks, one for each attack (dash, symbol)."""
+    ink = theme.INK["dark" if dark else "light"]
+    entries = {curve.column: (colour(curve.place, dark), "solid", "") for curve in curves}
     if len({curve.attack for curve in curves}) > 1:
-        entries |= {curve.attack: (faint, DASHES[curve.row % len(DASHES)]) for curve in curves}
-    for name, (shade, dash) in entries.items():
+        entries |= {curve.attack: (ink, DASHES[curve.row % len(DASHES)], _symbol(curve)) for curve in curves}
+    for name, (shade, dash, symbol) in entries.items():
         chart.add_scatter(
-            x=[None], y=[None], name=name, mode="lines", line={"color": shade, "dash": dash, "width": 2.5}
-        )
+            x=[None], y=[None], name=name, mode="lines+markers" if symbol else "lines",
+            line={"color": shade, "dash": dash, "width": 2.5}, marker={"color": shade, "symbol": symbol or "circle"},
+        )  # fmt: skip
+
+
+def _symbol(curve: PsnrCurve) -> str:
+    """The symbol of an attack, which a curve of a single point needs."""
+    return theme.SYMBOLS[curve.row % len(theme.SYMBOLS)]
 
 
 def describe(curves: Sequence[PsnrCurve], trivial: float | None) -> str:

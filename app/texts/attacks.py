@@ -298,8 +298,11 @@ def row_title(spec: Mapping[str, Any], attack: str, method: str) -> str:
     run = spec.get("run")
     part = run.get("method") if isinstance(run, Mapping) else None
     level = part.get("noise") if isinstance(part, Mapping) else None
+    target = run.get("target-epsilon") if isinstance(run, Mapping) else None
     against = method or "a method"
-    if level is not None:
+    if isinstance(target, int | float):
+        against = at_budget(against, target)
+    elif level is not None:
         against += f" noise {plain_number(level)}"
     return f"{attack or 'An attack'} on {pictures}, {against}, {when(spec)}"
 

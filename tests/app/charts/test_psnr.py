@@ -22,7 +22,8 @@ def test_every_attack_is_drawn(dark: bool) -> None:
     lines = [trace for trace in figure.data if trace.x[0] is not None]
     assert [tuple(line.y) for line in lines] == [curve.psnr for curve in CURVES]
     assert lines[0].line.color == theme.baseline(dark) != lines[1].line.color
-    assert lines[0].line.dash == lines[1].line.dash != lines[2].line.dash and lines[2].mode == "markers"
+    assert lines[0].line.dash == lines[1].line.dash != lines[2].line.dash
+    assert lines[0].marker.symbol == lines[1].marker.symbol != lines[2].marker.symbol  # a single point has no dash
     assert figure.layout.shapes[0].y0 == 13.5
     entries = [trace.name for trace in figure.data if trace.showlegend is None]
     assert entries == ["no protection", "noise 1", "Map", "At once"]

@@ -49,3 +49,11 @@ def test_attacks_that_did_not_run_are_not_said_to_have_run() -> None:
     assert "requested here" not in attack_texts.stored(3, 0, 12, "2026-01-02")
     assert attack_texts.stored(3, 4, 12, "2026-01-02").endswith("4 were requested here.")
     assert attack_texts.stored(12, 0, 12, "2026-01-02") == "A stored example, run on 2026-01-02."
+
+
+def test_an_attack_under_a_budget_is_named_by_its_budget() -> None:
+    run = {"method": {"name": "udp-fedavg", "noise": 1.0}, "target-epsilon": 10, "view": "server"}
+    spec = {"run": run, "pictures": ["test-0"], "round": "first"}
+    assert "UDP-FedAvg at ε 10, first round" in attack_texts.row_title(spec, "An attack", "UDP-FedAvg")
+    del run["target-epsilon"]
+    assert "UDP-FedAvg noise 1, first round" in attack_texts.row_title(spec, "An attack", "UDP-FedAvg")
