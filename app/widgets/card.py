@@ -60,9 +60,15 @@ def _view_row(epsilon: Epsilon, opened: bool) -> str:
     against = html.escape(privacy.AGAINST[epsilon.view])
     return (
         f"<details{' open' if opened else ''}>"
-        f'<summary><b>ε {numbers.epsilon(value)}</b> {against}: <b class="ll-{size.side}">{size.word}</b>'
+        f'<summary><b>{_bounded(epsilon)}</b> {against}: <b class="ll-{size.side}">{size.word}</b>'
         f"</summary><p>{odds}</p><p>{terms}</p></details>"
     )
+
+
+def _bounded(epsilon: Epsilon) -> str:
+    """An ε, and that the accountant of a forecast gives a bound: the result of the run may be smaller."""
+    at_most = "at most " if epsilon.accountant == "rdp" and epsilon.value is not None else ""
+    return f"ε {at_most}{numbers.epsilon(epsilon.value)}"
 
 
 def reason(guarantee: Mapping[str, Any] | None, epsilons: Mapping[str, Epsilon]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from app.widgets.picture_grid import ColumnHead, GridSheet, grid_json
@@ -80,3 +81,11 @@ def test_attacks_of_different_length_share_the_scrubber() -> None:
 def test_a_picture_that_is_not_in_the_upload_is_empty() -> None:
     grid = grid_json(sheet(picture=5))
     assert grid["original"]["src"] == "" and all(entry["src"] == "" for row in grid["rows"] for entry in row["cells"])
+
+
+def test_the_original_is_that_of_the_shown_picture() -> None:
+    two = replace(seen(2), originals=("first", "second"))
+    finished = cell([two, guess(20, [20.0, 25.0]), judged([20.0, 25.0])])
+    for picture, name in enumerate(two.originals):
+        shown = grid_json(GridSheet([ColumnHead("none", "no protection")], {"map": "A"}, [finished], picture))
+        assert shown["original"]["src"] == name

@@ -16,6 +16,7 @@ from engine.leakage.pictures import attack
 from engine.results.attack_summary import AttackEvents, collect_cell
 from engine.specs.attack import AttackSpec
 from engine.specs.attack_grid import RequestedAttack
+from tests.app.screens.leak.makers import finished_attack, judged
 
 MOST_BYTES = 3_000_000
 
@@ -92,3 +93,18 @@ def test_a_few_guesses_from_the_first_to_the_last() -> None:
     ending = next(event for event in kept if isinstance(event, Judged))
     assert ending.curves["psnr"] == tuple(map(float, path))
     assert [event.iteration for event in attack_gallery.keep(events, 1) if isinstance(event, Pictured)] == [40]
+
+
+def test_the_guesses_of_a_column_go_to_the_attack_that_brought_most_back() -> None:
+    request = attack_gallery.read_request()
+    specs = [cell for cell in attack_gallery.cells(request) if cell.column == "test-0 none"]
+    results = [finished_attack("x", [psnr]) for psnr in (18.0, 30.0, 14.0)]
+    assert [cell.attack for cell in specs] == ["analytic", "map", "inverting-gradients"]
+    assert attack_gallery._best_of_columns(specs, results) == {specs[1].spec.id}
+
+
+def test_of_an_ordinary_upload_the_first_pictures_ship_and_the_best_that_come_back() -> None:
+    scores = [14.0, *(float(place) for place in range(17, 37)), *[14.0] * 9]  # from 17 dB on, outlines come back
+    kept = attack_gallery._pictures(judged(scores))
+    best = sorted(range(len(scores)), key=lambda place: -scores[place])[: attack_gallery.COMING_BACK]
+    assert kept == {*range(attack_gallery.FIRST), *best}

@@ -19,8 +19,9 @@ from engine.specs import attack_series
 from engine.specs.attack_grid import RequestedAttack
 from tests.app.conftest import PATIENCE_S
 from tests.app.reading import text
+from tests.app.screens.leak.makers import finished_attack
 from tests.app.screens.leak.makers import visit as visit_panel
-from tests.app.screens.leak.test_page import grid, visit, words
+from tests.app.screens.leak.test_page import BEST, grid, psnrs, tell, visit, words
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
@@ -75,3 +76,19 @@ def test_the_verdicts_of_the_stored_grids_are_those_of_a_run() -> None:
     (best,) = words(page)
     assert best[0] == "comes back" and best[-1] == "not recognised"
     assert grid(page)["moments"] == 8 and "Without protection the picture comes back" in text(page)
+
+
+def test_b02_only_a_finished_attack_replaces_its_example() -> None:
+    default = LeakSettings.default()
+    page = visit()
+    shown = psnrs(page)
+    requests = leak_requests.with_refusals(default.grid.requests())
+    for request in requests:
+        assert request.spec
+        services.store().submit(request.id, request.spec.canonical(), {})
+    page.run()
+    assert psnrs(page) == shown  # they wait
+    for request in requests:
+        tell(request.id, finished_attack(request.id, [25.5]))
+    page.run()
+    assert set(psnrs(page)[BEST]) == {"25.5 dB"}
