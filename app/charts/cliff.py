@@ -14,7 +14,7 @@ from app.charts.base import axis, figure
 from app.texts import attack_series as series_texts
 from app.texts import attacks as attack_texts
 from engine.results.cliff import Cliff, CliffPoint
-from engine.results.verdict import COMES_BACK, KIND, NOT_RECOGNISED, OUTLINES, Verdict
+from engine.results.verdict import COMES_BACK, KIND, LEAKS, NOT_RECOGNISED, OUTLINES, Verdict
 
 SYMBOLS: dict[Verdict, str] = {
     COMES_BACK: "circle", OUTLINES: "circle-open", KIND: "triangle-up-open", NOT_RECOGNISED: "x-thin-open"
@@ -56,10 +56,6 @@ def draw(cliff: Cliff, above: TopAxis, region: tuple[float, float], dark: bool) 
         )  # fmt: skip
     for word in SYMBOLS:
         _add_marks(chart, word, [point for point in points if point.verdict == word], above, dark)
-    if any(point.leaks for point in points):
-        shade = theme.LEAKING["dark" if dark else "light"]
-        marker = {"symbol": "square", "size": 11, "color": shade}
-        chart.add_scatter(x=[None], y=[None], mode="markers", name=series_texts.CAME_BACK, marker=marker)
     _set_axes(chart, cliff, above, span, left, dark)
     return chart
 
@@ -102,19 +98,17 @@ def _add_marks(chart: go.Figure, word: Verdict, points: Sequence[CliffPoint], ab
         return
     side = "dark" if dark else "light"
     symbol = SYMBOLS[word]
-    colours = [theme.LEAKING[side] if point.leaks else theme.INK[side] for point in points]
+    shade = theme.LEAKING[side] if word in LEAKS else theme.INK[side]
     chart.add_scatter(
         x=[point.ratio for point in points], y=[height(point) for point in points], mode="markers",
         name=word, showlegend=False,
-        marker={"symbol": symbol, "size": 11, "color": colours, "line": {"width": 2.5, "color": colours}},
+        marker={"symbol": symbol, "size": 11, "color": shade, "line": {"width": 2.5, "color": shade}},
         text=[series_texts.point(point, above.of(point.noise)) for point in points],
         hovertemplate="%{text}<extra></extra>",
     )  # fmt: skip
-    # The legend shows the symbol in grey, because a colour means something else.
-    faint = theme.FAINT[side]
     chart.add_scatter(
         x=[None], y=[None], mode="markers", name=word,
-        marker={"symbol": symbol, "size": 11, "color": faint, "line": {"width": 2, "color": faint}},
+        marker={"symbol": symbol, "size": 11, "color": shade, "line": {"width": 2, "color": shade}},
     )  # fmt: skip
 
 

@@ -79,7 +79,6 @@ NO_NOISE = "no noise"
 RATIO = "noise / signal"
 BEST = "PSNR of the best attack, dB"
 OR_MORE = "60+"
-CAME_BACK = "this colour: something comes back"
 WHEN = {
     "sooner": "We expected more noise.",
     "inside": "We expected about that much noise.",

@@ -209,7 +209,7 @@ def test_the_shape_shows_the_verdict_and_no_failure_has_the_private_colour() -> 
     failed = marks[NOT_RECOGNISED]
     assert list(leaking["y"]) == [31, 30] and list(failed["y"]) == [14, 14] and list(failed["x"]) == [0.3, 3.0]
     assert leaking["marker"]["symbol"] != failed["marker"]["symbol"]
-    assert set(leaking["marker"]["color"]) == {"#C2410C"} and set(failed["marker"]["color"]) == {"#0F172A"}
+    assert (leaking["marker"]["color"], failed["marker"]["color"]) == ("#C2410C", "#0F172A")
     assert 0 < leaking["x"][0] < 0.02  # the baseline has its own place at the left edge
     assert "no noise" in leaking["text"][0] and "The attack did not converge: it leaves" in failed["text"][0]
     assert "ε at 1.0" in failed["text"][0]
