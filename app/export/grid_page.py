@@ -151,8 +151,9 @@ def _original(grid: ExportedGrid, picture: int) -> Html:
 def _best_rows(grid: ExportedGrid, columns: Sequence[ExportedColumn]) -> Iterator[Html]:
     """The best attack against each protection, by original. It repeats pictures of the rows above, at their end."""
     pictures = grid.pictures
+    best = attack_texts.BEST.format(count=len(grid.rows))
     note = tag("small", attack_texts.BEST_NOTE)
-    name: Html | None = tag("th", attack_texts.BEST, note, scope="rowgroup", rowspan=len(pictures))
+    name: Html | None = tag("th", best, note, scope="rowgroup", rowspan=len(pictures))
     for picture in pictures:
         boxes = [_original(grid, picture), *(_best(grid, column, picture) for column in columns)]
         yield tag("tr", name, *boxes, class_=BEST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
@@ -20,6 +21,7 @@ FORMAL = {
     "reason": "the noise is shared",
     "absent": {"client": "no one else takes part"},
 }
+TEMPLATE = re.compile(r"\{\w*\}")  # a field that `format` did not fill
 VOID = {"meta", "img", "input", "br"}
 RUN: Mapping[str, Any] = {"method": {"name": "udp-fedavg", "noise": 0.5}, "rounds": 4}
 
@@ -104,4 +106,17 @@ def parsed(page: str) -> Node:
     reader.feed(page)
     reader.close()
     assert len(reader.open) == 1, "an element has no end tag"
+    check_templates(reader.open[0])
     return reader.open[0]
+
+
+def check_templates(node: Node) -> None:
+    """Fail if a text or an attribute still has a field of its template, such as `{count}`."""
+    texts = [node.text]
+    nodes = [node]
+    while nodes:
+        element = nodes.pop()
+        texts += [value for value in element.attributes.values() if value]
+        nodes += [child for child in element.inside if isinstance(child, Node)]
+    unfilled = [match for text in texts for match in TEMPLATE.findall(text)]
+    assert not unfilled, f"unfilled templates: {unfilled}"

@@ -66,7 +66,8 @@ def test_a_batch_is_one_page_with_its_grid(store: Store, baseline: RunSpec) -> N
     heads = [head.raw() for head in node.all("th") if head.attributes.get("scope") == "col"]
     assert heads[:4] == ["attack", "original", "no protection", "UDP-FedAvg, noise 0.5"]
     rows = [head.raw() for head in node.all("th") if head.attributes.get("scope") == "rowgroup"]
-    assert rows == ["Most probable picture", "Inverting Gradients", attack_texts.BEST]
+    assert rows[-1] == "best of 2"
+    assert rows == ["Most probable picture", "Inverting Gradients", attack_texts.BEST.format(count=2)]
     for words in ("3 of 4 attacks finished. The others: 1 waiting.", "31.4", "a grey square", "δ = 1e-5", batch.id):
         assert words in node.text, words
     assert [cell for cell in node.all("td") if attack_texts.WAITING in cell.text]
