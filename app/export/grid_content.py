@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MOST = 60  # attacks on one page
 OF_ROW = ("attack", "restarts", "seed")  # fields of an attack that tell rows apart
 OF_UPLOAD = ("pictures", "upload", "round", "client", "view", "unit")  # fields that tell uploads apart
+OF_COLUMN = ("target-epsilon", "view", "budget", "delta", "honest-share")  # fields of a run that tell columns apart
 STORED = "stored"  # the status of an example
 
 
@@ -187,15 +188,23 @@ def _run(body: str) -> RunSpec:
     return RunSpec(**json.loads(body))
 
 
+def column_title(run: RunSpec) -> str:
+    """The method of a run with its noise, or with its target ε: then the engine solves the noise."""
+    title = type(run.method).title
+    if run.target_epsilon is not None:
+        return attack_texts.at_budget(title, run.target_epsilon)
+    return attack_texts.column(title, run.method.noise_level if isinstance(run.method, HasNoise) else None)
+
+
 def _columns(attacks: Sequence[FoundAttack]) -> tuple[ExportedColumn, ...]:
     """The protections, the first one without protection first."""
     runs = {_key(_run_of(attack).canonical()): _run_of(attack) for attack in attacks}
     titles = {}
     fields = {}
     for key, run in runs.items():
-        noise = run.method.noise_level if isinstance(run.method, HasNoise) else None
-        titles[key] = attack_texts.column(type(run.method).title, noise)
-        fields[key] = {**run.method.values(), "target-epsilon": run.target_epsilon}
+        titles[key] = column_title(run)
+        body = run.canonical()
+        fields[key] = {**run.method.values(), **{name: body.get(name) for name in OF_COLUMN}}
     titles = distinct(titles, fields)
     baseline = next((key for key, run in runs.items() if attack_grid.baseline_of(run) is None), "")
     ordered = sorted(runs, key=lambda key: key != baseline)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from app.export import cells as export_cells
 from app.export import document, run_section
@@ -13,14 +14,18 @@ from app.export import texts as export_texts
 from app.export.cells import SHORT
 from app.export.document import PageParts
 from app.export.frames import ScrubberFrames, player
-from app.export.grid_content import ExportedColumn, ExportedGrid, FoundAttack, grids
+from app.export.grid_content import OF_COLUMN, ExportedColumn, ExportedGrid, FoundAttack, grids
 from app.export.markup import Html, more, table, tag
 from app.session import run_settings
 from app.texts import attacks as attack_texts
 from app.texts import privacy, verdicts
+from engine.capabilities import HasNoise
 from engine.results import attack_summary
 from engine.results.attack_summary import METRICS, AttackCell
 from engine.specs import attack_grid
+
+if TYPE_CHECKING:
+    from engine.specs.run import RunSpec
 
 WIDE = 5  # protections next to each other at most, so that no picture is cut on paper
 BEST = "best"  # the key of the row of the best attack
@@ -238,14 +243,14 @@ def _request(uploads: Sequence[ExportedGrid]) -> Html:
     settings = run_settings.flat(first.run.canonical())
     starts = [run_settings.command(column.run.canonical()) for column in runs.values()]
     commands = [command for grid in uploads for command in _commands(grid)]
-    shared = {name: value for name, value in settings.items() if name.partition(".")[0] != "method"}
+    shared = {name: value for name, value in settings.items() if name.partition(".")[0] not in ("method", *OF_COLUMN)}
     return tag(
         "section",
         tag("h2", export_texts.REQUEST),
         tag("h3", texts.SHARED),
         run_section.settings_table(shared, texts.SHARED),
         tag("h3", texts.PROTECTIONS),
-        _listed(texts.PROTECTIONS, {column.title: column.run.method.values() for column in runs.values()}),
+        _listed(texts.PROTECTIONS, {column.title: _method_settings(column.run) for column in runs.values()}),
         tag("h3", texts.ATTACKS),
         _listed(texts.ATTACKS, _attack_settings(uploads)),
         tag("h3", export_texts.AGAIN),
@@ -253,6 +258,19 @@ def _request(uploads: Sequence[ExportedGrid]) -> Html:
         *map(run_section.command_block, starts),
         more(texts.ATTACK_COMMANDS, *map(run_section.command_block, commands)),
     )
+
+
+def _method_settings(run: RunSpec) -> dict[str, object]:
+    """The fields of the method, and those of the run that belong to its promise.
+
+    With a target ε, the field of the noise has a default that the run does not use.
+    """
+    fields = run.method.values()
+    promise = run.canonical()
+    fields |= {name: promise[name] for name in OF_COLUMN if promise.get(name) is not None}
+    if run.target_epsilon is not None and isinstance(run.method, HasNoise):
+        fields[run.method.noise_name()] = export_texts.SOLVED
+    return fields
 
 
 def _commands(grid: ExportedGrid) -> Iterator[str]:

@@ -24,9 +24,12 @@ AccuracyRow = tuple[str, Sequence[int], Sequence[float]]  # label, rounds, accur
 
 
 def title(run: ExportedRun) -> str:
-    """The method of the run and its noise."""
+    """The method of the run and its noise, or its target ε: then the engine solves the noise."""
     settings = run.settings
     method = run_settings.part_class("method", settings["method"]).title
+    target = settings.get("target-epsilon")
+    if target is not None:
+        return attack_texts.at_budget(method, target)
     return attack_texts.column(method, settings.get("method.noise"))
 
 
@@ -261,7 +264,10 @@ def settings_table(given: Mapping[str, Any], caption: str) -> Html:
         name = (info.title if info else None) or path
         if path in run_settings.PARTS:
             value = run_settings.part_class(path, value).title
-        rows.append((name, export_texts.value(value), tag("code", path)))
+        text = export_texts.value(value)
+        if path == "method.noise" and settings.get("target-epsilon") is not None:
+            text = export_texts.SOLVED  # the field has the default of the method, which the run does not use
+        rows.append((name, text, tag("code", path)))
     return table(caption, ("setting", "value", "name"), rows, headed=True)
 
 

@@ -55,6 +55,7 @@ NOT_RUN = (
     "training."
 )
 WHOLE_RUN = "Each ε covers the whole run. An attacked upload is one part of it."
+SOLVED = "found from the target ε"
 NOT_PROMISED = "Nothing is guaranteed here, so there is no ε."
 TERMS = "ε, its meaning and its terms"
 TERM_HEADS = ("observer", "ε", "meaning", "terms")

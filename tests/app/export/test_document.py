@@ -94,6 +94,15 @@ def test_a13_the_page_names_who_adds_the_noise(store: Store, run: RunSpec, basel
     assert "the noise" not in shown(store, baseline.id).all("header")[0].text
 
 
+def test_a_run_with_a_target_epsilon_is_named_by_it(store: Store) -> None:
+    run = RunSpec(**{**RUN, "target-epsilon": 8, "view": "outsider"})
+    stored_run(store, run)
+    stored_attack(store, attack_on(run), [15.0])
+    text = shown(store, run.id).text
+    assert "UDP-FedAvg at ε 8 on Fashion-MNIST" in text and export_texts.SOLVED in text
+    assert "noise 1" not in text and "noise 0.5" not in text
+
+
 def test_every_view_has_its_odds_and_terms(store: Store, run: RunSpec) -> None:
     stored_run(store, run)
     text = shown(store, run.id).text

@@ -8,6 +8,7 @@ import shlex
 import pytest
 
 from app.export import grid_content
+from app.export import texts as export_texts
 from app.export.served import served_export
 from app.texts import attacks as attack_texts
 from app.texts import privacy
@@ -81,6 +82,27 @@ def test_every_column_has_its_epsilon_in_the_view_of_the_attacker(store: Store) 
         tables = [table.text for table in shown(store, "grid", spec.id).all("table")]
         (promises,) = [text for text in tables if text.startswith(f"ε {privacy.SEEN_BY[view]}, with its meaning")]
         assert "δ = 1e-5" in promises and "no ε" not in promises
+
+
+def test_a_column_with_a_target_epsilon_is_named_by_it(store: Store) -> None:
+    runs = [RunSpec(**{**RUN, "target-epsilon": target, "view": "outsider"}) for target in (3, 8)]
+    specs = [attack_on(run, view="outsider") for run in runs]
+    for spec in specs:
+        stored_attack(store, spec, [20.0])
+    node = shown(store, "grid", ",".join(spec.id for spec in specs))
+    heads = [head.raw() for head in node.all("th") if head.attributes.get("scope") == "col"]
+    assert heads[2:4] == ["UDP-FedAvg at ε 3", "UDP-FedAvg at ε 8"]
+    assert "noise 1" not in node.text and "noise 0.5" not in node.text and export_texts.SOLVED in node.text
+
+
+def test_columns_that_differ_only_in_their_budget_have_two_titles(store: Store) -> None:
+    runs = [RunSpec(**{**RUN, "budget": budget, "view": "outsider"}) for budget in (3, 8)]
+    specs = [attack_on(run) for run in runs]
+    for spec in specs:
+        stored_attack(store, spec, [20.0])
+    node = shown(store, "grid", ",".join(spec.id for spec in specs))
+    heads = [head.raw() for head in node.all("th") if head.attributes.get("scope") == "col"]
+    assert [head.partition(" (")[2] for head in heads[2:4]] == ["budget 3.0)", "budget 8.0)"]
 
 
 def test_stored_and_live_attacks_share_a_page(store: Store) -> None:
