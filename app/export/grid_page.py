@@ -85,7 +85,7 @@ def _upload(grid: ExportedGrid, frames: ScrubberFrames) -> Html:
         tag("h2", heading),
         *(tag("p", sentence, class_="verdict") for sentence in _verdicts(grid)),
         *blocks,
-        *(tag("p", note, class_="faint") for note in notes),
+        *(tag("p", note, class_="faint") for note in (*_terms(grid), *notes)),
         tag("h3", texts.EPSILON),
         _epsilons(grid),
         *(tag("p", note, class_="faint") for note in _epsilon_notes(grid)),
@@ -126,12 +126,18 @@ def _pictures(grid: ExportedGrid, columns: Sequence[ExportedColumn], frames: Scr
 
 
 def _head(grid: ExportedGrid, column: ExportedColumn) -> Html:
-    """The head of a column: the protection, who adds the noise, ε in this view, and noise to signal."""
+    """The head of a column: the protection, who adds the noise, the size of its promise, and noise to signal."""
     seen = [cell.seen for cell in attack_summary.of_column(grid.cells, column.key) if cell.seen]
     ratio = attack_texts.loudness(seen[0].facts.get("noise-to-signal")) if seen else ""
-    epsilon = attack_texts.epsilon(column.epsilon.value if column.epsilon else None, column.epsilon is not None)
-    lines = [text for text in (column.split, epsilon, ratio) if text]
-    return tag("th", column.title, *(tag("small", line) for line in lines), scope="col")
+    promise, side = attack_texts.promise(column.epsilon)
+    return tag(
+        "th",
+        column.title,
+        tag("small", column.split) if column.split else None,
+        tag("small", promise, class_=side),
+        tag("small", ratio) if ratio else None,
+        scope="col",
+    )
 
 
 def _attack_rows(
@@ -197,6 +203,13 @@ def _epsilons(grid: ExportedGrid) -> Html:
             rows.append((column.title, *run_section.term_cells(column.epsilon)))
     caption = texts.EPSILON_TABLE.format(seen=privacy.SEEN_BY[str(grid.spec["view"])])
     return table(caption, texts.EPSILON_HEADS, rows, class_="terms")
+
+
+def _terms(grid: ExportedGrid) -> Iterator[str]:
+    """The terms of every ε in the heads of the columns: without them a number means nothing."""
+    answers = [column.epsilon for column in grid.columns if column.epsilon and column.epsilon.value is not None]
+    if answers:
+        yield attack_texts.terms(answers)
 
 
 def _epsilon_notes(grid: ExportedGrid) -> Iterator[str]:

@@ -213,16 +213,13 @@ def _terms(run: ExportedRun) -> Html:
     return table(export_texts.TERMS, export_texts.TERM_HEADS, rows, class_="terms")
 
 
-def _side(record: Epsilon) -> str:
-    """The colour of an ε by the size of its promise."""
-    return privacy.size(record.value).side
-
-
 def term_cells(record: Epsilon) -> tuple[str, str, str]:
-    """An ε, its meaning and its terms, as cells of a table."""
+    """An ε with the size of its promise, its meaning and its terms, as cells of a table."""
     terms = record.reason if record.value is None else privacy.terms(record)
-    odds = privacy.odds(record)
-    return tag("b", f"ε {numbers.epsilon(record.value)}", class_=_side(record)), odds, terms
+    size = privacy.size(record.value)
+    word = tag("small", f"{size.sign} {size.word}", class_=size.side)
+    value = tag("b", f"ε {numbers.epsilon(record.value)}", class_=size.side)
+    return joined([value, " ", word]), privacy.odds(record), terms
 
 
 # --- settings and commands ---------------------------------------------------------------------------------

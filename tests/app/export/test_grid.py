@@ -84,6 +84,24 @@ def test_every_column_has_its_epsilon_in_the_view_of_the_attacker(store: Store) 
         assert "δ = 1e-5" in promises and "no ε" not in promises
 
 
+def test_the_head_of_a_column_has_the_size_of_its_promise(store: Store, baseline: RunSpec) -> None:
+    weak = RunSpec(**{**RUN, "target-epsilon": 3.5, "view": "outsider"})
+    specs = [attack_on(spec, view="outsider") for spec in (baseline, weak)]
+    for spec in specs:
+        stored_attack(store, spec, [20.0])
+    node = shown(store, "grid", ",".join(spec.id for spec in specs))
+    heads = [head for head in node.all("th") if head.attributes.get("scope") == "col"]
+    sizes = []
+    for head in heads[2:4]:
+        sizes += [(small.text, small.attributes.get("class")) for small in head.all("small")]
+    assert (attack_texts.promise(None)[0], "leaking") in sizes
+    assert [side for text, side in sizes if text.endswith("per client: weak promise")] == ["weak"]
+    assert "The promises above are against an outsider" in node.text
+    (value,) = [value for value in node.all("b") if value.text.startswith("ε 3.")]
+    assert value.attributes.get("class") == "weak"
+    assert "ε ∞" not in "".join(head.text for head in heads)
+
+
 def test_a_column_with_a_target_epsilon_is_named_by_it(store: Store) -> None:
     runs = [RunSpec(**{**RUN, "target-epsilon": target, "view": "outsider"}) for target in (3, 8)]
     specs = [attack_on(run, view="outsider") for run in runs]

@@ -45,7 +45,7 @@ def test_a_batch_of_runs_has_every_point_and_says_what_is_missing(store: Store) 
     assert [row[:2] + row[5:6] for row in rows] == [
         ["UDP-FedAvg", "0.5", "2"], ["UDP-FedAvg", "1", "2"], ["FedAvg", "none", "1"],
     ]  # fmt: skip
-    assert rows[0][6] == "ε 3" and "δ = 1e-5" in rows[0][7]  # the larger ε of the two seeds
+    assert rows[0][6] == "ε 3 · limited promise" and "δ = 1e-5" in rows[0][7]  # the larger ε of the two seeds
     assert "server step with the best accuracy" not in node.text  # there is one step
     assert len([svg for svg in node.all("svg") if svg.attributes.get("class") == "chart"]) == 2
 
