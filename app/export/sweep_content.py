@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from app.export.grid_content import STORED, distinct
+from app.texts import attacks as attack_texts
+from app.texts import numbers
 from engine.capabilities import HasNoise
 from engine.errors import BadInput, UnknownName, shown
+from engine.events import Started
 from engine.examples import sweep as sweep_example
 from engine.examples.sweep import StoredPoint
 from engine.jobs.status import ListedRun
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
 
 MOST = MOST_POINTS  # runs on one page
 VARIED = ("noise", "server-step")  # fields of a method that a sweep varies
-RULE = "export: sweep: runs must differ only in their method, noise, server step and seed, and these differ in more"
+PROMISE = ("target-epsilon", "budget", "view", "delta", "honest-share")  # fields of a run that decide its ε
+RULE = "export: sweep: runs must differ only in their method, noise, server step and seed, and these also differ in "
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class FoundRun:
     body: Mapping[str, Any] | None = None  # its report
     example: PointResult | None = None
     made: str = ""  # the day of an example
+    noise: float | None = None  # that the run used, which the engine solved if there is a target ε
 
     @property
     def finished(self) -> bool:
@@ -95,10 +100,13 @@ def _listed(store: Store, id: str, may_see: Callable[[ListedRun], bool]) -> List
 def _found(store: Store, listed: ListedRun) -> FoundRun:
     from engine.specs.run import RunSpec
 
-    body = None
-    if listed.status == "finished":
-        body = report(event for _, event in store.events(listed.id))
-    return FoundRun(listed.id, RunSpec(**listed.spec), listed.status, body)
+    spec = RunSpec(**listed.spec)
+    if listed.status != "finished":
+        return FoundRun(listed.id, spec, listed.status)
+    events = [event for _, event in store.events(listed.id)]
+    started = next((event for event in events if isinstance(event, Started)), None)
+    noise = started.facts.get("noise") if started else None
+    return FoundRun(listed.id, spec, listed.status, report(events), noise=noise)
 
 
 def _example_points() -> Sequence[SweepPoint]:
@@ -107,12 +115,13 @@ def _example_points() -> Sequence[SweepPoint]:
 
 def sweep(runs: Sequence[FoundRun]) -> ExportedSweep:
     """The runs as points of one sweep. Refused if they differ in more than a sweep varies."""
-    if len({_shared(run.spec) for run in runs}) > 1:
-        raise BadInput(RULE, "Export them one by one")
+    differing = _differing([run.spec for run in runs])
+    if differing:
+        raise BadInput(f"{RULE}{numbers.joined(differing)}", "Export them one by one")
     places = [_place(run) for run in runs]
     collide = max(Counter((place.method, place.noise, place.step, place.seed) for place in places).values()) > 1
     names = {run.id: _version(run.spec) if collide else run.spec.method.name for run in runs}
-    titles = {names[run.id]: type(run.spec.method).title for run in runs}
+    titles = {names[run.id]: _title(run.spec) for run in runs}
     if collide:
         fields = {names[run.id]: _own_fields(run.spec) for run in runs}
         titles = distinct(titles, fields)
@@ -125,10 +134,26 @@ def sweep(runs: Sequence[FoundRun]) -> ExportedSweep:
     return ExportedSweep(tuple(runs), tuple(results), titles, tuple(headless))
 
 
-def _shared(spec: RunSpec) -> str:
-    """The settings that all runs of a sweep have in common."""
+def _title(spec: RunSpec) -> str:
+    title = type(spec.method).title
+    return title if spec.target_epsilon is None else attack_texts.at_budget(title, spec.target_epsilon)
+
+
+def _differing(specs: Sequence[RunSpec]) -> list[str]:
+    """The settings in which the runs differ, although a sweep does not vary them."""
+    bodies = [spec.canonical() for spec in specs]
     left_out = (*attack_grid.NOT_IN_BASELINE, "seed")
-    return json.dumps({name: value for name, value in spec.canonical().items() if name not in left_out})
+    names = dict.fromkeys(name for body in bodies for name in body if name not in left_out)
+    differing = [name for name in names if len({json.dumps(body.get(name)) for body in bodies}) > 1]
+    # Only runs that protect the same unit share the fields of a promise: a baseline has none, and δ differs by unit.
+    units: dict[str, list[dict[str, Any]]] = {}
+    for spec, body in zip(specs, bodies, strict=True):
+        noisy = isinstance(spec.method, HasNoise)
+        units.setdefault(f"{spec.method.unit()}" if noisy else "", []).append(body)
+    for name in PROMISE:
+        if any(len({body.get(name) for body in of_unit}) > 1 for of_unit in units.values()):
+            differing.append(name)
+    return differing
 
 
 def _own_fields(spec: RunSpec) -> dict[str, Any]:
@@ -144,6 +169,8 @@ def _version(spec: RunSpec) -> str:
 def _place(run: FoundRun) -> StoredPoint:
     method = run.spec.method
     noise = method.noise_level if isinstance(method, HasNoise) else None
+    if run.spec.target_epsilon is not None and run.noise is not None:
+        noise = float(f"{run.noise:.3g}")  # the seeds of one point differ in digits after these
     return StoredPoint(method.name, noise, server_step_of(method), run.spec.seed, method.name, run.id)
 
 

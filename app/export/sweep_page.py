@@ -19,6 +19,7 @@ from app.session import run_settings
 from app.texts import numbers, privacy, sweep_verdicts
 from app.texts import sweep as sweep_texts
 from app.texts.runs import runs as run_count
+from engine.capabilities import HasNoise
 from engine.results.summary import PointSummary
 
 DASHES = ("", "7 5", "2 4", "10 4 2 4")
@@ -210,14 +211,15 @@ def _model_notes(shown: ExportedSweep, frontiers: Sequence[Frontier], own: bool)
 
 def _request(shown: ExportedSweep, view: str) -> Html:
     """The settings of the runs, and the command that repeats them."""
-    spec = shown.runs[0].spec
+    specs = [run.spec for run in shown.runs]
+    spec = next((spec for spec in specs if isinstance(spec.method, HasNoise)), specs[0])  # a baseline has no target ε
     settings = run_settings.flat(spec.canonical())
     shared = {name: value for name, value in settings.items() if name.partition(".")[0] not in ("method", "seed")}
     methods: dict[str, str] = {}
     for run in shown.runs:
         fields = sweep_command.method_fields(run.spec)
         methods.setdefault(type(run.spec.method).title, ", ".join(f"{name} {value}" for name, value in fields.items()))
-    command = sweep_command.command([run.spec for run in shown.runs], view)
+    command = sweep_command.command(specs, view)
     return tag(
         "section",
         tag("h2", export_texts.REQUEST),

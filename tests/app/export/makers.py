@@ -26,10 +26,11 @@ VOID = {"meta", "img", "input", "br"}
 RUN: Mapping[str, Any] = {"method": {"name": "udp-fedavg", "noise": 0.5}, "rounds": 4}
 
 
-def stored_run(store: Store, spec: RunSpec, guarantee: Mapping[str, Any] = FORMAL) -> str:
-    """A finished run with an accuracy and an ε by round."""
+def stored_run(store: Store, spec: RunSpec, guarantee: Mapping[str, Any] = FORMAL, **facts: Any) -> str:
+    """A finished run with an accuracy and an ε by round. `facts` are added to those of its start."""
     store.submit(spec.id, spec.canonical(), {})
-    started = Started(spec.id, spec.canonical(), {"guarantee": dict(guarantee), "unit": "user", "delta": 1e-5})
+    known = {"guarantee": dict(guarantee), "unit": "user", "delta": 1e-5, **facts}
+    started = Started(spec.id, spec.canonical(), known)
     RunMaker(store).tell(spec.id, started, *run_events(4, spec.seed), Finished(4, 1.0))
     return spec.id
 

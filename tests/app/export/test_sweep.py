@@ -15,6 +15,7 @@ from engine.cli.sweep import read_points
 from engine.examples import files, sweep
 from engine.jobs.batches import Batch, BatchMember
 from engine.jobs.store import Store
+from engine.specs import attack_grid
 from engine.specs.run import RunSpec
 from engine.specs.sweep import SweepGrid, SweepPoint, points
 from tests.app.export.makers import RUN, Node, parsed, stored_run
@@ -91,6 +92,29 @@ def test_runs_that_differ_in_more_than_a_sweep_are_refused(store: Store) -> None
     assert exported.status == 409 and "must differ only in" in exported.text
     assert served_export(store, "sweep", f"{ids[0]},deadbeef", "").status == 404
     assert served_export(store, "sweep", ids[0], "").status == 200
+
+
+@pytest.mark.parametrize("field", ["target-epsilon", "budget", "view", "delta", "honest-share"])
+def test_runs_of_different_promises_are_refused(store: Store, field: str) -> None:
+    values = {"target-epsilon": (3, 8), "budget": (3, 8), "view": ("outsider", "server"), "delta": (1e-6, 1e-7)}
+    shared = {"view": "outsider", "budget": 9} if field in ("target-epsilon", "budget", "view") else {}
+    ids = []
+    for value in values.get(field, (1.0, 0.5)):
+        ids.append(stored_run(store, RunSpec(**{**RUN, **shared, field: value})))
+    exported = served_export(store, "sweep", ",".join(ids), "")
+    assert exported.status == 409 and f"these also differ in {field}." in exported.text
+
+
+def test_runs_with_one_target_epsilon_have_it_in_their_title(store: Store) -> None:
+    run = RunSpec(**{**RUN, "target-epsilon": 8, "view": "outsider"})
+    baseline = attack_grid.baseline_of(run)
+    assert baseline is not None
+    ids = [stored_run(store, spec, noise=0.81234) for spec in (run, run.with_(seed=1))]
+    ids.append(stored_run(store, baseline))
+    node = shown(store, "sweep", ",".join(ids))
+    (table,) = [table for table in node.all("table") if table.attributes.get("class") == "points"]
+    rows = [[cell.text for cell in row.inside if isinstance(cell, Node)] for row in table.all("tr")[1:]]
+    assert [row[:2] + row[5:6] for row in rows] == [["UDP-FedAvg at ε 8", "0.812", "2"], ["FedAvg", "none", "1"]]
 
 
 @pytest.mark.parametrize("example", files.examples(), ids=lambda example: example.name)
