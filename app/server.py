@@ -37,6 +37,8 @@ METRICS = "/_stcore/metrics"
 PRESENCE = Presence()
 EXPORT = "/export/{kind}/{id}.html"
 EXPORT_LIST = "/export/{kind}.html"  # of the ids in `?ids=`
+# Privacy: a page holds pictures, and the cookie decides who sees it. A cache would show it to the next visitor.
+NOT_STORED = {"Cache-Control": "no-store"}
 READY_S = 30.0  # the longest wait of an export for the shelves
 NO_VISITOR = "-"  # a browser without a cookie owns nothing
 # A page reads a thousand rows, and after each it waits for the threads of the other visitors. With Python's own 5 ms,
@@ -216,8 +218,9 @@ def _export(kind: str, id: str, token: str, params: Mapping[str, str]) -> Respon
     view, whose = params.get("view", "server"), params.get("whose", "global")
     exported = served_export(shared.store, kind, id, owner, view, whose)
     if exported.status != 200:
-        return PlainTextResponse(f"{exported.text}\n", exported.status)
-    return HTMLResponse(exported.text, headers={"Content-Disposition": f'attachment; filename="{exported.name}"'})
+        return PlainTextResponse(f"{exported.text}\n", exported.status, headers=NOT_STORED)
+    headers = {**NOT_STORED, "Content-Disposition": f'attachment; filename="{exported.name}"'}
+    return HTMLResponse(exported.text, headers=headers)
 
 
 def serve(

@@ -226,9 +226,10 @@ def _numbers(content: PageContent, group: Sequence[ExportedAttack]) -> Html:
         title = run_settings.attack_title(attack.cell.attack)
         for cell in attack.cells:
             for picture in cell.judged.places if cell.judged else ():
-                scores = [_number(cell.number(name, picture)) for name in names]
+                scores = [export_cells.number(name, cell.number(name, picture)) for name in names]
                 first = (title, _column_title(content, cell), str(picture + 1))
-                rows.append((*first, *scores, _number(cell.trivial(picture)), verdicts.caption(cell, picture)))
+                trivial = export_cells.number("psnr", cell.trivial(picture))
+                rows.append((*first, *scores, trivial, verdicts.caption(cell, picture)))
     heads = ("attack", "against", "picture", *names, "psnr of a grey square", "verdict")
     return table(export_texts.NUMBERS, heads, rows)
 
@@ -242,7 +243,3 @@ def _metrics(group: Sequence[ExportedAttack]) -> list[str]:
                 names.update(cell.judged.numbers)
     first = [name for name in SHORT if name in names]
     return [*first, *(name for name in sorted(names) if name not in SHORT)]
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"

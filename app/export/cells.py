@@ -31,7 +31,7 @@ def original(cell: AttackCell, picture: int, classes: Sequence[str]) -> Html:
 def guess(
     cell: AttackCell | None, picture: int, frames: ScrubberFrames, title: str, column: str, remarks: bool = True
 ) -> Html:
-    """The last guess of one original with its scores and its verdict. No verdict claims protection.
+    """The last guess of one original with its verdict, and small its scores. No verdict claims protection.
 
     `remarks` adds whether the attack converged, once for all pictures.
     """
@@ -49,10 +49,10 @@ def guess(
     return tag(
         "td",
         image(png, attack_texts.alt(title, column, state)),
-        tag("b", decibel(psnr), class_="near leaking" if leaking else "near"),
+        tag("b", state, class_="word leaking" if leaking else "word"),
+        tag("span", decibel(psnr), class_="near"),
         tag("span", export_texts.AT.format(now=f"{last.iteration:,}", of=f"{last.of:,}"), class_="at"),
         tag("span", _end_scores(cell, picture)),
-        tag("span", state, class_="leaking" if leaking else None),
         *(_reasons(cell) if remarks and picture == cell.judged.places[0] else ()),
         id=frames.add(cell, picture, f"{title} against {column}"),
     )
@@ -84,6 +84,13 @@ def _reasons(cell: AttackCell) -> Iterator[Html]:
     restarts = len(cell.judged.restarts)
     if restarts > 1:
         yield tag("span", export_texts.RESTARTS.format(count=restarts))
+
+
+def number(name: str, value: float | None) -> str:
+    """A score as text: the known ones with two decimals, so that an LPIPS near 0 is 0.00."""
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if name in SHORT else f"{value:.3g}"
 
 
 def image(png: str, alt: str) -> Html:

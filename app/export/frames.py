@@ -39,7 +39,6 @@ class ScrubberFrames:
                 "shares": [share(guess) for guess in path],
                 "iterations": [guess.iteration for guess in path],
                 "of": path[-1].of if path else 0,
-                "leaks": cell.leaks(picture),
                 "frames": frames,
                 "psnr": psnr,
             }

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engine.specs.run import RunSpec
     from engine.training.forecast import Forecast
 
-MOST = 60  # attacks on one page
+MOST = 100  # attacks on one page: the largest grid of the screen has 72
 OF_ROW = ("attack", "restarts", "seed")  # fields of an attack that tell rows apart
 OF_UPLOAD = ("pictures", "upload", "round", "client", "view", "unit")  # fields that tell uploads apart
 OF_COLUMN = ("target-epsilon", "view", "budget", "delta", "honest-share")  # fields of a run that tell columns apart

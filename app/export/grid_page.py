@@ -184,8 +184,8 @@ def _best(grid: ExportedGrid, column: ExportedColumn, picture: int) -> Html:
     return tag(
         "td",
         export_cells.image(png, attack_texts.alt(title, column.title, state)),
-        tag("b", attack_texts.decibel(psnr), class_=leaking),
-        tag("span", state, class_=leaking),
+        tag("b", state, class_=leaking),
+        tag("span", attack_texts.decibel(psnr)),
         tag("span", attack_texts.BY.format(attack=title)),
     )
 
@@ -227,7 +227,7 @@ def _scores(grid: ExportedGrid) -> Html:
     for picture in grid.pictures:
         judged = next((cell for cell in grid.cells if cell.judged and picture in cell.judged.places), None)
         if judged:
-            trivial = [_number(judged.trivial(picture, name)) for name in SHORT]
+            trivial = [export_cells.number(name, judged.trivial(picture, name)) for name in SHORT]
             rows.append((attack_texts.GREY, "–", str(picture + 1), *trivial, texts.TRIVIAL, "–"))
         for cell in grid.cells:
             if cell.judged and picture in cell.judged.places:
@@ -237,12 +237,8 @@ def _scores(grid: ExportedGrid) -> Html:
 
 
 def _score_row(cell: AttackCell, picture: int, row: str, column: str) -> tuple[str, ...]:
-    values = [_number(cell.number(name, picture)) for name in SHORT]
+    values = [export_cells.number(name, cell.number(name, picture)) for name in SHORT]
     return (row, column, str(picture + 1), *values, verdicts.caption(cell, picture), verdicts.remark(cell.judged))
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
 
 
 # --- settings and commands ---------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[na
 const cells = data.cells.map((cell) => {
   const box = document.getElementById(cell.id);
   const image = box.querySelector('img');
-  return { ...cell, image, near: box.querySelector('.near'), at: box.querySelector('.at'), end: image.alt };
+  return { ...cell, image, near: box.querySelector('.near'), word: box.querySelector('.word'), at: box.querySelector('.at'), end: image.alt };
 });
 
 function show(cell, share, ended) {
@@ -26,7 +26,7 @@ function show(cell, share, ended) {
   if (png) cell.image.src = `data:image/png;base64,${png}`;
   cell.image.alt = ended ? cell.end : `${cell.what}, ${where}: ${near}`;
   cell.near.textContent = near;
-  cell.near.classList.toggle('leaking', ended && cell.leaks); // the verdict is on the last guess
+  cell.word.classList.toggle('gone', !ended); // the verdict is on the last guess
   cell.at.textContent = where;
 }
 

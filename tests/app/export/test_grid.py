@@ -102,6 +102,21 @@ def test_the_head_of_a_column_has_the_size_of_its_promise(store: Store, baseline
     assert "ε ∞" not in "".join(head.text for head in heads)
 
 
+def test_the_verdict_is_first_and_every_score_has_two_decimals(store: Store, baseline: RunSpec) -> None:
+    specs = four(store, baseline)
+    stored_attack(store, attack_on(baseline, seed=7), [31.4], numbers={"psnr": (31.4,), "lpips": (7.08e-14,)})
+    node = shown(store, "grid", ",".join([*(spec.id for spec in specs), attack_on(baseline, seed=7).id]))
+    guesses = [cell for cell in node.all("td") if str(cell.attributes.get("id")).startswith("cell-")]
+    words = [guess.all("b")[0] for guess in guesses]
+    assert words[0].text == "comes back" and words[0].attributes.get("class") == "word leaking"
+    assert not any("dB" in word.text for word in words)
+    assert "e-14" not in node.text and "LPIPS 0.00" in node.text
+
+
+def test_a_grid_may_have_every_attack_of_the_screen() -> None:
+    assert grid_content.MOST >= 8 * 9
+
+
 def test_a_column_with_a_target_epsilon_is_named_by_it(store: Store) -> None:
     runs = [RunSpec(**{**RUN, "target-epsilon": target, "view": "outsider"}) for target in (3, 8)]
     specs = [attack_on(run, view="outsider") for run in runs]

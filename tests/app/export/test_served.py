@@ -107,7 +107,9 @@ def test_the_route_asks_the_cookie_in_class_mode(store: Store, run: RunSpec, mon
     assert (
         status == 200 and headers["content-disposition"] == f'attachment; filename="leaklens-attack-{attack.id}.html"'
     )
+    assert headers["cache-control"] == "no-store"
     monkeypatch.setattr(limits, "class_mode", lambda: True)
+    assert answered(path)[1]["cache-control"] == "no-store"
     assert [answered(path, cookie)[0] for cookie in ("", token, owners.new_token())] == [404, 200, 404]
     query = f"ids={attack.id}"
     answers = [answered("/export/grid.html", cookie, query)[0] for cookie in ("", token, owners.new_token())]
