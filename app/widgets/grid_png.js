@@ -10,6 +10,7 @@ const INK = '#0F172A';
 const PAPER = '#FFFFFF';
 const FAINT = '#55637A';
 const LEAKING = '#C2410C';
+const SIDES = { leaking: LEAKING, weak: '#92400E', private: '#0F766E', ink: INK }; // of the size of a promise
 
 const pictureOf = async (png) => {
   if (!png) return null;
@@ -51,7 +52,7 @@ function write(context, parts, x, y, width, draw) {
 
 const headOf = (column) => [
   [column.title, '600 14px', INK],
-  ...column.lines.map((line) => [line.text, '12px', FAINT]),
+  ...column.lines.map((line) => [line.text, '12px', SIDES[line.side] ?? FAINT]),
 ];
 const rowTitleOf = (row) => [[row.title, '600 14px', INK], [row.note ?? '', '12px', FAINT]];
 function captionOf(cell) {
