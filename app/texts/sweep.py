@@ -20,6 +20,7 @@ PROMISE = "What does it cost?"
 # --- the form ----------------------------------------------------------------------------------------------
 
 METHODS, NOISES, STEPS, SEEDS = "methods", "noise σ", "server steps", "seeds"
+NUMBERS_RULE = "must be numbers with a comma and a space between"
 NOISES_HELP = "Noise over sensitivity, for example 0.5, 1, 2. More noise protects more and costs accuracy."
 STEPS_HELP = (
     "How far the server follows the mean update, for example 0.1, 0.3, 1. At each noise a method keeps the step with "
@@ -66,7 +67,6 @@ BUYS = "The ε of each noise, computed before any run: {per}, {seen}, first seed
 NONE_SHOWN = "No method here has a finite ε in this view."
 UNPROMISED = "it makes no promise in this view"
 ZERO = "ε = 0 {seen}, which a logarithmic axis cannot show"
-NOTHING_SAID = "no meaningful promise"  # next to a very large ε
 CHOOSE = "Click a point, or choose a line of the table, to open its runs in the Lab."
 OPEN, OPEN_LIVE = "Open in the Lab", "Run it live and open it in the Lab"
 TABLE, TABLE_ALT = "Every point", "Accuracy and ε of every method at every noise"
@@ -90,13 +90,9 @@ HEADLESS = (
 )
 
 
-def ambiguous(name: str, text: str) -> str:
-    """A comma that may be a decimal point."""
-    return f"sweep: {name}: {text} may mean {text.replace(',', '.', 1)}, or {' and '.join(text.split(','))}"
-
-
 def unambiguous(text: str) -> str:
-    return f"Write {text.replace(',', '.', 1)}, or {'; '.join(text.split(','))}"
+    """The two ways to write numbers whose comma may be a decimal point."""
+    return f"Write {text.replace(',', '.', 1)} for one number, or {text.replace(',', ', ')} for two"
 
 
 def table(number: str, title: str) -> str:

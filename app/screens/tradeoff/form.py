@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from engine.specs.sweep import SweepPoint
 
+LINK_CSS = "<style>.st-key-tradeoff-lab button { text-decoration: underline; }</style>"
 FIELDS = ("model", "dataset", "clients", "sampled", "rounds", "methods", "noises", "steps", "of")
 
 
@@ -86,6 +87,7 @@ def _run(settings: TradeoffSettings, refusal: str) -> None:
     title = run_settings.part_class("partition", settings.run["partition"]).title
     other_fields = sweep_texts.rest(settings.run, title, sweep_points.changed_fields(settings.run))
     st.html(f'<p class="ll-why ll-faint">{html.escape(other_fields)}</p>')
+    st.html(LINK_CSS)
     if st.button(sweep_texts.IN_LAB, key="tradeoff-lab", help=sweep_texts.IN_LAB_HELP, type="tertiary"):
         url.open_screen("lab", tradeoff_requests.lab_link())
 

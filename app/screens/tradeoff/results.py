@@ -74,9 +74,9 @@ def _draw(view: TradeoffView, cells: Sequence[TradeoffCell], moving: bool) -> No
         _forecast_tables(view, settings.eyes)
     if frontiers and view.live and not moving:
         up = panel.accuracy_range(frontiers)
-        panels = []
+        panels = []  # the charts on the page: only these can be saved
         for frontier in frontiers:
-            panels += _panels(frontier, up, len(frontiers) > 1)
+            panels.append(_panel(frontier, settings.axis, up, len(frontiers) > 1))
         points_panel.details(view, cells, frontiers, settings, panels)
 
 
@@ -246,10 +246,8 @@ def _forecast_epsilon(point: SweepPoint, observer: str) -> str:
     answer = _answer(point, observer)
     if answer is None or answer.value is None:
         return "no ε"
-    value = f"ε {numbers.epsilon(answer.value)}"
-    if answer.value > privacy.VACUOUS:
-        return f'<b class="ll-leaking">{value}</b> <small>{sweep_texts.NOTHING_SAID}</small>'
-    return f'<b class="ll-private">{value}</b>'
+    size = privacy.size(answer.value)
+    return f'<b class="ll-{size.side}">ε {numbers.epsilon(answer.value)}</b> <small>{size.word}</small>'
 
 
 # --- the charts --------------------------------------------------------------------------------------------
@@ -292,29 +290,33 @@ def _model_notes(view: TradeoffView, frontiers: Sequence[Frontier], own: bool) -
 def _frontier(frontier: Frontier, axis: str, up: tuple[float, float], moving: bool) -> None:
     baseline = frontier.baselines[0].points[0] if frontier.baselines else None
     lines = {line.title: line.points for line in frontier.lines}
-    by_epsilon = axis == "epsilon" and frontier.finite
-    compare = sweep_verdicts.at_budget if by_epsilon else sweep_verdicts.at_noise
+    compare = sweep_verdicts.at_budget if _by_epsilon(frontier, axis) else sweep_verdicts.at_noise
     verdict = compare(lines, baseline, frontier.view, frontier.own)
     if verdict:
         st.html(f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(verdict)}</p>')
-    _chart(_panels(frontier, up)[by_epsilon], moving)
+    _chart(_panel(frontier, axis, up), moving)
     for reason in frontier_chart.missing_epsilon_reasons(frontier):
         messages.explain(reason)
 
 
-def _panels(frontier: Frontier, up: tuple[float, float], name_unit: bool = False) -> list[Panel[Any]]:
-    """Return the charts of one unit: by noise, and by ε if a point has one. `name_unit` adds the unit to the titles."""
+def _by_epsilon(frontier: Frontier, axis: str) -> bool:
+    """Return whether the chart is by ε. Without a point that has a finite ε, it is by noise."""
+    return axis == "epsilon" and frontier.finite
+
+
+def _panel(frontier: Frontier, axis: str, up: tuple[float, float], name_unit: bool = False) -> Panel[Any]:
+    """Return the chart of one unit, by ε or by noise. `name_unit` adds the unit to the title."""
     unit = frontier.unit
     suffix = f", {privacy.PER[unit]}" if name_unit else ""
-    by_noise = Panel[Any](
+    if _by_epsilon(frontier, axis):
+        return Panel[Any](
+            f"tradeoff-epsilon-{unit}", f"{sweep_texts.BY_EPSILON}{suffix}", (), lambda events: None,
+            lambda infos, dark: panel.by_epsilon(frontier, up, dark), lambda infos: panel.describe_by_epsilon(frontier),
+        )  # fmt: skip
+    return Panel[Any](
         f"tradeoff-noise-{unit}", f"{sweep_texts.BY_NOISE}{suffix}", (), lambda events: None,
         lambda infos, dark: panel.by_noise(frontier, up, dark), lambda infos: panel.describe_by_noise(frontier),
     )  # fmt: skip
-    by_epsilon = Panel[Any](
-        f"tradeoff-epsilon-{unit}", f"{sweep_texts.BY_EPSILON}{suffix}", (), lambda events: None,
-        lambda infos, dark: panel.by_epsilon(frontier, up, dark), lambda infos: panel.describe_by_epsilon(frontier),
-    )  # fmt: skip
-    return [by_noise, by_epsilon] if frontier.finite else [by_noise]
 
 
 def _chart(chart: Panel[Any], moving: bool) -> None:

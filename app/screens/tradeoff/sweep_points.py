@@ -91,7 +91,8 @@ def numbers(name: str, text: str) -> tuple[float, ...]:
     if "." not in text:
         ambiguous = re.search(r"\d+,\d+", text)
         if ambiguous:
-            raise BadInput(sweep_texts.ambiguous(name, ambiguous[0]), sweep_texts.unambiguous(ambiguous[0]))
+            remedy = sweep_texts.unambiguous(ambiguous[0])
+            raise refusal(f"sweep: {name}", sweep_texts.NUMBERS_RULE, ambiguous[0], remedy)
     values = []
     for word in text.replace(";", ",").replace(" ", ",").split(","):
         if not word:
@@ -99,7 +100,7 @@ def numbers(name: str, text: str) -> tuple[float, ...]:
         try:
             values.append(float(word))
         except ValueError:
-            raise refusal(f"sweep: {name}", "must be numbers with a comma and a space between", word) from None
+            raise refusal(f"sweep: {name}", sweep_texts.NUMBERS_RULE, word) from None
     if name == "noises" and not values:
         raise BadInput("sweep: noises: at least one is needed", "Write for example 0.5, 1, 2")
     return tuple(dict.fromkeys(values))

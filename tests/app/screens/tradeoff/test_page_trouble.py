@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
 from app.session import run_settings, services, session
+from app.texts import privacy
 from app.texts import sweep as sweep_texts
 from engine.errors import HomeUnwritable, LeakLensError
 from engine.jobs.store import Store
@@ -235,9 +237,9 @@ def test_an_invalid_setting_of_the_run_is_fixed_in_the_lab() -> None:
 
 def test_b18_a_comma_that_may_be_a_decimal_point_is_asked_about(small: TradeoffSettings) -> None:
     page = visit(small.with_(noises="0,5"))
-    assert "Noise σ: 0,5 may mean 0.5, or 0 and 5. Write 0.5, or 0; 5." in text(page)
+    assert f"Noise σ: {sweep_texts.NUMBERS_RULE}, got 0,5. Write 0.5 for one number, or 0, 5 for two." in text(page)
     assert page.text_input(key="tradeoff-noises").value == "0,5" and not page.exception
-    assert "may mean" not in text(visit(small))
+    assert sweep_texts.NUMBERS_RULE not in text(visit(small.with_(noises="0, 5")))
 
 
 # --- sentences ---------------------------------------------------------------------------------------------
@@ -311,4 +313,20 @@ def test_noise_0_has_its_own_guarantee(small: TradeoffSettings) -> None:
 def test_a_forecast_epsilon_has_all_its_terms(small: TradeoffSettings) -> None:
     page_text = text(visit(small.with_(plain=False)))
     assert "ε per client, seen by an outsider, zero-out, δ = 1e-5, poisson sampling, " in page_text
-    assert sweep_texts.NOTHING_SAID in page_text  # the ε of noise 0.5 is meaningless, shown in words besides colour
+
+
+def test_a_forecast_epsilon_has_the_colour_and_the_word_of_its_size(small: TradeoffSettings) -> None:
+    page_text = text(visit(small.with_(noises="0.5, 4, 8, 30", plain=False)))
+    cells = re.findall(r'<b class="ll-(\w+)">ε ([\d.e+]+)</b> <small>([\w ]+)</small>', page_text)
+    assert {side for side, _, _ in cells} >= {"private", "leaking"}
+    for side, value, word in cells:
+        promise = privacy.size(float(value))
+        assert (side, word) == (promise.side, promise.word)
+    assert page_text.count("<b class=") == len(cells)
+
+
+@pytest.mark.parametrize(("axis", "drawn", "other"), [("epsilon", "epsilon", "noise"), ("noise", "noise", "epsilon")])
+def test_only_the_chart_on_the_page_can_be_saved(axis: str, drawn: str, other: str) -> None:
+    page_text = text(visit(TradeoffSettings.default().with_(axis=axis)))
+    assert f'data-chart="tradeoff-{drawn}-user"' in page_text
+    assert f'data-chart="tradeoff-{other}-user"' not in page_text
