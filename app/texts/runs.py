@@ -171,6 +171,14 @@ def runs(number: int) -> str:
     return "1 run" if number == 1 else f"{number:,} runs"
 
 
+def moving_title(moving: int, together: int) -> str:
+    """The title over the unfinished groups. A group stays there as a whole, so some of its runs may have ended."""
+    ended = together - moving
+    if not ended:
+        return f"{MOVING} ({runs(moving)})"
+    return f"{MOVING} ({runs(moving)}, and {ended:,} ended {'run' if ended == 1 else 'runs'} of the same batches)"
+
+
 def store_summary(counts: Mapping[str, int], used: float, limit: float) -> str:
     """The contents of the store, in one sentence or two."""
     each = ", ".join(f"{counts[status]:,} {word}" for status, word in states.STATES.items() if counts.get(status))

@@ -104,8 +104,8 @@ def _list(rows: Sequence[RunRow]) -> None:
     grouped = run_group.in_order(run_group.groups(matches), sort)
     moving = [group for group in grouped if group.moving]
     if moving:
-        count = sum(row.moving for row in matches)
-        run_row.heads(f"{run_texts.MOVING} ({count})")
+        together = [row.moving for group in moving for row in group.rows]
+        run_row.heads(run_texts.moving_title(sum(together), len(together)))
         poll = st.fragment(_moving, run_every=POLL_S)
         shown = [group.id for group in moving[:PAGE]]
         poll(shown, sort, [row.id for row in rows if row.moving], run_requests.last_message())
@@ -115,7 +115,7 @@ def _list(rows: Sequence[RunRow]) -> None:
     if ended:
         if statuses or text:
             _delete_all([row.id for group in ended for row in group.rows if row.deletable])
-        run_row.heads(f"{run_texts.ENDED} ({sum(len(group.rows) for group in ended)})")
+        run_row.heads(f"{run_texts.ENDED} ({run_texts.runs(sum(len(group.rows) for group in ended))})")
         _pages(ended)
 
 

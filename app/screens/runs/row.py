@@ -51,7 +51,7 @@ CSS = """
 .st-key-runs button em, .st-key-runs a em { position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); }
 .ll-heads:not(.ll-wide) { margin-right: calc(260px + 1rem); }
-.st-key-runs [class*="st-key-row-"] button { min-height: 0; padding-top: 0; padding-bottom: 0; }
+.st-key-runs [class*="st-key-row-"] :is(button, a) { min-height: 0; padding-block: 0; p { text-decoration: underline } }
 .st-key-runs [class*="st-key-row-"] { border-top: 1px solid var(--hair); padding-top: .5rem; }
 </style>
 """

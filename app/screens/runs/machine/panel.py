@@ -99,10 +99,10 @@ def _engine(shared: Services, moving: bool) -> None:
         messages.show("problem", str(error))
         return
     supervisor = shared.supervisor
-    if supervisor.warm:
-        begins = machine_texts.AT_ONCE
-    elif counts["running"] >= supervisor.workers:
+    if counts["running"] >= supervisor.workers:  # spare workers are warm then, too
         begins = machine_texts.LATER
+    elif supervisor.warm:
+        begins = machine_texts.AT_ONCE
     else:
         begins = machine_texts.SOON
     facts = {

@@ -216,6 +216,15 @@ def test_what_was_requested_as_one_is_one_group(store: Store, ask: RunMaker, scr
     assert set(store.statuses(batch.runs).values()) == {"queued"}
 
 
+def test_the_numbers_of_the_titles_add_up(store: Store, ask: RunMaker, screen: Screen) -> None:
+    request_together(store, "me")
+    ask("finished", 0)  # of the batch
+    ask("finished", 9)
+    page = text(screen("runs"))
+    assert "4 runs: 2 waiting, 2 finished." in page and "Ended (1 run)" in page
+    assert "Running and waiting (2 runs, and 1 ended run of the same batches)" in page
+
+
 def test_a_visitor_who_withdrew_deletes_nothing_that_another_wants(
     store: Store, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from app.screens.runs.machine import examination as examinations
 from app.screens.runs.machine import texts as machine_texts
 from app.screens.runs.machine.examination import Examination
+from app.session import services
 from engine import doctor
 from engine.doctor import Finding
 from engine.environment import CLASS
@@ -214,6 +215,15 @@ def test_the_state_of_the_engine_is_shown(finished: Doctor, screen: Screen) -> N
         machine_texts.WAITING: "2",
         machine_texts.NEXT: begins,
     }
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_warm_worker_does_not_help_while_every_slot_is_busy(
+    finished: Doctor, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services.shared().supervisor, "workers", 1)
+    monkeypatch.setattr(Supervisor, "warm", property(lambda supervisor: True))
+    assert facts(screen("machine"))[machine_texts.NEXT] == machine_texts.LATER
 
 
 def test_a_warm_worker_and_the_error_of_the_supervisor_are_shown(
