@@ -83,14 +83,20 @@ class ScreenSettings(Declared):
 
     @classmethod
     def known_words(cls, name: str, text: str, notes: list[str]) -> tuple[str, ...]:
-        """The words of a list, each once. One that this version does not know becomes a note."""
+        """The words of a list, each once. One that this version does not know becomes a note.
+
+        Without any known word there is no note here: the whole list is not used, which is a note of `read`.
+        """
         words = []
+        refused = []
         for word in filter(None, text.split(",")):
             known = cls.word(name, word)
             if known:
                 words.append(known)
             else:
-                notes.append(link_texts.unknown_word(name, shown(word)))
+                refused.append(word)
+        if words:
+            notes += [link_texts.unknown_word(name, shown(word)) for word in refused]
         return tuple(dict.fromkeys(words))
 
     @classmethod
@@ -107,11 +113,19 @@ class ScreenSettings(Declared):
             if name not in params:
                 continue
             value = cls.parsed(name, params[name], notes)
-            if value is None or not cls.accepts(name, value):
-                notes.append(link_texts.not_used(name, cls.rules.get(name) or rule_of(info), shown(params[name])))
+            all_refused = value == () and params[name].strip(",") != ""
+            if value is None or all_refused or not cls.accepts(name, value):
+                notes.append(link_texts.not_used(name, cls.rule(name, info), shown(params[name])))
             else:
                 values[name.replace("-", "_")] = value
         return values
+
+    @classmethod
+    def rule(cls, name: str, info: FieldInfo) -> str:
+        """The rule of a setting in words. That of a list is about its words."""
+        is_list = get_origin(info.annotation) is tuple
+        rule = link_texts.WORD_RULES.get(name, link_texts.LIST) if is_list else rule_of(info)
+        return cls.rules.get(name) or rule
 
     @classmethod
     def accepts(cls, name: str, value: Any) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from app.session import screens
 from app.session.screen_settings import MOST_NOTES
+from app.texts import links
 from engine.errors import BadInput
 
 DECLARED = [screen.name for screen in screens.SCREENS if screen.settings]
@@ -39,8 +40,26 @@ def test_a_value_that_breaks_its_rule_is_named_with_the_rule() -> None:
         settings.default().changed(seeds=99)
 
 
+@pytest.mark.parametrize(
+    ("name", "field", "rule"),
+    [
+        ("leak", "attacks", links.LIST),
+        ("leak", "against", links.WORD_RULES["against"]),
+        ("runs", "states", links.LIST),
+        ("tradeoff", "methods", "must name at least one method with noise"),
+    ],
+)
+def test_a_list_without_a_known_word_is_one_note_and_the_default(name: str, field: str, rule: str) -> None:
+    settings = screens.settings_class(name)
+    default = settings.default()
+    link = {**default.link(), field: "nonsense,udp-fedavg@abc"}
+    read, notes = settings.read_link(link, default)
+    assert notes == [f"The link has {field} = nonsense,udp-fedavg@abc. It {rule}, so the default is used."]
+    assert getattr(read, field) == getattr(default, field)
+
+
 def test_many_notes_are_counted() -> None:
     settings = screens.settings_class("tradeoff")
-    params = {"noises": "1", "methods": ",".join(f"m{number}" for number in range(60))}
+    params = {"noises": "1", "methods": ",".join(["fedceo", *(f"m{number}" for number in range(60))])}
     _, notes = settings.read_link(params, settings.default())
-    assert len(notes) == MOST_NOTES + 1 and notes[-1].startswith("41 more settings")
+    assert len(notes) == MOST_NOTES + 1 and notes[-1].startswith("40 more settings")
