@@ -276,14 +276,14 @@ def make_gallery(args: argparse.Namespace) -> int:
     from engine.examples.runs import chosen, make, row
 
     collections = {attacks.NAME: attack_gallery.make, sweep.NAME: sweep.make}
+    named = [name for name in args.names if name not in collections]
+    presets = chosen(named, tuple(collections)) if named or not args.names else ()
     rows = []
     for name, make_collection in collections.items():
         if not args.names or name in args.names:
             rows += make_collection(read_threads(None))
-    presets = [name for name in args.names if name not in collections]
-    if presets or not args.names:
-        for name in chosen(presets):
-            rows.append(row(make(name, read_threads(None))))
+    for name in presets:
+        rows.append(row(make(name, read_threads(None))))
     if args.json:
         emit(rows)
         return 0

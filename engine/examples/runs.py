@@ -32,13 +32,13 @@ DIGITS = 6  # significant digits of a measured value; an ε keeps all of its dig
 PARTS = ("method", "dataset", "model", "partition")
 
 
-def chosen(presets: Sequence[str]) -> tuple[str, ...]:
-    """The presets with these names; all presets if there are no names."""
+def chosen(presets: Sequence[str], collections: Sequence[str] = ()) -> tuple[str, ...]:
+    """The presets with these names; all presets if there are no names. A refusal names the `collections`, too."""
     known = names()
     selected = tuple(name.replace("_", "-") for name in presets)
     for name in selected:
         if name not in known:
-            raise UnknownName(f"gallery: no {shown(name)}", f"Known here: {', '.join(known)}")
+            raise UnknownName(f"gallery: no {shown(name)}", f"Known here: {', '.join((*known, *collections))}")
     return selected or known
 
 

@@ -310,6 +310,11 @@ def test_an_unknown_preset_is_refused_before_anything_is_run(tiny: Path) -> None
     assert tiny.read_bytes() == before
 
 
+def test_a_refused_name_is_answered_with_the_names_of_all_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gallery", "leaks", "nonsense"]) == 2  # before the grid of attacks is run
+    assert capsys.readouterr().err.rstrip().endswith(", leaks, frontier.")
+
+
 def test_an_unwritable_file_and_an_unreadable_preset_are_reported(tiny: Path) -> None:
     shutil.rmtree(tiny.parent)
     tiny.parent.write_text("a file where the folder should be", encoding="utf-8")
