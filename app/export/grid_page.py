@@ -106,7 +106,9 @@ def _verdicts(grid: ExportedGrid) -> list[str]:
     """The results in words. Without a baseline, no sentence makes a claim about protection."""
     titles = {column.key: column.title for column in grid.columns}
     if attack_grid.NONE in titles:
-        return list(filter(None, [verdicts.of_cells(grid.cells, titles, attack_grid.NONE)]))
+        sizes = [privacy.size_of(column.epsilon) for column in grid.columns if column.epsilon]
+        promised = any(size != privacy.NO_PROMISE for size in sizes)
+        return list(filter(None, [verdicts.of_cells(grid.cells, titles, attack_grid.NONE, promised)]))
     results = [attack_summary.protection_result(grid.cells, key, title) for key, title in titles.items()]
     sentences = [verdicts.alone(result) for result in results]
     return [*filter(None, sentences), export_texts.NO_BASELINE]
@@ -129,7 +131,7 @@ def _head(grid: ExportedGrid, column: ExportedColumn) -> Html:
     """The head of a column: the protection, who adds the noise, the size of its promise, and noise to signal."""
     seen = [cell.seen for cell in attack_summary.of_column(grid.cells, column.key) if cell.seen]
     ratio = attack_texts.loudness(seen[0].facts.get("noise-to-signal")) if seen else ""
-    promise, side = attack_texts.promise(column.epsilon)
+    promise, side = privacy.promise(column.epsilon)
     return tag(
         "th",
         column.title,

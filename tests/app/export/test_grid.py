@@ -94,9 +94,9 @@ def test_the_head_of_a_column_has_the_size_of_its_promise(store: Store, baseline
     sizes = []
     for head in heads[2:4]:
         sizes += [(small.text, small.attributes.get("class")) for small in head.all("small")]
-    assert (attack_texts.promise(None)[0], "leaking") in sizes
+    assert (privacy.promise(None)[0], "leaking") in sizes
     assert [side for text, side in sizes if text.endswith("per client: weak promise")] == ["weak"]
-    assert "The promises above are against an outsider" in node.text
+    assert "what is promised against an outsider" in node.text
     (value,) = [value for value in node.all("b") if value.text.startswith("ε 3.")]
     assert value.attributes.get("class") == "weak"
     assert "ε ∞" not in "".join(head.text for head in heads)
