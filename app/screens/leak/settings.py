@@ -147,8 +147,9 @@ class LeakSettings(ScreenSettings):
         start = cls.default()
         run, notes = run_settings.read_link(cls.run_params(params), start.run)
         run = _about_pictures(run, start.run, notes)
-        leak = start.with_(run=run, **cls.read(params, notes))
-        if "attacks" not in params:  # the default attacks do not read every upload
+        own = cls.read(params, notes)
+        leak = start.with_(run=run, **own)
+        if "attacks" not in own:  # the default attacks do not read every upload
             leak = leak.with_(attacks=fitting_attacks(leak.upload, leak.attacks))
         return leak.settled(), shortened(notes)
 

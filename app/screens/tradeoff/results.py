@@ -211,6 +211,8 @@ def _missing_epsilon(points: Sequence[SweepPoint], view: TradeoffView, observer:
         answer = _answer(point, observer)
         if answer and answer.value is not None:
             continue
+        if services.forecast_of(point.spec.canonical(), threads=1).fatal:
+            continue  # such a run has no forecast, and the form says why
         reason = answer.reason if answer else _absent_reason(point, observer)
         title = view.titles.get(point.name, point.name)
         titles_by_reason.setdefault(reason or sweep_texts.UNPROMISED, {})[title] = None

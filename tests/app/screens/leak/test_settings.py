@@ -166,3 +166,5 @@ def test_a_link_to_a_server_that_cheats_has_the_attacks_that_can_read_it() -> No
     assert LeakSettings.read_link({"upload": "cheat"}, LeakSettings.default())[0].attacks == ("imprint",)
     assert LeakSettings.read_link({"upload": "ordinary"}, LeakSettings.default())[0].attacks == leak_settings.ATTACKS
     assert leak_settings.fitting_attacks("ordinary", ("imprint", "map")) == ("map",)
+    unknown, notes = LeakSettings.read_link({"upload": "cheat", "attacks": "foo"}, LeakSettings.default())
+    assert unknown.attacks == ("imprint",) and len(notes) == 1
