@@ -62,7 +62,7 @@ def wait_for(condition: object, seconds: float = PATIENCE_S) -> None:
 def rows(page: Page, server: Server) -> str:
     """The text of the page Runs."""
     page.goto(f"{server.address}/runs")
-    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+    expect(page.get_by_role("heading", name="Runs and machine", level=1)).to_be_visible()
     time.sleep(1.0)
     return page.locator("body").inner_text()
 
