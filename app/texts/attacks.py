@@ -17,7 +17,7 @@ LEAD = (
     "Attackers try to rebuild one picture from that, with and without protection."
 )
 EASIEST = "Easiest case for an attacker: one picture in the upload."
-OWN_UPLOAD = "Without protection the same client sends {pictures} pictures in {steps} in this run."
+OWN_UPLOAD = "Without protection the same client sends {pictures} pictures in {steps}."
 ORDINARY = "An ordinary upload"
 UPLOAD_KINDS = {"ordinary": "an ordinary upload", "cheat": "an ordinary upload to a server that cheats"}
 SEEN_BY = "Seen by"

@@ -165,8 +165,8 @@ def _fate(word: Verdict, result: ProtectionResult, counted: int) -> str:
     if counted == 0:
         return "no attack brings anything back"
     if counted == 1:
-        return "the attack that succeeds without protection brings nothing back"
-    return f"none of the {counted} attacks that succeed without protection brings anything back"
+        return "the attack that otherwise succeeds brings nothing back"
+    return f"none of the {counted} attacks that otherwise succeed brings anything back"
 
 
 def _resembling(results: Sequence[ProtectionResult]) -> list[str]:

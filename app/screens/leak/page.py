@@ -22,7 +22,11 @@ PAGE_CSS = """
 <style>
 .st-key-leak-loading { min-height: 315px; }
 @media (max-width: 1100px) { .st-key-leak-loading { min-height: 460px; } }
-@media (max-width: 700px) { .st-key-leak-loading { min-height: 139px; } .ll-leak-lead { display: none; } }
+@media (max-width: 700px) {
+  .st-key-leak-loading { min-height: 139px; }
+  .ll-leak-lead { display: none; }
+  .stMain .ll-lead { font-size: 1rem; line-height: 1.45; margin: 0; }
+}
 </style>
 """
 

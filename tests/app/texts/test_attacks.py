@@ -38,8 +38,8 @@ def test_a11_nothing_is_said_of_how_realistic_a_recorded_upload_is() -> None:
 
 def test_the_easiest_case_says_what_the_same_client_sends() -> None:
     text = attack_texts.easiest({"own-pictures": 300, "own-steps": 10})
-    assert text.endswith("Without protection the same client sends 300 pictures in 10 local steps in this run.")
-    assert attack_texts.easiest({"own-pictures": 5, "own-steps": 1}).endswith("5 pictures in 1 local step in this run.")
+    assert text.endswith("Without protection the same client sends 300 pictures in 10 local steps.")
+    assert attack_texts.easiest({"own-pictures": 5, "own-steps": 1}).endswith("5 pictures in 1 local step.")
     assert (
         attack_texts.easiest({"own-pictures": 1, "own-steps": 2}) == attack_texts.EASIEST
     )  # it is an ordinary upload, too

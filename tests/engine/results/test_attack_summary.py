@@ -106,7 +106,7 @@ def test_a01_an_attack_works_if_the_picture_comes_back_whatever_its_state() -> N
 @pytest.mark.parametrize(
     ("baseline", "first", "second", "parts"),
     [
-        (31.0, 14.5, 14.0, ["the picture comes back.", "noise 0.1 and 1, the attack that succeeds"]),
+        (31.0, 14.5, 14.0, ["the picture comes back.", "noise 0.1 and 1, the attack that otherwise succeeds"]),
         (31.0, 30.0, 14.0, ["With UDP-FedAvg at noise 0.1 it comes back", "at noise 1, the attack that"]),
         (31.0, 18.0, 14.0, ["With UDP-FedAvg at noise 0.1 outlines of it come back"]),
         (31.0, 30.0, 29.0, ["noise 0.1 and 1 it comes back, too"]),
@@ -147,10 +147,7 @@ def test_several_methods_at_one_budget_name_it_once() -> None:
     titles = {"none": "no protection", "a": "UDP-FedAvg at ε 10", "b": "FedCEO at ε 10"}
     cells = [ended(31.0), ended(14.0, "a"), ended(14.0, "b")]
     verdict = verdicts.of_cells(cells, titles, "none", promised=True)
-    assert (
-        "With UDP-FedAvg and FedCEO at ε 10, the attack that succeeds without protection brings nothing back."
-        in verdict
-    )
+    assert "With UDP-FedAvg and FedCEO at ε 10, the attack that otherwise succeeds brings nothing back." in verdict
     assert verdict.endswith(f"{verdicts.NOT_A_PROMISE} {verdicts.PROMISED}")
     assert verdicts.PROMISED not in verdicts.of_cells(cells, titles, "none")
 
@@ -193,7 +190,7 @@ def test_an_attack_that_reads_many_other_pictures_works() -> None:
     chance = verdicts.BY_CHANCE.format(count=2)
     assert f"No protection: of the other 29 pictures 15 come back, at least in outlines; {chance}." in verdict
     assert (
-        "the attack that succeeds without protection brings nothing back" in verdict
+        "the attack that otherwise succeeds brings nothing back" in verdict
         and "no picture is recognisable" not in verdict
     )
 

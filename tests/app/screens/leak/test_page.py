@@ -133,7 +133,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, AttackSpec]:
 def test_a_stored_grid_is_shown_at_once(stored: Mapping[str, AttackSpec]) -> None:
     page = visit()
     assert "Without protection the picture comes back." in text(page)
-    assert "none of the 3 attacks that succeed without protection brings anything back" in text(page)
+    assert "none of the 3 attacks that otherwise succeed brings anything back" in text(page)
     assert psnrs(page)[BEST] == ["30.0 dB", *["14.0 dB"] * (len(links.AGAINST) - 1)]
     assert grid(page)["moments"] == 3 and grid(page)["autoplay"]
     assert any(states.STORED.format(made="2026-01-02") in caption.value for caption in page.caption)
@@ -194,7 +194,7 @@ def test_a_finished_grid_has_a_verdict(small: LeakSettings) -> None:
         outcome = ([30.0], "converged") if request.column == NONE else ([14.5], "not converged")
         tell(request.id, finished_attack(request.id, *outcome))
     page.run()
-    assert "none of the 2 attacks that succeed without protection brings anything back" in text(page)
+    assert "none of the 2 attacks that otherwise succeed brings anything back" in text(page)
     assert "With UDP-FedAvg at noise 0.1," in text(page)
     assert any(attack_texts.EASIEST in caption.value for caption in page.caption)
     assert words(page)[0] == ["comes back", "not recognised"]
