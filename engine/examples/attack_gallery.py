@@ -1,7 +1,8 @@
 """Make the stored attacks: the grids of the screen Leak, its cliff, its observers and its first blind test.
 
 assets/leaks/request.json names the runs and the pictures. A cell keeps what its place on the screen shows: eight
-guesses of the best attack on each picture that a visitor may choose, and the last guess elsewhere.
+guesses of the best attack on each picture that a visitor may choose (one, if that attack does not search), and the last
+guess elsewhere.
 """
 
 from __future__ import annotations
