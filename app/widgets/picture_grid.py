@@ -121,7 +121,8 @@ def _best(sheet: GridSheet) -> dict[str, Any]:
         column = of_column(sheet.cells, head.key)
         best = best_cell(column, sheet.picture)
         attack = sheet.attacks.get(best.attack, "") if best else ""
-        drawn = _cell(sheet, best, attack or title, head.title)
+        moving = next((cell for cell in column if cell.moving), None)  # before the first guess of any
+        drawn = _cell(sheet, best or moving, attack or title, head.title)
         if best:
             possible = [cell for cell in column if cell.id or cell.status]
             done = sum(cell.done for cell in possible)

@@ -89,3 +89,11 @@ def test_the_original_is_that_of_the_shown_picture() -> None:
     for picture, name in enumerate(two.originals):
         shown = grid_json(GridSheet([ColumnHead("none", "no protection")], {"map": "A"}, [finished], picture))
         assert shown["original"]["src"] == name
+
+
+def test_a_column_without_a_guess_says_that_its_attacks_wait() -> None:
+    waiting = cell([], status="queued")
+    grid = grid_json(
+        GridSheet([ColumnHead("none", "no protection")], {"map": "A", "other": "B"}, [waiting], each=False)
+    )
+    assert grid["rows"][0]["cells"][0]["word"] == "waiting" and grid["rows"][0]["cells"][0]["by"] == ""
