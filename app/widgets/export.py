@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from app.texts import product
+from app.widgets.component import component
 
-FOLDER = Path(__file__).parent
-
-
-def _file_text(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")
-
-
-_png_button = st.components.v2.component(
-    "leaklens_grid_png",
-    html='<button type="button"></button>\n',
-    css=_file_text("export.css"),
-    js=_file_text("grid_png.js"),
-)
+_png_button = component("leaklens_grid_png", '<button type="button"></button>\n', "export.css", "grid_png.js")
 
 
 def show(path: str, grid: Mapping[str, Any] | None = None, foot: str = "") -> None:

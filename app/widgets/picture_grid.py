@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from app.texts import attacks as attack_texts
 from app.texts import verdicts
+from app.widgets.component import component
 from engine.events import Pictured
 from engine.results.attack_summary import AttackCell, best_cell, guess_of, of_column
 
 HEAD_PX, ROW_PX = 110, 175  # the least height of the head and of a row
 CLOSE_DB = 40.0  # a PSNR that fills its bar
 METRICS = {"psnr": "PSNR", "ssim": "SSIM", "lpips": "LPIPS"}
-FOLDER = Path(__file__).parent
 
-
-def _file_text(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")
-
-
-_component = st.components.v2.component(
-    "leaklens_grid",
-    html='<div class="grid"></div>\n',
-    css=_file_text("picture_grid.css"),
-    js=_file_text("picture_grid.js"),
-)
+_component = component("leaklens_grid", '<div class="grid"></div>\n', "picture_grid.css", "picture_grid.js")
 
 
 @dataclass(frozen=True)

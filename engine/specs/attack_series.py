@@ -111,19 +111,17 @@ def originals(grid: AttackGrid, number: int, count: int) -> list[str]:
     end = count - len(grid.pictures) + 1  # the neighbours in the upload are from the first half, too
     names = [f"test-{place}" for place in range(SHOWN, end)]
     random.Random(settings_text(grid)).shuffle(names)
-    seen = {*grid.pictures, *_beside(grid.pictures[0])}
+    seen = {*grid.pictures, *offered(grid.pictures[0])}
     unseen = [name for name in names if name not in seen]
     start = number * SET % max(1, len(unseen))
     return [*unseen[start:], *unseen[:start]][:SET]
 
 
-def _beside(name: str) -> set[str]:
-    """The pictures that a page offers around a chosen one that is not among the first."""
+def offered(name: str) -> tuple[str, ...]:
+    """The test pictures that a page offers: the first ones, or those around a chosen one that is further on."""
     kind, _, place = name.partition("-")
-    if kind != "test" or int(place) < SHOWN:
-        return set()
-    first = int(place) - SHOWN // 2
-    return {f"test-{first + offset}" for offset in range(SHOWN)}
+    first = int(place) - SHOWN // 2 if kind == "test" and int(place) >= SHOWN else 0
+    return tuple(f"test-{first + offset}" for offset in range(SHOWN))
 
 
 def upload_of(grid: AttackGrid, name: str) -> tuple[str, ...]:

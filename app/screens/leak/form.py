@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.screens.leak.controls import attacker, protections
 from app.screens.leak.requests import STATE
-from app.screens.leak.settings import OFFERED, LeakSettings
+from app.screens.leak.settings import LeakSettings
 from app.screens.leak.uploads import requests
 from app.session import limits as class_limits
 from app.session import messages, services, session, url
@@ -18,6 +18,7 @@ from app.texts import attack_form as form_texts
 from engine.errors import LeakLensError
 from engine.jobs.owners import own_pictures
 from engine.jobs.thumbnails import Thumbnail, classes, thumbnails
+from engine.specs import attack_series
 
 CSS = """
 <style>
@@ -98,16 +99,11 @@ def _pictures(leak: LeakSettings) -> None:
 
 
 def _offered_pictures(leak: LeakSettings) -> list[str]:
-    """Return the uploaded pictures, then test pictures around the chosen one."""
-    kind, _, place = leak.whose.partition("-")
-    first = 0
-    if kind == "test" and int(place) >= OFFERED:
-        first = int(place) - OFFERED // 2
+    """Return the uploaded pictures, a chosen training picture, then test pictures around the chosen one."""
     names = [f"own-{name}-{requests.label(name)}" for name in requests.own()]
-    if kind == "train":
+    if leak.whose.startswith("train-"):
         names.append(leak.whose)
-    names += [f"test-{first + offset}" for offset in range(OFFERED)]
-    return names
+    return [*names, *attack_series.offered(leak.whose)]
 
 
 def _readable_thumbnails(leak: LeakSettings, names: Sequence[str]) -> list[Thumbnail]:

@@ -227,9 +227,8 @@ def shown_picture() -> int:
 def _progress_bar(view: GridView, cells: Sequence[AttackCell]) -> DeltaGenerator:
     """Show the progress, and the buttons that run and cancel the attacks. Return their row."""
     stored = [cell for cell in cells if cell.status == "stored"]
-    trouble = str(session.recall("leak-trouble", ""))
-    if trouble:
-        _problem(trouble)
+    if STATE.trouble():
+        _problem(STATE.trouble())
     runs = [request.id for request in view.requests if request.spec]
     followed = follow.read(runs, list(leak_requests.stored()), "leak grid")
     row = st.container(horizontal=True, vertical_alignment="center", key="leak-row")

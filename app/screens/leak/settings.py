@@ -28,7 +28,6 @@ BUDGETS = (1.0, 3.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0)
 BUDGET = 10.0
 MOST_BUDGET = 1_000_000.0
 MOST_COLUMNS = 8
-OFFERED = 12  # test pictures that the form offers
 EPOCHS = (1, 2, 5)
 ROUNDS = ("first", "last")
 MOST_ROUNDS = 10_000

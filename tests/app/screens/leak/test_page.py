@@ -27,7 +27,7 @@ from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 from engine.jobs.uploads import UploadedPictures
 from engine.leakage.pictures import attack as leak_events
-from engine.specs import attack_grid
+from engine.specs import attack_grid, attack_series
 from engine.specs.attack import AttackSpec
 from engine.specs.attack_grid import NONE, RequestedAttack
 from engine.specs.run import RunSpec
@@ -100,7 +100,7 @@ def test_the_first_page_shows_a_picture() -> None:
     assert attack_texts.PROMISE in text(page)
     assert grid(page)["columns"][0]["title"] == attack_texts.NONE
     assert grid(page)["original"]["src"] and services.store().runs() == []
-    assert {f"whose-test-{place}" for place in range(leak_settings.OFFERED)} <= {
+    assert {f"whose-test-{place}" for place in range(attack_series.SHOWN)} <= {
         str(button.key) for button in page.button
     }
 

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 def one_click() -> Iterator[LeakSettings]:
     """The settings that a click or two make of those of a first visit. Budgets of an ordinary upload take one more."""
     default = LeakSettings.default()
-    for place in range(leak_settings.OFFERED):
+    for place in range(attack_series.SHOWN):
         yield default.with_(whose=f"test-{place}")
     for method in COMPARED:
         yield default.with_(against=leak_settings.at_strengths(method, (0.01, 0.1, 1.0)))
