@@ -150,7 +150,7 @@ def _table(group: str, lines: Sequence[MachineLine], again: bool) -> str:
 
 
 def _row(line: MachineLine) -> str:
-    side = {examinations.OK: "private", examinations.FAILED: "leaking"}.get(line.word, "faint")
+    side = {examinations.OK: "ink", examinations.FAILED: "leaking"}.get(line.word, "faint")
     text = ""
     if line.finding:
         text = html.escape(line.finding.text)
