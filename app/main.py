@@ -20,6 +20,7 @@ if __name__ == "main":  # `streamlit run` imports this file under this name to s
     dashboard = st.App(Path(__file__), routes=server.start_pages(), middleware=protection)
 else:
     from app import theme
+    from app.session import observer
     from app.session.screens import navigation
     from app.texts import product
     from app.widgets.menu import menu
@@ -28,5 +29,6 @@ else:
     title = f"{page.title} · {product.PRODUCT}"
     st.set_page_config(page_title=title, layout="wide", initial_sidebar_state="collapsed")
     st.html(theme.CSS)
+    observer.arrive()  # before the menu shows it
     menu()
     page.run()

@@ -6,13 +6,14 @@ The declaration of a field gives its default, its check, its parameter in the ad
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar, get_origin
+from typing import Any, ClassVar, Literal, TypeVar, get_origin
 
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from app.session import run_settings
 from app.texts import links as link_texts
+from app.texts import privacy
 from engine.errors import BadInput, shown
 from engine.part import Declared, hyphened, rule_of
 
@@ -29,6 +30,8 @@ class ScreenSettings(Declared):
     rules: ClassVar[Mapping[str, str]] = {}  # of texts, whose declaration is a pattern that no one reads
 
     run: Mapping[str, Any] = Field(default_factory=dict)
+    # Who observes: the same on every screen. `session/observer` holds it, and the address of each screen has it.
+    eyes: Literal["server", "aggregate", "client", "outsider"] = Field("server", title=privacy.HEADER)
 
     @classmethod
     def label(cls) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from app.session import session, url
+from app.session import observer, session, url
 from app.session.screen_settings import S
 from engine.errors import BadInput, LeakLensError
 
@@ -23,9 +23,9 @@ class ScreenState(Generic[S]):
         return self.settings.screen
 
     def current(self) -> S:
-        """The settings of this visitor: those of the last address or change, else the default ones."""
+        """The settings of this visitor: those of the last address or change, else the default ones, for the one observer."""
         settings: S = session.recall(self.screen) or self.settings.default()
-        return settings
+        return settings.with_(eyes=observer.current())
 
     def take_over(self, settings: S, notes: Iterable[str] = ()) -> None:
         """Use these settings with these notes. Notes about the settings before are dropped."""
@@ -43,6 +43,8 @@ class ScreenState(Generic[S]):
             self.show_trouble(error)
             return
         self.take_over(settings)
+        if "eyes" in changes:
+            observer.choose(settings.eyes)
         session.remember("acted", True)  # the next pass must not read the link, which is still the old one
 
     def choose_run(self, **changes: Any) -> None:

@@ -23,26 +23,27 @@ class Screen:
     name: str  # its path in the address; the first screen has the root
     title: str
     page: str  # the function that draws it
-    settings: str = ""  # the class of its settings; the Lab has only those of a run
-    hidden: bool = False  # an old address that is not in the menu
+    settings: str = ""  # the class of its settings, if it has any
+    menu: Literal["bar", "more", ""] = "bar"  # where the menu names it; Start is the name of the product
 
     def draw(self) -> None:
         messages.guarded(_imported(self.page))()
 
     def streamlit_page(self) -> st.Page:
-        visibility: Literal["visible", "hidden"] = "hidden" if self.hidden else "visible"
         default = self.name == SCREENS[0].name
-        return st.Page(self.draw, title=self.title, url_path=self.name, default=default, visibility=visibility)
+        return st.Page(self.draw, title=self.title, url_path=self.name, default=default)
 
 
 SCREENS = (
+    Screen("start", product.START, "app.screens.start.page:page", "app.screens.start.settings:StartSettings", menu=""),
     Screen("leak", product.LEAK, "app.screens.leak.page:page", "app.screens.leak.settings:LeakSettings"),
-    Screen("lab", product.LAB, "app.screens.lab.page:page"),
+    Screen("try", product.TRY, "app.screens.try_it.page:page", "app.screens.try_it.settings:TrySettings"),
     Screen(
         "tradeoff", product.TRADEOFF, "app.screens.tradeoff.page:page", "app.screens.tradeoff.settings:TradeoffSettings"
     ),
-    Screen("runs", product.RUNS, "app.screens.runs.page:runs", "app.screens.runs.settings:RunsSettings"),
-    Screen("machine", product.MACHINE_TAB, "app.screens.runs.page:machine", hidden=True),  # the other tab of Runs
+    Screen("runs", product.RUNS, "app.screens.runs.page:runs", "app.screens.runs.settings:RunsSettings", menu="more"),
+    Screen("machine", product.MACHINE_TAB, "app.screens.runs.page:machine", menu=""),  # the other tab of Runs
+    Screen("lab", product.TRY, "app.screens.try_it.page:from_lab", menu=""),  # an old address
 )
 
 

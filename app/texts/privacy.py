@@ -46,6 +46,16 @@ RECORD = "whether this one record (a picture or a sentence) was among the data"
 REPLACED = "whether it was this record (a picture or a sentence) or another one"
 
 
+# The header of every screen: who must not learn it.
+HEADER = "Who must not learn it?"
+WHO = {
+    "server": "the server",
+    "client": "another participant",
+    "outsider": "anyone outside",
+    "aggregate": "a server that sees only sums",
+}
+
+
 OBSERVERS = {"outsider": "outsider", "client": "participant", "aggregate": "aggregator", "server": "server"}
 
 

@@ -11,10 +11,12 @@ BROKEN_SHELVES = (
     "The engine could not be loaded ({error}). Delete .venv and start `python3 -m app`: it installs everything again."
 )
 GETTING_READY = "Getting ready: the form is here in a moment."
+START, HOME = "Start", "Home"
 LEAK = "Leak"
-LAB = "Lab"
+TRY = "Try"
 TRADEOFF = "Trade-off"
 RUNS = "Runs and machine"
+MORE = "More"
 RUNS_TAB, MACHINE_TAB = "Runs", "Machine"
 
 

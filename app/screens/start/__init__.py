@@ -1,0 +1,1 @@
+"""Start: what the server rebuilds from one upload, and what hiding it costs."""

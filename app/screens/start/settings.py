@@ -1,0 +1,26 @@
+"""The settings of Start: the place of the slider, what is in the upload, and whose picture it is."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from app.session.screen_settings import ScreenSettings
+from app.session.screen_state import ScreenState
+
+PICTURE = r"^(portrait|own-[0-9a-f]{16})$"
+
+
+class StartSettings(ScreenSettings):
+    """All settings of the screen."""
+
+    screen: ClassVar[str] = "start"
+    rules: ClassVar[dict[str, str]] = {"picture": "must be portrait or a picture of your own"}
+
+    stop: int = Field(0, ge=0, le=20)  # a place on the slider, from no protection to the strongest
+    content: Literal["1", "8", "ordinary", "cheat"] = "1"
+    picture: str = Field("portrait", pattern=PICTURE)
+
+
+STATE = ScreenState(StartSettings)
