@@ -23,7 +23,7 @@ class ScreenState(Generic[S]):
         return self.settings.screen
 
     def current(self) -> S:
-        """The settings of this visitor: those of the last address or change, else the default ones, for the one observer."""
+        """The settings of this visitor, for the one observer: those of the last address or change, else the default."""
         settings: S = session.recall(self.screen) or self.settings.default()
         return settings.with_(eyes=observer.current())
 

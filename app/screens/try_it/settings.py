@@ -12,7 +12,7 @@ from app.session import run_settings
 from app.session.screen_settings import ScreenSettings, shortened
 from app.session.screen_state import ScreenState
 from app.texts import links as link_texts
-from engine.errors import LeakLensError
+from engine.errors import shown
 from engine.specs.attack_grid import AttackGrid
 
 ATTACKS = ("analytic", "map", "inverting-gradients")
