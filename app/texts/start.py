@@ -28,7 +28,7 @@ NOTHING_STORED = "Start has no stored attack by {who}. Choose another observer a
 NO_PROTECTION = "none"
 ACCURACY, PROMISE = "accuracy", "promise"
 HEADLINE = "Her photo never left the phone. This is what {who} rebuilt from what did."
-OWN_HEADLINE = "Your photo, rebuilt by the server from one upload. Instant attack only."
+OWN_HEADLINE = "This is what the server would rebuild from an upload of your photo. Instant attack only."
 OWN_HOME = f"Your photo stays on this computer. {OWN_HEADLINE}"
 LESSON = "Hiding a picture is cheap. A promise is expensive."
 EASIEST, ORDINARY = attack_texts.EASIEST, attack_texts.ORDINARY
@@ -235,7 +235,7 @@ def short_terms(result: StopResult) -> str:
     """The observer and δ of a promise with a number. Its text has the unit."""
     if not result.promises or result.epsilon is None:
         return ""
-    return f"{privacy.AGAINST[result.epsilon.view]}, δ = {numbers.tiny(result.epsilon.delta)}"
+    return f"{privacy.AGAINST[result.epsilon.view]}, δ\u00a0=\u00a0{numbers.tiny(result.epsilon.delta)}"
 
 
 def terms(epsilon: Epsilon | None) -> str:

@@ -207,9 +207,11 @@ class Stops {
     this.sentence.textContent = stop.sentence;
     this.lesson.textContent = stop.lesson;
     this.note.textContent = stop.note;
-    if (stop.easiest) this.note.append(' ', this.toOrdinary(words));
+    const ordinary = uploads.some((each) => each.key === 'ordinary' && each.stops.length);
+    if (stop.easiest && ordinary) this.note.append(' ', this.toOrdinary(words));
     this.terms.textContent = stop.terms;
-    this.range.value = this.stop;
+    // Chromium reports no change of a slider whose value a script has set meanwhile.
+    if (Number(this.range.value) !== this.stop) this.range.value = this.stop;
     this.range.setAttribute('aria-valuetext', stop.place);
     [...this.ticks.children].forEach((tick, place) => tick.classList.toggle('now', place === this.stop));
     this.choices.querySelectorAll('input').forEach((input) => { input.checked = input.value === upload.key; });

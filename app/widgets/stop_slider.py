@@ -16,10 +16,14 @@ from app.widgets.component import component
 KEY, TURN = "stop-slider", "stop-slider-turn"  # of the session: the component, and the last choice that was handled
 _component = component("leaklens_stops", '<div class="stops"></div>\n', "stop_slider.css", "stop_slider.js")
 
-# The pictures that the browser shows before it has loaded the component have the place of the component's own.
+# The pictures that the browser shows before it has loaded the component have the place of the component's own, and the
+# page below has its place: nothing moves when the component appears.
 FIRST_CSS = """
 <style>
-.st-key-stops { position: relative; container-type: inline-size; --side: 280px; }
+.st-key-stops { position: relative; container-type: inline-size; --side: 280px; min-height: 559px; }
+@media (max-width: 1180px) { .st-key-stops { min-height: 531px; } }
+@media (max-width: 960px) { .st-key-stops { min-height: 475px; } }
+@media (max-width: 640px) { .st-key-stops { min-height: 596px; } }
 .st-key-stops > div:has(.ll-first) { position: absolute; width: 100%; }
 .ll-first { position: absolute; top: 1.6rem; left: 0; display: flex; gap: 1.5rem; }
 .ll-first > * { width: var(--side); height: var(--side); image-rendering: pixelated; background: var(--hair); }

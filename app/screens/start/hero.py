@@ -45,6 +45,8 @@ def _own(example: StartExample, was_moving: bool) -> None:
     stop_slider.draw(sheet, requests.choose)
     if session.recall(requests.WANTED):
         messages.show("note", texts.LOADING)
+    if was_moving:
+        STATE.write_link()  # a pass of the fragment does not come to the end of the page
     if was_moving and not _under_way(cells):
         session.rerun()
     if not was_moving and not any(cell.status for cell in cells):
