@@ -16,7 +16,6 @@ from app.session.links import AGAINST
 from app.session.run_settings import attack_names, is_about_pictures
 from app.session.screen_settings import ScreenSettings, shortened
 from app.texts import attack_form as form_texts
-from app.texts import attacks as attack_texts
 from engine.errors import plain_number
 from engine.specs.attack_grid import NOISY, NONE, OF_RUN, AttackGrid, budget_key, budget_of, column_key
 
@@ -57,7 +56,6 @@ class LeakSettings(ScreenSettings):
     upload: Literal["listed", "ordinary", "cheat"] = Field(
         "listed", title=form_texts.UPLOADED, description=form_texts.UPLOADED_HELP
     )
-    eyes: Literal["server", "aggregate", "client", "outsider"] = Field("server", title=attack_texts.SEEN_BY)
     when: str = Field("first", pattern=WHEN, title=form_texts.WHEN)
     against: tuple[str, ...] = Field(AGAINST, title=form_texts.AGAINST, description=form_texts.AGAINST_HELP)
     attacks: tuple[str, ...] = Field(ATTACKS, title=form_texts.ATTACKS)

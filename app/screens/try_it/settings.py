@@ -35,7 +35,7 @@ class TrySettings(ScreenSettings):
         "closer": "must be an entry of the list Details",
     }
 
-    b: Mapping[str, Any] = Field(default_factory=dict)  # settings in which side B differs from A; empty: no side B
+    b: Mapping[str, Any] = {}  # settings in which side B differs from A; empty: no side B
     pins: tuple[str, ...] = ()  # ids of runs in the table
     seeds: int = Field(1, ge=1, le=run_settings.SEEDS)
     whose: str = Field("portrait-0", pattern=PICTURE)

@@ -8,7 +8,6 @@ from app.screens.leak.requests import STATE, with_refusals
 from app.screens.leak.settings import EPOCHS, ROUNDS, LeakSettings
 from app.session import run_settings, session
 from app.texts import attack_form as form_texts
-from app.texts import attacks as attack_texts
 from app.widgets import fields
 from engine.specs.attack_grid import AttackGrid
 
@@ -31,7 +30,6 @@ def choose_content(kind: str) -> None:
 def attacker(leak: LeakSettings) -> None:
     """Ask who attacks, when, and how."""
     with st.popover(form_texts.attacker(leak.eyes, len(leak.attacks))):
-        fields.screen_field(STATE, "eyes", attack_texts.VIEWS)
         rounds = tuple(dict.fromkeys((*ROUNDS, leak.when)))
         st.selectbox(form_texts.WHEN, rounds, format_func=_round_title, **STATE.bind("when"))
         fields.screen_field(STATE, "attacks", _attack_titles(leak.grid))

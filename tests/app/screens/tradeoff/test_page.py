@@ -221,7 +221,7 @@ def finished(small: TradeoffSettings) -> TradeoffSettings:
 def test_a_view_without_an_epsilon_has_its_reason(finished: TradeoffSettings) -> None:
     page = visit(finished.with_(axis="epsilon"))
     assert charts(page)[0].startswith("Accuracy by ε")
-    page.selectbox(key="tradeoff-eyes").select("server").run()
+    page.selectbox(key="observer-choice").select("server").run()
     assert charts(page)[0].startswith("Accuracy by noise") and link(page)["eyes"] == "server"
     assert "UDP-FedAvg, PPSGD: no ε seen by the server, because every upload is seen." in text(page)
 
