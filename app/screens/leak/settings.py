@@ -150,11 +150,6 @@ class LeakSettings(ScreenSettings):
             leak = leak.with_(attacks=fitting_attacks(leak.upload, leak.attacks))
         return leak.settled(), shortened(notes)
 
-    @classmethod
-    def is_lab_link(cls, params: Mapping[str, str]) -> bool:
-        """Return whether a link to the first page comes from the time when the Lab was the first page."""
-        return bool(params) and not set(params) & set(cls.own_fields())
-
 
 def _about_pictures(run: run_settings.Settings, default: Mapping[str, Any], notes: list[str]) -> run_settings.Settings:
     """Return the run with the default data set and model where its own are about text: attacks need pictures."""

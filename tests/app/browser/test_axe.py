@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 SCREENS = ("leak", "leaking", "stored", "trade-off", "asking", "running", "runs", "machine")
 LEAK = (
-    "/?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
+    "/leak?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
     "&each=true&closer=curves"
 )
 TRADE_OFF = {"trade-off": "/tradeoff", "asking": "/tradeoff?methods=fedceo,dp-fedavg&noises=1%3B2&steps=0.3&rounds=3"}
@@ -57,7 +57,7 @@ class AxeFinding:
 
 def tour(lab: LabPage, server: Server) -> Iterator[str]:
     """Open every screen in one tab, and yield the name of each once it is drawn."""
-    lab.page.goto(server.address)
+    lab.page.goto(f"{server.address}/leak")
     expect(lab.page.get_by_role("img").first).to_be_visible()
     yield "leak"
     lab.page.goto(f"{server.address}{LEAK}")

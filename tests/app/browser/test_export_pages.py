@@ -78,7 +78,7 @@ def open_export(page: Page) -> str:
 
 def test_leak_saves_its_grid_as_a_page_and_as_a_png(server: Server, stranger: BrowserContext) -> None:
     page = stranger.new_page()
-    page.goto(server.address)
+    page.goto(f"{server.address}/leak")
     answer = page.request.get(f"{server.address}{open_export(page)}")
     assert answer.status == 200 and "attachment" in answer.headers["content-disposition"]
     assert answer.text().count("<img") > 3
@@ -97,7 +97,7 @@ def test_leak_saves_its_grid_as_a_page_and_as_a_png(server: Server, stranger: Br
 @pytest.mark.parametrize(("panel", "chart"), [("cliff", "cliff"), ("curves", "psnr")])
 def test_leak_saves_the_data_of_its_charts(server: Server, stranger: BrowserContext, panel: str, chart: str) -> None:
     page = stranger.new_page()
-    page.goto(f"{server.address}/?closer={panel}")
+    page.goto(f"{server.address}/leak?closer={panel}")
     expect(page.locator(f".st-key-chart-{chart} .main-svg").first).to_be_visible()
     page.wait_for_function(REDRAWN)
     with page.expect_download() as download:
