@@ -18,6 +18,7 @@ from engine.compute import weights
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
+from engine.leakage import portrait
 from engine.leakage.compatibility import picture_name_parts, round_number
 from engine.leakage.ordinary import ordinary_victim
 from engine.leakage.probe import Victim, expose, make_victim, state_before
@@ -26,6 +27,7 @@ from engine.specs.attack import AttackSpec
 from engine.training.exposure import recorded_exposure, true_inputs
 from engine.training.plan import LoadedPlan
 from engine.training.rounds import Exchange, train_round
+from engine.training.shipped_states import shipped_states
 from engine.training.state import State
 
 
@@ -36,6 +38,14 @@ class AttackResources:
         """The states that this run stored between its rounds."""
         del run
         return ()
+
+    def states_of(self, run: str) -> Sequence[Kept]:
+        """The states of this run that the home holds, then those that ship."""
+        return [*self.states(run), *shipped_states(run)]
+
+    def photo(self, name: str) -> bytes:
+        """The portrait or a visitor's own picture as PNG."""
+        return portrait.read() if name == portrait.NAME else self.picture(name)
 
     def picture(self, name: str) -> bytes:
         """A visitor's own picture as PNG."""
@@ -74,7 +84,7 @@ def prepare_target(
     round = round_number(spec, plan)
     kept: Sequence[Kept] = ()
     if round > 1:
-        kept = list(resources.states(spec.run.id))
+        kept = resources.states_of(spec.run.id)
         yield Step("playing the rounds before")
     state = state_before(plan, round, kept, team)
     if spec.pictures:
@@ -131,7 +141,7 @@ def chosen_pictures(spec: AttackSpec, plan: LoadedPlan, resources: AttackResourc
     for name in spec.pictures:
         split, place, upload, label = picture_name_parts(name)
         if upload is not None:
-            pictures.append(images.model_input(resources.picture(upload), plan.world.shape))
+            pictures.append(images.model_input(resources.photo(upload), plan.world.shape))
             labels.append(int(label))
             continue
         x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)

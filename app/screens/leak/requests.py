@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from app.batch import submit as batch_submit
 from app.screens.leak.settings import LeakSettings
@@ -13,6 +12,7 @@ from app.session.screen_state import ScreenState
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
 from engine.examples import attacks
+from engine.examples.attacks import AttackExample
 from engine.jobs.batches import Batch, BatchKind, BatchMember
 from engine.specs import attack_grid
 from engine.specs.attack_grid import RequestedAttack
@@ -80,9 +80,9 @@ def request(kind: BatchKind, requests: Sequence[RequestedAttack], busy: tuple[st
     batch_submit.request(batch, run_settings.spec_of(leak.run).canonical(), busy=busy)
 
 
-def stored() -> dict[str, Any]:
+def stored() -> dict[str, AttackExample]:
     """Return the attacks that ship with LeakLens, by id."""
-    return {example.id: example for example in attacks.attack_examples()}
+    return attacks.stored()
 
 
 def cancel() -> None:
