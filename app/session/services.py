@@ -140,6 +140,23 @@ def forecast_of(canonical: Mapping[str, Any], threads: int = 0) -> Forecast:
     return _forecast(json.dumps(canonical, sort_keys=True), threads or cores())
 
 
+@st.cache_data(show_spinner=False, max_entries=1000)
+def _promises(body: str) -> Forecast:
+    import json
+
+    from engine.specs.run import RunSpec
+    from engine.training.forecast import forecast
+
+    return forecast(RunSpec(**json.loads(body)), timed=False)
+
+
+def promises_of(canonical: Mapping[str, Any]) -> Forecast:
+    """The forecast of a run without its time, cached. A list of many runs can afford it."""
+    import json
+
+    return _promises(json.dumps(canonical, sort_keys=True))
+
+
 @st.cache_data(show_spinner=False, max_entries=3000)
 def _misfit(body: str) -> str:
     import json
