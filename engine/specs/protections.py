@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from engine.capabilities import Family, HasNoise, Strength, Variant
 
@@ -61,11 +61,13 @@ def suggested() -> tuple[Protection, ...]:
 
 
 def by_family() -> dict[Family, tuple[Protection, ...]]:
-    """Every method, by its family."""
+    """Every method, by its family. Families are in the order of the colours that `Family` declares."""
     families: dict[Family, tuple[Protection, ...]] = {}
     for method in _methods():
         families[method.family()] = (*families.get(method.family(), ()), _protection(method))
-    return families
+    colours = get_args(get_type_hints(Family)["colour"])
+    in_order = sorted(families, key=lambda family: (colours.index(family.colour), family.title))
+    return {family: families[family] for family in in_order}
 
 
 def every() -> tuple[Protection, ...]:

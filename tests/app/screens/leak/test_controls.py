@@ -134,10 +134,29 @@ def test_a_link_with_an_impossible_budget_has_a_note(key: str) -> None:
 
 def test_the_strengths_of_another_method(small: LeakSettings) -> None:
     page = visit(small)
-    page.selectbox(key="leak-method").set_value("fedceo").run()
+    clicked(clicked(page, "leak-method"), "leak-method-suggested-fedceo-full-local")
     assert link(page)["against"] == "none,fedceo:0.01,fedceo:0.1"
-    page.selectbox(key="leak-method").set_value("scaffold").run()
+    clicked(page, "leak-method")
+    page.selectbox(key="leak-method-find").set_value("SCAFFOLD").run()
     assert link(page)["against"] == "none,scaffold"  # it has no noise
+
+
+def test_the_drawer_says_what_does_not_fit(small: LeakSettings) -> None:
+    page = clicked(visit(small), "leak-method")
+    refused = {str(button.key): button.disabled for button in page.button if "-suggested-" in str(button.key)}
+    assert refused == {
+        "leak-method-suggested-fedavg": True,
+        "leak-method-suggested-udp-fedavg-full-local": False,
+        "leak-method-suggested-udp-fedavg-paper": True,
+        "leak-method-suggested-dp-fedavg": False,
+        "leak-method-suggested-fedceo-full-local": False,
+    }
+    assert form_texts.ALWAYS_A_COLUMN in text(page) and "on this screen each client adds all the noise." in text(page)
+    sums = clicked(visit(small.with_(eyes="aggregate")), "leak-method")
+    assert sums.button(key="leak-method-suggested-fedceo-full-local").disabled
+    assert "so it has to see each of them" in text(sums)  # the reason of the engine
+    page.selectbox(key="leak-method-find").set_value("None").run()
+    assert link(page)["against"] == "none,udp-fedavg:0.1"  # what does not fit is not chosen
 
 
 def test_tabs_without_pictures_have_a_next_step(small: LeakSettings) -> None:
