@@ -16,8 +16,10 @@ from app.session import limits as class_limits
 from app.session import session
 from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.events import Event, Failed
+from engine.examples.attacks import attack_examples
 from engine.examples.files import RunExample, example, examples, load_errors
 from engine.jobs.owners import own_pictures
+from engine.jobs.pace import work_key
 from engine.jobs.process_id import cores
 from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
@@ -173,6 +175,18 @@ def attack_problem(spec: AttackSpec) -> str:
     import json
 
     return _misfit(json.dumps(spec.canonical(), sort_keys=True))
+
+
+@cache
+def _example_seconds() -> dict[str, float]:
+    """The seconds that each kind of attack took where the examples were made."""
+    return {work_key(example.spec): example.seconds for example in attack_examples()}
+
+
+def attack_seconds(spec: AttackSpec) -> float | None:
+    """The seconds that attacks like this one took here, else where the examples were made. None if unknown."""
+    canonical = spec.canonical()
+    return store().usual_seconds(canonical) or _example_seconds().get(work_key(canonical))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A protection is chosen in the drawer, by keyboard and by mouse."""
+"""A protection is chosen in the drawer and an attacker by three answers, by keyboard and by mouse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from app.texts import protections
+from app.texts import attackers, protections
 from tests.app.browser.pages import REDRAWN
 from tests.app.browser.server import Server
 
@@ -68,3 +68,14 @@ def test_the_whole_card_is_a_button_and_a_phone_shows_the_drawer_alone(
     assert size and size["width"] == 390
     box.get_by_text("so that its upload hides any single picture").click(force=True)  # the button covers it
     expect(page).to_have_url(re.compile("against=none%2Cdp-fedavg%3A0.01"))
+
+
+def test_a_thorough_attacker_adds_attacks_that_search(server: Server, stranger: BrowserContext) -> None:
+    page = opened(server, stranger)
+    page.locator(".st-key-leak-attacker button").first.click()
+    expect(page.get_by_text("1 attacker fits: Read off the first layer.")).to_be_visible()
+    page.get_by_role("radio", name=re.compile(f"^{attackers.THOROUGH}")).click()
+    expect(page).to_have_url(re.compile("attacks=analytic%2Cdlg%2Cgradinversion%2Cidlg%2Cinverting-gradients%2Cmap&"))
+    expect(page.get_by_text("6 attackers fit:")).to_be_visible()  # the picker stays open
+    page.get_by_role("radio", name=attackers.CHANGES).click()
+    expect(page).to_have_url(re.compile("attacks=imprint&"))
