@@ -13,6 +13,8 @@ from pathlib import Path
 
 from app import theme
 from app.export import texts as export_texts
+from app.export.closeness import section as closeness_section
+from app.export.closeness.content import ExportedSystem
 from app.export.markup import Html, joined, tag
 from app.export.slides import deck
 from app.texts import privacy, product
@@ -21,8 +23,8 @@ from engine.errors import Damaged, LeakLensError
 
 MARK = "leaklens-page"  # the generator in the head, which identifies a page of LeakLens
 HERE = Path(__file__).parent
-STYLES = ("page.css", "slides/slides.css")
-SCRIPTS = ("slides/slides.js",)  # of every page
+STYLES = ("page.css", "closeness/closeness.css", "slides/slides.css")
+SCRIPTS = ("slides/slides.js", "closeness/closeness.js")  # of every page
 
 # What drawing damaged events raises: a value of the right type may still be none that this program writes.
 DATA_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError)
@@ -36,6 +38,7 @@ class PageParts:
     top: tuple[Html, ...]  # the first heading, and what follows it
     sections: tuple[Html | None, ...]
     foot: str
+    system: ExportedSystem  # what a reader compares with another system
     method: str = ""  # whose colour the lines of the run have
     frames: Html | None = None  # the data of the scrubber
 
@@ -58,9 +61,10 @@ def written(parts: PageParts, made: date | None = None, opens: str = deck.STYLES
         [
             deck.controls(),
             tag("header", *parts.top),
-            tag("main", *parts.sections),
+            tag("main", *parts.sections, closeness_section.section(parts.system)),
             tag("footer", tag("p", f"{parts.foot} ", export_texts.MADE.format(made=day))),
             parts.frames,
+            closeness_section.data(parts.system),
             tag("script", Html(script)),
         ]
     )

@@ -12,6 +12,7 @@ from app.export import document, run_section
 from app.export import grid_texts as texts
 from app.export import texts as export_texts
 from app.export.cells import SHORT
+from app.export.closeness import content as closeness_content
 from app.export.document import PageParts
 from app.export.frames import ScrubberFrames, player
 from app.export.grid_content import OF_COLUMN, ExportedColumn, ExportedGrid, FoundAttack, grids
@@ -60,8 +61,9 @@ def _parts(name: str, attacks: Sequence[FoundAttack], notes: Sequence[str]) -> P
     warnings = [*notes, export_texts.OWN] if any(map(_own, attacks)) else notes
     top += [tag("p", note, class_="note") for note in warnings]
     foot = f"LeakLens{document.version()}. {name}. {texts.finished(attacks)}"
+    system = closeness_content.of_grids(uploads)
     question = tag("div", *top, data_slide=deck.QUESTION)
-    return PageParts(title, (question,), sections, foot, "", frames.script())
+    return PageParts(title, (question,), sections, foot, system, "", frames.script())
 
 
 def _progress(attacks: Sequence[FoundAttack]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 
 from app.export import attack_section, document, grid_texts, membership_section, run_section
 from app.export import texts as export_texts
+from app.export.closeness import content as closeness_content
 from app.export.document import PageParts
 from app.export.gather import PageContent, attack_name, everything, find
 from app.export.markup import Html, tag
@@ -41,7 +42,8 @@ def parts(content: PageContent) -> PageParts:
         document.limits(),
     )
     method = str(content.run.settings["method"])
-    return PageParts(_title(content), tuple(_top(content)), sections, _foot(content), method, frames)
+    system = closeness_content.of_run(content, run_settings.spec_of(content.run.settings))
+    return PageParts(_title(content), tuple(_top(content)), sections, _foot(content), system, method, frames)
 
 
 def _title(content: PageContent) -> str:

@@ -12,6 +12,7 @@ from app.export import chart, document, run_section, sweep_command
 from app.export import grid_texts as texts
 from app.export import texts as export_texts
 from app.export.chart import SvgAxis, SvgChart, SvgLine
+from app.export.closeness import content as closeness_content
 from app.export.document import PageParts
 from app.export.markup import Child, Html, more, table, tag
 from app.export.slides import deck
@@ -57,7 +58,7 @@ def _parts(name: str, shown: ExportedSweep, view: str, whose: str, notes: Sequen
     sections = (*drawn, apart, *_model_notes(shown, frontiers, own), _request(shown, view), document.limits(sweep=True))
     foot = f"LeakLens{document.version()}. {name}. {texts.runs_finished(shown.runs)}"
     question = tag("div", *top, data_slide=deck.QUESTION)
-    return PageParts(title, (question,), sections, foot)
+    return PageParts(title, (question,), sections, foot, closeness_content.of_runs([run.spec for run in shown.runs]))
 
 
 def _progress(runs: Sequence[FoundRun]) -> Iterator[str]:

@@ -121,7 +121,24 @@ def test_printing_slides_prints_the_page(opened: Page) -> None:
     page_text = opened.locator("body").inner_text()
     as_slides(opened, 2)
     assert opened.locator("body").inner_text() == page_text
+    assert "It is not evidence that your system is safe." in page_text
     expect(opened.locator("#deck")).to_be_hidden()
+    expect(opened.locator("#chooser")).to_be_hidden()
+    expect(opened.locator("#values")).to_be_visible()
+
+
+def test_a_choice_finds_the_nearest_stored_result(opened: Page) -> None:
+    opened.get_by_label("Secure aggregation").select_option("yes")
+    opened.get_by_label("Noise is added").select_option("none")
+    for name in ("Pictures per upload", "Local steps per upload"):
+        opened.get_by_label(name).select_option("one")
+    opened.get_by_label("The model that is attacked").select_option("first")
+    nearest = opened.locator("#nearest")
+    expect(nearest).to_contain_text("Nearest stored result: FedAvg: not recognised.")
+    expect(nearest).to_contain_text("None of the six choices differs.")
+    opened.get_by_label("The model that is attacked").select_option("later")
+    expect(nearest).to_contain_text("Less leaks. The model that is attacked: not trained yet in the stored result")
+    expect(nearest).to_contain_text("arXiv:2404.05403")
 
 
 # --- the control Export ----------------------------------------------------------------------------------------------

@@ -261,7 +261,7 @@ def test_markup_in_a_text_is_shown_as_text(store: Store, run: RunSpec, attack: A
     assert EVIL in node.text
     assert "<script>alert" not in text and "<img src=x" not in text
     data = [script for script in node.all("script") if script.attributes.get("type") == "application/json"]
-    assert len(data) == 1 and len(node.all("script")) == 2 and all(image.attributes["src"] for image in node.all("img"))
+    assert len(data) == 2 and len(node.all("script")) == 3 and all(image.attributes["src"] for image in node.all("img"))
 
 
 def test_two_pages_of_one_run_differ_only_in_their_date(store: Store, run: RunSpec, attack: AttackSpec) -> None:

@@ -39,7 +39,7 @@ def test_each_kind_of_page_has_its_slides(store: Store) -> None:
     stored_run(store, run)
     attack = attack_on(run)
     stored_attack(store, attack, [20.0])
-    shared = {deck.QUESTION, deck.COST, deck.LIMITS, deck.SETTINGS}
+    shared = {deck.QUESTION, deck.COST, deck.LIMITS, deck.CLOSE, deck.SETTINGS}
     expected = {
         ("run", run.id): shared | {deck.ANSWER, deck.OBSERVERS},
         ("attack", attack.id): shared | {deck.ANSWER, deck.OBSERVERS},
