@@ -32,7 +32,9 @@ function counts(results) {
 function others(near, best, same) {
   if (near.length === 1) return stored.words.only;
   const text = fill(stored.words.equal, { count: near.length, verdicts: counts(near) });
-  return `${text} ${best.own && same ? stored.words.own : stored.words.most}`;
+  if (best.own && same) return `${text} ${stored.words.own}`;
+  const alike = near.every((result) => result.verdict === best.verdict);
+  return `${text} ${alike ? stored.words.alike : stored.words.most}`;
 }
 
 function difference(name, old, value) {

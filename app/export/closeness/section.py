@@ -60,7 +60,8 @@ def _select(name: str, chosen: str) -> Html:
     options = []
     for value in CHOICES[name]:
         options.append(tag("option", texts.VALUES[name][value], value=value, selected=value == chosen))
-    return tag("label", tag("span", texts.CHOICES[name]), tag("select", *options, name=name))
+    label = tag("label", texts.CHOICES[name], for_=f"choice-{name}")
+    return tag("div", label, tag("select", *options, name=name, id=f"choice-{name}"))
 
 
 def _values(system: ExportedSystem) -> Html:
@@ -133,7 +134,8 @@ def source(move: RiskMove) -> str:
         pairs = texts.PAIRS.get(move.pairs, texts.PAIRS_MANY.format(count=move.pairs))
         counts = {"more": move.more, "less": move.less, "same": move.same}
         words = [texts.COUNTS[name].format(count=count) for name, count in counts.items() if count]
-        return texts.MEASURED.format(pairs=pairs, counts=", ".join(words))
+        measured = texts.MEASURED.format(pairs=pairs, counts=", ".join(words))
+        return f"{measured} {texts.NOTES.get(move.choice, '')}".rstrip()
     if move.cited:
         return texts.CITED.format(claim=move.cited.claim, citation=move.cited.citation)
     return texts.NOT_MEASURED

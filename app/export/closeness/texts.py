@@ -18,7 +18,7 @@ VALUES: Mapping[str, Mapping[str, str]] = {
     "pictures": {"one": "one", "few": "2 to 16", "many": "more than 16"},
     "steps": {"one": "one", "several": "several"},
     "server": {"honest": "keeps the rules", "cheats": "changes the model that it sends"},
-    "aggregation": {"no": "no: it sees each upload", "yes": "yes: it sees only the sum"},
+    "aggregation": {"no": "no, it sees each upload", "yes": "yes, it sees only the sum"},
     "noise": {
         "none": "nowhere",
         "client": "by each client",
@@ -47,11 +47,12 @@ WORDS: Mapping[str, str] = {
     "nearest": "Nearest stored result: {title}",
     "equal": "{count} stored results are equally near ({verdicts}).",
     "most": "This one gave away most.",
+    "alike": "All have this verdict.",
     "only": "No other stored result is as near.",
     "own": "It is the result of this page.",
     "same": "None of the six choices differs. The data, the model and the attackers of your system still may.",
     "differs": "It differs from your system in {count} of 6:",
-    "change": "{choice}: {old} in the stored result, {new} in your system.",
+    "change": '{choice}: "{old}" in the stored result, "{new}" in your system.',
     "together": "Each direction is that of one difference by itself. Several may not add up.",
     "pairs": "The stored pairs",
     "ids": "Stored as {ids}.",
@@ -64,8 +65,12 @@ DIRECTIONS: Mapping[str, str] = {
     "unknown": "? Not measured.",
 }
 MEASURED = "Measured on {pairs}: {counts}."
-PAIRS = {1: "1 pair of stored results that differ in nothing else"}
-PAIRS_MANY = "{count} pairs of stored results that differ in nothing else"
-COUNTS = {"more": "more came back in {count}", "less": "less in {count}", "same": "no difference in {count}"}
+PAIRS = {1: "1 pair of stored results that differ in this one of the six alone"}
+PAIRS_MANY = "{count} pairs of stored results that differ in this one of the six alone"
+COUNTS = {"more": "more came back in {count}", "less": "less came back in {count}", "same": "no difference in {count}"}
+NOTES: Mapping[str, str] = {
+    "noise": "The strength of the noise decides: weak noise hides nothing.",
+    "server": "The attacks differ, too: one needs a server that changes the model.",
+}
 NOT_MEASURED = "No stored pair differs in this alone, and no paper here says it."
 CITED = "We did not measure it alone. {claim} ({citation})."

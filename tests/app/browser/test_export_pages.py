@@ -95,6 +95,7 @@ def test_the_arrow_keys_turn_the_slides(opened: Page) -> None:
     expect(count).to_have_text(f"3 of {many}")
     opened.keyboard.press("Escape")
     expect(count).to_be_hidden()
+    expect(opened.locator(".slide-only:visible")).to_have_count(0)
     assert len(shown_slides(opened)) == many
 
 
@@ -128,7 +129,7 @@ def test_printing_slides_prints_the_page(opened: Page) -> None:
 
 
 def test_a_choice_finds_the_nearest_stored_result(opened: Page) -> None:
-    opened.get_by_label("Secure aggregation").select_option("yes")
+    opened.get_by_label("Secure aggregation", exact=True).select_option("yes")
     opened.get_by_label("Noise is added").select_option("none")
     for name in ("Pictures per upload", "Local steps per upload"):
         opened.get_by_label(name).select_option("one")
@@ -137,7 +138,7 @@ def test_a_choice_finds_the_nearest_stored_result(opened: Page) -> None:
     expect(nearest).to_contain_text("Nearest stored result: FedAvg: not recognised.")
     expect(nearest).to_contain_text("None of the six choices differs.")
     opened.get_by_label("The model that is attacked").select_option("later")
-    expect(nearest).to_contain_text("Less leaks. The model that is attacked: not trained yet in the stored result")
+    expect(nearest).to_contain_text('Less leaks. The model that is attacked: "not trained yet" in the stored')
     expect(nearest).to_contain_text("arXiv:2404.05403")
 
 

@@ -106,7 +106,7 @@ def test_the_own_result_is_the_first_of_the_table(store: Store, run: RunSpec) ->
     [
         (
             RiskMove("noise", "none", "client", less=2, same=1),
-            "on 3 pairs of stored results that differ in nothing else",
+            "less came back in 2, no difference in 1. The strength",
         ),
         (
             RiskMove("steps", "one", "several", cited=CitedMove("less", "It is harder", "A paper, 2022")),
