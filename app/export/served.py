@@ -48,7 +48,7 @@ def served_export(
     request = pages.PageRequest(id, may_see, view, whose, style=opens)
     try:
         make = _maker(store, kind, id, may_see)
-        return ServedExport(200, make(store, request), _file_name(kind, id))
+        return ServedExport(200, make(store, request), _file_name(kind, id, opens))
     except UnknownName:
         sentence = NOT_ALL_HERE if kind in pages.LISTS else NOT_HERE.format(kind=shown(kind), id=shown(id))
         return ServedExport(404, sentence)
@@ -69,8 +69,9 @@ def _maker(store: Store, kind: str, id: str, may_see: Callable[[ListedRun], bool
     return pages.KINDS[kind]
 
 
-def _file_name(kind: str, id: str) -> str:
-    return f"leaklens-{kind}.html" if kind in pages.LISTS else f"leaklens-{kind}-{id}.html"
+def _file_name(kind: str, id: str, style: str) -> str:
+    names = ["leaklens", kind, "" if kind in pages.LISTS else id, "" if style == deck.STYLES[0] else style]
+    return f"{'-'.join(filter(None, names))}.html"
 
 
 def _may_see(store: Store, owner: str, run: ListedRun) -> bool:

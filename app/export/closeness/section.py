@@ -31,6 +31,7 @@ def section(system: ExportedSystem) -> Html:
         tag("div", lead, tag("div", *selects, class_="choices"), id="chooser", hidden=True),
         tag("div", id="nearest", aria_live="polite"),
         tag("div", _values(system), id="values"),
+        *_other_observers(system),
         id="closeness",
         data_slide=deck.CLOSE,
     )
@@ -70,11 +71,13 @@ def _values(system: ExportedSystem) -> Html:
     for name, title in texts.CHOICES.items():
         own = dict.fromkeys(getattr(choices, name) for choices in system.choices)
         rows.append((title, "; ".join(texts.VALUES[name][value] for value in own)))
-    notes = []
+    return table(texts.TABLE, texts.TABLE_HEADS, rows)
+
+
+def _other_observers(system: ExportedSystem) -> Iterator[Html]:
+    """A note about each observer whom no choice describes."""
     for view in system.other_observers:
-        observer = privacy.OBSERVERS[view]
-        notes.append(tag("p", texts.OTHER_OBSERVER.format(observer=f"the {observer}"), class_="faint"))
-    return tag("div", table(texts.TABLE, texts.TABLE_HEADS, rows), *notes)
+        yield tag("p", texts.OTHER_OBSERVER.format(observer=privacy.OBSERVERS[view]), class_="faint")
 
 
 # --- the data of the script --------------------------------------------------------------------------------

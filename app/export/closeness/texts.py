@@ -28,7 +28,7 @@ VALUES: Mapping[str, Mapping[str, str]] = {
     "trained": {"first": "not trained yet", "later": "trained before"},
 }
 TABLE, TABLE_HEADS = "The six values of this result", ("choice", "this result")
-OTHER_OBSERVER = "Its observer is {observer}, who sees no more than the sum."
+OTHER_OBSERVER = "Here the attacker is not the server but an observer ({observer}), who sees no more than the sum."
 
 SENTENCE = "A simulation on {data}. {tested} It did not test: {rest}. It is not evidence that your system is safe."
 PUBLIC, WITH_OWN = "public {noun}", "public pictures and uploaded ones"

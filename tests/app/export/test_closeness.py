@@ -129,3 +129,21 @@ def test_every_change_of_a_value_has_a_direction(store: Store, run: RunSpec) -> 
     assert set(body["moves"]) == changes
     for move in body["moves"].values():
         assert move["sign"] == texts.DIRECTIONS[move["direction"]] and move["source"]
+
+
+def test_an_outsider_is_named_because_no_choice_describes_it(store: Store, run: RunSpec) -> None:
+    stored_run(store, run)
+    attack = attack_on(run, view="outsider")
+    stored_attack(store, attack, [20.0])
+    node = closeness(page(store, attack.id))
+    assert chosen(node)["aggregation"] == "yes" and "(outsider), who sees no more than the sum" in node.text
+
+
+def test_the_sentence_says_which_data_were_used(store: Store, run: RunSpec) -> None:
+    stored_run(store, run)
+    stored_attack(store, attack_on(run, pictures=(f"own-{'a' * 16}-3",)), [15.0])
+    assert "A simulation on public pictures and uploaded ones." in closeness(page(store, run.id)).text
+    text_run = RunSpec(**{**RUN, "dataset": "movie-reviews", "model": "lstm"})
+    stored_run(store, text_run)
+    text = closeness(page(store, text_run.id)).text
+    assert "A simulation on public sentences." in text and ", pictures, larger models" in text

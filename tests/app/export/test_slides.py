@@ -67,6 +67,7 @@ def test_the_address_names_the_style(store: Store, style: str, opens: str) -> No
     exported = served_export(store, "run", run.id, "", style=style)
     (root,) = parsed(exported.text).all("html")
     assert root.attributes["data-opens"] == opens
+    assert exported.name.endswith("-slides.html") == (opens == "slides")
 
 
 def test_a_slide_shows_the_best_attack_against_each_protection() -> None:
