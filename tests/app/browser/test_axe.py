@@ -15,7 +15,19 @@ from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
 
-SCREENS = ("leak", "attacker", "drawer", "leaking", "stored", "trade-off", "asking", "running", "runs", "machine")
+SCREENS = (
+    "start",
+    "leak",
+    "attacker",
+    "drawer",
+    "leaking",
+    "stored",
+    "trade-off",
+    "asking",
+    "running",
+    "runs",
+    "machine",
+)
 LEAK = (
     "/leak?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
     "&each=true&closer=curves"
@@ -58,6 +70,10 @@ class AxeFinding:
 
 def tour(lab: LabPage, server: Server) -> Iterator[str]:
     """Open every screen in one tab, and yield the name of each once it is drawn."""
+    lab.page.goto(server.address)
+    expect(lab.page.locator(".stops .word")).not_to_be_empty()
+    lab.page.wait_for_function(REDRAWN)
+    yield "start"
     lab.page.goto(f"{server.address}/leak")
     expect(lab.page.get_by_role("img").first).to_be_visible()
     yield "leak"
