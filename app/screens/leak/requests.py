@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
+from app.batch import attack_cells
 from app.batch import submit as batch_submit
 from app.screens.leak.settings import LeakSettings
 from app.session import run_settings, services, session
 from app.session.screen_state import ScreenState
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
-from engine.examples import attacks
 from engine.jobs.batches import Batch, BatchKind, BatchMember
 from engine.specs import attack_grid
 from engine.specs.attack_grid import RequestedAttack
@@ -42,22 +40,11 @@ STATE = LeakState(LeakSettings)
 # --- the attacks -------------------------------------------------------------------------------------------
 
 
-def with_refusals(requests: Sequence[RequestedAttack]) -> list[RequestedAttack]:
-    """Return the same requests. One that cannot work has the reason in place of its spec."""
-    checked = []
-    for request in requests:
-        problem = request.problem
-        if not problem and request.spec:
-            problem = services.attack_problem(request.spec)
-        checked.append(replace(request, spec=None, problem=problem) if problem else request)
-    return checked
-
-
 def attack(live: bool = False) -> None:
     """Request every cell as one batch, the cheapest first. `live` runs the stored examples as well."""
     STATE.show_trouble("")
     try:
-        requests = with_refusals(STATE.current().grid.requests())
+        requests = attack_cells.with_refusals(STATE.current().grid.requests())
         request("leak grid", requests, attack_texts.BUSY, live)
     except LeakLensError as error:
         STATE.show_trouble(error)
@@ -69,7 +56,7 @@ def request(kind: BatchKind, requests: Sequence[RequestedAttack], busy: tuple[st
 
     One that cannot run is a member with its reason, and the others go on.
     """
-    shown = {} if live else stored()
+    shown = {} if live else attack_cells.stored()
     chosen = [each for each in requests if each.id not in shown]
     possible = chosen if kind != "leak grid" else attack_grid.in_order(chosen)
     members = [BatchMember(each.id, each.spec.canonical()) for each in possible if each.spec]
@@ -78,11 +65,6 @@ def request(kind: BatchKind, requests: Sequence[RequestedAttack], busy: tuple[st
     members += [BatchMember("", {}, each.problem) for each in chosen if each.problem]
     batch = Batch(kind, title, tuple(members), {"screen": "leak", "link": leak.link()})
     batch_submit.request(batch, run_settings.spec_of(leak.run).canonical(), busy=busy)
-
-
-def stored() -> dict[str, Any]:
-    """Return the attacks that ship with LeakLens, by id."""
-    return {example.id: example for example in attacks.attack_examples()}
 
 
 def cancel() -> None:

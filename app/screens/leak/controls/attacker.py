@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.screens.leak.requests import STATE, with_refusals
+from app.batch import attack_cells
+from app.screens.leak.requests import STATE
 from app.screens.leak.settings import EPOCHS, ROUNDS, LeakSettings
 from app.session import run_settings, session
 from app.texts import attack_form as form_texts
@@ -54,7 +55,7 @@ def model_and_data(leak: LeakSettings) -> None:
 def _attack_titles(grid: AttackGrid) -> dict[str, str]:
     """The title of each attack, with a mark where it does not fit this upload and model."""
     names = run_settings.attack_names()
-    requests = with_refusals(grid.with_(columns=(), attacks=names).requests())
+    requests = attack_cells.with_refusals(grid.with_(columns=(), attacks=names).requests())
     fitting = {request.attack for request in requests if request.spec}
     return {name: form_texts.fitting(run_settings.attack_title(name), name in fitting) for name in names}
 
