@@ -22,7 +22,7 @@ FIX = "Fix the marked fields first."
 NEEDS = "The fields below have more."
 ACCURACY, PICTURES, SCORES = "Accuracy", "What comes back", "Scores"
 WITHOUT = "{percent} without protection"
-NOT_RUN = "Not run yet. Press Run."
+NOT_RUN, WAITING = "Not run yet. Press Run.", "The first round is under way."
 BASELINE = "Without protection: {word}."
 NO_SCORES = "The scores appear when the first attack has ended."
 ORIGINAL = "original"
@@ -54,6 +54,7 @@ STOPPED = {
     "interrupted": "Interrupted after round {done}: the program that ran it has ended. Nothing is lost.",
 }
 NO_PROMISE = "This protection promises nothing against this observer."
+EXPECTED = "Expected time of the training here: {seconds}. The first attack takes about a second."
 TO_LEAK = "More attackers in Leak"
 BUSY = ("another run of yours is still under way", "Wait for it, or cancel it")
 ESTIMATED = "about {percent}, estimated"

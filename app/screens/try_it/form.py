@@ -13,12 +13,14 @@ from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, requests_of
 from app.session import limits as class_limits
 from app.session import messages, run_settings, services, session
-from app.texts import product
+from app.texts import numbers, product
 from app.texts import try_it as try_texts
 from engine.errors import LeakLensError
+from engine.jobs.batches import BatchMember
 from engine.jobs.status import MOVING
 
 STOPPED = ("cancelled", "interrupted")
+AT_ONCE = 2  # workers that are ready for a click: one attacks, one trains
 NOISES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0)
 CSS = """
 <style>
@@ -156,20 +158,28 @@ def _button(requests: Sequence[SideRequest], refused: bool) -> None:
         args=(live,),
         disabled=refused,
     )
-    if not refused:
-        st.caption(_expected(requests, [member.run for member in left]), width="content")
+    if left and not refused:
+        services.shared().supervisor.expect(AT_ONCE)
+        st.caption(_expected(left), width="content")
 
 
-def _expected(requests: Sequence[SideRequest], left: Sequence[str]) -> str:
-    """The time until the missing runs would have ended, with everything that waits before them."""
+def _expected(members: Sequence[BatchMember]) -> str:
+    """The time until the missing runs would have ended, with everything that waits before them.
+
+    As long as the store has no attack like these, it is the time of the training.
+    """
+    store = services.store()
     usual: dict[str, float] = {}
-    for request in requests:
-        seconds = services.store().usual_seconds(request.spec.canonical())
-        seconds = seconds or services.forecast_of(request.spec.canonical()).seconds
-        specs = [*request.specs, *([request.baseline] if request.baseline else [])]
-        usual |= {spec.id: seconds for spec in specs if seconds is not None and spec.id in left}
-    if not left:
-        return ""
-    until = services.store().seconds_until(usual, session.visitor(), services.slots())
-    alone = sum(usual.values()) / services.slots()
-    return product.expected(until, alone, len(usual), False, len(services.store().queue()))
+    unknown = False
+    for member in members:
+        seconds = store.usual_seconds(member.spec)
+        if seconds is None and "attack" not in member.spec:
+            seconds = services.forecast_of(member.spec).seconds
+        if seconds is None:
+            unknown = True
+        else:
+            usual[member.run] = seconds
+    until = store.seconds_until(usual, session.visitor(), services.slots())
+    if unknown:
+        return try_texts.EXPECTED.format(seconds=numbers.duration(until or sum(usual.values())))
+    return product.expected(until, sum(usual.values()) / services.slots(), len(usual), False, len(store.queue()))

@@ -24,6 +24,7 @@ from app.widgets.score_bars import ScoreBar
 from app.widgets.side_pictures import SidePicture
 from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
+from engine.jobs.status import MOVING
 from engine.jobs.thumbnails import thumbnails
 from engine.results.attack_summary import AttackCell
 from engine.results.report import last_epsilons
@@ -80,7 +81,9 @@ def _accuracy_line(side: TrySide, several: bool) -> str:
     name = f"<i>{side.name}</i>" if several else ""
     value = accuracy_of(side.main)
     if value is None:
-        return f'<p class="ll-numbers-of">{name}{html.escape(try_texts.NOT_RUN)}</p>'
+        moving = side.main is not None and side.main.status in MOVING
+        word = try_texts.WAITING if moving else try_texts.NOT_RUN
+        return f'<p class="ll-numbers-of">{name}{html.escape(word)}</p>'
     without = ""
     baseline = accuracy_of(side.baselines[0] if side.baselines else None)
     if baseline is not None:

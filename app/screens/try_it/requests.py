@@ -73,7 +73,7 @@ def members_of(requests: Sequence[SideRequest], live: bool = False) -> list[Batc
     for request in requests:
         if request.baseline is not None:
             members.append(_training(request.baseline))
-            members += [_attack(each) for each in attack_grid.in_order(request.baseline_attacks)]
+            members += [_attack(each, wait=True) for each in attack_grid.in_order(request.baseline_attacks)]
     for request in requests:
         members += [_training(spec) for spec in request.specs[1:]]
     unique = {member.run: member for member in members}
@@ -93,12 +93,12 @@ def _training(spec: RunSpec) -> BatchMember:
     return BatchMember(spec.id, spec.canonical())
 
 
-def _attack(request: RequestedAttack) -> BatchMember:
-    """An attack. On the last round it needs what the training makes, and waits where that takes long."""
+def _attack(request: RequestedAttack, wait: bool = False) -> BatchMember:
+    """An attack. On the last round it needs what the training makes, and waits for it where that takes long."""
     assert request.spec is not None
     spec = request.spec
     after = ""
-    if spec.round == "last" and (attack_grid.cost(spec) or _is_long(spec.run)):
+    if wait or (spec.round == "last" and (attack_grid.cost(spec) or _is_long(spec.run))):
         after = spec.run.id
     return BatchMember(spec.id, spec.canonical(), after=after)
 

@@ -82,10 +82,13 @@ class TrySettings(ScreenSettings):
 
     # --- the address ---
 
+    def link(self) -> dict[str, str]:
+        return {name: text for name, text in super().link().items() if name != "b" or text}
+
     def written(self, name: str, value: Any) -> str:
         if name != "b":
             return super().written(name, value)
-        return ";".join(f"{path}={_text(setting)}" for path, setting in value.items())
+        return ";".join(f"{path}={_text(setting)}" for path, setting in value.items() if setting is not None)
 
     @classmethod
     def word(cls, name: str, text: str) -> str:
@@ -107,6 +110,8 @@ class TrySettings(ScreenSettings):
             alone, notes = _with_run(alone)
         settings, refusals = super().read_link(alone, now)
         notes += refusals
+        if "pins" not in params:  # runs that the visitor pinned on another screen stay
+            settings = settings.with_(pins=now.pins)
         if "b" not in params:
             return settings, shortened(notes)
         side, refusals = _read_side(params["b"], settings.run)

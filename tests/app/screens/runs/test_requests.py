@@ -7,7 +7,7 @@ import pytest
 from app.screens.runs import listing as run_listing
 from app.screens.runs import requests as run_requests
 from app.session import limits as class_limits
-from app.session import run_settings, session
+from app.session import pins, run_settings, session
 from app.texts import runs as run_texts
 from app.texts import states
 from engine.events import Finished
