@@ -13,12 +13,16 @@ from engine.datasets import files as data_files
 from engine.datasets.base import DataFolders
 from engine.environment import ROOT
 from engine.examples import attacks, checksums, files, runs, sweep
+from engine.leakage import portrait
 from engine.metrics.pictures import networks
 from engine.specs import paper_tables, presets
 from tests.damage import changed_json
 
 ASSETS = ROOT / "assets"
-PATTERNS = ("*.npz", "*.gz", "*.safetensors", "class.toml", "*/*.json", "*/*.xz", "*/*.toml", "presets/tables/*.toml")
+PATTERNS = (
+    "*.npz", "*.gz", "*.safetensors", "class.toml", "*/*.json", "*/*.xz", "*/*.toml", "presets/tables/*.toml",
+    "start/*.png", "start/*.safetensors",
+)  # fmt: skip
 KINDS = ("missing", "empty", "cut", "bytes", "garbage", "text", "text", "text", "folder")
 TOKENS = ("[", "}", '"', "1e999", "nan", "-1", "true", "null", "\x00", "é", "= =", "[[x]]")
 
@@ -35,7 +39,7 @@ def copy_assets(folder: Path) -> Path:
         place = folder / file.relative_to(ASSETS)
         if file.is_dir():
             place.mkdir(parents=True, exist_ok=True)
-        elif file.suffix not in (".png", ".md"):
+        elif file.suffix not in (".png", ".md") or file.parent.name == "start":
             place.parent.mkdir(parents=True, exist_ok=True)
             place.symlink_to(file)
     return folder
@@ -89,6 +93,7 @@ def read_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in ((attacks, "leaks"), (sweep, "frontiers")):
         monkeypatch.setattr(module, "REQUEST_FILE", folder / name / "request.json")
         monkeypatch.setattr(module, "RESULT_FILE", folder / name / module.RESULT_FILE.name)
+    monkeypatch.setattr(portrait, "FILE", folder / "start" / portrait.FILE.name)
     monkeypatch.setattr(presets, "FOLDER", folder / "presets")
     monkeypatch.setattr(paper_tables, "FILES", folder / "presets" / "tables")
     monkeypatch.setattr(limits, "FILE", folder / "class.toml")

@@ -16,7 +16,7 @@ from engine.jobs.status import MOVING, ListedRun
 
 OPTIONS = {"device": "cpu"}
 NO_BATCH = ""  # of no kind
-SEVERAL = ("seeds",)  # kinds of which a visitor may have several under way, within the limit on runs
+SEVERAL = ("seeds", "try")  # kinds of which a visitor may have several under way, within the limit on runs
 
 
 def request(batch: Batch, fields: Mapping[str, Any], seeds: int = 1, busy: tuple[str, str] = ("", "")) -> None:
@@ -30,11 +30,11 @@ def request(batch: Batch, fields: Mapping[str, Any], seeds: int = 1, busy: tuple
 
 
 def seeds_batch(members: Sequence[BatchMember]) -> Batch:
-    """A run with its other seeds and its baseline, as the Lab shows them. The first member is the run itself."""
+    """A run with its other seeds. The first member is the run itself."""
     first = members[0].spec
     title = run_texts.sentence(first, run_settings.part_title)
     link = run_settings.link(run_settings.flat(first))
-    return Batch("seeds", title, tuple(members), {"screen": "lab", "link": link})
+    return Batch("seeds", title, tuple(members), {"screen": "try", "link": link})
 
 
 def resume(batch: ListedBatch, fields: Mapping[str, Any], busy: tuple[str, str]) -> None:

@@ -106,6 +106,8 @@ def pictures(names: object) -> str:
 
 def _picture(name: str) -> str:
     kind, _, place = name.partition("-")
+    if kind == "portrait":
+        return "the portrait"
     return "a visitor's own picture" if kind == "own" else f"{kind} picture {place}"
 
 

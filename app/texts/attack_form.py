@@ -84,6 +84,8 @@ def thumbnail_alt(title: str, name: str, chosen: bool, number: int = 0) -> str:
     """The text alternative of a thumbnail. `number` tells own pictures apart."""
     kind, _, place = name.partition("-")
     ending = ", chosen" if chosen else ""
+    if kind == "portrait":
+        return f"the portrait, counted as {title}{ending}"
     if kind == "own":
         return f"your own picture {number}, counted as {title}{ending}"
     return f"{title}, {kind} picture {place}{ending}"

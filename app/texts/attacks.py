@@ -249,9 +249,14 @@ def so_far(attack: str, done: int, of: int) -> str:
     return by if done == of else f"{by}; {done} of {count(of)} so far"
 
 
+def _photo(picture: str) -> str:
+    """A picture that is not of the data set, in words; empty for one that is."""
+    return {"portrait": "the portrait", "own": "a picture of your own"}.get(picture.partition("-")[0], "")
+
+
 def batch_title(picture: str, attacks: int) -> str:
     """The title of attacks that were requested together."""
-    name = "a picture of your own" if picture.startswith("own-") else f"picture {picture}"
+    name = _photo(picture) or f"picture {picture}"
     return f"{count(attacks)} on {name}"
 
 
@@ -325,5 +330,5 @@ def _pictures(names: Sequence[str]) -> str:
     if not names:
         return "a recorded upload"
     kind, _, place = str(names[0]).partition("-")
-    first = "a picture of your own" if kind == "own" else f"{kind} picture {place}"
+    first = _photo(str(names[0])) or f"{kind} picture {place}"
     return first if len(names) == 1 else f"{first} and {len(names) - 1} more"

@@ -16,6 +16,7 @@ TITLES = {
     "ladder": "Who sees what",
     "blind test": "Blind test",
     "seeds": "Run",
+    "try": "Run and attacks",
 }
 
 

@@ -23,11 +23,11 @@ def show(panel: Panel[Any], tracks: Sequence[Track]) -> bool:
     if not infos:
         return False
     st.html(f'<h2 class="ll-title">{panel.title}</h2>')
-    _draw(panel, infos)
+    draw(panel, infos)
     return True
 
 
-def _draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]]) -> None:
+def draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]]) -> None:
     st.plotly_chart(
         panel.draw(infos, session.dark()),
         key=f"chart-{panel.name}",
@@ -68,7 +68,7 @@ def _draw_chosen(panel: Panel[Any], info: PanelInfo[Any]) -> None:
     chosen = PanelInfo(info.track, panel.choices.choose(info.info, answers))
     description = html.escape(panel.choices.describe(chosen.info))
     above.html(f'<p class="ll-lead" role="status" aria-live="polite">{description}</p>')
-    _draw(panel, [chosen])
+    draw(panel, [chosen])
 
 
 def _choice(panel: Panel[Any], choice: PanelChoice) -> str:

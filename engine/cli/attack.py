@@ -46,7 +46,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="N|NAME|FILE",
-        help="probe with test picture N, with train-7, or with a PNG or JPEG; the default is the recorded upload",
+        help="probe with test picture N, train-7, portrait-0, a PNG or a JPEG; the default is the recorded upload",
     )
     upload_help = "what the upload of a probe holds: listed, ordinary or cheat; the default is listed"
     parser.add_argument("--upload", default="listed", metavar="NAME", help=upload_help)
@@ -136,8 +136,8 @@ def read_attack(args: argparse.Namespace, store: Store) -> PictureAttackSpec | M
 
 
 def _picture(word: str, label: Any, store: Store) -> str:
-    """The name of a picture in a spec: `test-7`, `train-7`, or `own-<id>-<label>` for a file."""
-    if re.fullmatch(r"\d+|(train|test)-\d+|own-[0-9a-f]{16}-\d+", word):
+    """The name of a picture in a spec: `test-7`, `train-7`, `portrait-0`, or `own-<id>-<label>` for a file."""
+    if re.fullmatch(r"\d+|(train|test|portrait)-\d+|own-[0-9a-f]{16}-\d+", word):
         return f"test-{word}" if word.isdecimal() else word
     if not isinstance(label, int) or isinstance(label, bool) or label < 0:
         raise refusal("attack: label", "must be a whole number at least 0", label)
@@ -149,7 +149,8 @@ def _picture(word: str, label: Any, store: Store) -> str:
             raise BadInput(f"attack: {file.name}: must be at most {LARGEST_MB} MB", "Choose a smaller picture")
         data = file.read_bytes()
     except OSError as error:
-        rule = f"attack: picture: must be a number, train-N, test-N or a file, got {word} ({error.strerror or error})"
+        known = "a number, train-N, test-N, portrait-LABEL or a file"
+        rule = f"attack: picture: must be {known}, got {word} ({error.strerror or error})"
         raise BadInput(rule, "Name a file that can be read") from None
     return f"own-{UploadedPictures(store.home).add(data)}-{label}"
 

@@ -8,21 +8,20 @@ guess elsewhere.
 from __future__ import annotations
 
 import json
-import lzma
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from engine.capabilities import HasNoise
-from engine.errors import Damaged, HomeUnwritable
-from engine.events import Event, Finished, Judged, Pictured, Seen, Step, encode
-from engine.examples import attacks, checksums
-from engine.results.attack_summary import AttackCell, AttackEvents, best_cell, collect_cell, verdicts
+from engine.errors import Damaged
+from engine.events import Event, Finished, Judged, encode
+from engine.examples import attacks
+from engine.examples.publishing import DIGITS, MANY, keep, publish_packed, significant
+from engine.results.attack_summary import AttackCell, AttackEvents, best_cell, collect_cell
 from engine.results.cliff import levels
-from engine.results.verdict import LEAKS, rank
 from engine.specs.attack_grid import NOISY, NONE, AttackGrid, RequestedAttack, budget_key, column_key, in_order
 from engine.specs.attack_series import cliff_grid, ladder_requests, main_attack, questions
 
@@ -31,10 +30,6 @@ if TYPE_CHECKING:
     from engine.specs.run import RunSpec
 
 FRAMES = 8  # guesses of the best attack of a column
-MANY = 8  # pictures of an upload; an ordinary one has more
-FIRST, COMING_BACK = 4, 12  # pictures that ship of an ordinary upload: the first, and at most so many that come back
-DIGITS = 4  # significant digits of every number
-METRICS = ("psnr", "ssim", "lpips")  # of an ordinary upload, whose hundred pictures have many scores
 
 
 @dataclass(frozen=True)
@@ -164,9 +159,10 @@ def make(threads: int) -> list[dict[str, Any]]:
     bodies = []
     for cell, events in zip(requested, results, strict=True):
         frames = FRAMES if cell.spec.id in best else 1
-        kept = [_shortened(encode(event)) for event in keep(events, frames)]
+        kept = [significant(encode(event), DIGITS) for event in keep(events, frames)]
         bodies.append({"spec": cell.spec.canonical(), "seconds": _seconds(events), "events": kept})
-    _write({"format": attacks.FORMAT, "made": date.today().isoformat(), "cells": bodies})
+    publish_packed(attacks.RESULT_FILE, {"format": attacks.FORMAT, "made": date.today().isoformat(), "cells": bodies})
+    attacks.read.cache_clear()
     return [_row(cell, events) for cell, events in zip(requested, results, strict=True)]
 
 
@@ -185,73 +181,6 @@ def _best_of_columns(requested: Sequence[GalleryCell], results: Sequence[Sequenc
             columns.setdefault(cell.column, []).append(collect_cell(request, AttackEvents("stored", tuple(events))))
     best = (best_cell(column, 0) for column in columns.values())
     return {cell.id for cell in best if cell}
-
-
-def keep(events: Sequence[Event], frames: int) -> list[Event]:
-    """The events that ship: so many guesses of the restart that counts, of the first pictures of the upload."""
-    judged = next(event for event in events if isinstance(event, Judged))
-    path = [event for event in events if isinstance(event, Pictured) and event.restart == judged.restart]
-    places = _spread(len(path), frames)
-    shown = {id(path[place]) for place in places}
-    ordinary = len(judged.places) > MANY
-    pictures = _pictures(judged) if ordinary else set(judged.places)
-    kept: list[Event] = []
-    for event in events:
-        if isinstance(event, Seen):
-            kept.append(replace(event, originals=_originals(event, pictures)))
-        elif isinstance(event, Pictured):
-            if id(event) in shown:
-                kept.append(_guesses(event, pictures))
-        elif isinstance(event, Judged):
-            curves = {name: tuple(values[place] for place in places) for name, values in event.curves.items() if values}
-            ending = replace(event, curves=curves)
-            kept.append(_with_few_metrics(ending) if ordinary else ending)
-        elif not isinstance(event, Step):
-            kept.append(event)
-    return kept
-
-
-def _spread(length: int, count: int) -> list[int]:
-    """So many places from the first to the last; the last alone for one."""
-    if count == 1 or length == 1:
-        return [length - 1]
-    return sorted({round(step * (length - 1) / (count - 1)) for step in range(count)})
-
-
-def _pictures(judged: Judged) -> set[int]:
-    """The pictures of an ordinary upload that ship: the first ones, and those that came back best."""
-    words = dict(zip(judged.places, verdicts(judged), strict=True))
-    psnr = dict(zip(judged.places, judged.numbers["psnr"], strict=True))
-    leaking = [place for place, word in words.items() if word in LEAKS]
-    leaking.sort(key=lambda place: (rank(words[place]), psnr[place]), reverse=True)
-    return {*range(FIRST), *leaking[:COMING_BACK]}
-
-
-def _originals(seen: Seen, pictures: Set[int]) -> tuple[str, ...]:
-    """The originals with an empty text for each one that does not ship: their number stays."""
-    return tuple(png if place in pictures else "" for place, png in enumerate(seen.originals))
-
-
-def _guesses(guess: Pictured, pictures: Set[int]) -> Pictured:
-    """A guess without the pictures whose originals do not ship."""
-    kept = [index for index, place in enumerate(guess.places) if place in pictures]
-    return replace(
-        guess,
-        pictures=tuple(guess.pictures[index] for index in kept),
-        places=tuple(guess.places[index] for index in kept),
-        psnr=tuple(guess.psnr[index] for index in kept),
-    )
-
-
-def _with_few_metrics(judged: Judged) -> Judged:
-    """The end of an attack with the scores that decide its verdicts."""
-
-    def few(scores: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
-        return {name: values for name, values in scores.items() if name in METRICS}
-
-    return replace(
-        judged, numbers=few(judged.numbers), trivial=few(judged.trivial), mean_picture=few(judged.mean_picture)
-    )
 
 
 def _seconds(events: Sequence[Event]) -> float:
@@ -274,28 +203,3 @@ def _row(cell: GalleryCell, events: Sequence[Event]) -> dict[str, Any]:
         "state": judged.state,
         "seconds": _seconds(events),
     }
-
-
-def _write(body: Mapping[str, Any]) -> None:
-    file = attacks.RESULT_FILE
-    text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        half = file.with_suffix(".half")
-        half.write_bytes(lzma.compress(text.encode(), preset=9))
-        half.replace(file)
-    except OSError as error:
-        raise HomeUnwritable(f"gallery: {file}: cannot be written: {error}", "Correct its permissions") from None
-    checksums.write()
-    attacks.read.cache_clear()
-
-
-def _shortened(value: Any) -> Any:
-    """The value with all of its numbers cut to the digits that a reader needs."""
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
-    if isinstance(value, Mapping):
-        return {key: _shortened(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_shortened(item) for item in value]
-    return value

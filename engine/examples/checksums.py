@@ -15,7 +15,9 @@ from engine.errors import Damaged, HomeUnwritable
 
 ASSETS = ROOT / "assets"
 NAME = "checksums.json"
-PATTERNS = ("*.npz", "*.gz", "*.safetensors", "gallery/*.json", "leaks/*.json", "leaks/*.xz", "frontiers/*.json")
+PATTERNS = (
+    "*.npz", "*.gz", "*.safetensors", "gallery/*.json", "leaks/*.json", "leaks/*.xz", "frontiers/*.json", "start/*",
+)  # fmt: skip
 RESTORE = "Restore this file from the repository"
 
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, fields, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from engine.errors import Damaged, HomeUnwritable, UnknownName, shown
-from engine.events import Event, Finished, Kept, Measured, Round, encode
-from engine.examples import checksums
+from engine.errors import Damaged, UnknownName, shown
+from engine.events import Event, Finished, Kept
 from engine.examples.files import (
     ASSETS,
     FORMAT,
@@ -26,9 +24,9 @@ from engine.examples.files import (
     read_words,
     reason_of,
 )
+from engine.examples.publishing import as_json, compact, publish, shipped
 from engine.results.report import report
 
-DIGITS = 6  # significant digits of a measured value; an ε keeps all of its digits
 PARTS = ("method", "dataset", "model", "partition")
 
 
@@ -56,7 +54,7 @@ def make(name: str, threads: int) -> RunExample:
     for event in run(spec, threads=threads):
         if isinstance(event, Kept) and event.kind == "partition" and event.payload is not None:
             counts = event.payload["train"].tolist()
-        if _shipped(event):
+        if shipped(event):
             events.append(event)
     ending = events[-1]
     assert isinstance(ending, Finished)
@@ -72,22 +70,9 @@ def make(name: str, threads: int) -> RunExample:
         "events": [compact(event) for event in events],
     }
     path = file(name)
-    _write(path, json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    publish(path, (as_json(body) + "\n").encode())
     load_gallery.cache_clear()
     return read_example(path, name, read_words(ASSETS)[name])
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a new file next to the old one, then replace it: a reader never sees half a file."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_suffix(".half")
-        half.write_text(text + "\n", encoding="utf-8")
-        half.replace(path)
-    except OSError as error:
-        reason = reason_of(error)
-        raise HomeUnwritable(f"gallery: {path}: cannot be written: {reason}", "Correct its permissions") from None
-    checksums.write()
 
 
 def file(name: str) -> Path:
@@ -113,29 +98,6 @@ def _preset_fields(path: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise Damaged(f"gallery: preset {path.name}: {reason_of(error)}", "Download LeakLens again") from None
-
-
-def _shipped(event: Event) -> bool:
-    """Recorded arrays do not ship, nor does the progress of a round, which depends on the machine."""
-    if isinstance(event, Round):
-        return event.fraction == 0
-    return not isinstance(event, Kept)
-
-
-def compact(event: Event) -> dict[str, Any]:
-    """An event as JSON, without the defaults that `decode` fills in again."""
-    if isinstance(event, Measured) and event.value is not None:
-        event = replace(event, value=float(f"{event.value:.{DIGITS}g}"))
-    defaults = {field.name: _default(field) for field in fields(event)}
-    body: dict[str, Any] = {}
-    for name, value in encode(event).items():
-        if name == "event" or getattr(event, name) != defaults[name]:
-            body[name] = value
-    return body
-
-
-def _default(field: Field[Any]) -> Any:
-    return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
 def command(preset: Mapping[str, Any]) -> str:

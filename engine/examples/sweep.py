@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.environment import ROOT
-from engine.errors import Damaged, HomeUnwritable, LeakLensError, NewerVersion
+from engine.errors import Damaged, LeakLensError, NewerVersion
 from engine.examples import checksums
 from engine.examples.files import reason_of
+from engine.examples.publishing import as_json, publish, significant
 from engine.results.report import report
 from engine.results.summary import PointResult, point_result
 from engine.specs.sweep import SweepGrid, points
@@ -139,7 +140,7 @@ def make(threads: int) -> list[dict[str, Any]]:
         if of_point not in terms:
             terms.append(of_point)
         place = {"id": point.id, "method": point.method, "noise": point.noise, "step": point.step, "seed": point.seed}
-        own = {name: _shortened(body[name]) for name in OWN}
+        own = {name: significant(body[name], DIGITS) for name in OWN}
         cells.append({**place, **own, "terms": terms.index(of_point)})
         rows.append({"name": NAME, **place, "accuracy": body["accuracy"], "seconds": body["seconds"]})
     methods = {point.method: type(point.spec.method) for point in sweep}
@@ -147,7 +148,8 @@ def make(threads: int) -> list[dict[str, Any]]:
     headless = [name for name, method in methods.items() if method.headless]
     made = date.today().isoformat()
     head = {"format": FORMAT, "made": made, "titles": titles, "headless": headless, "terms": terms}
-    _write("\n".join(_lines(head, cells)))
+    publish(RESULT_FILE, "\n".join(_lines(head, cells)).encode())
+    read.cache_clear()
     return rows
 
 
@@ -159,29 +161,6 @@ def _terms(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _lines(head: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One line for each point, so that a diff of two versions shows which points changed."""
-
-    def text(value: Any) -> str:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-    yield f'{text(head)[:-1]},"points":['
-    yield ",\n".join(text(cell) for cell in cells)
+    yield f'{as_json(head)[:-1]},"points":['
+    yield ",\n".join(as_json(cell) for cell in cells)
     yield "]}\n"
-
-
-def _write(text: str) -> None:
-    try:
-        RESULT_FILE.parent.mkdir(parents=True, exist_ok=True)
-        half = RESULT_FILE.with_suffix(".half")
-        half.write_text(text, encoding="utf-8")
-        half.replace(RESULT_FILE)
-    except OSError as error:
-        raise HomeUnwritable(f"gallery: {RESULT_FILE}: cannot be written: {error}", "Correct its permissions") from None
-    checksums.write()
-    read.cache_clear()
-
-
-def _shortened(value: Any) -> Any:
-    """The value with all of its numbers cut to the digits that a reader needs."""
-    if isinstance(value, Mapping):
-        return {key: _shortened(item) for key, item in value.items()}
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

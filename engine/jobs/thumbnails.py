@@ -11,13 +11,14 @@ from typing import Any
 from engine.errors import refusal
 from engine.jobs.home import Home
 from engine.jobs.uploads import UploadedPictures
+from engine.leakage import portrait
 
 
 @dataclass(frozen=True)
 class Thumbnail:
     """One picture, under the name that an attack spec uses for it."""
 
-    name: str  # test-7, train-7 or own-NAME-LABEL
+    name: str  # test-7, train-7, portrait-LABEL or own-NAME-LABEL
     png: str  # in base64
     label: int
     title: str  # the class name of its label
@@ -28,8 +29,8 @@ def thumbnails(dataset: Mapping[str, Any] | str, names: Sequence[str], home: Hom
     part = _dataset(dataset)
     pictures = []
     for name in names:
-        uploaded = name.startswith("own-")
-        pictures.append(_uploaded(part, name, home) if uploaded else _from_dataset(part, name))
+        of_dataset = name.startswith(("train-", "test-"))
+        pictures.append(_from_dataset(part, name) if of_dataset else _photo(part, name, home))
     return tuple(pictures)
 
 
@@ -46,11 +47,11 @@ def _dataset(dataset: Mapping[str, Any] | str) -> Any:
 
 def _parsed(name: str) -> tuple[str, int, str, int]:
     """Split, index, upload name and label; what the name does not hold is empty or 0."""
-    from engine.specs.attack import PICTURE
+    from engine.specs.attack import PICTURE, PICTURE_NAMES
 
     match = PICTURE.fullmatch(name)
     if match is None:
-        raise refusal("picture", "must be like test-7, train-7 or own-NAME-LABEL", name)
+        raise refusal("picture", PICTURE_NAMES, name)
     split, index, upload, label = match.groups()
     return split or "", int(index or 0), upload or "", int(label or 0)
 
@@ -67,14 +68,15 @@ def _from_dataset(dataset: Any, name: str) -> Thumbnail:
     return _thumbnail(name, images.to_png(x[index]), int(y[index]), data.classes)
 
 
-def _uploaded(dataset: Any, name: str, home: Home) -> Thumbnail:
-    """Not cached, because the visitor may have removed the picture meanwhile."""
+def _photo(dataset: Any, name: str, home: Home) -> Thumbnail:
+    """The portrait or an uploaded picture. Not cached, because the visitor may have removed the picture meanwhile."""
     from engine import images
 
     _, _, upload, label = _parsed(name)
     if label >= len(dataset.classes):
         raise refusal("picture", f"a label must be between 0 and {len(dataset.classes) - 1}", name)
-    pixels = images.model_input(UploadedPictures(home).read(upload), dataset.shape)
+    photo = UploadedPictures(home).read(upload) if upload else portrait.read()
+    pixels = images.model_input(photo, dataset.shape)
     return _thumbnail(name, images.to_png(pixels), label, dataset.classes)
 
 

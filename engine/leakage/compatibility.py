@@ -12,6 +12,7 @@ from torch import nn
 
 from engine.attacks import ATTACKS
 from engine.errors import BadInput, LeakLensError, refusal
+from engine.leakage import portrait
 from engine.part import Problem
 from engine.records import Seat, UploadKind, View
 from engine.specs.attack import PICTURE, AttackSpec, MembershipSpec
@@ -224,7 +225,7 @@ def refuse_picture(name: str, spec: AttackSpec, plan: Plan, resources: AttackRes
     """Raises an error for a picture that does not exist or has no valid label."""
     split, place, upload, label = picture_name_parts(name)
     if upload is not None:
-        resources.picture(upload)
+        resources.photo(upload)
         if int(label) >= plan.world.classes:
             raise refusal("attack: pictures", f"must have a label between 0 and {plan.world.classes - 1}", name)
         return
@@ -234,10 +235,12 @@ def refuse_picture(name: str, spec: AttackSpec, plan: Plan, resources: AttackRes
 
 
 def picture_name_parts(picture: str) -> tuple[str, str, str | None, str]:
-    """The parts of a picture's name: split and place, or the name and label of a visitor's own picture."""
+    """The parts of a picture's name: split and place, or the name and label of the portrait or an uploaded picture."""
     match = PICTURE.fullmatch(picture)
     assert match is not None
     split, place, upload, label = match.groups()
+    if split is None and upload is None:
+        upload = portrait.NAME
     return split, place, upload, label
 
 

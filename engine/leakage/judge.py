@@ -23,7 +23,7 @@ from engine.metrics.pictures.base import PictureMetric
 from engine.metrics.pictures.pairing import matched, trivial
 from engine.records import Guess
 from engine.seeds import Seeds
-from engine.specs.attack import MOST_PICTURES, AttackSpec
+from engine.specs.attack import MOST_PICTURES, UNCLASSED, AttackSpec
 from engine.training.plan import LoadedPlan
 
 DIRECT_RESIDUAL = 0.1  # the allowed residual where the first layer reads the pixels themselves
@@ -39,7 +39,7 @@ class Truth:
     labels: Tensor
     mean_picture: Tensor  # of the public pictures
     neighbours: Neighbours
-    own: int  # the first pictures: a visitor's own, which have no class of the data set
+    own: int  # the first pictures: the portrait or a visitor's own, which have no class of the data set
     training: bool  # whether the pictures are from the training split
 
 
@@ -48,7 +48,7 @@ def make_truth(spec: AttackSpec, plan: LoadedPlan, pictures: Tensor, labels: Ten
     data = plan.spec.dataset.load()
     half = len(data.test_y) // 2
     neighbours = Neighbours(data.test_x[:half], data.test_y[:half], data.train_x, data.train_y)
-    own = sum(name.startswith("own-") for name in spec.pictures)  # they come first
+    own = sum(name.startswith(UNCLASSED) for name in spec.pictures)  # they come first
     training = spec.upload != "listed" or not any(name.startswith("test-") for name in spec.pictures)
     return Truth(pictures, labels, data.test_x[half:].mean(dim=0), neighbours, own, training)
 

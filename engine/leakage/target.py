@@ -18,6 +18,7 @@ from engine.compute import weights
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
+from engine.leakage import portrait
 from engine.leakage.compatibility import picture_name_parts, round_number
 from engine.leakage.ordinary import ordinary_victim
 from engine.leakage.probe import Victim, expose, make_victim, state_before
@@ -36,6 +37,10 @@ class AttackResources:
         """The states that this run stored between its rounds."""
         del run
         return ()
+
+    def photo(self, name: str) -> bytes:
+        """The portrait or a visitor's own picture as PNG."""
+        return portrait.read() if name == portrait.NAME else self.picture(name)
 
     def picture(self, name: str) -> bytes:
         """A visitor's own picture as PNG."""
@@ -131,7 +136,7 @@ def chosen_pictures(spec: AttackSpec, plan: LoadedPlan, resources: AttackResourc
     for name in spec.pictures:
         split, place, upload, label = picture_name_parts(name)
         if upload is not None:
-            pictures.append(images.model_input(resources.picture(upload), plan.world.shape))
+            pictures.append(images.model_input(resources.photo(upload), plan.world.shape))
             labels.append(int(label))
             continue
         x, y = (data.train_x, data.train_y) if split == "train" else (data.test_x, data.test_y)

@@ -19,7 +19,9 @@ from engine.registry import Shelf
 from engine.specs.base import Spec
 from engine.specs.run import RunSpec
 
-PICTURE = re.compile(r"(train|test)-(\d{1,7})|own-([0-9a-f]{16})-(\d{1,3})")
+PICTURE = re.compile(r"(train|test)-(\d{1,7})|(?:own-([0-9a-f]{16})|portrait)-(\d{1,3})")
+PICTURE_NAMES = "must be like test-7, train-7, portrait-LABEL or own-NAME-LABEL"
+UNCLASSED = ("own-", "portrait-")  # pictures that are of no class of the data set
 MOST_PICTURES = 8  # of one probe
 
 
@@ -107,7 +109,7 @@ class PictureAttackSpec(BaseAttackSpec):
     pictures: tuple[str, ...] = Field(
         (),
         title="pictures",
-        description="train-7 or test-7 of the data set, own-NAME-LABEL of your own; none: the recorded upload",
+        description="train-7 or test-7 of the data set, portrait-LABEL, or own-NAME-LABEL; none: the recorded upload",
     )
     round: int | Literal["first", "last"] = Field("first", title="round", description="The round of the upload")
     client: int | None = Field(
@@ -148,7 +150,7 @@ class PictureAttackSpec(BaseAttackSpec):
             raise refusal("attack: pictures", f"must be at most {MOST_PICTURES}", len(value))
         for name in value:
             if not isinstance(name, str) or not PICTURE.fullmatch(name):
-                raise refusal("attack: pictures", "must be like test-7, train-7 or own-NAME-LABEL", name)
+                raise refusal("attack: pictures", PICTURE_NAMES, name)
         return value
 
     @model_validator(mode="after")

@@ -99,9 +99,9 @@ def _pictures(leak: LeakSettings) -> None:
 
 
 def _offered_pictures(leak: LeakSettings) -> list[str]:
-    """Return the uploaded pictures, a chosen training picture, then test pictures around the chosen one."""
+    """Return the uploaded pictures, a chosen training picture or portrait, then test pictures around the chosen one."""
     names = [f"own-{name}-{requests.label(name)}" for name in requests.own()]
-    if leak.whose.startswith("train-"):
+    if leak.whose.startswith(("train-", "portrait-")):
         names.append(leak.whose)
     return [*names, *attack_series.offered(leak.whose)]
 

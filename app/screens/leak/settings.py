@@ -31,7 +31,7 @@ MOST_COLUMNS = 8
 EPOCHS = (1, 2, 5)
 ROUNDS = ("first", "last")
 MOST_ROUNDS = 10_000
-PICTURE = r"^((train|test)-\d{1,7}|own-[0-9a-f]{16}-\d{1,3})$"
+PICTURE = r"^((train|test)-\d{1,7}|(own-[0-9a-f]{16}|portrait)-\d{1,3})$"
 WHEN = r"^(first|last|[1-9]\d{0,3}|10000)$"
 
 
@@ -47,7 +47,7 @@ class LeakSettings(ScreenSettings):
     }  # fmt: skip
 
     rules: ClassVar[Mapping[str, str]] = {
-        "whose": "must be a picture such as test-0 or train-7",
+        "whose": "must be a picture such as test-0, train-7 or portrait-0",
         "when": f"must be first, last or a round up to {MOST_ROUNDS}",
         "closer": "must be an entry of the list Look closer",
     }
@@ -74,7 +74,7 @@ class LeakSettings(ScreenSettings):
         if self.upload != "listed":
             return (self.whose,)
         kind, _, place = self.whose.partition("-")
-        first, split = (0, "test") if kind == "own" else (int(place) + 1, kind)
+        first, split = (0, "test") if kind in ("own", "portrait") else (int(place) + 1, kind)
         neighbours = [f"{split}-{first + offset}" for offset in range(self.many - 1)]
         return (self.whose, *neighbours)
 

@@ -48,11 +48,12 @@ class TrySide:
     baselines: tuple[ShownRun, ...]
     cells: tuple[AttackCell, ...]
     baseline_cells: tuple[AttackCell, ...]
+    opened: str = ""  # the id of a run that an earlier version made, in place of that of the settings
 
     @property
     def main(self) -> ShownRun | None:
         """The run with the seed of the settings."""
-        return next((run for run in self.runs if run.id == self.spec.id), None)
+        return next((run for run in self.runs if run.id == (self.opened or self.spec.id)), None)
 
 
 def requests_of(settings: TrySettings) -> list[SideRequest]:
@@ -107,3 +108,9 @@ def best(cells: Iterable[AttackCell]) -> AttackCell | None:
     known = list(cells)
     shown = attack_summary.best_cell(known, 0)
     return shown or next((cell for cell in known if cell.moving), None)
+
+
+def last_guess(cell: AttackCell) -> str:
+    """The newest guess of the chosen picture as PNG in base64; empty before the first."""
+    guess = attack_summary.guess_of(cell.path[-1], 0) if cell.path else None
+    return guess[0] if guess else ""

@@ -136,7 +136,7 @@ def test_a_point_opens_its_runs_in_the_lab_and_the_lab_links_back(server: Server
     assert len(runs) == 2
     with server.store() as store:
         assert {store.status(run) for run in runs} == {"finished"}
-    page.get_by_role("button", name=sweep_texts.FROM_LAB, exact=True).click()
+    page.get_by_role("button", name=sweep_texts.FROM_TRY, exact=True).click()
     expect(page.get_by_role("heading", name=sweep_texts.PROMISE)).to_be_visible()
     settled(page)
     before = parse_qs(urlsplit(link).query)

@@ -72,6 +72,14 @@ def classroom(store: Store, ask: RunMaker, resting: None, monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
+def test_the_portrait_is_shown_to_every_visitor_and_no_one_can_delete_it(classroom: Classroom) -> None:
+    page = classroom.visit("eve", "leak", whose="portrait-3")
+    assert page.query_params["whose"] == "portrait-3"
+    keys = [button.key for button in page.button]
+    assert "whose-portrait-3" in keys and "leak-delete" not in keys
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("visitor", "sees"), [("ann", True), ("bob", True), ("eve", False), ("machine", False)])
 def test_an_attack_on_a_photo_is_shown_to_its_owners_only(classroom: Classroom, visitor: str, sees: bool) -> None:
     attack, run = classroom.attack, classroom.run

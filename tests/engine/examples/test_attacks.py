@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import Damaged, NewerVersion
 from engine.events import Finished, Judged, Pictured, Seen
-from engine.examples import attack_gallery, attacks
+from engine.examples import attack_gallery, attacks, publishing
 from engine.leakage.pictures import attack
 from engine.results.attack_summary import AttackEvents, collect_cell
 from engine.specs.attack import AttackSpec
@@ -45,7 +45,7 @@ def test_each_example_holds_what_the_page_shows() -> None:
         for guess in cell.path:  # no guess without its original
             assert guess.places and all(cell.seen.originals[place] for place in guess.places)
         leaking = [place for place in cell.judged.places if cell.leaks(place)]
-        assert len(set(leaking) & set(cell.path[-1].places)) == min(len(leaking), attack_gallery.COMING_BACK)
+        assert len(set(leaking) & set(cell.path[-1].places)) == min(len(leaking), publishing.COMING_BACK)
 
 
 def test_the_best_attack_of_each_column_has_its_way_there() -> None:
@@ -87,12 +87,12 @@ def test_a_few_guesses_from_the_first_to_the_last() -> None:
     curves = {"psnr": tuple(float(place) for place in range(41))}
     judged = Judged("map", "converged", "", 0, (0,), (3,), {"psnr": (30.0,)}, {}, curves, (), 0.0)
     events = [Seen("server", 1, 0, {}, ("png",), {}), *guesses, judged, Finished(0, 1.0)]
-    kept = attack_gallery.keep(events, 8)
+    kept = publishing.keep(events, 8)
     path = [event.iteration for event in kept if isinstance(event, Pictured)]
     assert len(path) == 8 and path[0] == 0 and path[-1] == 40
     ending = next(event for event in kept if isinstance(event, Judged))
     assert ending.curves["psnr"] == tuple(map(float, path))
-    assert [event.iteration for event in attack_gallery.keep(events, 1) if isinstance(event, Pictured)] == [40]
+    assert [event.iteration for event in publishing.keep(events, 1) if isinstance(event, Pictured)] == [40]
 
 
 def test_the_guesses_of_a_column_go_to_the_attack_that_brought_most_back() -> None:
@@ -105,6 +105,6 @@ def test_the_guesses_of_a_column_go_to_the_attack_that_brought_most_back() -> No
 
 def test_of_an_ordinary_upload_the_first_pictures_ship_and_the_best_that_come_back() -> None:
     scores = [14.0, *(float(place) for place in range(17, 37)), *[14.0] * 9]  # from 17 dB on, outlines come back
-    kept = attack_gallery._pictures(judged(scores))
-    best = sorted(range(len(scores)), key=lambda place: -scores[place])[: attack_gallery.COMING_BACK]
-    assert kept == {*range(attack_gallery.FIRST), *best}
+    kept = publishing._pictures(judged(scores))
+    best = sorted(range(len(scores)), key=lambda place: -scores[place])[: publishing.COMING_BACK]
+    assert kept == {*range(publishing.FIRST), *best}

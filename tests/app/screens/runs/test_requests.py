@@ -7,7 +7,7 @@ import pytest
 from app.screens.runs import listing as run_listing
 from app.screens.runs import requests as run_requests
 from app.session import limits as class_limits
-from app.session import run_settings, session, url
+from app.session import run_settings, session
 from app.texts import runs as run_texts
 from app.texts import states
 from engine.events import Finished
@@ -66,7 +66,7 @@ def test_open_shows_the_run_in_the_lab_with_its_settings(store: Store, ask: RunM
 
 
 def test_pin_and_unpin(ask: RunMaker, screen: Screen) -> None:
-    runs = [ask("finished", seed) for seed in range(url.PINS + 1)]
+    runs = [ask("finished", seed) for seed in range(pins.MOST + 1)]
     page = screen("runs")
     for run in runs[:-1]:
         press(page, "pin", run)
