@@ -92,10 +92,10 @@ def promise(epsilon: Epsilon | None) -> tuple[str, str]:
     kind = size_of(epsilon)
     if kind == NO_PROMISE:
         return f"{kind.sign} {kind.word}", kind.side
-    return f"{kind.sign} ε {epsilon_text(_up(epsilon.value))} {PER[epsilon.unit]}: {kind.word}", kind.side
+    return f"{kind.sign} ε {epsilon_text(rounded_up(epsilon.value))} {PER[epsilon.unit]}: {kind.word}", kind.side
 
 
-def _up(value: float) -> float:
+def rounded_up(value: float) -> float:
     """A number rounded up to three digits: a promise is never shown smaller than it is."""
     if value <= 0:
         return value
