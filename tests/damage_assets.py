@@ -12,7 +12,7 @@ from engine.datasets import base, text_files
 from engine.datasets import files as data_files
 from engine.datasets.base import DataFolders
 from engine.environment import ROOT
-from engine.examples import attacks, checksums, files, runs, sweep
+from engine.examples import attacks, checksums, files, runs, start, sweep
 from engine.leakage import portrait
 from engine.metrics.pictures import networks
 from engine.specs import paper_tables, presets
@@ -90,7 +90,7 @@ def read_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "ASSETS", folder)
     monkeypatch.setattr(runs, "ASSETS", folder)
     monkeypatch.setattr(checksums, "ASSETS", folder)
-    for module, name in ((attacks, "leaks"), (sweep, "frontiers")):
+    for module, name in ((attacks, "leaks"), (sweep, "frontiers"), (start, "start")):
         monkeypatch.setattr(module, "REQUEST_FILE", folder / name / "request.json")
         monkeypatch.setattr(module, "RESULT_FILE", folder / name / module.RESULT_FILE.name)
     monkeypatch.setattr(portrait, "FILE", folder / "start" / portrait.FILE.name)
@@ -110,7 +110,7 @@ def _in(folders: DataFolders, assets: Path) -> DataFolders:
 
 def empty_caches() -> None:
     """Forget every file that was read."""
-    for module in (attacks, files, sweep, networks, paper_tables, base, data_files, text_files, limits):
+    for module in (attacks, files, start, sweep, networks, paper_tables, base, data_files, text_files, limits):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()

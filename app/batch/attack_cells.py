@@ -27,7 +27,7 @@ def with_refusals(requests: Sequence[RequestedAttack]) -> list[RequestedAttack]:
 
 def stored() -> dict[str, AttackExample]:
     """The attacks that ship with LeakLens, by id."""
-    return {example.id: example for example in attacks.attack_examples()}
+    return attacks.stored()
 
 
 def read_cells(requests: Sequence[RequestedAttack]) -> list[AttackCell]:

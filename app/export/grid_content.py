@@ -93,7 +93,7 @@ def find(
 
     Privacy: an attack on a picture of another visitor is unknown, and no page is made of the others.
     """
-    examples = {example.id: example for example in attack_examples.attack_examples()}
+    examples = attack_examples.stored()
     attacks = []
     for id in dict.fromkeys(ids):
         try:

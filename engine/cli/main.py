@@ -272,10 +272,10 @@ def bench_all(args: argparse.Namespace) -> int:
 
 
 def make_gallery(args: argparse.Namespace) -> int:
-    from engine.examples import attack_gallery, attacks, sweep
+    from engine.examples import attack_gallery, attacks, start, start_gallery, sweep
     from engine.examples.runs import chosen, make, row
 
-    collections = {attacks.NAME: attack_gallery.make, sweep.NAME: sweep.make}
+    collections = {attacks.NAME: attack_gallery.make, sweep.NAME: sweep.make, start.NAME: start_gallery.make}
     named = [name for name in args.names if name not in collections]
     presets = chosen(named, tuple(collections)) if named or not args.names else ()
     rows = []

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.capabilities import HasNoise
 from engine.errors import Damaged
-from engine.events import Event, Finished, Judged, encode
+from engine.events import Event
 from engine.examples import attacks
-from engine.examples.publishing import DIGITS, MANY, keep, publish_packed, significant
+from engine.examples.publishing import MANY, attack_body, attack_row, publish_packed
 from engine.results.attack_summary import AttackCell, AttackEvents, best_cell, collect_cell
 from engine.results.cliff import levels
 from engine.specs.attack_grid import NOISY, NONE, AttackGrid, RequestedAttack, budget_key, column_key, in_order
@@ -159,11 +159,10 @@ def make(threads: int) -> list[dict[str, Any]]:
     bodies = []
     for cell, events in zip(requested, results, strict=True):
         frames = FRAMES if cell.spec.id in best else 1
-        kept = [significant(encode(event), DIGITS) for event in keep(events, frames)]
-        bodies.append({"spec": cell.spec.canonical(), "seconds": _seconds(events), "events": kept})
+        bodies.append(attack_body(cell.spec, events, frames))
     publish_packed(attacks.RESULT_FILE, {"format": attacks.FORMAT, "made": date.today().isoformat(), "cells": bodies})
     attacks.read.cache_clear()
-    return [_row(cell, events) for cell, events in zip(requested, results, strict=True)]
+    return [attack_row(attacks.NAME, cell.spec, events) for cell, events in zip(requested, results, strict=True)]
 
 
 def _events(spec: AttackSpec) -> list[Event]:
@@ -181,25 +180,3 @@ def _best_of_columns(requested: Sequence[GalleryCell], results: Sequence[Sequenc
             columns.setdefault(cell.column, []).append(collect_cell(request, AttackEvents("stored", tuple(events))))
     best = (best_cell(column, 0) for column in columns.values())
     return {cell.id for cell in best if cell}
-
-
-def _seconds(events: Sequence[Event]) -> float:
-    ending = events[-1]
-    assert isinstance(ending, Finished)
-    return ending.seconds
-
-
-def _row(cell: GalleryCell, events: Sequence[Event]) -> dict[str, Any]:
-    judged = next(event for event in events if isinstance(event, Judged))
-    spec = cell.spec
-    noise = {name: value for name, value in spec.run.method.values().items() if name == "noise"}
-    return {
-        "name": attacks.NAME,
-        "id": spec.id,
-        "attack": cell.attack,
-        "method": spec.run.method.name,
-        **noise,
-        "psnr": sum(judged.numbers["psnr"]) / len(judged.numbers["psnr"]),
-        "state": judged.state,
-        "seconds": _seconds(events),
-    }

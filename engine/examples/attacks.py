@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from lzma import LZMAError
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.environment import ROOT
 from engine.errors import Damaged, LeakLensError, NewerVersion
 from engine.events import Event, Finished, Started, decode
 from engine.examples import checksums
 from engine.examples.files import reason_of
-
-if TYPE_CHECKING:
-    pass
 
 REQUEST_FILE = ROOT / "assets" / "leaks" / "request.json"
 RESULT_FILE = ROOT / "assets" / "leaks" / "results.json.xz"
@@ -62,6 +59,13 @@ def attack_examples() -> tuple[AttackExample, ...]:
         return ()
 
 
+def stored() -> dict[str, AttackExample]:
+    """Every attack that ships by its id: those of the screen Leak and of the first page."""
+    from engine.examples import start  # it builds on this module
+
+    return {example.id: example for example in (*start.attacks(), *attack_examples())}
+
+
 @cache
 def read(path: Path) -> tuple[AttackExample, ...]:
     """The attacks in one file."""
@@ -70,12 +74,13 @@ def read(path: Path) -> tuple[AttackExample, ...]:
         body = json.loads(lzma.decompress(path.read_bytes()))
         if int(body["format"]) > FORMAT:
             raise NewerVersion(f"gallery: {path.name}: was made by a newer LeakLens", "Update this one")
-        return tuple(_example(cell, str(body["made"])) for cell in body["cells"])
+        return tuple(attack_example(cell, str(body["made"])) for cell in body["cells"])
     except UNREADABLE as error:
         raise Damaged(f"gallery: {path.name}: cannot be read: {reason_of(error)}", AGAIN) from None
 
 
-def _example(cell: Mapping[str, Any], made: str) -> AttackExample:
+def attack_example(cell: Mapping[str, Any], made: str) -> AttackExample:
+    """The example in a body of JSON."""
     events = tuple(decode(event) for event in cell["events"])
     if not isinstance(events[0], Started) or not isinstance(events[-1], Finished):
         raise ValueError("its events are not those of one finished attack")

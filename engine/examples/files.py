@@ -55,9 +55,12 @@ def examples() -> tuple[RunExample, ...]:
 
 
 def example(run: str) -> RunExample | None:
-    """The example with the id of this run, including those that are only baselines."""
+    """The example with the id of this run, including baselines and the runs of the first page."""
+    from engine.examples import start  # it builds on this module
+
     loaded, _ = load_gallery(ASSETS)
-    return next((example for example in loaded if example.id == run), None)
+    of_gallery = next((example for example in loaded if example.id == run), None)
+    return of_gallery or next((example for example in start.runs() if example.id == run), None)
 
 
 def load_errors() -> tuple[LeakLensError, ...]:
@@ -109,7 +112,7 @@ def read_example(path: Path, name: str, words: PresetWords) -> RunExample:
         body = json.loads(path.read_text(encoding="utf-8"))
         if int(body["format"]) > FORMAT or int(body["spec"]["format"]) > RESULT_FORMAT:
             raise NewerVersion(f"gallery: {path.name}: was made by a newer LeakLens", "Update this one")
-        return _example(body, name, words)
+        return run_example(body, name, words)
     except Damaged as error:
         raise Damaged(f"gallery: {path.name}: {error.message}", error.remedy) from None
     except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
@@ -121,7 +124,8 @@ def again(name: str) -> str:
     return f"Make it again: python3 -m engine gallery {name}"
 
 
-def _example(body: Mapping[str, Any], name: str, words: PresetWords) -> RunExample:
+def run_example(body: Mapping[str, Any], name: str, words: PresetWords) -> RunExample:
+    """The example in a body of JSON."""
     events = tuple(decode(event) for event in body["events"])
     first = events[0] if events else None
     if not isinstance(first, Started) or first.run != body["id"] or not isinstance(events[-1], Finished):

@@ -7,14 +7,17 @@ import lzma
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import MISSING, Field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import HomeUnwritable
-from engine.events import Event, Judged, Kept, Measured, Pictured, Round, Seen, Step, encode
+from engine.events import Event, Finished, Judged, Kept, Measured, Pictured, Round, Seen, Step, encode
 from engine.examples import checksums
 from engine.examples.files import reason_of
 from engine.results.attack_summary import verdicts
 from engine.results.verdict import LEAKS, rank
+
+if TYPE_CHECKING:
+    from engine.specs.attack import AttackSpec
 
 RUN_DIGITS = 6  # significant digits of a measured value of a run; an ε keeps all of its digits
 DIGITS = 4  # significant digits of every number of an attack
@@ -87,6 +90,34 @@ def _default(field: Field[Any]) -> Any:
 
 
 # --- attacks -----------------------------------------------------------------------------------------------
+
+
+def attack_body(spec: AttackSpec, events: Sequence[Event], frames: int) -> dict[str, Any]:
+    """A finished attack as it ships, with so many guesses."""
+    kept = [significant(encode(event), DIGITS) for event in keep(events, frames)]
+    return {"spec": spec.canonical(), "seconds": _seconds(events), "events": kept}
+
+
+def attack_row(name: str, spec: AttackSpec, events: Sequence[Event]) -> dict[str, Any]:
+    """A finished attack as the command `gallery` prints it."""
+    judged = next(event for event in events if isinstance(event, Judged))
+    noise = {name: value for name, value in spec.run.method.values().items() if name == "noise"}
+    return {
+        "name": name,
+        "id": spec.id,
+        "attack": spec.attack.name,
+        "method": spec.run.method.name,
+        **noise,
+        "psnr": sum(judged.numbers["psnr"]) / len(judged.numbers["psnr"]),
+        "state": judged.state,
+        "seconds": _seconds(events),
+    }
+
+
+def _seconds(events: Sequence[Event]) -> float:
+    ending = events[-1]
+    assert isinstance(ending, Finished)
+    return ending.seconds
 
 
 def keep(events: Sequence[Event], frames: int) -> list[Event]:

@@ -24,7 +24,8 @@ from engine.errors import Damaged, HomeUnwritable, UnknownName
 from engine.events import Finished, Kept, Measured, Round, Spent, Started, Warned, decode, encode
 from engine.examples import files, runs
 from engine.examples.files import RunExample, example, examples, load_errors, names
-from engine.examples.runs import compact, make
+from engine.examples.publishing import compact
+from engine.examples.runs import make
 from engine.results.report import report
 from engine.specs.run import RunSpec
 from engine.training.loop import run
