@@ -27,9 +27,13 @@ def show(panel: Panel[Any], tracks: Sequence[Track]) -> bool:
     return True
 
 
-def draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]]) -> None:
+def draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]], height: int | None = None) -> None:
+    """Draw a panel without its title, in its own height or another one."""
+    figure = panel.draw(infos, session.dark())
+    if height is not None:
+        figure.update_layout(height=height)
     st.plotly_chart(
-        panel.draw(infos, session.dark()),
+        figure,
         key=f"chart-{panel.name}",
         theme=None,
         config=CONFIG,
