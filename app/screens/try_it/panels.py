@@ -136,7 +136,7 @@ def _pictures(sides: Sequence[TrySide], settings: TrySettings) -> None:
         st.caption(_case(sides, settings), width="content")
         ordinary = settings.content == "1"
         st.button(
-            try_texts.ORDINARY if ordinary else try_texts.ONE_PICTURE, key="try-content", type="tertiary",
+            try_texts.ORDINARY if ordinary else try_texts.ONE_PICTURE, key="try-upload", type="tertiary",
             on_click=lambda: STATE.choose(content="ordinary" if ordinary else "1"),
         )  # fmt: skip
 

@@ -91,7 +91,7 @@ def _progress(requests: Sequence[SideRequest], sides: Sequence[TrySide]) -> bool
     """Show the progress with Cancel while something runs, and what happened to the runs. Returns whether one runs."""
     ids = try_requests.ids_of(requests)
     known = [run for run in ids if services.stored_example(run) or run in attack_cells.stored()]
-    followed = follow.read(ids, known, "try")
+    followed = follow.read(ids, known)
     if followed.moving:
         follow.bar("try", followed, None, "runs and attacks", try_requests.run, try_requests.cancel)
     for side in sides:

@@ -167,10 +167,11 @@ def _read_side(text: str, run: Mapping[str, Any]) -> tuple[dict[str, Any], list[
     words = [word.partition("=") for word in text.split(";") if word]
     params = {path: value for path, equals, value in words if equals}
     start = without_old_method(run, params)
-    if "method.noise" in params:  # an explicit noise replaces the target of side A
-        start["target-epsilon"] = None
-    other, notes = run_settings.read_link(params, start)
-    return {path: value for path, value in other.items() if path in params or value != run.get(path)}, notes
+    implied: dict[str, Any] = {}
+    if "method.noise" in params and run.get("target-epsilon") is not None:
+        implied = {"target-epsilon": None, "view": None}  # an explicit noise replaces the target of side A
+    other, notes = run_settings.read_link(params, {**start, **implied})
+    return {**implied, **{path: other[path] for path in params if path in other}}, notes
 
 
 class TryState(ScreenState[TrySettings]):
