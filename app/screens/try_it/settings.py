@@ -57,6 +57,11 @@ class TrySettings(ScreenSettings):
         return _with_side(self.run, self.b) if self.b else None
 
     @property
+    def runs(self) -> tuple[Mapping[str, Any], ...]:
+        """The settings of the run of each side."""
+        return (self.run,) if self.other is None else (self.run, self.other)
+
+    @property
     def pictures(self) -> tuple[str, ...]:
         """The chosen picture, and for eight the first test pictures, which fill the same upload."""
         if self.content != "8":
