@@ -16,7 +16,7 @@ NO_RUN = "This link names a run that is not on this machine. Press Run to comput
 IS_ATTACK = "This link names an attack, not a run. Find it on the screen Runs."
 ADD, REMOVE = "+ B", "Remove B"
 ADD_HELP = "Put a second side next to A. It starts as A with half the ε, and you change it as you like."
-CHANGE, RUN, LIVE = "change", "Run", "Run it live"
+CHANGE, CLOSE, RUN, LIVE = "change", "close", "Run", "Run it live"
 RESUME = "Go on"
 FIX = "Fix the marked fields first."
 NEEDS = "The fields below have more."
@@ -104,6 +104,7 @@ def changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
     for path, value in b.items():
         ours = path in ("method", "method.noise", "target-epsilon", "view", "format")
         of_method = path.startswith("method.") and a["method"] != b["method"]
+        of_method = of_method or path == "method.server-step"  # it goes with the noise
         if not ours and not of_method and value != a.get(path):
             words.append(setting(path, value, {}))
     return tuple(words)

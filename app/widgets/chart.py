@@ -27,10 +27,16 @@ def show(panel: Panel[Any], tracks: Sequence[Track]) -> bool:
     return True
 
 
-def draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]], name: str = "") -> None:
-    """Draw the figure. A second figure of the same panel on a page has a name of its own."""
+def draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]], height: int | None = None, name: str = "") -> None:
+    """Draw a panel without its title, in its own height or another one.
+
+    A second figure of the same panel on a page has a name of its own.
+    """
+    figure = panel.draw(infos, session.dark())
+    if height is not None:
+        figure.update_layout(height=height)
     st.plotly_chart(
-        panel.draw(infos, session.dark()),
+        figure,
         key=f"chart-{name or panel.name}",
         theme=None,
         config=CONFIG,

@@ -7,13 +7,14 @@ from functools import partial
 
 import streamlit as st
 
+from app.screens.try_it import budget as try_budget
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import run_fields
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, requests_of
 from app.session import limits as class_limits
 from app.session import messages, run_settings, services, session
-from app.texts import numbers, product
+from app.texts import numbers, product, states
 from app.texts import try_it as try_texts
 from engine.errors import LeakLensError
 from engine.jobs.batches import BatchMember
@@ -21,13 +22,17 @@ from engine.jobs.status import MOVING
 
 STOPPED = ("cancelled", "interrupted")
 AT_ONCE = 2  # workers that are ready for a click: one attacks, one trains
-NOISES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0)
 CSS = """
 <style>
 [class*="st-key-try-side-"] { border-top: 1px solid var(--hair); padding-top: .5rem; }
 .ll-side { font-size: 1.3rem; font-weight: 700; margin: 0; line-height: 2.4rem; }
-.st-key-try-shared [data-testid="stExpander"] details { border: 0; }
-.st-key-try-shared [data-testid="stExpander"] summary { padding-left: 0; }
+.st-key-try-shared { border-top: 1px solid var(--hair); padding-top: .6rem; }
+.st-key-try-change button p { text-decoration: underline; }
+.st-key-try-run-row { margin-left: auto; }
+@media (max-width: 700px) {
+  .st-key-try-run-row { margin-left: 0; }
+  [class*="st-key-try-side-"] [data-testid="stHorizontalBlock"] { gap: .6rem !important; }
+}
 </style>
 """
 
@@ -39,12 +44,8 @@ def form() -> list[SideRequest] | None:
         messages.show("note", note)
     settings = STATE.current()
     problems = _problems(settings)
-    _side("A", settings)
-    if settings.other is not None:
-        _side("B", settings)
-    with st.container(key="try-shared"):
-        run_fields.show(problems)
-    return _run_row(settings, problems)
+    _sides(settings)
+    return _shared_row(settings, problems)
 
 
 def _problems(settings: TrySettings) -> dict[str, str]:
@@ -58,20 +59,29 @@ def _problems(settings: TrySettings) -> dict[str, str]:
     return problems
 
 
-def _side(side: str, settings: TrySettings) -> None:
-    """Protection and budget of one side, and the button that adds or removes side B."""
-    with st.container(key=f"try-side-{side}"):
-        name, method, budget, more = st.columns([0.25, 2.2, 5, 1], vertical_alignment="bottom")
-        name.html(f'<p class="ll-side">{side}</p>')
-        with method:
-            _protection(side)
-        with budget:
-            _budget(side, settings.eyes)
-        with more:
-            if side == "B":
-                st.button(try_texts.REMOVE, key="try-remove", on_click=try_requests.remove, type="tertiary")
-            elif settings.other is None:
-                st.button(try_texts.ADD, key="try-add", on_click=try_requests.add, help=try_texts.ADD_HELP)
+def _sides(settings: TrySettings) -> None:
+    """Protection and budget of side A, or of both sides next to each other."""
+    if settings.other is None:
+        with st.container(key="try-side-A"):
+            method, slider, more = st.columns([2.4, 5, 1], gap="large")
+            with method:
+                _protection("A")
+            with slider:
+                _budget("A", settings)
+            more.button(try_texts.ADD, key="try-add", on_click=try_requests.add, help=try_texts.ADD_HELP)
+        return
+    for side, column in zip(("A", "B"), st.columns(2, gap="large"), strict=True):
+        with column, st.container(key=f"try-side-{side}"):
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                st.html(f'<p class="ll-side">{side}</p>', width="content")
+                _protection(side)
+                if side == "B":
+                    st.button(try_texts.REMOVE, key="try-remove", on_click=try_requests.remove, type="tertiary")
+            _budget(side, settings)
+
+
+def _budget(side: str, settings: TrySettings) -> None:
+    try_budget.draw(side, STATE.run_of(side), settings.eyes, partial(STATE.change, side))
 
 
 def _protection(side: str) -> None:
@@ -85,41 +95,31 @@ def _protection(side: str) -> None:
     )  # fmt: skip
 
 
-def _budget(side: str, view: str) -> None:
-    run = STATE.run_of(side)
-    del view
-    if "method.noise" not in run:
-        st.caption("This protection has no noise.")
-        return
-    stops = sorted({*NOISES, float(run["method.noise"])})
-    st.select_slider(
-        "Noise", stops, format_func="{:g}".format,
-        **session.bind(
-            f"try-{side}-noise", float(run["method.noise"]), lambda noise: STATE.change(side, {"method.noise": noise})
-        ),
-    )  # fmt: skip
+# --- what both sides share, and the button Run ------------------------------------------------------------------
 
 
-# --- the button Run --------------------------------------------------------------------------------------------
-
-
-def _run_row(settings: TrySettings, problems: dict[str, str]) -> list[SideRequest] | None:
-    """The problems or the expected time, and the button."""
-    if STATE.trouble():
-        messages.show("problem", STATE.trouble())
-    for problem in dict.fromkeys(problems.values()):
+def _shared_row(settings: TrySettings, problems: dict[str, str]) -> list[SideRequest] | None:
+    """The line about the settings with its fields, the problems, and the button with the expected time."""
+    requests = None
+    refused = True
+    with st.container(horizontal=True, vertical_alignment="center", key="try-shared"):
+        opened = run_fields.line(settings)
+        place = st.container(horizontal=True, vertical_alignment="center", width="content", key="try-run-row")
+    if opened or problems:
+        run_fields.show(settings, problems)
+    for problem in dict.fromkeys(filter(None, [STATE.trouble(), *problems.values()])):
         messages.show("problem", problem)
-    if problems:
-        st.button(try_texts.RUN, type="primary", key="try-run", disabled=True, help=try_texts.FIX)
-        return None
-    try:
-        requests = requests_of(settings)
-    except LeakLensError as error:
-        messages.show("problem", str(error))
-        return None
-    refused = _refusals(requests, settings.seeds)
-    with st.container(horizontal=True, vertical_alignment="center", key="try-run-row"):
-        _button(requests, refused)
+    if not problems:
+        try:
+            requests = requests_of(settings)
+            refused = _refusals(requests, settings.seeds)
+        except LeakLensError as error:
+            messages.show("problem", str(error))
+    with place:
+        if requests is None:
+            st.button(try_texts.RUN, type="primary", key="try-run", disabled=True, help=try_texts.FIX)
+        else:
+            _button(requests, refused)
     return requests
 
 
@@ -158,6 +158,9 @@ def _button(requests: Sequence[SideRequest], refused: bool) -> None:
         args=(live,),
         disabled=refused,
     )
+    example = services.stored_example(requests[0].spec.id)
+    if live and example is not None:
+        st.caption(states.STORED.format(made=example.made), width="content")
     if left and not refused:
         services.shared().supervisor.expect(AT_ONCE)
         st.caption(_expected(left), width="content")

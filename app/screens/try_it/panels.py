@@ -15,6 +15,7 @@ from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import TrySide
 from app.session import run_settings, services
 from app.texts import attacks as attack_texts
+from app.texts import budget as budget_texts
 from app.texts import numbers, product, verdicts
 from app.texts import try_it as try_texts
 from app.texts.try_it import SideResult
@@ -30,6 +31,7 @@ from engine.results.attack_summary import AttackCell
 from engine.results.report import last_epsilons
 from engine.results.verdict import LEAKS, Verdict
 
+CHART_PX = 270
 CSS = """
 <style>
 .ll-numbers-of { margin: 0 0 .2rem; font-variant-numeric: tabular-nums; }
@@ -73,7 +75,7 @@ def _accuracy(sides: Sequence[TrySide]) -> None:
     st.html("".join(lines))
     infos = accuracy.PANEL.collected(tracks(sides))
     if infos:
-        chart_widget.draw(accuracy.PANEL, infos)
+        chart_widget.draw(accuracy.PANEL, infos, CHART_PX)
 
 
 def _accuracy_line(side: TrySide, several: bool) -> str:
@@ -82,7 +84,9 @@ def _accuracy_line(side: TrySide, several: bool) -> str:
     value = accuracy_of(side.main)
     if value is None:
         moving = side.main is not None and side.main.status in MOVING
+        guess = None if moving else try_sides.estimated(side)
         word = try_texts.WAITING if moving else try_texts.NOT_RUN
+        word = budget_texts.accuracy(guess) if guess else word
         return f'<p class="ll-numbers-of">{name}{html.escape(word)}</p>'
     without = ""
     baseline = accuracy_of(side.baselines[0] if side.baselines else None)
@@ -104,7 +108,8 @@ def tracks(sides: Sequence[TrySide]) -> list[Track]:
         first = side.name == "A"
         for run in side.runs:
             if run.id == side.spec.id:
-                drawn.append(Track(side.name, "main" if first else "other", run.method, run.events, run.id))
+                label = side.name if len(sides) > 1 else run_settings.part_title("method", run.method)
+                drawn.append(Track(label, "main" if first else "other", run.method, run.events, run.id))
             else:
                 seed = f"{side.name}, seed {run.spec.get('seed', 0)}"
                 drawn.append(Track(seed, "seed" if first else "other seed", run.method, run.events, run.id))
@@ -214,10 +219,12 @@ def result_of(side: TrySide, forecast: Mapping[str, Epsilon | None], view: str) 
     main = side.main
     ended = main is not None and main.status in ("finished", "stored")
     epsilon = last_epsilons(main.events).get(view) if main is not None and ended else forecast.get(side.name)
+    guess = None if ended else try_sides.estimated(side)
     return SideResult(
         protection=run_settings.part_title("method", side.run["method"]),
         epsilon=epsilon if epsilon is not None and epsilon.value is not None else None,
-        accuracy=accuracy_of(main) if ended else None,
+        accuracy=accuracy_of(main) if ended else (guess.value if guess else None),
+        estimated=not ended and guess is not None,
         verdict=_verdict(side.cells),
     )
 

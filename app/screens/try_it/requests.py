@@ -11,12 +11,13 @@ from app.batch import submit as batch_submit
 from app.screens.try_it import sides as try_sides
 from app.screens.try_it.settings import MOST_PINS, STATE, TrySettings
 from app.screens.try_it.sides import SideRequest
-from app.session import run_settings, services, session
+from app.session import outcomes, run_settings, services, session
 from app.texts import runs as run_texts
 from app.texts import try_it as try_texts
 from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.jobs.batches import Batch, BatchMember
+from engine.results.estimates import best_step
 from engine.specs import attack_grid
 from engine.specs.attack_grid import RequestedAttack
 
@@ -167,7 +168,18 @@ def at_budget(run: Mapping[str, Any], view: str, epsilon: float) -> dict[str, An
     forecast = services.forecast_of(run_settings.spec_of(wanted).canonical())
     if forecast.fatal or not forecast.noise:
         return {}
-    return {"method.noise": _rounded_up(forecast.noise), **_no_target(run)}
+    changes = {"method.noise": _rounded_up(forecast.noise), **_no_target(run)}
+    return {**changes, **_step(run, changes)}
+
+
+def _step(run: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The server step that goes with another noise, if the step of the run is the best stored one for its noise."""
+    canonical = run_settings.spec_of(run).canonical()
+    known = outcomes.near(canonical, "noise")
+    if best_step(known, canonical) != run.get("method.server-step"):
+        return {}
+    best = best_step(known, run_settings.spec_of({**run, **changes}).canonical())
+    return {} if best is None else {"method.server-step": best}
 
 
 def _no_target(run: Mapping[str, Any]) -> dict[str, Any]:

@@ -98,7 +98,6 @@ def _progress(requests: Sequence[SideRequest], sides: Sequence[TrySide]) -> bool
         follow.bar("try", followed, None, "runs and attacks", try_requests.run, try_requests.cancel)
     for side in sides:
         name = f"{side.name}: " if len(sides) > 1 else ""
-        _made(side)
         for run in (*side.runs, *side.baselines):
             _remarks(name, run)
         if side.main is not None:
@@ -125,12 +124,6 @@ def _how_far(name: str, main: ShownRun) -> None:
     last = next((event for event in reversed(main.events) if isinstance(event, Round)), None)
     if main.status == "running" and last is not None:
         st.caption(f"{name}round {last.round} of {last.of}")
-
-
-def _made(side: TrySide) -> None:
-    """The day of a stored example."""
-    if side.main is not None and side.main.example is not None:
-        st.caption(states.STORED.format(made=side.main.example.made))
 
 
 def _failed_attacks(name: str, side: TrySide) -> None:

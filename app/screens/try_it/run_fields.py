@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
 from app.screens.try_it.settings import ATTACKS, STATE, TrySettings
-from app.session import run_settings
+from app.session import run_settings, session
 from app.texts import attack_form as form_texts
 from app.texts import privacy
 from app.texts import try_it as try_texts
@@ -20,16 +21,24 @@ OF_PROTECTION = ("target-epsilon", "budget", "delta", "honest-share")
 PICTURES = ("portrait-0", *(f"test-{place}" for place in range(12)))
 
 
-def show(problems: Mapping[str, str]) -> None:
-    """Draw the line about the settings; it opens to show their fields."""
-    settings = STATE.current()
+OPEN = "try-change-open"  # in the session: whether the fields are shown
+
+
+def line(settings: TrySettings) -> bool:
+    """Draw the line about the settings, and the button that shows their fields. Returns whether they are shown."""
     titles = {part: run_settings.part_title(part, settings.run[part]) for part in run_settings.PARTS}
-    line = try_texts.settings(settings.run, titles, TrySettings.default().run)
-    with st.expander(f"{line} · {try_texts.CHANGE}", key="try-change", on_change="rerun") as opened:
-        if not opened.open and not problems:
-            return
-        shared = _form("A", problems)
-        _shared(shared)
+    text = try_texts.settings(settings.run, titles, TrySettings.default().run)
+    opened = bool(session.recall(OPEN))
+    st.html(f'<p class="ll-why">{html.escape(text)}</p>', width="content")
+    label = try_texts.CLOSE if opened else try_texts.CHANGE
+    st.button(label, key="try-change", type="tertiary", on_click=session.remember, args=(OPEN, not opened))
+    return opened
+
+
+def show(settings: TrySettings, problems: Mapping[str, str]) -> None:
+    """Draw all fields."""
+    with st.container(key="try-fields", border=True):
+        _shared(_form("A", problems))
         _attacked(settings)
         _protection("A", problems, settings)
         if settings.other is not None:
@@ -58,7 +67,7 @@ def _shared(form: RunForm) -> None:
             with st.container():
                 fields.field(form, path, label, short=True)
         with st.container():
-            st.number_input(try_texts.SEEDS, 1, run_settings.SEEDS, **_seeds())
+            st.number_input(try_texts.SEEDS, 1, **_seeds())
     _grid(form, [*MORE, *_own(form.run, "partition"), *_own(form.run, "model"), *_own(form.run, "dataset")])
 
 

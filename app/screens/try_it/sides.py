@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from app.batch import attack_cells
 from app.batch.view import ShownRun, find
 from app.screens.try_it.settings import STATE, TrySettings
-from app.session import run_settings
+from app.session import outcomes, run_settings
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
+from engine.results.estimates import Estimate, estimate
 from engine.specs import attack_grid
 from engine.specs.attack_grid import NONE, OF_RUN, RequestedAttack
 
@@ -114,3 +115,9 @@ def last_guess(cell: AttackCell) -> str:
     """The newest guess of the chosen picture as PNG in base64; empty before the first."""
     guess = attack_summary.guess_of(cell.path[-1], 0) if cell.path else None
     return guess[0] if guess else ""
+
+
+def estimated(side: TrySide) -> Estimate | None:
+    """The accuracy that finished runs near these settings let expect; None without any."""
+    canonical = side.spec.canonical()
+    return estimate(outcomes.near(canonical), canonical)

@@ -70,7 +70,7 @@ def draw(sides: Sequence[TrySide], settings: TrySettings) -> None:
     pins = pinned(sides, settings)
     infos = accuracy.PANEL.collected([*panels.tracks(sides), *pins])
     if pins and infos:
-        chart_widget.draw(accuracy.PANEL, infos, CHART)
+        chart_widget.draw(accuracy.PANEL, infos, name=CHART)
         chart_widget.save_buttons({CHART: details_texts.SAVE_CHART})
     with st.container(horizontal=True):
         for pin in settings.pins:
