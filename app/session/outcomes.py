@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.session import services, session
 from engine.errors import LeakLensError
+from engine.examples.start import start_example
 from engine.examples.sweep import requested_points, sweep_example
 from engine.jobs.status import ListedRun
 from engine.results.estimates import NOISE, Outcome, place_of
@@ -40,7 +41,9 @@ def _sweep() -> Iterator[Outcome]:
 
 
 def _examples() -> Iterator[Outcome]:
-    for example in services.stored_examples():
+    start = start_example()
+    stops = [run for stop in start.stops for run in stop.runs] if start else []
+    for example in (*services.stored_examples(), *stops):
         accuracy = report(example.events)["accuracy"]
         if accuracy is not None:
             yield Outcome(example.spec, accuracy)

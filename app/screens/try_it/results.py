@@ -14,6 +14,7 @@ from app.batch.view import ENDED, ShownRun, find
 from app.screens.try_it import panels
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
+from app.screens.try_it.details import panel as details
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, TrySide
 from app.session import links, messages, run_settings, services, session, url
@@ -78,6 +79,7 @@ def _result(requests: Sequence[SideRequest], sides: Sequence[TrySide], settings:
     panels.draw(sides, settings)
     _sentence(requests, sides, settings)
     _next_steps(sides, settings)
+    details.panel(sides)
 
 
 def _has_result(side: TrySide) -> bool:
