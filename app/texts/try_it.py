@@ -46,7 +46,7 @@ SHARE_TEXT = "The address of this page holds every setting. Anyone who opens it 
 NO_HALF = "This protection has no ε that could be halved."
 SAME_SIDES = "B would be the same as A."
 PORTRAIT = "the portrait"
-PICTURE, CONTENT, WHEN, ATTACKS = "Whose picture?", "What is in the upload?", "Attacked round", "Attackers"
+PICTURE, CONTENT, WHEN = "Whose picture?", "What is in the upload?", "Attacked round"
 SEEDS = "Seeds, drawn as a band"
 OF_SIDE = "Side {side}"
 STOPPED = {
@@ -152,8 +152,7 @@ def _budget(a: SideResult, b: SideResult) -> str:
     """How the promise of B differs. Two units are never compared as one number."""
     sizes = [privacy.size_of(side.epsilon) if side.epsilon else privacy.NO_PROMISE for side in (a, b)]
     if a.epsilon and b.epsilon and a.epsilon.unit != b.epsilon.unit:
-        unit = privacy.PER[b.epsilon.unit]
-        return f"a {unit.removeprefix('per ')}'s promise ({_size(b)}), which does not compare with A's"
+        return f"a promise {privacy.PER[b.epsilon.unit]} ({_size(b)}), which does not compare with that of A"
     if privacy.NO_PROMISE in sizes or privacy.APPROXIMATE in sizes:
         if sizes[0] == sizes[1]:
             return ""

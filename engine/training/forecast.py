@@ -75,11 +75,12 @@ class Forecast:
         return any(problem.fatal for problem in self.problems)
 
 
-def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forecast:
+def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1, timed: bool = True) -> Forecast:
     """The forecast of this run. Its ε is no estimate: the seed decides which clients take part in each round.
 
     With a target ε, the noise is found by Rényi alone and is a little larger than that of the run; ε follows from it.
-    `precise` gives the noise and the ε of the run, and takes ten times as long.
+    `precise` gives the noise and the ε of the run, and takes ten times as long. Without `timed`, no step is tried out
+    to estimate the time, which takes most of a forecast.
     """
     try:
         plan = make_plan(spec, precise)
@@ -100,7 +101,7 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
         answers=plan.answers(plan.final_ledger(), precise),
         guarantee=plan.guarantee,
         problems=problems,
-        seconds=seconds(plan, threads),
+        seconds=seconds(plan, threads) if timed else None,
         noise=plan.method.noise_level if isinstance(plan.method, HasNoise) else None,
         delta=plan.delta,
         cliff=cliff(plan),

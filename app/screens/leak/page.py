@@ -20,8 +20,8 @@ from engine.errors import LeakLensError
 # appears. A phone shows the picture in place of the lead.
 PAGE_CSS = """
 <style>
-.st-key-leak-loading { min-height: 315px; }
-@media (max-width: 1100px) { .st-key-leak-loading { min-height: 460px; } }
+.st-key-leak-loading { min-height: 307px; }
+@media (max-width: 1100px) { .st-key-leak-loading { min-height: 456px; } }
 @media (max-width: 700px) {
   .st-key-leak-loading { min-height: 139px; }
   .ll-leak-lead { display: none; }

@@ -16,6 +16,7 @@ from app.session import limits as class_limits
 from app.session import messages, run_settings, services, session
 from app.texts import numbers, product, states
 from app.texts import try_it as try_texts
+from app.widgets import protection_picker
 from engine.errors import LeakLensError
 from engine.jobs.batches import BatchMember
 from engine.jobs.status import MOVING
@@ -65,7 +66,7 @@ def _sides(settings: TrySettings) -> None:
         with st.container(key="try-side-A"):
             method, slider, more = st.columns([2.4, 5, 1], gap="large")
             with method:
-                _protection("A")
+                _protection("A", settings)
             with slider:
                 _budget("A", settings)
             more.button(try_texts.ADD, key="try-add", on_click=try_requests.add, help=try_texts.ADD_HELP)
@@ -74,7 +75,7 @@ def _sides(settings: TrySettings) -> None:
         with column, st.container(key=f"try-side-{side}"):
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 st.html(f'<p class="ll-side">{side}</p>', width="content")
-                _protection(side)
+                _protection(side, settings)
                 if side == "B":
                     st.button(try_texts.REMOVE, key="try-remove", on_click=try_requests.remove, type="tertiary")
             _budget(side, settings)
@@ -84,15 +85,9 @@ def _budget(side: str, settings: TrySettings) -> None:
     try_budget.draw(side, STATE.run_of(side), settings.eyes, partial(STATE.change, side))
 
 
-def _protection(side: str) -> None:
-    titles = {name: run_settings.part_class("method", name).title for name in run_settings.names("method")}
-    st.selectbox(
-        "Protection", list(titles), format_func=titles.__getitem__,
-        **session.bind(
-            f"try-{side}-method", STATE.run_of(side)["method"],
-            lambda name: try_requests.choose_protection(side, try_requests.protection(name)),
-        ),
-    )  # fmt: skip
+def _protection(side: str, settings: TrySettings) -> None:
+    choose = partial(try_requests.choose_protection, side)
+    protection_picker.show(STATE.run_of(side), settings.eyes, choose, f"try-{side}-method")
 
 
 # --- what both sides share, and the button Run ------------------------------------------------------------------

@@ -57,5 +57,4 @@ def from_lab() -> None:
     default = run_settings.completed(run_settings.flat(example.spec) if example else {})
     params = url.params()
     settings, _ = run_settings.read_link(params, default)
-    kept = {name: text for name, text in params.items() if name in ("seeds", "pins", "eyes", "run")}
-    url.open_screen("try", {**run_settings.link(settings), **kept})
+    url.open_screen("try", {**run_settings.link(settings), **params})  # what was not used, Try reports

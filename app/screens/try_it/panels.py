@@ -10,8 +10,9 @@ import streamlit as st
 from app.batch.view import ShownRun
 from app.charts import accuracy
 from app.charts.base import Track
+from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
-from app.screens.try_it.settings import STATE, TrySettings
+from app.screens.try_it.settings import TrySettings
 from app.screens.try_it.sides import TrySide
 from app.session import run_settings, services
 from app.texts import attacks as attack_texts
@@ -108,7 +109,7 @@ def tracks(sides: Sequence[TrySide]) -> list[Track]:
         first = side.name == "A"
         for run in side.runs:
             if run.id == side.spec.id:
-                label = side.name if len(sides) > 1 else run_settings.part_title("method", run.method)
+                label = side.name if len(sides) > 1 else try_sides.protection_title(side.run)
                 drawn.append(Track(label, "main" if first else "other", run.method, run.events, run.id))
             else:
                 seed = f"{side.name}, seed {run.spec.get('seed', 0)}"
@@ -136,8 +137,8 @@ def _pictures(sides: Sequence[TrySide], settings: TrySettings) -> None:
         st.caption(_case(sides, settings), width="content")
         ordinary = settings.content == "1"
         st.button(
-            try_texts.ORDINARY if ordinary else try_texts.ONE_PICTURE, key="try-content", type="tertiary",
-            on_click=lambda: STATE.choose(content="ordinary" if ordinary else "1"),
+            try_texts.ORDINARY if ordinary else try_texts.ONE_PICTURE, key="try-upload", type="tertiary",
+            on_click=try_requests.choose_content, args=("ordinary" if ordinary else "1",),
         )  # fmt: skip
 
 
@@ -155,7 +156,7 @@ def _original(sides: Sequence[TrySide], settings: TrySettings) -> SidePicture:
 
 def _picture(side: TrySide, several: bool) -> SidePicture:
     """The best guess of a side with the verdict on it."""
-    title = side.name if several else run_settings.part_title("method", side.run["method"])
+    title = side.name if several else try_sides.protection_title(side.run)
     cell = try_sides.best(side.cells)
     if cell is None:
         refused = next((each.problem for each in side.cells if each.problem), "")
@@ -170,11 +171,11 @@ def _picture(side: TrySide, several: bool) -> SidePicture:
 def _about_attacks(sides: Sequence[TrySide]) -> list[str]:
     """What the picture without protection says about the others, and that a failed attack is no promise."""
     sentences = []
-    for side in sides:
-        able = [cell for cell in side.cells if not cell.problem]
-        if able and all(cell.done for cell in able) and not any(cell.leaks(0) for cell in able):
-            name = f"{side.name}: " if len(sides) > 1 else ""
-            sentences.append(name + try_texts.NONE_SUCCEEDED.format(count=_attackers(len(able))))
+    hidden = [side for side in sides if _failed(side)]
+    if hidden:
+        name = "" if len(hidden) == len(sides) else f"{hidden[0].name}: "
+        count = _attackers(len([cell for cell in hidden[0].cells if not cell.problem]))
+        sentences.append(name + try_texts.NONE_SUCCEEDED.format(count=count))
     baseline = sides[0].baseline_cells
     if baseline and all(cell.done or cell.problem for cell in baseline):
         best = try_sides.best(baseline)
@@ -182,6 +183,12 @@ def _about_attacks(sides: Sequence[TrySide]) -> list[str]:
         if word is not None:
             sentences.append(try_texts.BASELINE.format(word=word) if word in LEAKS else verdicts.SAYS_NOTHING)
     return sentences
+
+
+def _failed(side: TrySide) -> bool:
+    """Whether all attackers of a side have ended, and none brought the picture back."""
+    able = [cell for cell in side.cells if not cell.problem]
+    return bool(able) and all(cell.done and not cell.leaks(0) for cell in able)
 
 
 def _attackers(count: int) -> str:
@@ -221,7 +228,7 @@ def result_of(side: TrySide, forecast: Mapping[str, Epsilon | None], view: str) 
     epsilon = last_epsilons(main.events).get(view) if main is not None and ended else forecast.get(side.name)
     guess = None if ended else try_sides.estimated(side)
     return SideResult(
-        protection=run_settings.part_title("method", side.run["method"]),
+        protection=try_sides.protection_title(side.run),
         epsilon=epsilon if epsilon is not None and epsilon.value is not None else None,
         accuracy=accuracy_of(main) if ended else (guess.value if guess else None),
         estimated=not ended and guess is not None,

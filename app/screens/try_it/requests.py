@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.batch import attack_cells
 from app.batch import submit as batch_submit
 from app.screens.try_it import sides as try_sides
-from app.screens.try_it.settings import MOST_PINS, STATE, TrySettings
+from app.screens.try_it.settings import ATTACKS, MOST_PINS, STATE, TrySettings
 from app.screens.try_it.sides import SideRequest
 from app.session import outcomes, run_settings, services, session
 from app.texts import runs as run_texts
@@ -119,7 +119,7 @@ def cancel() -> None:
     """Cancel everything on this page for this visitor. What others requested continues."""
     try:
         ids = ids_of(try_sides.requests_of(STATE.current()))
-        note = batch_submit.cancel_batches("try", ids, "runs")
+        note = batch_submit.cancel(ids, "runs")
         STATE.show_notes([note] if note else [])
     except LeakLensError as error:
         STATE.show_trouble(error)
@@ -256,6 +256,30 @@ def choose_protection(side: str, chosen: Mapping[str, Any]) -> None:
     except LeakLensError as error:
         STATE.change(side, dict(chosen))
         STATE.show_trouble(error)
+
+
+# --- the attackers ---------------------------------------------------------------------------------------------
+
+
+def choose_content(content: str) -> None:
+    """Choose what the upload holds. Only some attackers read a model that the server changed."""
+    settings = STATE.current()
+    attacks = settings.attacks
+    if content == "cheat":
+        attacks = tuple(name for name in run_settings.attack_names() if run_settings.changes_model(name))
+    elif settings.content == "cheat":
+        attacks = ATTACKS
+    STATE.choose(content=content, attacks=attacks)
+
+
+def choose_attackers(attacks: tuple[str, ...], upload: str) -> None:
+    """Take other attackers, on the kind of upload that they read."""
+    content = STATE.current().content
+    if upload == "cheat":
+        content = "cheat"
+    elif content == "cheat":
+        content = "ordinary" if upload == "ordinary" else "1"
+    STATE.choose(attacks=attacks, content=content)
 
 
 # --- what a visitor keeps --------------------------------------------------------------------------------------

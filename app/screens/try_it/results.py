@@ -18,6 +18,7 @@ from app.screens.try_it.details import panel as details
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, TrySide
 from app.session import links, messages, run_settings, services, session, url
+from app.texts import batches as batch_texts
 from app.texts import privacy, states, sweep
 from app.texts import try_it as try_texts
 from app.widgets import export as export_widget
@@ -93,9 +94,10 @@ def _progress(requests: Sequence[SideRequest], sides: Sequence[TrySide]) -> bool
     """Show the progress with Cancel while something runs, and what happened to the runs. Returns whether one runs."""
     ids = try_requests.ids_of(requests)
     known = [run for run in ids if services.stored_example(run) or run in attack_cells.stored()]
-    followed = follow.read(ids, known, "try")
+    followed = follow.read(ids, known)
     if followed.moving:
-        follow.bar("try", followed, None, "runs and attacks", try_requests.run, try_requests.cancel)
+        join = None if followed.mine or followed.missing else _join
+        follow.bar("try", followed, join, "runs and attacks", try_requests.run, try_requests.cancel)
     for side in sides:
         name = f"{side.name}: " if len(sides) > 1 else ""
         for run in (*side.runs, *side.baselines):
@@ -104,6 +106,12 @@ def _progress(requests: Sequence[SideRequest], sides: Sequence[TrySide]) -> bool
             _how_far(name, side.main)
         _failed_attacks(name, side)
     return followed.moving
+
+
+def _join(missing: int, of: int) -> str:
+    """The label of the button that requests what another visitor requested."""
+    del missing, of
+    return batch_texts.JOIN
 
 
 def _remarks(name: str, run: ShownRun) -> None:
@@ -162,7 +170,7 @@ def _what(sides: Sequence[TrySide]) -> str:
     """The protections of a result."""
     words = []
     for side in sides:
-        title = run_settings.part_title("method", side.run["method"])
+        title = try_sides.protection_title(side.run)
         noise = side.run.get("method.noise")
         words.append(f"{title}, noise {noise:g}" if noise else title)
     return " and ".join(words)
@@ -183,7 +191,8 @@ def _sentence(requests: Sequence[SideRequest], sides: Sequence[TrySide], setting
         baseline = panels.accuracy_of(sides[0].baselines[0] if sides[0].baselines else None)
         promised = privacy.odds(results[0].epsilon) if results[0].epsilon else try_texts.NO_PROMISE
         text = " ".join(filter(None, [privacy.cost(results[0].accuracy, baseline), promised]))
-    st.html(f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(text)}</p>')
+    with st.container(key="try-sentence"):
+        st.html(f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(text)}</p>')
 
 
 def _next_steps(sides: Sequence[TrySide], settings: TrySettings) -> None:

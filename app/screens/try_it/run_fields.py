@@ -8,12 +8,14 @@ from typing import Any
 
 import streamlit as st
 
-from app.screens.try_it.settings import ATTACKS, STATE, TrySettings
+from app.screens.try_it import requests as try_requests
+from app.screens.try_it.settings import STATE, TrySettings
 from app.session import run_settings, session
 from app.texts import attack_form as form_texts
 from app.texts import privacy
 from app.texts import try_it as try_texts
-from app.widgets import fields
+from app.widgets import attacker_picker, fields
+from app.widgets.attacker_picker import AttackerPicker
 from app.widgets.fields import RunForm
 
 MORE = ("epochs", "batch", "lr", "momentum", "weight-decay", "sampling", "seed")
@@ -101,13 +103,15 @@ def _attacked(settings: TrySettings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(try_texts.PICTURE, names, format_func=_picture, **STATE.bind("whose"))
         st.selectbox(
-            try_texts.CONTENT, list(form_texts.CONTENTS), format_func=form_texts.content, **STATE.bind("content")
-        )
+            try_texts.CONTENT, list(form_texts.CONTENTS), format_func=form_texts.content,
+            **session.bind("try-content", settings.content, try_requests.choose_content),
+        )  # fmt: skip
         st.selectbox(
             try_texts.WHEN, ("first", "last"), format_func=form_texts.ROUNDS_OF.__getitem__, **STATE.bind("when")
         )
-        attacks = tuple(dict.fromkeys((*ATTACKS, *run_settings.attack_names())))
-        st.multiselect(try_texts.ATTACKS, attacks, format_func=run_settings.attack_title, **STATE.bind("attacks"))
+        picker = AttackerPicker(settings.grid(settings.run), try_requests.choose_attackers, "try", len(settings.runs))
+        with st.popover(attacker_picker.summary(picker), key="try-attacker"):
+            attacker_picker.show(picker)
 
 
 def _picture(name: str) -> str:

@@ -57,6 +57,11 @@ class TrySettings(ScreenSettings):
         return _with_side(self.run, self.b) if self.b else None
 
     @property
+    def runs(self) -> tuple[Mapping[str, Any], ...]:
+        """The settings of the run of each side."""
+        return (self.run,) if self.other is None else (self.run, self.other)
+
+    @property
     def pictures(self) -> tuple[str, ...]:
         """The chosen picture, and for eight the first test pictures, which fill the same upload."""
         if self.content != "8":
@@ -167,10 +172,11 @@ def _read_side(text: str, run: Mapping[str, Any]) -> tuple[dict[str, Any], list[
     words = [word.partition("=") for word in text.split(";") if word]
     params = {path: value for path, equals, value in words if equals}
     start = without_old_method(run, params)
-    if "method.noise" in params:  # an explicit noise replaces the target of side A
-        start["target-epsilon"] = None
-    other, notes = run_settings.read_link(params, start)
-    return {path: value for path, value in other.items() if path in params or value != run.get(path)}, notes
+    implied: dict[str, Any] = {}
+    if "method.noise" in params and run.get("target-epsilon") is not None:
+        implied = {"target-epsilon": None, "view": None}  # an explicit noise replaces the target of side A
+    other, notes = run_settings.read_link(params, {**start, **implied})
+    return {**implied, **{path: other[path] for path in params if path in other}}, notes
 
 
 class TryState(ScreenState[TrySettings]):

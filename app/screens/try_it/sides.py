@@ -13,7 +13,7 @@ from app.session import outcomes, run_settings
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
 from engine.results.estimates import Estimate, estimate
-from engine.specs import attack_grid
+from engine.specs import attack_grid, protections
 from engine.specs.attack_grid import NONE, OF_RUN, RequestedAttack
 
 if TYPE_CHECKING:
@@ -121,3 +121,8 @@ def estimated(side: TrySide) -> Estimate | None:
     """The accuracy that finished runs near these settings let expect; None without any."""
     canonical = side.spec.canonical()
     return estimate(outcomes.near(canonical), canonical)
+
+
+def protection_title(run: Mapping[str, Any]) -> str:
+    """The name of a protection as its picker shows it."""
+    return protections.described(run).title

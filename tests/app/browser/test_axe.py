@@ -9,12 +9,13 @@ from typing import Literal
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from app.texts import attackers, protections
 from tests.app.browser.pages import LONG, REDRAWN, LabPage
 from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
 
-SCREENS = ("leak", "leaking", "stored", "trade-off", "asking", "running", "runs", "machine")
+SCREENS = ("leak", "attacker", "drawer", "leaking", "stored", "trade-off", "asking", "running", "runs", "machine")
 LEAK = (
     "/?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
     "&each=true&closer=curves"
@@ -60,6 +61,18 @@ def tour(lab: LabPage, server: Server) -> Iterator[str]:
     lab.page.goto(server.address)
     expect(lab.page.get_by_role("img").first).to_be_visible()
     yield "leak"
+    lab.page.locator(".st-key-leak-attacker button").first.click()
+    lab.page.get_by_role("button", name=attackers.CHOOSE).click()
+    expect(lab.page.get_by_role("combobox", name=attackers.NAMES)).to_be_visible()
+    lab.page.wait_for_function(REDRAWN)
+    yield "attacker"
+    lab.page.keyboard.press("Escape")
+    lab.page.locator(".st-key-leak-method button").click()
+    drawer = lab.page.get_by_role("dialog", name=protections.TITLE)
+    drawer.get_by_text("no protection", exact=True).click()
+    expect(drawer.get_by_role("button", name="SCAFFOLD")).to_be_visible()
+    lab.page.wait_for_function(REDRAWN)
+    yield "drawer"
     lab.page.goto(f"{server.address}{LEAK}")
     expect(lab.page.get_by_text("What is in the upload?")).to_be_visible()
     attack = lab.page.locator(".st-key-leak-attack button")
