@@ -164,7 +164,7 @@ def _promise(result: StopResult) -> str:
         return ""
     kind = privacy.size_of(result.epsilon).word
     article = "" if kind.startswith("an ") else "a "
-    promise = f"Now there is {article}{kind} (ε {privacy.rounded_up(result.epsilon)})."
+    promise = f"Now there is {article}{kind} (ε {privacy.rounded_text(result.epsilon)})."
     return f"{promise} {_price(result.accuracy, result.baseline)}".strip()
 
 
@@ -242,7 +242,7 @@ def terms(epsilon: Epsilon | None) -> str:
     """The ε with its terms, in small print; empty without one."""
     if epsilon is None or epsilon.value is None:
         return ""
-    small = [f"ε {privacy.rounded_up(epsilon)} {privacy.terms(epsilon)}."]
+    small = [f"ε {privacy.rounded_text(epsilon)} {privacy.terms(epsilon)}."]
     if privacy.size_of(epsilon) != privacy.NO_PROMISE:
         small.append(privacy.odds(epsilon))
     return " ".join(small)

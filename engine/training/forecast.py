@@ -17,12 +17,12 @@ from engine.capabilities import HasNoise
 from engine.compute import weights
 from engine.compute.sgd import STACK
 from engine.epsilon import Epsilon
-from engine.errors import LeakLensError
+from engine.errors import BadInput, LeakLensError
 from engine.models import Model
 from engine.part import Problem
-from engine.records import Guarantee, Seat
+from engine.records import Guarantee, Seat, View
 from engine.specs.run import RunSpec
-from engine.training.plan import Plan, make_plan, misfits, missed_target
+from engine.training.plan import Plan, make_plan, misfits, missed_target, noise_search
 from engine.training.rounds import WAVE
 from engine.training.timing import seconds
 
@@ -107,6 +107,35 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1, timed: b
         cliff=cliff(plan),
         facts={"sizes": [min(world.sizes), max(world.sizes)], "parameters": weights.count(world.weights)},
     )
+
+
+@dataclass(frozen=True)
+class BudgetNoise:
+    """The noise of a run that keeps ε within a budget, in one view."""
+
+    budget: float
+    noise: float | None  # None: no noise is enough
+    epsilon: Epsilon | None = None
+    reason: str = ""  # why there is no noise
+
+
+def budget_noises(spec: RunSpec, view: View, budgets: Sequence[float]) -> tuple[BudgetNoise, ...]:
+    """The noise for each of these budgets, whatever noise the run has. Raises BadInput where the view has no ε.
+
+    Each noise is found by Rényi alone: it is a little more than the least, and ε is at most the budget. One plan serves
+    all of them, which takes a fifth of the time of a forecast for each.
+    """
+    plan = make_plan(spec.with_(target_epsilon=None, budget=None, view=None), precise=False)
+    search = noise_search(plan, view, "budget")
+    noises = []
+    for budget in budgets:
+        try:
+            noise = search.least(budget, precise=False)
+        except BadInput as error:
+            noises.append(BudgetNoise(budget, None, reason=error.message))
+        else:
+            noises.append(BudgetNoise(budget, noise, search.answer(noise)))
+    return tuple(noises)
 
 
 def _stops_early(plan: Plan) -> tuple[Problem, ...]:

@@ -13,7 +13,7 @@ import streamlit as st
 from app.screens.runs import requests as run_requests
 from app.screens.runs.group import RunGroup
 from app.screens.runs.listing import STOPPED, RunResult, RunRow
-from app.session import messages, observer, services, url
+from app.session import messages, observer, pins, services, url
 from app.texts import membership as membership_texts
 from app.texts import numbers, states, verdicts
 from app.texts import runs as run_texts
@@ -169,7 +169,7 @@ def _buttons(row: RunRow) -> None:
         if row.attack:
             run_requests.open_in_leak(row)
         else:
-            run_requests.open_in_lab(row)
+            run_requests.open_in_try(row)
     if readable and row.listed.status == "finished":
         path = url.export_path("attack" if row.attack else "run", row.id)
         st.link_button(f"{run_texts.EXPORT} *run {row.id}*", path, type="tertiary")
@@ -185,12 +185,12 @@ def _buttons(row: RunRow) -> None:
 
 
 def _pin(row: RunRow) -> None:
-    pins = url.linked("pins")
-    if row.id in pins:
-        _button(run_texts.UNPIN, row, on_click=url.unpin, args=(row.id,))
+    pinned = pins.pinned()
+    if row.id in pinned:
+        _button(run_texts.UNPIN, row, on_click=pins.unpin, args=(row.id,))
         return
-    full = run_texts.PINS_FULL.format(many=len(pins)) if len(pins) >= url.PINS else None
-    _button(run_texts.PIN, row, on_click=url.pin, args=(row.id,), help=full, disabled=bool(full))
+    full = run_texts.PINS_FULL.format(many=len(pinned)) if len(pinned) >= pins.MOST else None
+    _button(run_texts.PIN, row, on_click=pins.pin, args=(row.id,), help=full, disabled=bool(full))
 
 
 def _group_buttons(group: RunGroup, batch: ListedBatch) -> None:

@@ -1,4 +1,4 @@
-"""The CSV file of the Lab holds every number on the page."""
+"""The CSV file of Try holds every number of its runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 
 from app.charts.base import Track
-from app.screens.lab.results import table_csv
+from app.screens.try_it.details.takeaway import table_csv
 from engine.events import Measured, Spent
 from tests.app.charts.makers import smoothed
 
