@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from app.screens.try_it import texts as try_texts
 from app.session import run_settings, services
 from app.session.screen_settings import ScreenSettings, shortened
 from app.session.screen_state import ScreenState
 from app.texts import links as link_texts
-from app.texts import try_it as try_texts
 from engine.errors import LeakLensError, shown
 from engine.jobs.owners import own_pictures
 from engine.specs.attack_grid import AttackGrid

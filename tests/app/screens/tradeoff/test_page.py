@@ -12,11 +12,11 @@ from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.points import panel as points_panel
 from app.screens.tradeoff.settings import TradeoffSettings
+from app.screens.try_it import texts as try_texts
 from app.session import limits as class_limits
 from app.session import run_settings, services, session
 from app.texts import numbers, product, states
 from app.texts import sweep as sweep_texts
-from app.texts import try_it as try_texts
 from engine.events import Event
 from engine.examples import sweep
 from engine.jobs.store import Store

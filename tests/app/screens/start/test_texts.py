@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.texts import start as texts
-from app.texts.start import OWN_WORDS, PORTRAIT_WORDS, StopResult
+from app.screens.start import texts
+from app.screens.start.texts import OWN_WORDS, PORTRAIT_WORDS, StopResult
 from engine.epsilon import Epsilon
 from engine.results.verdict import COMES_BACK, NOT_RECOGNISED, OUTLINES, Verdict
 
