@@ -41,7 +41,10 @@ CSS = """
 [role="dialog"] { color-scheme: light dark; }
 :root { --private: light-dark(#0F766E, #2DD4BF); --leaking: light-dark(#C2410C, #FB923C);
   --ink: light-dark(#0F172A, #E2E8F0); --control: light-dark(#334155, #CBD5E1);
-  --weak: light-dark(#92400E, #FBBF24); --faint: light-dark(#55637A, #94A3B8); --hair: light-dark(#E2E8F0, #1E293B); }
+  --weak: light-dark(#92400E, #FBBF24); --faint: light-dark(#55637A, #94A3B8); --hair: light-dark(#E2E8F0, #1E293B);
+  --family-grey: light-dark(#6B7280, #A3ADBD); --family-blue: light-dark(#0062A3, #4DA3E0);
+  --family-sky: light-dark(#1E93C9, #8AD0F5); --family-purple: light-dark(#7E57A8, #B99BE0);
+  --family-yellow: light-dark(#A07C00, #E3C23B); --family-ink: light-dark(#0F172A, #E2E8F0); }
 .block-container { padding-top: 4.2rem; padding-bottom: 3rem; max-width: 1500px; }
 @media (max-width: 700px) { .block-container { padding-top: 3.6rem; padding-bottom: 2rem; } }
 .ll-facts { display: flex; flex-wrap: wrap; gap: .4rem 2.4rem; align-items: flex-end; margin: 0; }
@@ -71,6 +74,8 @@ button[kind="primary"]:not(:disabled) *, [data-testid="stMultiSelect"] [data-tag
 .ll-save button { border: 1px solid var(--faint); border-radius: 4px; background: none; color: inherit;
   padding: .1rem .6rem; cursor: pointer; }
 [data-stale="true"], [data-testid="stExpander"] summary { opacity: 1 !important; }
+[class*="-protection"] .stMarkdownColoredText { color: var(--faint) !important; }
+@media (max-width: 700px) { [class*="-protection"] .stMarkdownColoredText { display: none; } }
 @media (prefers-reduced-motion: reduce) { * { animation: none !important; transition: none !important; } }
 </style>
 """

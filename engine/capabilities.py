@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
@@ -39,7 +39,16 @@ class Variant:
     title: str
     sentence: str
     fields: Mapping[str, Any]  # by their names in JSON
-    suggested: bool = False
+    suggested: bool = False  # whether forms choose it where a visitor chose nothing
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A method that pickers offer first, named by what it does. Its fields are those of one variant, if it has any."""
+
+    title: str
+    place: int  # pickers list the suggestions of all methods by it
+    fields: Mapping[str, Any] = field(default_factory=dict)  # by their names in JSON
 
 
 # What a noise field counts. Values of different units never share an axis.

@@ -16,7 +16,7 @@ from engine.jobs.status import MOVING, ListedRun
 
 OPTIONS = {"device": "cpu"}
 NO_BATCH = ""  # of no kind
-SEVERAL = ("seeds",)  # kinds of which a visitor may have several under way, within the limit on runs
+SEVERAL = ("seeds", "try")  # kinds of which a visitor may have several under way, within the limit on runs
 
 
 def request(batch: Batch, fields: Mapping[str, Any], seeds: int = 1, busy: tuple[str, str] = ("", "")) -> None:
@@ -30,11 +30,11 @@ def request(batch: Batch, fields: Mapping[str, Any], seeds: int = 1, busy: tuple
 
 
 def seeds_batch(members: Sequence[BatchMember]) -> Batch:
-    """A run with its other seeds and its baseline, as the Lab shows them. The first member is the run itself."""
+    """A run with its other seeds. The first member is the run itself."""
     first = members[0].spec
     title = run_texts.sentence(first, run_settings.part_title)
     link = run_settings.link(run_settings.flat(first))
-    return Batch("seeds", title, tuple(members), {"screen": "lab", "link": link})
+    return Batch("seeds", title, tuple(members), {"screen": "try", "link": link})
 
 
 def resume(batch: ListedBatch, fields: Mapping[str, Any], busy: tuple[str, str]) -> None:
@@ -57,15 +57,20 @@ def resume_run(run: ListedRun) -> None:
 
 
 def _check_limits(batch: Batch | ListedBatch, fields: Mapping[str, Any], seeds: int, busy: tuple[str, str]) -> None:
-    """In class mode, refuse a request beyond the limits. Runs that finished or are in the queue do not count."""
+    """In class mode, refuse a request beyond the limits. Runs that finished or are in the queue do not count.
+
+    Where a visitor may have several batches, the limit is one on trainings: the attacks of such a batch do not count.
+    """
     caps = class_limits.caps()
     if caps == class_limits.VisitorLimits():
         return
     statuses = services.store().statuses(batch.runs)
-    more = sum(statuses.get(run) not in (*MOVING, "finished") for run in batch.runs)
+    missing = [run for run in batch.runs if statuses.get(run) not in (*MOVING, "finished")]
+    more = len(missing)
     own_batches = services.store().batches.unfinished(session.visitor())
     own = 0
     if batch.kind in SEVERAL:
+        more = len(_trainings(missing, batch))
         own = _unfinished_runs([own_batch for own_batch in own_batches if own_batch.kind in SEVERAL])
     else:
         caps = replace(caps, runs=None)
@@ -79,7 +84,15 @@ def _check_limits(batch: Batch | ListedBatch, fields: Mapping[str, Any], seeds: 
 
 def _unfinished_runs(batches: Sequence[ListedBatch]) -> int:
     runs = {run for batch in batches for run in batch.runs}
-    return sum(status in MOVING for status in services.store().statuses(sorted(runs)).values())
+    statuses = services.store().statuses(sorted(runs))
+    return len(_trainings([run for run in statuses if statuses[run] in MOVING]))
+
+
+def _trainings(runs: Sequence[str], batch: Batch | ListedBatch | None = None) -> list[str]:
+    """Those of these runs that are no attacks. The store does not know runs of a batch that is new."""
+    members = batch.members if isinstance(batch, Batch) else ()
+    specs = {member.run: member.spec for member in members}
+    return [run for run in runs if "attack" not in (specs.get(run) or services.store().run(run).spec)]
 
 
 def _requested_as(kind: BatchKind, runs: Sequence[str]) -> list[ListedBatch]:

@@ -45,9 +45,10 @@ def _by_round(events: Sequence[Event], who: str) -> dict[int, float]:
 
 
 def draw(infos: Sequence[PanelInfo[AccuracyCurve]], dark: bool) -> go.Figure:
-    """A line for each run; a dotted line for its personal accuracy; a band for the seeds of the main run."""
+    """A line for each run; a dotted line for its personal accuracy; a band for the seeds of each side."""
     chart = figure(330, dark)
-    band(chart, [entry for entry in infos if entry.track.role in ("main", "seed")])
+    for side in (("main", "seed"), ("other", "other seed")):
+        band(chart, [entry for entry in infos if entry.track.role in side])
     for entry in without_seeds(infos):
         curve = entry.info
         label = entry.track.label

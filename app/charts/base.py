@@ -17,7 +17,7 @@ from engine.events import Event
 FONT = '"Source Sans", Arial, sans-serif'  # that of the page
 DASHES = ("solid", "dot", "dashdot", "longdash", "longdashdot")  # the main run, then the pinned runs in order
 Info = TypeVar("Info")
-Role = Literal["main", "seed", "baseline", "pin"]
+Role = Literal["main", "seed", "other", "other seed", "baseline", "pin"]  # `other`: side B, next to the main run
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,16 @@ class Panel(Generic[Info]):
 
 
 def without_seeds(infos: Sequence[PanelInfo[Info]]) -> list[PanelInfo[Info]]:
-    """All tracks except the further seeds of the main run, which only widen its band."""
-    return [entry for entry in infos if entry.track.role != "seed"]
+    """All tracks except further seeds, which only widen the band of their run."""
+    return [entry for entry in infos if entry.track.role not in ("seed", "other seed")]
 
 
 def line(track: Track, dark: bool) -> dict[str, Any]:
-    """The line style of a run: its method's colour, grey and dashed for the baseline, thin for pinned runs."""
+    """The line style of a run: its method's colour, dashed for B, grey and dotted for a baseline, thin for pins."""
     if track.role == "baseline":
-        return {"color": theme.baseline(dark), "width": 2, "dash": "dash"}
+        return {"color": theme.baseline(dark), "width": 2, "dash": "dot"}
+    if track.role in ("other", "other seed"):
+        return {"color": theme.colour(track.method, dark), "width": 3, "dash": "dash"}
     width = {"main": 3, "seed": 1}.get(track.role, 1.5)
     return {"color": theme.colour(track.method, dark), "width": width, "dash": DASHES[track.place % len(DASHES)]}
 

@@ -11,6 +11,7 @@ from app.charts.base import Panel, PanelInfo, figure, line, without_seeds
 from app.texts import numbers
 from engine.events import Event, Measured, Started
 
+OF_ROLE = {"baseline": "/", "other": "\\"}  # `other` is side B
 PATTERNS = ("", ".", "x", "|", "-")  # the main run, then the pinned runs in order
 
 
@@ -41,7 +42,7 @@ def draw(infos: Sequence[PanelInfo[ClassAccuracy]], dark: bool) -> go.Figure:
     chart = figure(260, dark, barmode="group", bargap=0.25)
     for entry in without_seeds(infos):
         track = entry.track
-        pattern = "/" if track.role == "baseline" else PATTERNS[track.place % len(PATTERNS)]
+        pattern = OF_ROLE.get(track.role, PATTERNS[track.place % len(PATTERNS)])
         chart.add_bar(
             x=list(entry.info.labels),
             y=[None if value is None else 100 * value for value in entry.info.values],

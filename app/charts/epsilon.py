@@ -52,7 +52,7 @@ def draw(infos: Sequence[PanelInfo[EpsilonCurves]], dark: bool) -> go.Figure:
     views = [view for view in privacy.VIEWS if any(view in entry.info.views for entry in infos)]
     traces: list[dict[str, Any]] = []
     for entry in infos:
-        if entry.track.role in ("seed", "baseline"):
+        if entry.track.role in ("seed", "other seed", "baseline"):
             continue
         first = 1 + len(views) * units.index(entry.info.unit)
         for column, view in enumerate(views):
@@ -122,7 +122,7 @@ def describe(infos: Sequence[PanelInfo[EpsilonCurves]]) -> str:
     """The last ε of each run in each view."""
     sentences = []
     for entry in infos:
-        if entry.track.role not in ("main", "pin"):
+        if entry.track.role not in ("main", "other", "pin"):
             continue
         curves = entry.info
         for view, points in curves.views.items():

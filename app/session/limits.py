@@ -22,7 +22,7 @@ TABLES = {
 }
 SIZES = ("rounds", "clients", "sampled", "epochs")  # of a spec
 NOUNS = {
-    "runs": "runs of the Lab at once",
+    "runs": "runs at once",
     "seeds": "seeds",
     "rounds": "rounds",
     "clients": "clients",

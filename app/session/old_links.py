@@ -1,4 +1,4 @@
-"""Links from the time when Leak, and before it the Lab, was the first page."""
+"""Links from the time when Leak, and before it the Lab, which Try replaced, was the first page."""
 
 from __future__ import annotations
 

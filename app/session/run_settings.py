@@ -17,6 +17,7 @@ from engine.part import rule_of
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+    from engine.capabilities import Variant
     from engine.part import Part
     from engine.registry import Shelf
     from engine.specs.run import RunSpec
@@ -265,6 +266,12 @@ def script(canonical: Mapping[str, Any]) -> str:
         "",
     )
     return "\n".join(lines)
+
+
+def variants(method: str) -> tuple[Variant, ...]:
+    """The named choices of fields that a method declares."""
+    declared: tuple[Variant, ...] = part_class("method", method).variants  # type: ignore[attr-defined]
+    return declared
 
 
 # --- attacks and pictures ----------------------------------------------------------------------------------

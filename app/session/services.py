@@ -16,8 +16,10 @@ from app.session import limits as class_limits
 from app.session import session
 from engine.errors import Damaged, LeakLensError, UnknownName
 from engine.events import Event, Failed
+from engine.examples.attacks import attack_examples
 from engine.examples.files import RunExample, example, examples, load_errors
 from engine.jobs.owners import own_pictures
+from engine.jobs.pace import work_key
 from engine.jobs.process_id import cores
 from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
@@ -140,6 +142,23 @@ def forecast_of(canonical: Mapping[str, Any], threads: int = 0) -> Forecast:
     return _forecast(json.dumps(canonical, sort_keys=True), threads or cores())
 
 
+@st.cache_data(show_spinner=False, max_entries=1000)
+def _promises(body: str) -> Forecast:
+    import json
+
+    from engine.specs.run import RunSpec
+    from engine.training.forecast import forecast
+
+    return forecast(RunSpec(**json.loads(body)), timed=False)
+
+
+def promises_of(canonical: Mapping[str, Any]) -> Forecast:
+    """The forecast of a run without its time, cached. A list of many runs can afford it."""
+    import json
+
+    return _promises(json.dumps(canonical, sort_keys=True))
+
+
 @st.cache_data(show_spinner=False, max_entries=3000)
 def _misfit(body: str) -> str:
     import json
@@ -156,6 +175,18 @@ def attack_problem(spec: AttackSpec) -> str:
     import json
 
     return _misfit(json.dumps(spec.canonical(), sort_keys=True))
+
+
+@cache
+def _example_seconds() -> dict[str, float]:
+    """The seconds that each kind of attack took where the examples were made."""
+    return {work_key(example.spec): example.seconds for example in attack_examples()}
+
+
+def attack_seconds(spec: AttackSpec) -> float | None:
+    """The seconds that attacks like this one took here, else where the examples were made. None if unknown."""
+    canonical = spec.canonical()
+    return store().usual_seconds(canonical) or _example_seconds().get(work_key(canonical))
 
 
 @cache

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
-from app.session import owners, run_settings
+from app.session import owners
 from app.session.limits import class_mode
-from app.session.run_settings import Settings
 from engine.jobs.requests import MACHINE
 
 
@@ -31,30 +30,6 @@ def tab() -> str:
 
 def dark() -> bool:
     return st.context.theme.type == "dark"
-
-
-def settings() -> Settings:
-    """The settings in the form."""
-    current: Settings = st.session_state.setdefault("settings", {})
-    return current
-
-
-def bind_setting(path: str, name: str = "") -> dict[str, Any]:
-    """The arguments that bind a widget to a setting: its key, and the function to call after a change."""
-    key = f"w:{name or path}"
-    st.session_state[key] = settings().get(path)
-    return {"key": key, "on_change": _changed, "args": (path, key)}
-
-
-def _changed(path: str, key: str) -> None:
-    choose({path: st.session_state[key]})
-
-
-def choose(changes: Mapping[str, Any]) -> None:
-    """Change settings. Another part has its own fields and keeps the values of fields that both parts have."""
-    changed = {**settings(), **changes}
-    remember("acted", True)  # the next pass must not read the link, which is still the old one
-    st.session_state.update(settings=run_settings.completed(changed), trouble="", notes=[])
 
 
 def bind(key: str, value: Any, on_change: Callable[[Any], None]) -> dict[str, Any]:

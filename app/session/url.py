@@ -8,77 +8,7 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from app.session import run_settings, screens, session
-from app.session.run_settings import Settings
-from app.texts import product
-from engine.errors import shown
-
-PINS = 8  # at most
-
-
-def linked(name: str) -> tuple[str, ...]:
-    """The ids of the runs under this name: `run` (one for each seed), `twin`, which is the baseline, or `pins`."""
-    return tuple(st.session_state.get("ids", {}).get(name, ()))
-
-
-def show(**ids: Sequence[str]) -> None:
-    """Show other runs, and put them into the link."""
-    unique = {name: tuple(dict.fromkeys(values))[:PINS] for name, values in ids.items()}
-    st.session_state["ids"] = {**st.session_state.get("ids", {}), **unique}
-
-
-def pin(run: str) -> None:
-    """Keep a run on the page of the Lab, to compare others with it."""
-    show(pins=[*linked("pins"), run])
-
-
-def unpin(run: str) -> None:
-    show(pins=[pinned for pinned in linked("pins") if pinned != run])
-
-
-def read_settings(default: Settings) -> None:
-    """Read the settings from a link that this page did not write: at a first visit, and after going back."""
-    params = {name: str(value) for name, value in st.query_params.items()}
-    if not params and "seen" in st.session_state:  # back from another screen: the address is empty
-        st.session_state.update(seen=params, written=None)
-        return
-    if "seen" in st.session_state and (session.recall("acted") or params == st.session_state["seen"]):
-        return
-    read_runs()
-    settings, notes = run_settings.read_link(params, default)
-    st.session_state.update(seen=params, settings=settings, notes=notes)
-    _arrive_seeds(params.get("seeds", ""), notes)
-
-
-def _arrive_seeds(text: str, notes: list[str]) -> None:
-    """Read the number of seeds from a link. Adds a note if the number is over the limit."""
-    seeds = int(text[:9]) if text.isdecimal() else 1
-    if seeds > run_settings.SEEDS:
-        notes.append(product.FEWER_SEEDS.format(most=run_settings.SEEDS, asked=shown(text)))
-    session.remember("seeds", max(1, min(run_settings.SEEDS, seeds)))
-
-
-def read_runs() -> None:
-    """Read the runs from the link. They can be shown before the shelves are loaded."""
-    ids: dict[str, list[str]] = {}
-    for name in ("run", "twin", "pins"):
-        words = str(st.query_params.get(name, "")).split(",")
-        ids[name] = [word for word in words if word]
-    show(**ids)
-
-
-def write_link() -> None:
-    """Write everything that the page shows into its address. Going back in the browser then restores it."""
-    link = _link()
-    if link != st.session_state.get("written"):
-        st.session_state.update(written=link, seen=link)
-        st.query_params.from_dict(link)
-    session.remember("acted", False)
-
-
-def address() -> str:
-    """The address of this page with everything that it shows."""
-    return f"{_base()}?{urlencode(_link())}"
+from app.session import screens, session
 
 
 def _base() -> str:
@@ -89,13 +19,6 @@ def offers_camera() -> bool:
     """Whether a browser offers its camera to this page: only over https, and on the computer of the server."""
     address = urlsplit(_base())
     return address.scheme == "https" or address.hostname in ("localhost", "127.0.0.1", "::1")
-
-
-def _link() -> dict[str, str]:
-    ids = {name: ",".join(values) for name, values in st.session_state.get("ids", {}).items() if values}
-    seeds = session.recall("seeds", 1)
-    seeds_param = {"seeds": str(seeds)} if seeds != 1 else {}
-    return {**run_settings.link(session.settings()), **seeds_param, **ids}
 
 
 def params() -> dict[str, str]:
@@ -123,7 +46,7 @@ def write_screen_link(screen: str, link: Mapping[str, str]) -> None:
 
 def open_screen(screen: str, link: Mapping[str, str]) -> NoReturn:
     """Open another screen. It reads this link, even if a setting changed in the same pass."""
-    st.session_state.update({"acted": False, "seen" if screen == "lab" else f"seen:{screen}": None})
+    st.session_state.update({"acted": False, f"seen:{screen}": None})
     screens.go_to(screen, dict(link))
 
 
@@ -135,6 +58,11 @@ def export_path(kind: str, id: str) -> str:
 def export_list_path(kind: str, ids: Sequence[str], **params: str) -> str:
     """The address of the exported page of several attacks (`grid`) or runs (`sweep`), stored or live."""
     return f"/export/{kind}.html?{urlencode({'ids': ','.join(ids), **params}, safe=',')}"
+
+
+def address_of(link: Mapping[str, str]) -> str:
+    """The address of this page with these parameters."""
+    return f"{_base()}?{urlencode(link)}"
 
 
 def current_address() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from app.texts import privacy
-from app.texts.attacks import count
 
 LOST = "What is lost"
 TABS = {"pictures": "Pictures", "sentences": "Sentences", "membership": "“Was this person in it?”"}
@@ -40,11 +39,10 @@ UPLOADED_HELP = (
     "sends."
 )
 MODEL_DATA, GRID_OF = "Model and data", "Choose columns"
-ATTACKER = "The attacker: {who}, {many}"
-WHO = {"server": "the server", "aggregate": "the sum of a round", "client": "a participant", "outsider": "an outsider"}
 COMPARE = "Compare"
 MODES = {"strength": "strengths of one method", "budget": "methods at the same budget"}
-METHOD, BUDGET = "Method", "Budget: ε {against}"
+ALWAYS_A_COLUMN = "the first column is always without protection"
+BUDGET = "Budget: ε {against}"
 BUDGET_HELP = "Each method gets the noise that keeps its ε at this budget. Equal noise would not be equal protection."
 MODEL, DATASET, ROUNDS = "Model", "Data set", "Rounds of the run"
 AGAINST, ATTACKS, RESTARTS, ATTACK_SEED = "Columns", "Attacks", "Restarts", "Attack seed"
@@ -63,16 +61,6 @@ GIVEN_UP = "The picture is no longer on your pages. Another visitor uploaded it,
 def content(kind: str) -> str:
     """What is in an upload, as the form names it. A link may have any number of pictures up to 8."""
     return CONTENTS.get(kind) or f"{kind} pictures"
-
-
-def attacker(view: str, attacks: int) -> str:
-    """The label of the settings of the attacker."""
-    return ATTACKER.format(who=WHO[view], many=count(attacks))
-
-
-def fitting(title: str, fits: bool) -> str:
-    """The title of an attack on offer."""
-    return title if fits else f"{title} (does not fit this upload and model)"
 
 
 def budget(epsilon: float) -> str:

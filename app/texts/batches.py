@@ -17,6 +17,7 @@ TITLES = {
     "blind test": "Blind test",
     "seeds": "Run",
     "photo": "Photo",
+    "try": "Run and attacks",
 }
 
 

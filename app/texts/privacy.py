@@ -92,15 +92,15 @@ def promise(epsilon: Epsilon | None) -> tuple[str, str]:
     kind = size_of(epsilon)
     if kind == NO_PROMISE:
         return f"{kind.sign} {kind.word}", kind.side
-    return f"{kind.sign} ε {rounded_up(epsilon)} {PER[epsilon.unit]}: {kind.word}", kind.side
+    return f"{kind.sign} ε {rounded_text(epsilon)} {PER[epsilon.unit]}: {kind.word}", kind.side
 
 
-def rounded_up(epsilon: Epsilon) -> str:
-    """The number of an ε with three digits, never smaller than it is."""
-    return epsilon_text(None if epsilon.value is None else _up(epsilon.value))
+def rounded_text(epsilon: Epsilon) -> str:
+    """The number of an ε as a page shows it, never smaller than it is."""
+    return epsilon_text(None if epsilon.value is None else rounded_up(epsilon.value))
 
 
-def _up(value: float) -> float:
+def rounded_up(value: float) -> float:
     """A number rounded up to the digits that are shown: a promise is never shown smaller than it is."""
     if value <= 0:
         return value

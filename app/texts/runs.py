@@ -9,7 +9,7 @@ from typing import Any
 
 from app.texts import numbers, privacy, states
 
-NOTHING_YET = "You have no runs yet. These examples are stored with LeakLens. Start a run in the Lab."
+NOTHING_YET = "You have no runs yet. These examples are stored with LeakLens. Start a run in Try."
 UNREADABLE = "A run whose request cannot be read"
 NO_MATCH = "No run matches. Choose other states or other words."
 MOVING, ENDED, EXAMPLES = "Running and waiting", "Ended", "Stored examples"
@@ -24,7 +24,7 @@ CANCEL_ALL, RESUME_ALL, RENAME, NAME = "Cancel all", "Resume all", "Rename", "Na
 NAME_HELP = "Everyone who sees this page reads the name. Press Enter to keep it."
 RUNS_OF_GROUP, MORE_ROWS = "Show {many}", "And {many} more: find them with the filter."
 REFUSED = "One could not be requested: {why}"
-SCREENS = ("leak", "lab", "tradeoff")
+SCREENS = ("leak", "try", "lab", "tradeoff")
 BUSY = ("another request of yours is still under way", "Wait for it, or cancel it")
 SORT, SORTS = "Sort by", {"newest": "newest", "name": "name", "accuracy": "accuracy", "size": "size on disk"}
 MORE_WAIT = "and {many} more"

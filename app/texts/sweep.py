@@ -29,10 +29,10 @@ STEPS_HELP = (
 SEEDS_HELP = "The number of runs of each point. The band reaches from the worst to the best of them."
 PLAIN, PLAIN_HELP = "also without protection", "The dashed line: the accuracy that protection is compared with."
 OF = "Settings of single methods"
-IN_LAB = "Change the rest in the Lab →"
-IN_LAB_HELP = "The Lab has all other settings of the run. A button there leads back with your changes."
-OF_THE_RUN = "This is a setting of the run: change it in the Lab."
-FROM_LAB, FROM_LAB_HELP = "Trade-off", "The same run with several methods, noises and seeds."
+IN_TRY = "Change the rest in Try →"
+IN_TRY_HELP = "Try has all other settings of the run. A button there leads back with your changes."
+OF_THE_RUN = "This is a setting of the run: change it in Try."
+FROM_TRY, FROM_TRY_HELP = "Trade-off", "The same run with several methods, noises and seeds."
 ASK, OF_OWN, OF_PAPER = "Sweep", "your own", "a paper's table"
 ROW, SCALE, READING = "row", "size", "the paper is read"
 SCALES = {"quick": "small enough for this machine", "paper": "as in the paper, which takes days"}
@@ -48,7 +48,6 @@ UNDER_WAY = "Under way"
 
 # --- the results -------------------------------------------------------------------------------------------
 
-EYES = "Who must not learn it?"
 AXIS, AXES = "Axis", {"epsilon": "by ε", "noise": "by noise"}
 WHOSE = "Accuracy of"
 MODELS = {"global": "the shared model", "personal": "each client's own model"}
@@ -67,8 +66,8 @@ BUYS = "The ε of each noise, computed before any run: {per}, {seen}, first seed
 NONE_SHOWN = "No method here has a finite ε in this view."
 UNPROMISED = "it makes no promise in this view"
 ZERO = "ε = 0 {seen}, which a logarithmic axis cannot show"
-CHOOSE = "Click a point, or choose a line of the table, to open its runs in the Lab."
-OPEN, OPEN_LIVE = "Open in the Lab", "Run it live and open it in the Lab"
+CHOOSE = "Click a point, or choose a line of the table, to open its runs in Try."
+OPEN, OPEN_LIVE = "Open in Try", "Run it live and open it in Try"
 TABLE, TABLE_ALT = "Every point", "Accuracy and ε of every method at every noise"
 HEADS = {
     "method": "method", "noise": "noise σ", "step": "server step", "accuracy": "accuracy", "low": "worst seed",

@@ -23,14 +23,21 @@ def show(panel: Panel[Any], tracks: Sequence[Track]) -> bool:
     if not infos:
         return False
     st.html(f'<h2 class="ll-title">{panel.title}</h2>')
-    _draw(panel, infos)
+    draw(panel, infos)
     return True
 
 
-def _draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]]) -> None:
+def draw(panel: Panel[Any], infos: Sequence[PanelInfo[Any]], height: int | None = None, name: str = "") -> None:
+    """Draw a panel without its title, in its own height or another one.
+
+    A second figure of the same panel on a page has a name of its own.
+    """
+    figure = panel.draw(infos, session.dark())
+    if height is not None:
+        figure.update_layout(height=height)
     st.plotly_chart(
-        panel.draw(infos, session.dark()),
-        key=f"chart-{panel.name}",
+        figure,
+        key=f"chart-{name or panel.name}",
         theme=None,
         config=CONFIG,
         alt=panel.describe(infos),
@@ -68,7 +75,7 @@ def _draw_chosen(panel: Panel[Any], info: PanelInfo[Any]) -> None:
     chosen = PanelInfo(info.track, panel.choices.choose(info.info, answers))
     description = html.escape(panel.choices.describe(chosen.info))
     above.html(f'<p class="ll-lead" role="status" aria-live="polite">{description}</p>')
-    _draw(panel, [chosen])
+    draw(panel, [chosen])
 
 
 def _choice(panel: Panel[Any], choice: PanelChoice) -> str:
@@ -95,11 +102,11 @@ def _choice(panel: Panel[Any], choice: PanelChoice) -> str:
     return str(st.selectbox(choice.label, choice.options, width=280, **binding))
 
 
-def partition(counts: Sequence[Sequence[int]], names: Sequence[str]) -> None:
-    """Show how many records of each class each client has."""
+def partition(counts: Sequence[Sequence[int]], names: Sequence[str], name: str = "partition") -> None:
+    """Show how many records of each class each client has. `name` is that of the chart on the page."""
     description = partition_chart.describe(counts)
     figure = partition_chart.draw(counts, session.dark(), names)
-    st.plotly_chart(figure, key="chart-partition", theme=None, config=CONFIG, alt=description)
+    st.plotly_chart(figure, key=f"chart-{name}", theme=None, config=CONFIG, alt=description)
     st.caption(description)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_origin
 
 import streamlit as st
@@ -17,28 +18,39 @@ from engine.part import bounds
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-STOPS = (8.0, 4.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.03, 0.01)  # of the noise, from private to leaky
-EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+
+@dataclass(frozen=True)
+class RunForm:
+    """The settings of a run in a form, and what a change does with them."""
+
+    name: str  # starts the keys of its widgets
+    run: Mapping[str, Any]  # flat
+    change: Callable[[dict[str, Any]], None]
+    problem: str = ""  # why the engine refuses these settings
+
+    def bind(self, path: str) -> dict[str, Any]:
+        """The arguments that bind a widget to one setting."""
+        return session.bind(f"{self.name}-{path}", self.run.get(path), lambda value: self.change({path: value}))
 
 
-def field(path: str, label: str = "", short: bool = False) -> None:
+def field(form: RunForm, path: str, label: str = "", short: bool = False) -> None:
     """Show the widget of one setting. Its declaration decides the kind of widget."""
-    info = run_settings.field_of(path, session.settings())
+    info = run_settings.field_of(path, form.run)
     assert info is not None, path
     name = label or _sentence(info.title or path)
     text = None if short else info.description
     kind = run_settings.kind_of(info)
-    binding = session.bind_setting(path)
+    binding = form.bind(path)
     if kind is bool:
         st.toggle(name, help=text, **binding)
     elif kind is str:
         st.selectbox(name, run_settings.choices(info), help=text, **binding)
     elif kind is int:
-        st.number_input(name, step=1, **limited(path, session.settings().get(path), text), **binding)
+        st.number_input(name, step=1, **limited(path, form.run.get(path), text), **binding)
     elif kind is float:
         placeholder = "default" if run_settings.optional(info) else None
         st.number_input(name, step=0.1, format="%g", help=text, placeholder=placeholder, **binding)
-    refusal(path)
+    refusal(form, path)
 
 
 def limited(name: str, value: Any, text: str | None = None, declared: float | None = None) -> dict[str, Any]:
@@ -84,42 +96,26 @@ def _longest(info: FieldInfo) -> int | None:
     return next((rule.max_length for rule in info.metadata if hasattr(rule, "max_length")), None)
 
 
-def part(name: str, label: str) -> None:
+def part(form: RunForm, name: str, label: str) -> None:
     """Show the choice of a part from its shelf."""
     titles = {part_name: run_settings.part_class(name, part_name).title for part_name in run_settings.names(name)}
-    st.selectbox(
-        label, list(titles), format_func=lambda choice: titles.get(choice, choice), **session.bind_setting(name)
-    )
+    st.selectbox(label, list(titles), format_func=lambda choice: titles.get(choice, choice), **form.bind(name))
+    refusal(form, name)
 
 
-def stops(path: str, label: str, values: tuple[float, ...], show: Callable[[Any], str]) -> None:
-    """Show a slider of a few values, from private to leaky. A setting between them adds its own value."""
-    value = session.settings().get(path)
-    descending = values[0] > values[-1]
-    own = [value] if isinstance(value, int | float) else []
-    options = sorted({*values, *own}, reverse=descending)
-    st.select_slider(label, options, format_func=show, **session.bind_setting(path, f"{path}:slider"))
-    st.html(
-        f'<div class="ll-ends"><span class="ll-private">◀ {product.PRIVATE_END}</span>'
-        f'<span class="ll-leaking">{product.LEAKY_END} ▶</span></div>'
-    )
-    refusal(path)
-
-
-def refusal(path: str) -> None:
+def refusal(form: RunForm, path: str) -> None:
     """Show why the engine refuses the value of this field, if it does."""
-    message = str(session.recall("problem", ""))
-    if message and refused_path(message) == path:
-        st.html(f'<p class="ll-problem" role="alert">{html.escape(message)}</p>')
+    if form.problem and refused_path(form.problem, form.run) == path:
+        st.html(f'<p class="ll-problem" role="alert">{html.escape(form.problem)}</p>')
 
 
-def refused_path(message: str) -> str:
+def refused_path(message: str, run: Mapping[str, Any]) -> str:
     """The path of the field that a refusal names: `run: rounds: must be ...` names `rounds`."""
     where, name = run_settings.refused_place(message)
     if where in ("", "run"):
         return name
     for part in run_settings.PARTS:
-        if session.settings().get(part) == where:
+        if run.get(part) == where:
             return f"{part}.{name}"
     return ""
 

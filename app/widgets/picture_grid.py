@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import streamlit as st
 
 from app.texts import attacks as attack_texts
 from app.texts import verdicts
+from app.widgets import score_bars
 from app.widgets.component import component
 from engine.events import Pictured
 from engine.results.attack_summary import AttackCell, best_cell, guess_of, of_column
 
 HEAD_PX, ROW_PX = 110, 175  # the least height of the head and of a row
-CLOSE_DB = 40.0  # a PSNR that fills its bar
-METRICS = {"psnr": "PSNR", "ssim": "SSIM", "lpips": "LPIPS"}
 
 _component = component("leaklens_grid", '<div class="grid"></div>\n', "picture_grid.css", "picture_grid.js")
 
@@ -138,7 +137,7 @@ def _cell(sheet: GridSheet, cell: AttackCell | None, attack: str, column: str) -
         "alt": attack_texts.alt(attack, column, word),
         "name": attack_texts.alt(attack, column, ""),
         "remark": verdicts.remark(cell.judged) if cell.judged else cell.problem,
-        "scores": _scores(cell, sheet.picture),
+        "scores": [asdict(bar) for bar in score_bars.bars(cell, sheet.picture)],
     }
 
 
@@ -146,25 +145,6 @@ def _guesses(cell: AttackCell, picture: int) -> list[str]:
     """Return the PNG of each guess of one picture."""
     guesses = [guess_of(event, picture) for event in cell.path]
     return [guess[0] for guess in guesses if guess is not None]
-
-
-def _scores(cell: AttackCell, picture: int) -> list[dict[str, Any]]:
-    """Return the scores of a finished guess as bars, each with the mark of a grey square."""
-    bars = []
-    for metric, name in METRICS.items():
-        value = cell.number(metric, picture)
-        if value is not None:
-            grey = cell.trivial(picture, metric)
-            text = attack_texts.metric(metric, value)
-            mark = None if grey is None else _bar(metric, grey)
-            bars.append({"name": name, "text": text, "share": _bar(metric, value), "grey": mark})
-    return bars
-
-
-def _bar(metric: str, value: float) -> float:
-    """Return the length of a bar between 0 and 1."""
-    length = value / CLOSE_DB if metric == "psnr" else value
-    return round(min(1.0, max(0.0, length)), 3)
 
 
 def _tone(cell: AttackCell, leaks: bool) -> str:

@@ -21,6 +21,8 @@ class Attack(Part):
     goal: ClassVar[Goal]
     reads: ClassVar[frozenset[UploadKind]] = frozenset({"gradient", "update"})
     malicious: ClassVar[bool] = False  # whether the server must tamper with the model that it sends
+    # The fields on which learning from public data depends; empty for an attack that learns from none.
+    learns: ClassVar[tuple[str, ...]] = ()
 
     def suited_to(self, *, normalises: bool, wide: bool) -> Self:
         """This attack with its fields at None filled for the model. The spec of an attack calls it.

@@ -23,12 +23,12 @@ from engine.jobs.store import Store
 STORED = 1000  # runs and attacks
 STARTS = 3
 BLOCKS = 10  # each block has every kind of rerun
-RERUNS = {"Start": 7, "Leak": 7, "Lab": 7, "Trade-off": 7, "Runs": 7, "Machine": 7, "noise": 8}  # per block: 50
+RERUNS = {"Start": 7, "Leak": 7, "Try": 7, "Trade-off": 7, "Runs": 7, "Machine": 7, "noise": 8}  # per block: 50
 LAST = {"ε": 5}  # runs last, because the memory that its accountant frees leaves a large gap
 WARM = 2  # blocks that are not counted
 PROMISES = {
     "first chart s": 3.0,
-    **{f"{screen} p95 ms": 250.0 for screen in ("Start", "Leak", "Lab", "Trade-off", "Runs", "Machine")},
+    **{f"{screen} p95 ms": 250.0 for screen in ("Start", "Leak", "Try", "Trade-off", "Runs", "Machine")},
     **{f"{slider} p95 ms": 150.0 for slider in ("noise", "ε")},
     "growth MB": 20.0,
     "visitors p95 s": 1.0,
@@ -39,6 +39,8 @@ PROMISE = (
     f"{VISITORS} visitors p95 1 s, none fails"
 )
 
+NOISES = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0, 4.0)
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 Reruns = Iterator[Callable[[], float]]  # each function does one rerun and returns its seconds
 
 
@@ -95,8 +97,8 @@ def measure_one_visitor(folder: Path, ids: Sequence[str]) -> tuple[dict[str, Any
             server = running.enter_context(start_dashboard(folder / "ours", folder / "home"))
             page, seconds = server.first_chart()
             our_starts.append(seconds)
-        page.interact(page="lab")
-        page.wait_for("run")
+        page.interact(page="try")
+        page.wait_for("try-change")
         form = time.perf_counter() - server.began
         page.interact(page="machine")
         page.wait_for("look")  # the doctor has finished, so it does not disturb the measurement
@@ -110,7 +112,7 @@ def measure_one_visitor(folder: Path, ids: Sequence[str]) -> tuple[dict[str, Any
             ours |= kind_times.row(name)
     ours |= {"growth MB": growth(sizes), "ε keeps MB": min(last_sizes) - max(sizes)}
     peer_row = {"first chart s": statistics.median(peer_starts), **times["peer"].row("")}
-    ratio = PairedTimes(tuple(times["Lab"].wall), tuple(times["peer"].wall)).ratio
+    ratio = PairedTimes(tuple(times["Try"].wall), tuple(times["peer"].wall)).ratio
     return ours, peer_row, ratio
 
 
@@ -130,7 +132,7 @@ def measure_blocks(
             sizes = []
         for name, count in counts.items():
             times.setdefault(name, RerunTimes(server)).measure(list(itertools.islice(reruns[name], count)))
-            if name == "Lab":
+            if name == "Try":
                 times.setdefault("peer", RerunTimes(peer)).measure(list(itertools.islice(peer_reruns, count)))
             sizes.append(server.memory_mb)
     return times, sizes
@@ -144,24 +146,24 @@ def growth(sizes: Sequence[float]) -> float:
 
 def dashboard_reruns(port: int, ids: Sequence[str]) -> dict[str, Reruns]:
     """An endless supply of reruns of each kind. Each kind has its own page."""
-    start, leak, lab, tradeoff, runs, machine, noise, epsilon = (Page(port) for _ in (*RERUNS, *LAST))
+    start, leak, try_it, tradeoff, runs, machine, noise, epsilon = (Page(port) for _ in (*RERUNS, *LAST))
     leak.interact(page="leak")
-    lab.interact(page="lab", query_params={"run": [ids[0]], "twin": [ids[1]]})
+    try_it.interact(page="try", query_params={"run": [ids[0]]})
     tradeoff.interact(page="tradeoff")
     runs.interact(page="runs")
     machine.interact(page="machine")
-    noise.interact(page="lab")
-    epsilon.interact(page="lab")
-    epsilon.set(**{"w:protect": "by ε"})
+    for page in (noise, epsilon):
+        page.interact(page="try")
+        page.click("try-change")
     return {
         "Start": itertools.repeat(start.interact),
         "Leak": itertools.repeat(leak.interact),
-        "Lab": itertools.repeat(lab.interact),
+        "Try": itertools.repeat(try_it.interact),
         "Trade-off": itertools.repeat(tradeoff.interact),
         "Runs": itertools.repeat(runs.interact),
         "Machine": itertools.repeat(machine.interact),
-        "noise": slider_moves(noise, "w:method.noise:slider"),
-        "ε": slider_moves(epsilon, "w:target-epsilon:slider"),
+        "noise": field_moves(noise, "try-A-method.noise", NOISES),
+        "ε": field_moves(epsilon, "try-A-target-epsilon", EPSILONS),
     }
 
 
@@ -170,12 +172,12 @@ def slider_reruns(page: Page) -> Reruns:
     return (partial(page.set, value=value) for value in itertools.count(1))
 
 
-def slider_moves(page: Page, slider: str) -> Reruns:
-    """Move a slider to a new position each time: for every new seed, to all its positions."""
+def field_moves(page: Page, field: str, values: Sequence[float]) -> Reruns:
+    """Give a field of Try a new value each time: for every new seed, all these values."""
     for seed in itertools.count(1):
-        page.set(**{"w:seed": seed})
-        for position in page.options(slider):
-            yield partial(page.set, **{slider: position})
+        page.set(**{"try-A-seed": seed})
+        for value in values:
+            yield partial(page.set, **{field: value})
 
 
 # --- thirty visitors -------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ VISITORS = 30
 EVERY_S = 5.0
 ACTIONS = 6
 POLL_S = 0.5  # a page with a running run polls by itself, as in a browser
-SMALL = {"w:rounds": 5}  # a change to the first example
+SMALL = {"try-A-rounds": 5}
+NOISES = (0.1, 0.3, 0.5, 1.0, 3.0, 4.0)
 FIRST_SEED = 10_000  # of the submitted runs: no stored run has these seeds
 END_S = 60.0  # at most, for the last small runs
 ORDER = ("slide", "open", "slide", "submit", "slide", "open", "slide", "slide", "open", "slide")
@@ -52,20 +53,15 @@ class BenchVisitor:
             self.failures.append(str(error))
 
     def _wait_until(self, moment: float, page: Page | None = None) -> None:
-        while page and "cancel" in page.keys and time.perf_counter() + POLL_S < moment:
+        while page and "try-cancel" in page.keys and time.perf_counter() + POLL_S < moment:
             time.sleep(POLL_S)
-            self.polls.append(page.set(partition=False))  # a widget of the fragment, so only the fragment reruns
+            self.polls.append(page.set(**{"try-closer": None}))  # a widget of the fragment, so only the fragment reruns
         time.sleep(max(0.0, moment - time.perf_counter()))
 
     def _slide(self, page: Page, rng: random.Random) -> None:
-        """Move the first slider of the form. If the form has none, open an example that has one."""
-        self._open_lab(page)
-        sliders = [key for key in page.keys if key.endswith(":slider")]
-        if not sliders:
-            self._open_example(page)
-            return
-        value = rng.choice(page.options(sliders[0]))
-        self.waits.append(page.set(**{sliders[0]: value}))
+        """Give the run another noise."""
+        self._open_try(page)
+        self.waits.append(page.set(**{"try-A-method.noise": rng.choice(NOISES)}))
 
     def _open(self, page: Page, rng: random.Random) -> None:
         self.waits.append(page.interact(page="runs"))
@@ -73,22 +69,23 @@ class BenchVisitor:
         self.waits.append(page.click(rng.choice(runs)))
 
     def _submit(self, page: Page, rng: random.Random) -> None:
-        """Submit the first example with few rounds and a new seed, together with its baseline."""
+        """Submit a run of few rounds with a new seed, together with its baseline and the attacks on both."""
         del rng
-        self._open_lab(page)
-        self._open_example(page)
+        self._open_try(page)
         seed = FIRST_SEED + VISITORS * len(self.seeds) + self.number
         self.seeds.append(seed)
-        self.waits.append(page.set(**SMALL, **{"w:seed": seed}))
-        self.waits.append(page.click("run"))
+        self.waits.append(page.set(**SMALL, **{"try-A-seed": seed}))
+        self.waits.append(page.click("try-run"))
 
-    def _open_example(self, page: Page) -> None:
-        example = next(key for key in page.keys if key.startswith("example-"))
-        self.waits.append(page.click(example))
-
-    def _open_lab(self, page: Page) -> None:
-        if "run" not in page.keys:
-            self.waits.append(page.interact(page="lab"))
+    def _open_try(self, page: Page) -> None:
+        """Open Try with its default method, and show its fields."""
+        if "try-A-method.noise" not in page.keys:
+            self.waits.append(
+                page.interact(page="try", query_params={"method": ["udp-fedavg"], "attacks": ["analytic"]})
+            )
+            page.wait_for("try-change")
+        if "try-A-method.noise" not in page.keys:
+            self.waits.append(page.click("try-change"))
 
 
 def run_class(

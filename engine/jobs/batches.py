@@ -19,7 +19,7 @@ from engine.jobs.requests import MACHINE, UNENDED
 from engine.jobs.status import MOVING, Status, StoredRun, mapping, stored_runs_of
 from engine.jobs.visits import COMMAND
 
-BatchKind = Literal["sweep", "table", "leak grid", "cliff", "ladder", "blind test", "seeds", "photo"]
+BatchKind = Literal["sweep", "table", "leak grid", "cliff", "ladder", "blind test", "seeds", "photo", "try"]
 
 
 MOST_RESUMES = 3  # by itself, after outages; a request of a visitor counts from 0 again
@@ -32,6 +32,7 @@ class BatchMember:
     run: str  # its id; empty if its settings make no spec
     spec: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""
+    after: str = ""  # a run whose states this attack reads: it starts when that run is neither queued nor running
 
 
 @dataclass(frozen=True)
@@ -116,21 +117,19 @@ class Batches:
             rows = [(batch.id, place, member.run, member.problem) for place, member in enumerate(batch.members)]
             connection.executemany("INSERT INTO members VALUES (?, ?, ?, ?)", rows)
             _record(connection, batch.id, visitor)
-            specs = {member.run: member.spec for member in batch.members if member.run and not member.problem}
-            return self._submit(connection, specs, options or {})
+            statuses: dict[str, Status] = {}
+            for member in batch.members:
+                if member.run and not member.problem:
+                    order = {"after": member.after} if member.after else {}
+                    own = {**(options or {}), **order}
+                    statuses[member.run] = requests.submit(connection, self._home, member.run, member.spec, own)
+            return statuses
 
     def submit(self, specs: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any] | None = None) -> None:
         """Submit members again that were interrupted. Their batch is stored already."""
         with self._database.write() as connection:
-            self._submit(connection, specs, options or {})
-
-    def _submit(
-        self, connection: sqlite3.Connection, specs: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]
-    ) -> dict[str, Status]:
-        statuses: dict[str, Status] = {}
-        for run, spec in specs.items():
-            statuses[run] = requests.submit(connection, self._home, run, spec, options)
-        return statuses
+            for run, spec in specs.items():
+                requests.submit(connection, self._home, run, spec, options or {})
 
     def resume(self, batch: str, visitor: str = MACHINE) -> dict[str, Status]:
         """Submit the members of a stored batch again, for this visitor. Deleted members stay deleted."""

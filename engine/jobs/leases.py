@@ -10,7 +10,7 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -79,11 +79,24 @@ def next_run(connection: sqlite3.Connection, slots: int, only: Container[str] | 
     if len(live) >= slots + EXPRESS:
         return None
     waiting = waiting_runs(connection, instant=len(live) >= slots)
-    free = [run for run in waiting if run not in live]
+    held = _held(connection, live)
+    free = [run for run in waiting if run not in live and run not in held]
     for run in queue_order(connection, free, live):
         if only is None or run in only:
             return run
     return None
+
+
+def _held(connection: sqlite3.Connection, live: Collection[str]) -> set[str]:
+    """The waiting attacks whose run is queued or running. Started now, each would train that run a second time."""
+    waiting = waiting_runs(connection)
+    rows = connection.execute(
+        """SELECT id, json_extract(options, '$.after') AS run FROM runs
+            WHERE id IN (SELECT value FROM json_each(?)) AND json_extract(options, '$.after') IS NOT NULL""",
+        (json.dumps(waiting),),
+    )
+    unfinished = {*waiting, *live}
+    return {str(row["id"]) for row in rows if row["run"] in unfinished}
 
 
 def queue_and_live(connection: sqlite3.Connection, more: Sequence[WaitingRun] = ()) -> tuple[list[str], set[str]]:

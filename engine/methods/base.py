@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import nn
 
-from engine.capabilities import Family, Strength, Variant
+from engine.capabilities import Family, Strength, Suggestion, Variant
 from engine.compute.context import ClientContext
 from engine.part import Part, Problem
 from engine.records import (
@@ -44,6 +44,7 @@ class Method(Part):
 
     strength: ClassVar[Strength | None] = None  # the field that a picker shows as off, light, medium, strong
     variants: ClassVar[tuple[Variant, ...]] = ()
+    suggestions: ClassVar[tuple[Suggestion, ...]] = ()  # of this class alone: a subclass does not inherit them
     # Whether `train` needs the loss of each step. Privacy: a loss that leaves the client is a release like any other.
     losses: ClassVar[bool] = False
     stateful: ClassVar[bool] = False  # whether clients keep values for each layer: they cannot train another model

@@ -20,6 +20,9 @@ NOISY = "udp-fedavg"  # the method of the columns with noise
 # Fields of a run that its baseline does not have, and those that another protection does not take over.
 NOT_IN_BASELINE = ("format", "method", "honest-share", "delta", "target-epsilon", "budget", "view")
 NOT_UNDER_OTHERS = ("format", "method", "target-epsilon", "budget", "view")
+# Fields of the method in every column. Each upload carries the whole noise, so the guarantee holds against a server
+# that sees single uploads. With another split an upload carries less noise, and the view of the server loses this ε.
+EVERY_COLUMN = {"noise-split": "full-local"}
 
 
 def column_key(method: str, noise: float) -> str:
@@ -135,10 +138,7 @@ def run_under(base: RunSpec, column: str, view: str = "server") -> RunSpec:
     method: dict[str, Any] = {"name": name}
     if noise and "noise" in fields:
         method["noise"] = float(noise)
-    if "noise_split" in fields:
-        # Each upload carries the whole noise, so the guarantee holds against a server that sees single uploads.
-        # With another split, an upload carries a part of the noise or none, and the server view loses this ε.
-        method["noise-split"] = "full-local"
+    method |= {field: value for field, value in EVERY_COLUMN.items() if field.replace("-", "_") in fields}
     kept = {field: value for field, value in base.canonical().items() if field not in NOT_UNDER_OTHERS}
     if budget is not None:
         kept |= {"target-epsilon": budget, "view": view}

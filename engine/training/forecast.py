@@ -17,12 +17,12 @@ from engine.capabilities import HasNoise
 from engine.compute import weights
 from engine.compute.sgd import STACK
 from engine.epsilon import Epsilon
-from engine.errors import LeakLensError
+from engine.errors import BadInput, LeakLensError
 from engine.models import Model
 from engine.part import Problem
-from engine.records import Guarantee, Seat
+from engine.records import Guarantee, Seat, View
 from engine.specs.run import RunSpec
-from engine.training.plan import Plan, make_plan, misfits, missed_target
+from engine.training.plan import Plan, make_plan, misfits, missed_target, noise_search
 from engine.training.rounds import WAVE
 from engine.training.timing import seconds
 
@@ -75,11 +75,12 @@ class Forecast:
         return any(problem.fatal for problem in self.problems)
 
 
-def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forecast:
+def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1, timed: bool = True) -> Forecast:
     """The forecast of this run. Its ε is no estimate: the seed decides which clients take part in each round.
 
     With a target ε, the noise is found by Rényi alone and is a little larger than that of the run; ε follows from it.
-    `precise` gives the noise and the ε of the run, and takes ten times as long.
+    `precise` gives the noise and the ε of the run, and takes ten times as long. Without `timed`, no step is tried out
+    to estimate the time, which takes most of a forecast.
     """
     try:
         plan = make_plan(spec, precise)
@@ -100,12 +101,41 @@ def forecast(spec: RunSpec, *, precise: bool = False, threads: int = 1) -> Forec
         answers=plan.answers(plan.final_ledger(), precise),
         guarantee=plan.guarantee,
         problems=problems,
-        seconds=seconds(plan, threads),
+        seconds=seconds(plan, threads) if timed else None,
         noise=plan.method.noise_level if isinstance(plan.method, HasNoise) else None,
         delta=plan.delta,
         cliff=cliff(plan),
         facts={"sizes": [min(world.sizes), max(world.sizes)], "parameters": weights.count(world.weights)},
     )
+
+
+@dataclass(frozen=True)
+class BudgetNoise:
+    """The noise of a run that keeps ε within a budget, in one view."""
+
+    budget: float
+    noise: float | None  # None: no noise is enough
+    epsilon: Epsilon | None = None
+    reason: str = ""  # why there is no noise
+
+
+def budget_noises(spec: RunSpec, view: View, budgets: Sequence[float]) -> tuple[BudgetNoise, ...]:
+    """The noise for each of these budgets, whatever noise the run has. Raises BadInput where the view has no ε.
+
+    Each noise is found by Rényi alone: it is a little more than the least, and ε is at most the budget. One plan serves
+    all of them, which takes a fifth of the time of a forecast for each.
+    """
+    plan = make_plan(spec.with_(target_epsilon=None, budget=None, view=None), precise=False)
+    search = noise_search(plan, view, "budget")
+    noises = []
+    for budget in budgets:
+        try:
+            noise = search.least(budget, precise=False)
+        except BadInput as error:
+            noises.append(BudgetNoise(budget, None, reason=error.message))
+        else:
+            noises.append(BudgetNoise(budget, noise, search.answer(noise)))
+    return tuple(noises)
 
 
 def _stops_early(plan: Plan) -> tuple[Problem, ...]:

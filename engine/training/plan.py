@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -245,20 +245,47 @@ def _refuse_first(problems: Iterable[Problem]) -> None:
             raise BadInput(problem.reason, problem.remedy)
 
 
+@dataclass(frozen=True)
+class NoiseSearch:
+    """The search for the least noise that keeps an ε over all rounds, in one view."""
+
+    plan: Plan
+    view: View
+    ledger_at: Callable[[float, Sequence[View] | None], Ledger]
+
+    def least(self, target: float, precise: bool) -> float:
+        """The least noise that keeps the target. Without `precise` it is a little more, and found sooner."""
+
+        def epsilon_at(noise: float, precise: bool) -> float | None:
+            return self.answer(noise, precise).value
+
+        method = self.plan.method
+        assert isinstance(method, HasNoise)
+        return solve(epsilon_at, target, high=method.most_noise(), precise=precise)
+
+    def answer(self, noise: float, precise: bool = False) -> Epsilon:
+        """ε at this noise."""
+        answer = self.ledger_at(noise, (self.view,)).answer(self.view, precise=precise)
+        return replace(answer, unit=self.plan.method.unit() or answer.unit)
+
+
+def noise_search(plan: Plan, view: View, field: str) -> NoiseSearch:
+    """The search for a method with noise. Raises BadInput, which names the field, where the view has no ε."""
+    method = plan.method
+    assert isinstance(method, HasNoise)
+    _refuse_absent_view(plan, view, field)
+    search = NoiseSearch(plan, view, plan.spending.by_noise(method))
+    _refuse_without_epsilon(search.answer(method.default_noise()), view, field)
+    return search
+
+
 def _solved(plan: Plan, precise: bool) -> Plan:
     """The plan with the least noise that keeps the target ε over all rounds, in the view of the spec."""
     spec = plan.spec
-    view = spec.view
-    assert spec.target_epsilon is not None and view is not None and isinstance(spec.method, HasNoise)
-    _refuse_absent_view(plan, "target-epsilon")
-    ledger_at = plan.spending.by_noise(spec.method)
-    _refuse_without_epsilon(ledger_at(spec.method.default_noise(), (view,)), view, "target-epsilon")
-
-    def epsilon_at(noise: float, precise: bool) -> float | None:
-        return ledger_at(noise, (view,)).answer(view, precise=precise).value
-
-    noise = solve(epsilon_at, spec.target_epsilon, high=spec.method.most_noise(), precise=precise)
-    return replace(plan, method=spec.method.with_noise(noise), spent=ledger_at(noise, None))
+    assert spec.target_epsilon is not None and spec.view is not None and isinstance(spec.method, HasNoise)
+    search = noise_search(plan, spec.view, "target-epsilon")
+    noise = search.least(spec.target_epsilon, precise)
+    return replace(plan, method=spec.method.with_noise(noise), spent=search.ledger_at(noise, None))
 
 
 def missed_target(plan: Plan) -> tuple[Problem, ...]:
@@ -285,25 +312,23 @@ def _within_budget(plan: Plan) -> Plan:
     """The plan with the last round that keeps the budget, in the view of the spec."""
     spec = plan.spec
     assert spec.budget is not None and spec.view is not None
-    _refuse_absent_view(plan, "budget")
+    _refuse_absent_view(plan, spec.view, "budget")
     full = plan.final_ledger()
-    _refuse_without_epsilon(full, spec.view, "budget")
+    _refuse_without_epsilon(full.answer(spec.view), spec.view, "budget")
     if not full.exceeds(spec.view, spec.budget):
         return replace(plan, spent=full)
     last, ledger = plan.spending.last_within(plan.method, spec.view, spec.budget)
     return replace(plan, last_round=last, spent=ledger)
 
 
-def _refuse_absent_view(plan: Plan, field: str) -> None:
-    view = plan.spec.view
-    if view is not None and view in plan.guarantee.absent:
+def _refuse_absent_view(plan: Plan, view: View, field: str) -> None:
+    if view in plan.guarantee.absent:
         reason = f"the {view} view does not apply: {plan.guarantee.absent[view]}"
         raise BadInput(f"run: {field}: {reason}", "Choose another view")
 
 
-def _refuse_without_epsilon(ledger: Ledger, view: View, field: str) -> None:
+def _refuse_without_epsilon(answer: Epsilon, view: View, field: str) -> None:
     """Refuse a target or a budget in a view that has no ε at any noise."""
-    answer = ledger.answer(view)
     if answer.value is None:
         reason = f"there is no ε in the {view} view: {answer.reason}"
         raise BadInput(f"run: {field}: {reason}", "Choose another view or method")

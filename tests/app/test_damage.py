@@ -1,4 +1,4 @@
-"""c01: the list of runs and the Lab show a damaged store, with every undamaged run in the list."""
+"""c01: the list of runs and Try show a damaged store, with every undamaged run in the list."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shown(screen: str, run: str = "") -> AppTest:
 
 
 def check_pages(home: Path, seed: int) -> None:
-    """Open the list and the Lab with every damaged run."""
+    """Open the list and Try with every damaged run."""
     damaged = damage_store(home / "leaklens.db", seed)
     services.shared.clear()
     st.cache_data.clear()
@@ -41,7 +41,7 @@ def check_pages(home: Path, seed: int) -> None:
     for run in RUNS - damaged:
         assert any(run in key for key in keys), run
     for run in sorted(damaged):
-        shown("lab", run)
+        shown("try", run)
 
 
 @pytest.fixture

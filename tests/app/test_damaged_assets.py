@@ -13,7 +13,7 @@ from tests.app.conftest import MAIN, PATIENCE_S
 from tests.app.reading import open_screen, text
 from tests.damage_assets import copy_assets, damage_assets, empty_caches, read_from
 
-SCREENS = ("leak", "lab", "tradeoff", "runs")
+SCREENS = ("leak", "try", "tradeoff", "runs")
 DATA_ERRORS = messages.DATA_ERRORS  # before a fixture empties it
 
 

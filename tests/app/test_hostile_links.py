@@ -71,7 +71,7 @@ def test_c11_thousands_of_hostile_links() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("screen", ["leak", "lab", "tradeoff", "runs", "machine"])
+@pytest.mark.parametrize("screen", ["leak", "try", "lab", "tradeoff", "runs", "machine"])
 def test_c11_pages_open_with_hostile_links(screen: str, home: object, resting: None) -> None:
     for seed in range(3):
         page = open_screen(AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S), screen)

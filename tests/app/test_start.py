@@ -136,7 +136,7 @@ def test_it_prints_its_address_and_serves_this_machine_only(served: Served, caps
 def test_for_others_it_warns_and_sets_limits(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--host", "0.0.0.0", "--port", str(free_ports())]) == 0
     output = capsys.readouterr().out
-    limits = "4 runs of the Lab at once"
+    limits = "4 runs at once"
     for sentence in ("There is no password", limits, "stay on this machine, in ", "stop with Ctrl-C"):
         assert sentence in output
     assert class_limits.class_mode()

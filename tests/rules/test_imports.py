@@ -46,7 +46,7 @@ APP: Mapping[str, tuple[str, ...]] = {
 }
 LIGHT = (  # none of them loads torch
     "engine", "engine.environment", "engine.errors", "engine.events", "engine.jobs.store", "engine.examples.files",
-    "engine.examples.sweep", "engine.examples.start", "app.session.screens",
+    "engine.examples.start", "engine.examples.sweep", "engine.results.estimates", "app.session.screens",
 )  # fmt: skip
 
 

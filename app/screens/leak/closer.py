@@ -7,6 +7,7 @@ from functools import partial
 
 import streamlit as st
 
+from app.batch import attack_cells
 from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak.blind_test import panel as blind_test
@@ -40,7 +41,7 @@ SHOW = """
 def panel(view: GridView) -> None:
     """Draw the list, and the open entry. The others do no work."""
     leak = STATE.current()
-    entries = _entries(leak, view, leak_results.read_cells(view.requests))
+    entries = _entries(leak, view, attack_cells.read_cells(view.requests))
     opened = leak.closer if leak.closer in entries else None
     st.pills(
         series_texts.MORE, list(entries), format_func=series_texts.PANELS.__getitem__,

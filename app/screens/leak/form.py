@@ -30,6 +30,7 @@ CSS = """
   .st-key-leak-whose { flex-wrap: nowrap !important; overflow-x: auto; padding: 4px; }
   .st-key-leak-whose > div { flex-shrink: 0; }
   [data-testid="stLayoutWrapper"]:has(> .st-key-leak-settings) { order: 1; }
+  .st-key-leak-case { column-gap: .4rem !important; }
   .st-key-leak-content [role="radiogroup"] { flex-wrap: wrap; overflow: visible; }
   .st-key-leak-easiest { gap: 0 !important; } .st-key-leak-easiest button { min-height: 1.8rem; }
   .ll-whose { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }

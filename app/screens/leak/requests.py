@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from app.batch import attack_cells
 from app.batch import submit as batch_submit
 from app.screens.leak.settings import LeakSettings
 from app.session import run_settings, services, session
@@ -12,8 +12,6 @@ from app.session.photos import upload_name
 from app.session.screen_state import ScreenState
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
-from engine.examples import attacks
-from engine.examples.attacks import AttackExample
 from engine.jobs.batches import Batch, BatchKind, BatchMember
 from engine.specs import attack_grid
 from engine.specs.attack_grid import RequestedAttack
@@ -43,22 +41,11 @@ STATE = LeakState(LeakSettings)
 # --- the attacks -------------------------------------------------------------------------------------------
 
 
-def with_refusals(requests: Sequence[RequestedAttack]) -> list[RequestedAttack]:
-    """Return the same requests. One that cannot work has the reason in place of its spec."""
-    checked = []
-    for request in requests:
-        problem = request.problem
-        if not problem and request.spec:
-            problem = services.attack_problem(request.spec)
-        checked.append(replace(request, spec=None, problem=problem) if problem else request)
-    return checked
-
-
 def attack(live: bool = False) -> None:
     """Request every cell as one batch, the cheapest first. `live` runs the stored examples as well."""
     STATE.show_trouble("")
     try:
-        requests = with_refusals(STATE.current().grid.requests())
+        requests = attack_cells.with_refusals(STATE.current().grid.requests())
         request("leak grid", requests, attack_texts.BUSY, live)
     except LeakLensError as error:
         STATE.show_trouble(error)
@@ -70,7 +57,7 @@ def request(kind: BatchKind, requests: Sequence[RequestedAttack], busy: tuple[st
 
     One that cannot run is a member with its reason, and the others go on.
     """
-    shown = {} if live else stored()
+    shown = {} if live else attack_cells.stored()
     chosen = [each for each in requests if each.id not in shown]
     possible = chosen if kind != "leak grid" else attack_grid.in_order(chosen)
     members = [BatchMember(each.id, each.spec.canonical()) for each in possible if each.spec]
@@ -79,11 +66,6 @@ def request(kind: BatchKind, requests: Sequence[RequestedAttack], busy: tuple[st
     members += [BatchMember("", {}, each.problem) for each in chosen if each.problem]
     batch = Batch(kind, title, tuple(members), {"screen": "leak", "link": leak.link()})
     batch_submit.request(batch, run_settings.spec_of(leak.run).canonical(), busy=busy)
-
-
-def stored() -> dict[str, AttackExample]:
-    """Return the attacks that ship with LeakLens, by id."""
-    return attacks.stored()
 
 
 def cancel() -> None:

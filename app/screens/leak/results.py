@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.batch import follow
+from app.batch import attack_cells, follow
 from app.screens.leak import columns as leak_columns
 from app.screens.leak import requests as leak_requests
 from app.screens.leak import series
@@ -29,7 +29,6 @@ from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.events import Seen
 from engine.examples import attacks as attack_examples
-from engine.jobs.status import ListedRun
 from engine.jobs.thumbnails import thumbnails
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, AttackEvents
@@ -80,7 +79,7 @@ def panel() -> GridView | None:
         _left_out(view)
         _problem(attack_texts.NOTHING)
         return view
-    moving = any(cell.moving for cell in read_cells(view.requests))
+    moving = any(cell.moving for cell in attack_cells.read_cells(view.requests))
     if moving:
         st.fragment(messages.guarded(_draw), run_every=POLL_S)(view, moving)
     else:
@@ -92,7 +91,7 @@ def grid_view() -> GridView:
     """Return the rows, the columns and the reasons for empty cells, all of them available before a run."""
     leak = STATE.current()
     columns = leak_columns.columns(leak)
-    all_requests = leak_requests.with_refusals(leak.grid.requests())
+    all_requests = attack_cells.with_refusals(leak.grid.requests())
     requests: list[RequestedAttack] = []
     titles: dict[str, str] = {}
     left_out: list[str] = []
@@ -109,32 +108,8 @@ def grid_view() -> GridView:
     return GridView(columns, tuple(requests), titles, tuple(left_out), forecasts, leak.eyes, original)
 
 
-def read_cells(requests: Sequence[RequestedAttack]) -> list[AttackCell]:
-    """Return the cell of each request, read from the store or from a stored example."""
-    examples = leak_requests.stored()
-    forming = services.wanted([request.id for request in requests if request.id in examples])
-    cells = []
-    for request in requests:
-        events: AttackEvents | None = None
-        record = services.read(request.id) if request.id else None
-        if record and (request.id not in examples or _replaces_example(record[0], forming)):
-            events = AttackEvents(record[0].status, record[1], record[0].place)
-        elif request.id in examples:
-            events = AttackEvents("stored", examples[request.id].events)
-        cells.append(attack_summary.collect_cell(request, events))
-    return cells
-
-
-def _replaces_example(listed: ListedRun, forming: Container[str]) -> bool:
-    """Whether a live attack is shown in place of its stored example.
-
-    An unfinished one does not hide a finished example. While it is under way, those who requested it see it form.
-    """
-    return listed.status == "finished" or (listed.status in ("queued", "running") and listed.id in forming)
-
-
 def _draw(view: GridView, was_moving: bool) -> None:
-    cells = read_cells(view.requests)
+    cells = attack_cells.read_cells(view.requests)
     moving = any(cell.moving for cell in cells)
     row = _progress_bar(view, cells)
     promised = any(answer.value <= privacy.VACUOUS for answer in finite_answers(view) if answer.value is not None)
@@ -230,14 +205,14 @@ def _progress_bar(view: GridView, cells: Sequence[AttackCell]) -> DeltaGenerator
     if STATE.trouble():
         _problem(STATE.trouble())
     runs = [request.id for request in view.requests if request.spec]
-    followed = follow.read(runs, list(leak_requests.stored()), "leak grid")
+    followed = follow.read(runs, list(attack_cells.stored()), "leak grid")
     row = st.container(horizontal=True, vertical_alignment="center", key="leak-row")
     with row:
         follow.bar(
             "leak", followed, attack_texts.attack, "attacks", leak_requests.attack, leak_requests.cancel, "attack"
         )
         if stored and not followed.mine:
-            made = leak_requests.stored()[stored[0].id].made
+            made = attack_cells.stored()[stored[0].id].made
             requested = sum(bool(cell.status) for cell in cells) - len(stored)
             st.caption(attack_texts.stored(len(stored), requested, len(cells), made), width="content")
             st.button(attack_texts.LIVE, key="leak-live", on_click=leak_requests.attack, args=(True,))
@@ -303,7 +278,7 @@ def _epsilon_terms(view: GridView) -> None:
 
 def example() -> None:
     """Draw the stored grid of a first visit. It needs no engine."""
-    examples = leak_requests.stored()
+    examples = attack_cells.stored()
     error = attack_examples.load_error()
     if error:
         messages.show("problem", str(error))

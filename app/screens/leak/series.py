@@ -11,7 +11,7 @@ from functools import partial
 
 import streamlit as st
 
-from app.batch import follow
+from app.batch import attack_cells, follow
 from app.screens.leak import requests as leak_requests
 from app.screens.leak.settings import LeakSettings
 from app.session import messages, session
@@ -30,7 +30,7 @@ KINDS: Mapping[str, BatchKind] = {"cliff": "cliff", "ladder": "ladder", "test": 
 def attacks(leak: LeakSettings) -> tuple[str, ...]:
     """Return the chosen attacks that fit the model, judged by the baseline run."""
     baseline = leak.with_(against=(attack_grid.NONE,), eyes="server")
-    requests = leak_requests.with_refusals(baseline.grid.requests())
+    requests = attack_cells.with_refusals(baseline.grid.requests())
     return tuple(request.attack for request in requests if request.spec)
 
 
@@ -79,7 +79,7 @@ def progress_bar(name: str, requests: Sequence[RequestedAttack], label: Callable
         problem(trouble)
     runs = [request.id for request in requests if request.spec]
     follow.bar(
-        name, follow.read(runs, list(leak_requests.stored()), KINDS[name]), label, "attacks",
+        name, follow.read(runs, list(attack_cells.stored()), KINDS[name]), label, "attacks",
         partial(submit, name, tuple(requests)), partial(cancel, name, tuple(requests)),
     )  # fmt: skip
 

@@ -9,11 +9,10 @@ from app.batch import submit as batch_submit
 from app.screens.runs import listing as run_listing
 from app.screens.runs.group import RunGroup
 from app.screens.runs.listing import RunRow
-from app.session import links, run_settings, screens, services, session, url
+from app.session import links, pins, services, session, url
 from app.texts import runs as run_texts
-from engine.errors import BadInput, LeakLensError
+from engine.errors import BadInput
 from engine.jobs.batches import ListedBatch
-from engine.specs import attack_grid
 
 MESSAGE, DELETING = "runs-message", "runs-deleting"  # names in the session
 MOST_NAME = 80  # characters of the name of a group
@@ -31,33 +30,14 @@ def show_message(text: str, wrong: bool = False) -> None:
     session.remember(MESSAGE, (text, wrong, session.now()))
 
 
-def open_in_lab(row: RunRow) -> NoReturn:
-    """Opens the Lab with this run and its settings."""
-    settings = run_settings.flat(row.listed.spec)
-    baseline = ""
-    pins = url.linked("pins")
-    if services.shared().ready():
-        try:
-            session.choose(run_settings.completed(settings))
-            baseline = _baseline(row)
-        except LeakLensError:  # a spec of another version: the Lab reports the settings that it cannot read
-            pass
-    session.remember("seeds", 1)
-    url.show(run=[row.id], twin=[baseline] if baseline else [])
-    ids = {"run": row.id, "twin": baseline, "pins": ",".join(pins)}
-    present = {key: value for key, value in ids.items() if value}
-    screens.go_to("lab", {**run_settings.link(settings), **present})
+def open_in_try(row: RunRow) -> NoReturn:
+    """Opens Try with this run and its settings."""
+    url.open_screen("try", {"run": row.id})
 
 
 def open_in_leak(row: RunRow) -> NoReturn:
     """Opens the Leak screen with this attack and its baseline."""
     url.open_screen("leak", links.leak_link_of_attack(row.listed.spec))
-
-
-def _baseline(row: RunRow) -> str:
-    """The id of the run's baseline, if the store has it."""
-    baseline = attack_grid.baseline_of(run_settings.spec_of(run_settings.flat(row.listed.spec)))
-    return baseline.id if baseline and services.read(baseline.id) else ""
 
 
 def cancel(row: RunRow) -> None:
@@ -152,7 +132,7 @@ def delete(runs: Sequence[str]) -> None:
         for row in run_listing.read():
             if row.id in runs and row.deletable:
                 services.store().delete(row.id)
-                url.unpin(row.id)
+                pins.unpin(row.id)
                 deleted.append(row)
 
     _do(action)

@@ -13,9 +13,9 @@ import streamlit as st
 from app.screens.runs import requests as run_requests
 from app.screens.runs.group import RunGroup
 from app.screens.runs.listing import STOPPED, RunResult, RunRow
-from app.session import messages, services, url
+from app.session import messages, observer, pins, services, url
 from app.texts import membership as membership_texts
-from app.texts import numbers, privacy, states, verdicts
+from app.texts import numbers, states, verdicts
 from app.texts import runs as run_texts
 from app.widgets import fields
 from engine.jobs.batches import ListedBatch
@@ -61,7 +61,8 @@ def heads(title: str, buttons: bool = True) -> None:
     """The title of a part of the list, and the headings of its columns. A narrow screen has no columns."""
     room = "" if buttons else " ll-wide"
     st.html(f'<h2 class="ll-title" style="font-size:1.1rem">{html.escape(title)}</h2>')
-    spans = "".join(f"<span>{html.escape(run_texts.head(head, privacy.OBSERVER))}</span>" for head in run_texts.HEADS)
+    heads = [run_texts.head(head, observer.current()) for head in run_texts.HEADS]
+    spans = "".join(f"<span>{html.escape(head)}</span>" for head in heads)
     st.html(f'<div class="ll-run ll-heads{room}" aria-hidden="true"><div>{spans}</div></div>')
 
 
@@ -125,7 +126,7 @@ def draw_group(group: RunGroup) -> None:
 def _text(title: str, notes: Sequence[str], failure: str, cells: Mapping[str, str]) -> None:
     heads = run_texts.HEADS[1:]
     facts = "".join(
-        f"<div><dt>{html.escape(run_texts.head(head, privacy.OBSERVER))}</dt><dd>{cells[head]}</dd></div>"
+        f"<div><dt>{html.escape(run_texts.head(head, observer.current()))}</dt><dd>{cells[head]}</dd></div>"
         for head in heads
     )
     lines = f"<p>{html.escape(' · '.join(filter(None, notes)))}</p>"
@@ -168,7 +169,7 @@ def _buttons(row: RunRow) -> None:
         if row.attack:
             run_requests.open_in_leak(row)
         else:
-            run_requests.open_in_lab(row)
+            run_requests.open_in_try(row)
     if readable and row.listed.status == "finished":
         path = url.export_path("attack" if row.attack else "run", row.id)
         st.link_button(f"{run_texts.EXPORT} *run {row.id}*", path, type="tertiary")
@@ -184,12 +185,12 @@ def _buttons(row: RunRow) -> None:
 
 
 def _pin(row: RunRow) -> None:
-    pins = url.linked("pins")
-    if row.id in pins:
-        _button(run_texts.UNPIN, row, on_click=url.unpin, args=(row.id,))
+    pinned = pins.pinned()
+    if row.id in pinned:
+        _button(run_texts.UNPIN, row, on_click=pins.unpin, args=(row.id,))
         return
-    full = run_texts.PINS_FULL.format(many=len(pins)) if len(pins) >= url.PINS else None
-    _button(run_texts.PIN, row, on_click=url.pin, args=(row.id,), help=full, disabled=bool(full))
+    full = run_texts.PINS_FULL.format(many=len(pinned)) if len(pinned) >= pins.MOST else None
+    _button(run_texts.PIN, row, on_click=pins.pin, args=(row.id,), help=full, disabled=bool(full))
 
 
 def _group_buttons(group: RunGroup, batch: ListedBatch) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.screens.start import requests, table
+from app.screens.start import requests, table, texts
 from app.screens.start.requests import STATE
 from app.session import messages, services, session
-from app.texts import start as texts
 from app.widgets import stop_slider
 from engine.examples.start import StartExample
 from engine.jobs.thumbnails import thumbnails

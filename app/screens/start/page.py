@@ -6,10 +6,9 @@ import html
 
 import streamlit as st
 
-from app.screens.start import hero, photo, requests, ways
+from app.screens.start import hero, photo, requests, texts, ways
 from app.screens.start.requests import STATE
 from app.session import messages, old_links, services, url
-from app.texts import start as texts
 from engine.errors import LeakLensError
 from engine.examples import start as start_files
 

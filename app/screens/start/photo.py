@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.screens.start import requests
+from app.screens.start import requests, texts
 from app.screens.start.requests import STATE
 from app.session import messages, photos, session
-from app.texts import start as texts
 
 # Types of MIME, not endings: with them a phone offers its camera next to its photos.
 TYPES = ("image/png", "image/jpeg")

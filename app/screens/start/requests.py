@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import Any
 
 from app.batch import submit as batch_submit
+from app.screens.start import texts
 from app.screens.start.settings import StartSettings
 from app.session import photos, services, session
 from app.session.screen_state import ScreenState
 from app.texts import attack_form as form_texts
-from app.texts import start as texts
 from engine.errors import LeakLensError
 from engine.examples.start import StartExample, start_example
 from engine.jobs.batches import Batch, BatchMember

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from app.screens.start import texts
 from app.screens.start.settings import StartSettings
+from app.screens.start.texts import OWN_WORDS, PORTRAIT_WORDS, PictureWords, StopResult
 from app.texts import privacy, verdicts
-from app.texts import start as texts
-from app.texts.start import OWN_WORDS, PORTRAIT_WORDS, PictureWords, StopResult
 from app.widgets.stop_slider import StopSheet, StopView, UploadView
 from engine.examples.attacks import AttackExample
 from engine.examples.start import StartExample, StartStop

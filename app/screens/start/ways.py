@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from app.screens.start import texts
 from app.screens.start.requests import STATE
 from app.screens.start.settings import StartSettings
 from app.session import run_settings
 from app.session.screens import screen
-from app.texts import start as texts
 from engine.examples.start import StartExample
 
 

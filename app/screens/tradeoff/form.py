@@ -73,7 +73,7 @@ def _refusal() -> str:
 
 
 def _run(settings: TradeoffSettings, refusal: str) -> None:
-    """Draw the main fields of the run. The Lab has the others."""
+    """Draw the main fields of the run. Try has the others."""
     with st.container(horizontal=True):
         _part("model", "Train")
         _part("dataset", "on")
@@ -88,8 +88,8 @@ def _run(settings: TradeoffSettings, refusal: str) -> None:
     other_fields = sweep_texts.rest(settings.run, title, sweep_points.changed_fields(settings.run))
     st.html(f'<p class="ll-why ll-faint">{html.escape(other_fields)}</p>')
     st.html(LINK_CSS)
-    if st.button(sweep_texts.IN_LAB, key="tradeoff-lab", help=sweep_texts.IN_LAB_HELP, type="tertiary"):
-        url.open_screen("lab", tradeoff_requests.lab_link())
+    if st.button(sweep_texts.IN_TRY, key="tradeoff-try", help=sweep_texts.IN_TRY_HELP, type="tertiary"):
+        url.open_screen("try", tradeoff_requests.try_link())
 
 
 def _part(part: str, label: str) -> None:

@@ -97,7 +97,7 @@ def request(points: Sequence[SweepPoint]) -> None:
 
 
 def request_point(points: Sequence[SweepPoint]) -> None:
-    """Request the seeds of one point, as the Lab does."""
+    """Request the seeds of one point."""
     problems = _problems(points)
     for problem in problems.values():
         raise problem
@@ -143,6 +143,6 @@ def cancel(points: Sequence[SweepPoint]) -> None:
     session.rerun()
 
 
-def lab_link() -> dict[str, str]:
-    """Return the link to the Lab, which has the other settings of the run."""
-    return sweep_points.lab_link(STATE.current())
+def try_link() -> dict[str, str]:
+    """Return the link to Try, which has the other settings of the run."""
+    return sweep_points.try_link(STATE.current())

@@ -211,8 +211,8 @@ def _listed(values: Sequence[float]) -> str:
 # --- links ---------------------------------------------------------------------------------------------------
 
 
-def lab_link(settings: TradeoffSettings) -> dict[str, str]:
-    """Return the link that opens the run in the Lab, with one of the compared methods."""
+def try_link(settings: TradeoffSettings) -> dict[str, str]:
+    """Return the link that opens the run in Try, with one of the compared methods."""
     run = {name: value for name, value in settings.run.items() if name not in SOLVED_FIELDS}
     if not settings.methods or run["method"] in settings.methods:
         for name, value in settings.of.get(run["method"], {}).items():
@@ -221,7 +221,7 @@ def lab_link(settings: TradeoffSettings) -> dict[str, str]:
     method = settings.methods[0]
     try:
         fields = method_fields(settings, method)
-    except LeakLensError:  # the run is invalid: the Lab opens it unchanged, and you fix it there
+    except LeakLensError:  # the run is invalid: Try opens it unchanged, and you fix it there
         return run_settings.link(run)
     kept = {}
     for name, value in run.items():
@@ -235,10 +235,8 @@ def lab_link(settings: TradeoffSettings) -> dict[str, str]:
 
 
 def point_link(spec: Mapping[str, Any], runs: Sequence[str]) -> dict[str, str]:
-    """Return the link that opens the runs of one point in the Lab."""
-    opened = runs[: run_settings.SEEDS]
+    """Return the link that opens the runs of one point in Try."""
     params = run_settings.link(run_settings.completed(run_settings.flat(spec)))
-    if len(opened) > 1:
-        params["seeds"] = str(len(opened))
-    params["run"] = ",".join(opened)
+    if len(runs) > 1:
+        params["seeds"] = str(min(len(runs), run_settings.SEEDS))
     return params

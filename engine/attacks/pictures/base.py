@@ -31,7 +31,6 @@ class PictureAttack(Attack):
     leaves: ClassVar[float] = 3e-4
     # whether the classes of its guesses can be believed: the matching test compares pictures of one class
     names_classes: ClassVar[bool] = True
-    learns: ClassVar[tuple[str, ...]] = ()  # the fields that `learn` depends on; empty for an attack without one
 
     def result_format(self, spec: Any) -> int:
         """3 in the view of another client: it subtracts its own upload, and is of the round that is attacked.

@@ -6,10 +6,11 @@ Paper → here:  E → epochs,  B → batch,  C → sampled / clients,  n_k / n 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.capabilities import Suggestion
 from engine.methods.averaging.base import Averaging
 from engine.methods.base import METHODS
 from engine.records import Guarantee, Upload, World
@@ -17,7 +18,9 @@ from engine.records import Guarantee, Upload, World
 
 @METHODS.add("fedavg", title="FedAvg", source="arXiv:1602.05629")
 class FedAvg(Averaging):
-    """Clients train locally and the server averages their models. Nothing is protected."""
+    """Clients train on their own data, the server averages their models, and nothing is protected."""
+
+    suggestions: ClassVar[tuple[Suggestion, ...]] = (Suggestion("None", 1),)
 
     weighting: Literal["uniform", "size"] = Field(
         "uniform", title="weights", description="Whether each client counts the same, or by how many pictures it has."

@@ -15,7 +15,7 @@ from engine.records import Guarantee, World
 
 @METHODS.add("fedprox", title="FedProx", source="arXiv:1812.06127")
 class FedProx(Proximal):
-    """Clients train locally, but each local step is pulled back towards the server's model. Nothing is protected."""
+    """FedAvg whose clients are pulled back towards the server's model at each step; nothing is protected."""
 
     def guarantee(self, world: World) -> Guarantee:
         del world

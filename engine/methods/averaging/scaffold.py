@@ -38,7 +38,7 @@ CONTROL = "control"  # the slot of c in memory, packets and uploads
 
 @METHODS.add("scaffold", title="SCAFFOLD", source="arXiv:1910.06378")
 class Scaffold(Averaging):
-    """Clients correct each local step by how far their data differ from everyone's. Nothing is protected."""
+    """FedAvg whose clients correct each step by how far their data differ from everyone's; nothing is protected."""
 
     stateful: ClassVar[bool] = True
 

@@ -12,7 +12,7 @@ from engine.records import Guarantee, World
 
 @METHODS.add("fedsgd", title="FedSGD", source="arXiv:1602.05629")
 class FedSGD(PerBatch):
-    """Clients send the gradient of one batch at a time. This is the easiest target for gradient inversion."""
+    """Clients send what they learnt from one batch at a time, which is the easiest target for an attacker."""
 
     def guarantee(self, world: World) -> Guarantee:
         del world

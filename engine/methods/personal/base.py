@@ -40,8 +40,9 @@ class Personal(UserLevel):
             "the server adds the noise",
             "As published: the server sees every upload without noise, and adds the noise to their mean.",
             {"noise-split": "server"},
+            suggested=True,
         ),
-        *UserLevel.variants,
+        *(replace(variant, suggested=False) for variant in UserLevel.variants),
     )
 
     noise_split: Literal["server", "paper", "full-local"] = Field(  # type: ignore[assignment]

@@ -21,7 +21,7 @@ from engine.records import Client, Memory, Packet, Private, Weights, World
 
 @METHODS.add("centaur", title="CENTAUR", source="Shen et al., ICLR 2023")
 class Centaur(Personal):
-    """Each client keeps its last layer private; all other layers are shared."""
+    """Each client keeps its last layer to itself; what it shares of the others is limited and gets noise."""
 
     headless: ClassVar[bool] = True
 

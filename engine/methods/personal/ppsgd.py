@@ -17,7 +17,7 @@ from engine.records import Client, Memory, Packet, Private, Weights
 
 @METHODS.add("ppsgd", title="PPSGD", source="arXiv:2202.05318")
 class PPSGD(Personal):
-    """Each client adds a private correction to the shared last layer; the correction never leaves the client."""
+    """Each client keeps a correction of the last layer to itself; what it shares is limited and gets noise."""
 
     def train_all(
         self,

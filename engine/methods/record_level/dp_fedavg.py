@@ -7,6 +7,9 @@ The code published with FedCEO computes its UDP-FedAvg like this. The version in
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from engine.capabilities import Suggestion
 from engine.methods.base import METHODS
 from engine.methods.record_level.base import RecordLevel
 
@@ -14,3 +17,5 @@ from engine.methods.record_level.base import RecordLevel
 @METHODS.add("dp-fedavg", title="DP-FedAvg (record level)", source="arXiv:2302.01068")
 class DPFedAvg(RecordLevel):
     """Each client trains with noise on every step, so that its upload hides any single picture."""
+
+    suggestions: ClassVar[tuple[Suggestion, ...]] = (Suggestion("Noise on each step", 4),)

@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
-from engine.capabilities import server_step_field
+from engine.capabilities import Suggestion, server_step_field
 from engine.methods.base import METHODS
 from engine.methods.smoothing.base import Smoothing
 from engine.methods.user_level.base import UserLevel
@@ -22,7 +23,9 @@ from engine.records import Gaussian, Guarantee, Release, World
 
 @METHODS.add("fedceo", title="FedCEO", source="arXiv:2402.07002")
 class FedCEO(Smoothing, UserLevel):
-    """UDP-FedAvg, and every few rounds the server removes what the noisy models of a round do not share."""
+    """Each client adds noise to its update, and every few rounds the server removes what the models do not share."""
+
+    suggestions: ClassVar[tuple[Suggestion, ...]] = (Suggestion("FedCEO", 5, {"noise-split": "full-local"}),)
 
     server_step: float = server_step_field(0.1)
 

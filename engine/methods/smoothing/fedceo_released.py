@@ -25,7 +25,7 @@ from engine.records import Guarantee, World
 
 @METHODS.add("fedceo-released", title="FedCEO (as released)", source="arXiv:2402.07002")
 class FedCEOReleased(Smoothing, RecordLevel):
-    """Clients train with noise on every step, and every few rounds the server smooths all their models as one."""
+    """Clients train with noise on every step, and every few rounds the server removes what the models do not share."""
 
     unsampled_clients: Literal["slot", "mean", "own"] = Field(
         "own",

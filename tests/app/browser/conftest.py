@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.app.browser.pages import LabPage
+from tests.app.browser.pages import TryPage
 from tests.app.browser.server import Server
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -134,13 +134,13 @@ def stranger(chromium: Browser, new_profile: NewProfile, resting: None) -> Itera
 
 
 @pytest.fixture
-def lab(server: Server, regular: BrowserContext, resting: None) -> Iterator[LabPage]:
-    """The Lab in a new tab. A script error fails the test."""
+def tab(server: Server, regular: BrowserContext, resting: None) -> Iterator[TryPage]:
+    """Try in a new tab. A script error fails the test."""
     page = regular.new_page()
-    lab = LabPage(page, server.address)
-    yield lab
+    tab = TryPage(page, server.address)
+    yield tab
     page.close()
-    assert lab.broken == []
+    assert tab.broken == []
 
 
 # --- the report of a failure -----------------------------------------------------------------------------------------

@@ -9,9 +9,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
+from app.screens.try_it.settings import TrySettings
+from app.session import run_settings
+from engine.specs.run import RunSpec
+
 SAID = "[role=status], [role=alert], .ll-note, .ll-problem"
-FORM = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-w-"]')].map(box => [
-    [...box.classList].find(name => name.startsWith('st-key-w-')).slice(9),
+FORM = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-try-A-"]')].map(box => [
+    [...box.classList].find(name => name.startsWith('st-key-try-A-')).slice(13),
     [...box.querySelectorAll('input')].map(one => ['checkbox', 'radio'].includes(one.type) ? one.checked : one.value)
 ]))"""
 REDRAWN = "() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
@@ -24,13 +28,13 @@ LOOK = """() => { window.faintest = 1; const look = () => {
     requestAnimationFrame(look);
 }; look(); }"""
 # A run that does not finish during a test, even on one core.
-LONG: dict[str, Any] = {"method": "fedavg", "rounds": 9000, "sampled": 1, "epochs": 20}
+LONG: dict[str, Any] = {"method": "fedavg", "rounds": 9000, "sampled": 1, "epochs": 20, "attacks": "analytic"}
 ROUND = re.compile(r"round (\d+) of (\d+)")
 STOPPED = re.compile(r"(Cancelled|Interrupted) after round (\d+)")
 
 
-class LabPage:
-    """The Lab in one tab of a browser."""
+class TryPage:
+    """Try in one tab of a browser."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page
@@ -40,15 +44,15 @@ class LabPage:
 
     # --- links
 
-    def visit(self, link: str = "", **settings: Any) -> LabPage:
-        """Open a link, or the Lab with some settings, and wait for the form."""
+    def visit(self, link: str = "", **settings: Any) -> TryPage:
+        """Open a link, or Try with some settings, and wait for the form."""
         query = urlencode({name.replace("_", "-"): value for name, value in settings.items()})
-        self.page.goto(link or f"{self.address}/lab?{query}".rstrip("?"))
+        self.page.goto(link or f"{self.address}/try?{query}".rstrip("?"))
         return self.settled()
 
-    def settled(self) -> LabPage:
+    def settled(self) -> TryPage:
         """Wait until the form is drawn and the pass has ended."""
-        expect(self.run_button).to_be_visible()
+        expect(self.page.locator(".st-key-try-shared")).to_be_visible()
         self.page.wait_for_function(REDRAWN)
         return self
 
@@ -63,35 +67,51 @@ class LabPage:
         self.page.wait_for_function(REDRAWN)
 
     @property
+    def spec(self) -> RunSpec:
+        """The run that the address describes."""
+        params = {name: values[0] for name, values in parse_qs(urlsplit(self.page.url).query).items()}
+        settings, _ = TrySettings.read_link(params, TrySettings.default())
+        return run_settings.spec_of(settings.run)
+
+    @property
     def run_id(self) -> str:
-        return self.link("run")[0]
+        return self.spec.id
 
     # --- the form
 
     @property
     def run_button(self) -> Locator:
-        return self.page.get_by_role("button", name="Run", exact=True)
+        return self.page.locator(".st-key-try-run button")
+
+    def open_fields(self) -> TryPage:
+        """Show the fields behind *change*."""
+        if not self.page.locator(".st-key-try-fields").count():
+            self.page.locator(".st-key-try-change button").click()
+        expect(self.field("rounds")).to_be_visible()
+        self.page.wait_for_function(REDRAWN)
+        return self
 
     def field(self, path: str) -> Locator:
-        """Return the input of a setting. The path is its parameter in the link."""
-        return self.page.locator(f".st-key-w-{path.replace('.', '-')} input")
+        """Return the input of a setting of side A. The path is its parameter in the link."""
+        return self.page.locator(f".st-key-try-A-{path.replace('.', '-')} input")
 
     def type(self, path: str, value: object) -> None:
         """Type a value, move to the next field, and wait until the link has the value."""
+        self.open_fields()
         self.field(path).fill(str(value))
         self.field(path).press("Tab")
         expect(self.page).to_have_url(re.compile(rf"[?&]{re.escape(path)}={value}(&|$)"))
 
     def form(self) -> Mapping[str, list[object]]:
-        """Return every setting of the form, with those under "More settings"."""
+        """Return every setting of side A."""
+        self.open_fields()
         settings: Mapping[str, list[object]] = self.page.evaluate(FORM)
         return settings
 
     def ask(self) -> str:
         """Press Run, and return the id of the run that the page then shows."""
-        before = self.run_id
         self.run_button.click()
-        expect(self.page).not_to_have_url(re.compile(rf"[?&]run={before}"))
+        expect(self.page.locator(".st-key-try-cancel").or_(self.button("Run it live")).first).to_be_visible()
         return self.run_id
 
     # --- the results
@@ -99,8 +119,18 @@ class LabPage:
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
 
-    def chart(self, title: str = "Accuracy by round") -> Locator:
-        return self.page.get_by_role("figure", name=re.compile(f"^{title}"))
+    def chart(self) -> Locator:
+        return self.page.get_by_role("figure", name=re.compile("^Accuracy by round"))
+
+    @property
+    def pictures(self) -> Locator:
+        """The original, and what came back on each side."""
+        return self.page.locator(".ll-pictures img")
+
+    @property
+    def sentence(self) -> str:
+        """What the panels show in words."""
+        return self.page.locator(".st-key-try-sentence").inner_text()
 
     def says(self, text: str | re.Pattern[str]) -> Locator:
         return self.page.locator("p", has_text=text).first
@@ -115,8 +145,8 @@ class LabPage:
 
     @property
     def accuracy(self) -> str:
-        """The first number of the headline, for example `56.8 %`."""
-        match = re.search(r"[\d.]+ %", self.page.get_by_role("definition").first.inner_text())
+        """The accuracy of side A, for example `56.8 %`."""
+        match = re.search(r"[\d.]+ %", self.page.locator(".ll-numbers-of").first.inner_text())
         return match.group() if match else ""
 
     def watch(self, beyond: int = 0) -> int:
@@ -141,18 +171,11 @@ class LabPage:
         assert match
         return int(match.group(2))
 
-    def finish(self, rounds: int) -> str:
-        """Wait until all runs on the page have ended, and return the accuracy."""
-        expect(self.page.get_by_text(re.compile(rf"after {rounds} rounds in"))).to_be_visible()
+    def finish(self) -> str:
+        """Wait until all runs and attacks on the page have ended, and return the accuracy."""
+        expect(self.button("Run it live")).to_be_visible()
         expect(self.button("Cancel")).to_be_hidden()
         return self.accuracy
-
-    def unfold(self, within: str) -> None:
-        """Open the box at the foot of the page that contains this selector."""
-        element = self.page.locator(within).first
-        if not element.is_visible():
-            self.page.locator("details", has=element).last.locator("summary").first.click()
-        expect(element).to_be_visible()
 
     def saves(self, kind: str) -> Locator:
         """Return the buttons that save a chart as a picture."""

@@ -10,7 +10,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from engine.environment import ROOT
 from tests.app.browser.conftest import ARGUMENTS, NAMES
-from tests.app.browser.pages import LabPage
+from tests.app.browser.pages import TryPage
 from tests.app.browser.server import Server
 from tests.app.browser.test_axe import SIDES
 
@@ -32,24 +32,21 @@ def main() -> None:
                 expect(page.locator(".st-key-leak-live button")).to_be_visible(timeout=60_000)
                 page.wait_for_timeout(4_000)  # until the stored pictures have played
                 page.screenshot(path=FOLDER / f"leak-{side}{suffix}.png")
-                lab = LabPage(page, server.address).visit()
-                for button in ("Run it live", "Half the noise"):
-                    if button == "Run it live" and not lab.button(button).count():  # the store has this run already
-                        continue
-                    lab.button(button).click()
-                    page.wait_for_timeout(2_000)  # until the page shows the new settings
-                    expect(page.get_by_text("after 30 rounds in")).to_be_visible(timeout=60_000)
-                    expect(lab.button("Cancel")).to_be_hidden(timeout=60_000)
-                    lab.settled()
+                tab = TryPage(page, server.address).visit()
+                tab.page.locator(".st-key-try-add button").click()
+                tab.settled()
+                if tab.button("Run").count():  # else the store has these runs already
+                    tab.button("Run").click()
+                expect(tab.button("Run it live")).to_be_visible(timeout=120_000)
                 page.mouse.move(5, 500)
                 page.wait_for_timeout(700)
-                page.screenshot(path=FOLDER / f"lab-{side}{suffix}.png")
+                page.screenshot(path=FOLDER / f"try-{side}{suffix}.png")
                 page.goto(f"{server.address}/tradeoff")
                 expect(page.locator(".st-key-tradeoff-live button")).to_be_visible(timeout=60_000)
                 page.wait_for_timeout(2_000)
                 page.screenshot(path=FOLDER / f"tradeoff-{side}{suffix}.png")
-                lab.visit()
-                lab.go("Runs and machine")
+                tab.visit()
+                tab.go("Runs and machine")
                 page.wait_for_timeout(500)
                 page.screenshot(path=FOLDER / f"runs-{side}{suffix}.png")
                 page.close()  # the screen Machine is left out: it shows the folders of this machine

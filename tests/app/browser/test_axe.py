@@ -9,12 +9,25 @@ from typing import Literal
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.app.browser.pages import LONG, REDRAWN, LabPage
+from app.texts import attackers, protections
+from tests.app.browser.pages import LONG, REDRAWN, TryPage
 from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
 
-SCREENS = ("start", "leak", "leaking", "stored", "trade-off", "asking", "running", "runs", "machine")
+SCREENS = (
+    "start",
+    "leak",
+    "attacker",
+    "drawer",
+    "leaking",
+    "stored",
+    "trade-off",
+    "asking",
+    "running",
+    "runs",
+    "machine",
+)
 LEAK = (
     "/leak?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
     "&each=true&closer=curves"
@@ -55,42 +68,54 @@ class AxeFinding:
     known: int  # its index in KNOWN, or -1
 
 
-def tour(lab: LabPage, server: Server) -> Iterator[str]:
+def tour(tab: TryPage, server: Server) -> Iterator[str]:
     """Open every screen in one tab, and yield the name of each once it is drawn."""
-    lab.page.goto(server.address)
-    expect(lab.page.locator(".stops .word")).not_to_be_empty()
-    lab.page.wait_for_function(REDRAWN)
+    tab.page.goto(server.address)
+    expect(tab.page.locator(".stops .word")).not_to_be_empty()
+    tab.page.wait_for_function(REDRAWN)
     yield "start"
-    lab.page.goto(f"{server.address}/leak")
-    expect(lab.page.get_by_role("img").first).to_be_visible()
+    tab.page.goto(f"{server.address}/leak")
+    expect(tab.page.get_by_role("img").first).to_be_visible()
     yield "leak"
-    lab.page.goto(f"{server.address}{LEAK}")
-    expect(lab.page.get_by_text("What is in the upload?")).to_be_visible()
-    attack = lab.page.locator(".st-key-leak-attack button")
-    chart = lab.page.locator(".st-key-chart-psnr")
+    tab.page.locator(".st-key-leak-attacker button").first.click()
+    tab.page.get_by_role("button", name=attackers.CHOOSE).click()
+    expect(tab.page.get_by_role("combobox", name=attackers.NAMES)).to_be_visible()
+    tab.page.wait_for_function(REDRAWN)
+    yield "attacker"
+    tab.page.keyboard.press("Escape")
+    tab.page.locator(".st-key-leak-method button").click()
+    drawer = tab.page.get_by_role("dialog", name=protections.TITLE)
+    drawer.get_by_text("no protection", exact=True).click()
+    expect(drawer.get_by_role("button", name="SCAFFOLD")).to_be_visible()
+    tab.page.wait_for_function(REDRAWN)
+    yield "drawer"
+    tab.page.goto(f"{server.address}{LEAK}")
+    expect(tab.page.get_by_text("What is in the upload?")).to_be_visible()
+    attack = tab.page.locator(".st-key-leak-attack button")
+    chart = tab.page.locator(".st-key-chart-psnr")
     expect(attack.or_(chart).first).to_be_visible()  # stored results need no click
     if not chart.count():
         attack.click()
-    expect(lab.page.locator(".wiper").first).to_be_visible()
+    expect(tab.page.locator(".wiper").first).to_be_visible()
     expect(chart).to_be_visible()
     yield "leaking"
-    expect(lab.visit().chart().locator(".main-svg").first).to_be_visible()
+    expect(tab.visit().chart().locator(".main-svg").first).to_be_visible()
     yield "stored"
     for name, link in TRADE_OFF.items():
-        lab.page.goto(f"{server.address}{link}")
-        expect(lab.page.locator(".st-key-tradeoff-run button")).to_be_visible()
-        expect(lab.page.locator(".st-key-tradeoff-table" if name == "trade-off" else "table").first).to_be_visible()
-        lab.page.wait_for_function(REDRAWN)
+        tab.page.goto(f"{server.address}{link}")
+        expect(tab.page.locator(".st-key-tradeoff-run button")).to_be_visible()
+        expect(tab.page.locator(".st-key-tradeoff-table" if name == "trade-off" else "table").first).to_be_visible()
+        tab.page.wait_for_function(REDRAWN)
         yield name
-    lab.visit(**LONG, seed=12).ask()
-    lab.watch()
+    tab.visit(**LONG, seed=12).ask()
+    tab.watch()
     yield "running"
-    lab.go("Runs and machine")
-    expect(lab.page.get_by_role("heading", name="FedAvg").first).to_be_visible()
+    tab.go("Runs and machine")
+    expect(tab.page.get_by_role("heading", name="FedAvg").first).to_be_visible()
     yield "runs"
     server.rest()
-    lab.page.get_by_role("radio", name="Machine").click()
-    expect(lab.button("Check again")).to_be_enabled()
+    tab.page.get_by_role("radio", name="Machine").click()
+    expect(tab.button("Check again")).to_be_enabled()
     yield "machine"
 
 
@@ -113,7 +138,7 @@ def violations(
     for side in SIDES:
         with regular.new_page() as page:
             page.emulate_media(color_scheme=side)
-            for screen in tour(LabPage(page, server.address), server):
+            for screen in tour(TryPage(page, server.address), server):
                 by_screen[side, screen] = findings(page, axe)
     yield by_screen
 
@@ -133,6 +158,6 @@ def test_each_known_violation_still_occurs(violations: Mapping[tuple[str, str], 
     assert not gone, f"fixed: take it off the list: {gone}"
 
 
-def test_axe_finds_a_violation(lab: LabPage, axe: str) -> None:
-    lab.page.set_content('<html lang="en"><title>A page</title><main><h1>A page</h1><button></button></main></html>')
-    assert [(violation.rule, violation.known) for violation in findings(lab.page, axe)] == [("button-name", -1)]
+def test_axe_finds_a_violation(tab: TryPage, axe: str) -> None:
+    tab.page.set_content('<html lang="en"><title>A page</title><main><h1>A page</h1><button></button></main></html>')
+    assert [(violation.rule, violation.known) for violation in findings(tab.page, axe)] == [("button-name", -1)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from app.texts import start as texts
+from app.screens.start import texts
 from tests.app.browser.conftest import PATIENCE_MS
 from tests.app.browser.pages import REDRAWN
 from tests.app.browser.server import Server

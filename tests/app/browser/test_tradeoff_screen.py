@@ -1,4 +1,4 @@
-"""The Trade-off screen in a real browser: a sweep runs, is cancelled, resumes after a kill, and opens in the Lab."""
+"""The Trade-off screen in a real browser: a sweep runs, is cancelled, resumes after a kill, and opens in Try."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from app.texts import product
 from app.texts import sweep as sweep_texts
 from tests.app.browser.conftest import PATIENCE_MS
-from tests.app.browser.pages import REDRAWN, LabPage
+from tests.app.browser.pages import REDRAWN, TryPage
 from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
@@ -68,7 +68,7 @@ def wait_for_all(page: Page) -> None:
 
 
 def test_a_first_visit_shows_a_finished_frontier(server: Server, page: Page) -> None:
-    page.goto(server.address)
+    page.goto(f"{server.address}/leak")
     page.get_by_role("link", name=product.TRADEOFF, exact=True).click()
     expect(page.get_by_role("heading", name=sweep_texts.PROMISE)).to_be_visible()
     expect(chart(page, sweep_texts.BY_EPSILON)).to_be_visible()
@@ -96,7 +96,7 @@ def test_a_cancelled_sweep_resumes_after_a_reload(server: Server, page: Page) ->
         assert attempts and {row.id: row.attempt for row in store.runs() if row.id in attempts} == attempts
 
 
-@pytest.mark.long  # the Lab tests the same kill in the suite
+@pytest.mark.long  # Try tests the same kill in the suite
 def test_a_killed_server_loses_no_result(server: Server, page: Page) -> None:
     visit(page, server, **LONG, seed=next(SEEDS))
     button(page, "run").click()
@@ -131,12 +131,11 @@ def test_a_point_opens_its_runs_in_the_lab_and_the_lab_links_back(server: Server
     assert description.startswith("UDP-FedAvg, noise ")
     assert "seen by an outsider" in description and "An observer who" in description
     button(page, "open").click()
-    lab = LabPage(page, server.address).settled()
-    runs = lab.link("run")
-    assert len(runs) == 2
+    opened = TryPage(page, server.address).settled()
+    assert opened.link("seeds") == ["2"]
     with server.store() as store:
-        assert {store.status(run) for run in runs} == {"finished"}
-    page.get_by_role("button", name=sweep_texts.FROM_LAB, exact=True).click()
+        assert store.status(opened.run_id) == "finished"
+    page.get_by_role("button", name=sweep_texts.FROM_TRY, exact=True).click()
     expect(page.get_by_role("heading", name=sweep_texts.PROMISE)).to_be_visible()
     settled(page)
     before = parse_qs(urlsplit(link).query)

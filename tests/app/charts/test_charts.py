@@ -154,7 +154,8 @@ def test_a_method_keeps_its_colour_in_both_themes() -> None:
 def test_b45_a_method_has_the_colour_of_its_family_and_none_reads_as_a_verdict() -> None:
     for name in METHODS.names():
         assert theme.METHODS[name] == METHODS[name].family().colour
-    for shades in theme.FAMILIES.values():
+    for name, shades in theme.FAMILIES.items():
+        assert f"--family-{name}: light-dark({', '.join(shades)});" in theme.CSS
         assert not {*shades} & {*theme.PRIVATE.values(), *theme.LEAKING.values()}
     looks = [(theme.colour(name), theme.symbol(name)) for name in METHODS.names()]
     assert len(set(looks)) == len(looks)

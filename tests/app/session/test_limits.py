@@ -151,7 +151,7 @@ def test_a_request_without_new_runs_is_always_allowed() -> None:
 
 
 def test_the_limits_as_text() -> None:
-    assert limits_text(CAPS).startswith("4 runs of the Lab at once, 3 seeds, 100 rounds")
+    assert limits_text(CAPS).startswith("4 runs at once, 3 seeds, 100 rounds")
     assert limits_text(VisitorLimits()) == "none"
 
 

@@ -94,8 +94,8 @@ def test_an_attack_on_a_photo_is_shown_to_its_owners_only(classroom: Classroom, 
     assert (form_texts.GONE_PICTURE in text(page)) is not sees
     assert f"own-{classroom.photo}" in str(page.query_params) if sees else classroom.photo not in text(page)
 
-    page = classroom.visit(visitor, "lab", run=attack, pins=attack)
-    assert attack not in text(page)  # the Lab shows runs only
+    page = classroom.visit(visitor, "try", run=attack)
+    assert attack not in text(page)  # Try opens runs only
 
 
 @pytest.mark.slow

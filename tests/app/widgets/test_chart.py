@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,21 +15,35 @@ from engine.examples.files import examples
 from engine.jobs.leases import Lease
 from engine.jobs.process_id import ProcessId
 from tests.app.charts.makers import ACCURACY, run_events, smoothed
-from tests.app.conftest import Screen
 from tests.app.reading import text
 
 pytestmark = pytest.mark.usefixtures("resting")
 
 
-class LabStub:
-    """The Lab with a running run. The test appends its events."""
+def draw() -> None:
+    """A page with the panels that have choices."""
+    import streamlit as st
 
-    def __init__(self, page: AppTest) -> None:
-        self.page = page
-        self.page.button(key="run").click().run()
-        lease = services.store().take(ProcessId.me(), 9, only={examples()[0].id})
+    from app.batch.view import find, tracks_of
+    from app.charts import smoothness, spectrum
+    from app.widgets import chart
+
+    run = find(st.session_state["run"])
+    assert run
+    chart.show_with_choices((smoothness.PANEL, spectrum.PANEL), tracks_of([run], []))
+
+
+class ChartPage:
+    """The panels of a running run. The test appends its events."""
+
+    def __init__(self) -> None:
+        example = examples()[0]
+        services.store().submit(example.id, example.spec)
+        lease = services.store().take(ProcessId.me(), 9, only={example.id})
         assert lease
         self._lease: Lease = lease
+        self.page = AppTest.from_function(draw, default_timeout=60)
+        self.page.session_state["run"] = example.id
 
     def append(self, *events: Event) -> None:
         """Append events to the run, and draw the page again."""
@@ -60,51 +75,51 @@ class LabStub:
 
 
 @pytest.fixture
-def lab(screen: Screen) -> LabStub:
+def charts(home: Path) -> ChartPage:
     assert services.shared().ready(60)
-    return LabStub(screen("lab"))
+    return ChartPage()
 
 
-def test_a_choice_with_one_option_has_no_widget(lab: LabStub) -> None:
-    lab.append(*run_events(smoothed(10)))
+def test_a_choice_with_one_option_has_no_widget(charts: ChartPage) -> None:
+    charts.append(*run_events(smoothed(10)))
     assert "The smoothing after round 10 brought the last layers of the 3 clients 50 % nearer together" in text(
-        lab.page
+        charts.page
     )
-    assert "The smoothing after round 10 removed none of 2 singular values" in text(lab.page)
-    assert not [slider for slider in lab.page.select_slider if str(slider.key).startswith("choose:")]
-    assert lab.label == "bag"
+    assert "The smoothing after round 10 removed none of 2 singular values" in text(charts.page)
+    assert not [slider for slider in charts.page.select_slider if str(slider.key).startswith("choose:")]
+    assert charts.label == "bag"
 
 
-def test_without_a_choice_the_panel_follows_the_run(lab: LabStub) -> None:
-    lab.append(*run_events(smoothed(10), smoothed(20)))
-    assert lab.round("smoothness") == lab.round("spectrum") == "20"
+def test_without_a_choice_the_panel_follows_the_run(charts: ChartPage) -> None:
+    charts.append(*run_events(smoothed(10), smoothed(20)))
+    assert charts.round("smoothness") == charts.round("spectrum") == "20"
     reversed_accuracy = smoothed(30, accuracy=(ACCURACY[0], (ACCURACY[1][1], ACCURACY[0][1])))
-    lab.append(*run_events(reversed_accuracy)[1:])
-    assert lab.round("smoothness") == "30" and lab.rounds("smoothness") == ["10", "20", "30"]
-    assert "The smoothing after round 30 brought" in text(lab.page)
+    charts.append(*run_events(reversed_accuracy)[1:])
+    assert charts.round("smoothness") == "30" and charts.rounds("smoothness") == ["10", "20", "30"]
+    assert "The smoothing after round 30 brought" in text(charts.page)
 
 
-def test_a_choice_stays_while_the_run_grows(lab: LabStub) -> None:
-    lab.append(*run_events(smoothed(10), smoothed(20)))
-    lab.choose_round("smoothness", "10")
-    lab.choose_label("shirt")
-    assert "The smoothing after round 10 brought" in text(lab.page)
-    lab.append(*run_events(smoothed(30))[1:])
-    lab.append(Finished(30, 1.0))
-    assert lab.round("smoothness") == "10" and lab.label == "shirt"
-    assert lab.round("spectrum") == "30"  # each chart has its own choice
-    assert "Accuracy on “shirt” rose for none of 3" in text(lab.page)
+def test_a_choice_stays_while_the_run_grows(charts: ChartPage) -> None:
+    charts.append(*run_events(smoothed(10), smoothed(20)))
+    charts.choose_round("smoothness", "10")
+    charts.choose_label("shirt")
+    assert "The smoothing after round 10 brought" in text(charts.page)
+    charts.append(*run_events(smoothed(30))[1:])
+    charts.append(Finished(30, 1.0))
+    assert charts.round("smoothness") == "10" and charts.label == "shirt"
+    assert charts.round("spectrum") == "30"  # each chart has its own choice
+    assert "Accuracy on “shirt” rose for none of 3" in text(charts.page)
 
 
-def test_at_the_end_of_the_slider_the_panel_follows_again(lab: LabStub) -> None:
-    lab.append(*run_events(smoothed(10), smoothed(20)))
-    lab.choose_round("spectrum", "10")
-    lab.choose_round("spectrum", "20")
-    lab.append(*run_events(smoothed(30))[1:])
-    assert lab.round("spectrum") == "30"
+def test_at_the_end_of_the_slider_the_panel_follows_again(charts: ChartPage) -> None:
+    charts.append(*run_events(smoothed(10), smoothed(20)))
+    charts.choose_round("spectrum", "10")
+    charts.choose_round("spectrum", "20")
+    charts.append(*run_events(smoothed(30))[1:])
+    assert charts.round("spectrum") == "30"
 
 
-def test_a_chosen_class_that_no_longer_exists_is_replaced(lab: LabStub) -> None:
-    lab.page.session_state["chosen:smoothness:label"] = ("giraffe", "bag")
-    lab.append(*run_events(smoothed(10)))
-    assert lab.label == "bag"
+def test_a_chosen_class_that_no_longer_exists_is_replaced(charts: ChartPage) -> None:
+    charts.page.session_state["chosen:smoothness:label"] = ("giraffe", "bag")
+    charts.append(*run_events(smoothed(10)))
+    assert charts.label == "bag"

@@ -259,8 +259,8 @@ def test_every_measured_action_works_on_the_dashboard(tmp_path: Path, monkeypatc
         page, seconds = server.first_chart()
         assert page.charts and seconds > 0 and server.memory_mb > 50
         page.wait_for("leak-live")
-        page.interact(page="lab")
-        page.wait_for("run")
+        page.interact(page="try")
+        page.wait_for("try-change")
         for name, reruns in ui.dashboard_reruns(server.port, ids).items():
             assert next(reruns)() > 0, name
         visitors, _ = run_class(server.port, lambda: 0.0, count=2, actions=5)

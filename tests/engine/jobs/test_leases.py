@@ -13,6 +13,7 @@ import pytest
 from engine.errors import LeaseLost
 from engine.events import Cancelled, Event, Failed, Finished, Kept, Measured, Round, Started
 from engine.jobs import database, payloads, process_id
+from engine.jobs.batches import Batch, BatchMember
 from engine.jobs.leases import Lease
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
@@ -279,3 +280,20 @@ def test_a_supervisor_that_waits_does_not_block_writers(
     only = {"c"} if reason == "other runs only" else None
     assert waiting_store.take(CURRENT, slots, only) is None
     writer.execute("ROLLBACK")
+
+
+def test_an_attack_waits_for_the_run_whose_states_it_reads(store: Store) -> None:
+    attack = BatchMember("attack", {"attack": {"name": "analytic"}}, after="one")
+    store.batches.request(Batch("try", "a run and an attack on it", (attack, BatchMember("one", {}))))
+    lease = take_lease(store)
+    assert lease.run == "one"  # although an instant attack comes first otherwise
+    assert store.take(CURRENT, 9) is None
+    store.append(lease, [Finished(1, 0.1)])
+    assert take_lease(store).run == "attack"
+
+
+def test_an_attack_does_not_wait_for_a_run_that_was_cancelled(store: Store) -> None:
+    attack = BatchMember("attack", {"attack": {"name": "analytic"}}, after="one")
+    store.batches.request(Batch("try", "a run and an attack on it", (BatchMember("one", {}), attack)))
+    store.cancel("one")
+    assert take_lease(store).run == "attack"

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.epsilon import Epsilon
+from engine.errors import BadInput
 from engine.events import Finished, Spent, Started, Warned
 from engine.methods import METHODS
 from engine.records import VIEWS
 from engine.specs.run import RunSpec
-from engine.training.forecast import cliff_region, forecast, free_memory, memory
+from engine.training.forecast import budget_noises, cliff_region, forecast, free_memory, memory
 from engine.training.loop import run
 from engine.training.plan import Plan, make_plan
 from tests.engine.makers import tiny_spec
@@ -303,3 +304,23 @@ def test_c03_a_forecast_trains_no_round(monkeypatch: pytest.MonkeyPatch) -> None
     for module in ("engine.training.rounds", "engine.training.loop"):
         monkeypatch.setattr(f"{module}.train_round", refused)
     assert forecast(RunSpec(method="udp-fedavg")).seconds is not None
+
+
+@pytest.mark.parametrize("view", ["server", "outsider"])
+def test_the_noises_of_several_budgets_are_those_of_a_forecast_for_each(view: str) -> None:
+    spec = few(method={**FULL, "noise": 0.7})
+    for entry in budget_noises(spec, view, (100.0, 3.0)):  # type: ignore[arg-type]
+        single = forecast(spec.with_(target_epsilon=entry.budget, view=view))
+        answers = {answer.view: answer for answer in single.answers}
+        assert entry.noise == single.noise and entry.epsilon == answers[view]
+
+
+def test_a_budget_that_no_noise_reaches_has_a_reason_and_the_others_stay() -> None:
+    spec = few(method={"name": "udp-fedavg", "noise-split": "paper"}, sampling="all", rounds=10_000)
+    easy, hard = budget_noises(spec, "server", (1000.0, 0.001))
+    assert easy.noise and hard.noise is None and "must be within reach" in hard.reason
+
+
+def test_a_view_without_an_epsilon_has_no_budgets() -> None:
+    with pytest.raises(BadInput, match="no ε in the server view"):
+        budget_noises(few(method="ppsgd"), "server", (10.0,))

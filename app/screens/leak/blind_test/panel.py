@@ -10,9 +10,8 @@ from typing import Any
 
 import streamlit as st
 
+from app.batch import attack_cells
 from app.screens.leak import columns as leak_columns
-from app.screens.leak import requests as leak_requests
-from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak.blind_test import texts as blind_test_texts
 from app.screens.leak.requests import STATE
@@ -118,7 +117,7 @@ def questions(leak: LeakSettings, number: int) -> list[BlindQuestion]:
     if not attacks:
         return []
     drawn = attack_series.questions(leak.grid, attack_series.main_attack(attacks), number)
-    checked = leak_requests.with_refusals([question.request for question in drawn])
+    checked = attack_cells.with_refusals([question.request for question in drawn])
     return [question for question, request in zip(drawn, checked, strict=True) if request.spec]
 
 
@@ -140,7 +139,7 @@ def panel(leak: LeakSettings) -> None:
         return
     compared = any(question.protected for question in shown_set)
     series.explain(f"{blind_test_texts.LEAD} {blind_test_texts.HALF if compared else series_texts.ONLY_BASELINE}")
-    cells = leak_results.read_cells([question.request for question in shown_set])
+    cells = attack_cells.read_cells([question.request for question in shown_set])
     moving = any(cell.moving for cell in cells)
     series.draw_until_done(lambda: _draw(leak, shown_set), moving)
 
@@ -148,7 +147,7 @@ def panel(leak: LeakSettings) -> None:
 def _draw(leak: LeakSettings, shown_set: Sequence[BlindQuestion]) -> Sequence[AttackCell]:
     requests = [question.request for question in shown_set]
     state = saved_state(leak)
-    cells = leak_results.read_cells(requests)
+    cells = attack_cells.read_cells(requests)
     series.progress_bar("test", requests, blind_test_texts.prepare)
     dataset = leak.run["dataset"]
     answered = {answer.question.name for answer in state.answers}
@@ -215,7 +214,7 @@ def _review(answer: BlindAnswer, dataset: Any) -> None:
     """Show the rebuilt picture next to its original, the visitor's choice if it was another, and the protection."""
     question = answer.question
     assert question.request.spec is not None
-    cell = leak_results.read_cells([question.request])[0]
+    cell = attack_cells.read_cells([question.request])[0]
     names = [question.name] if answer.right else [question.name, question.choices[answer.chosen]]
     captions = (blind_test_texts.ORIGINAL, blind_test_texts.CHOSEN)
     psnr = cell.psnr(0)

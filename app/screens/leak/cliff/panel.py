@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.batch import attack_cells
 from app.charts import cliff
 from app.charts.cliff import TopAxis
 from app.screens.leak import columns as leak_columns
-from app.screens.leak import requests as leak_requests
-from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak.settings import LeakSettings, records
 from app.session import run_settings, services, session
@@ -60,7 +59,7 @@ def plan(leak: LeakSettings) -> CliffPlan | None:
     grid = attack_series.cliff_grid(replace(leak.grid, attacks=attacks), [*noises, *of_grid])
     requested = {NONE, *(column_key(NOISY, noise) for noise in noises)}
     runs = grid.runs()
-    requests = [request for request in leak_requests.with_refusals(grid.requests()) if request.spec]
+    requests = [request for request in attack_cells.with_refusals(grid.requests()) if request.spec]
     requests.sort(key=lambda request: grid.columns.index(request.column))
     noisy = [run for column, run in runs.items() if column != NONE]
     return CliffPlan(
@@ -90,19 +89,15 @@ def panel(leak: LeakSettings) -> None:
     if cliff_plan.split:
         series.explain(series_texts.protection(cliff_plan.method, cliff_plan.split))
     series.details(series_texts.BASIS, series_texts.basis(expected.parameters, expected.pixels))
-    view = st.selectbox(
-        series_texts.EPSILON_OF, privacy.VIEWS, index=privacy.VIEWS.index(leak.eyes), width=280,
-        format_func=series_texts.OBSERVERS.__getitem__, key=f"cliff-view:{leak.eyes}",
-    )  # fmt: skip
-    moving = any(cell.moving for cell in leak_results.read_cells(cliff_plan.requests))
-    series.draw_until_done(lambda: _draw(cliff_plan, view), moving)
+    moving = any(cell.moving for cell in attack_cells.read_cells(cliff_plan.requests))
+    series.draw_until_done(lambda: _draw(cliff_plan, leak.eyes), moving)
 
 
 def _draw(cliff_plan: CliffPlan, view: str) -> Sequence[AttackCell]:
-    cells = leak_results.read_cells(cliff_plan.requests)
+    cells = attack_cells.read_cells(cliff_plan.requests)
     series.progress_bar("cliff", cliff_plan.requests, series_texts.run)
     region = cliff_plan.expected.region
-    shown = [*cells, *_finished_columns(leak_results.read_cells(cliff_plan.of_grid))]
+    shown = [*cells, *_finished_columns(attack_cells.read_cells(cliff_plan.of_grid))]
     measured = collect_cliff(cliff_plan.noises, shown, cliff_plan.titles)
     verdict = series_texts.verdict(measured, region)
     if verdict:

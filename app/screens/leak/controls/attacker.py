@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.screens.leak.requests import STATE, with_refusals
+from app.screens.leak.requests import STATE
 from app.screens.leak.settings import EPOCHS, ROUNDS, LeakSettings
 from app.session import run_settings, session
 from app.texts import attack_form as form_texts
-from app.texts import attacks as attack_texts
-from app.widgets import fields
-from engine.specs.attack_grid import AttackGrid
+from app.widgets import attacker_picker, fields
+from app.widgets.attacker_picker import AttackerPicker
 
 
 def content(leak: LeakSettings) -> None:
@@ -29,15 +28,19 @@ def choose_content(kind: str) -> None:
 
 
 def attacker(leak: LeakSettings) -> None:
-    """Ask who attacks, when, and how."""
-    with st.popover(form_texts.attacker(leak.eyes, len(leak.attacks))):
-        fields.screen_field(STATE, "eyes", attack_texts.VIEWS)
+    """Ask who attacks, what it knows, when, and how long."""
+    picker = AttackerPicker(leak.grid.with_(columns=()), _choose_attacks, "leak", len(leak.grid.runs()))
+    with st.popover(attacker_picker.summary(picker), key="leak-attacker"):
+        attacker_picker.show(picker)
         rounds = tuple(dict.fromkeys((*ROUNDS, leak.when)))
         st.selectbox(form_texts.WHEN, rounds, format_func=_round_title, **STATE.bind("when"))
-        fields.screen_field(STATE, "attacks", _attack_titles(leak.grid))
         fields.screen_field(STATE, "restarts")
         fields.screen_field(STATE, "iterations")
         fields.screen_field(STATE, "chance")
+
+
+def _choose_attacks(attacks: tuple[str, ...], upload: str) -> None:
+    STATE.choose(attacks=attacks, upload=upload)
 
 
 def model_and_data(leak: LeakSettings) -> None:
@@ -49,14 +52,6 @@ def model_and_data(leak: LeakSettings) -> None:
         label = form_texts.EPOCHS if leak.upload == "listed" else form_texts.EPOCHS_OF_CLIENT
         st.selectbox(label, epochs, **STATE.bind_run("epochs"))
         st.number_input(form_texts.ROUNDS, 1, 10_000, **STATE.bind_run("rounds"))
-
-
-def _attack_titles(grid: AttackGrid) -> dict[str, str]:
-    """The title of each attack, with a mark where it does not fit this upload and model."""
-    names = run_settings.attack_names()
-    requests = with_refusals(grid.with_(columns=(), attacks=names).requests())
-    fitting = {request.attack for request in requests if request.spec}
-    return {name: form_texts.fitting(run_settings.attack_title(name), name in fitting) for name in names}
 
 
 def _round_title(when: str) -> str:

@@ -18,9 +18,10 @@ from app.screens.leak.settings import (
     at_strengths,
     offered,
 )
-from app.session import run_settings, session
+from app.session import session
 from app.texts import attack_form as form_texts
 from app.texts import privacy
+from app.widgets import protection_picker
 from engine.specs import attack_grid
 
 
@@ -53,11 +54,11 @@ def _choose_mode(mode: str) -> None:
 
 def _method(leak: LeakSettings) -> None:
     """Ask for the method whose strengths are the columns."""
-    titles = {name: run_settings.part_title("method", name) for name in run_settings.names("method")}
-    titles.pop(LeakSettings.default_run["method"])  # the baseline has a column of its own
-    st.selectbox(
-        form_texts.METHOD, list(titles), format_func=lambda name: titles.get(name, name), width=260,
-        **session.bind("leak-method", leak.method, lambda name: STATE.choose(against=at_strengths(name))),
+    fixed = attack_grid.EVERY_COLUMN
+    method = {"method": leak.method, **{f"method.{name}": value for name, value in fixed.items()}}
+    protection_picker.show(
+        {**leak.run, **method}, leak.eyes, lambda chosen: STATE.choose(against=at_strengths(chosen["method"])),
+        "leak-method", fixed, {LeakSettings.default_run["method"]: form_texts.ALWAYS_A_COLUMN},
     )  # fmt: skip
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.batch import attack_cells
 from app.screens.leak import columns as leak_columns
-from app.screens.leak import requests as leak_requests
-from app.screens.leak import results as leak_results
 from app.screens.leak import series
 from app.screens.leak.columns import GridColumn
 from app.screens.leak.settings import LeakSettings
@@ -78,7 +77,7 @@ def rows(leak: LeakSettings, key: str, attack: str) -> list[LadderRow]:
     for column in leak_columns.columns(leak):
         if column.key not in (NONE, key):
             continue
-        requests = leak_requests.with_refusals(attack_series.ladder_requests(leak.grid, column.key, attack))
+        requests = attack_cells.with_refusals(attack_series.ladder_requests(leak.grid, column.key, attack))
         forecast = services.forecast_of(column.spec.canonical())
         ladder_rows.append(LadderRow(column, tuple(requests), forecast))
     return ladder_rows
@@ -99,7 +98,7 @@ def panel(leak: LeakSettings) -> None:
         )  # fmt: skip
     ladder_rows = rows(leak, key, attack)
     requests = [request for row in ladder_rows for request in row.requests]
-    moving = any(cell.moving for cell in leak_results.read_cells(requests))
+    moving = any(cell.moving for cell in attack_cells.read_cells(requests))
     series.draw_until_done(lambda: _draw(ladder_rows, requests), moving)
 
 
@@ -117,7 +116,7 @@ def _protection(columns: Sequence[GridColumn]) -> str:
 
 
 def _draw(ladder_rows: Sequence[LadderRow], requests: Sequence[RequestedAttack]) -> Sequence[AttackCell]:
-    cells = leak_results.read_cells(requests)
+    cells = attack_cells.read_cells(requests)
     series.progress_bar("ladder", requests, series_texts.run)
     parts = [CSS]
     words: dict[str, dict[str, Verdict]] = {}
@@ -125,7 +124,7 @@ def _draw(ladder_rows: Sequence[LadderRow], requests: Sequence[RequestedAttack])
     for row in ladder_rows:
         split = f' <span class="ll-faint">{html.escape(row.column.split)}</span>' if row.column.split else ""
         parts.append(f'<p class="ll-row">{html.escape(row.column.title)}{split}</p><div class="ll-rungs">')
-        ladder = ladder_cells(row, leak_results.read_cells(row.requests))
+        ladder = ladder_cells(row, attack_cells.read_cells(row.requests))
         parts += [_figure(ladder_cell, row.column.title) for ladder_cell in ladder]
         parts.append("</div>")
         words[row.column.title] = words_of(ladder)

@@ -159,7 +159,7 @@ def _pick_row(rows: Sequence[tuple[Mapping[str, Any], PointSummary]]) -> None:
 def _chosen_point(
     view: TradeoffView, cells: Sequence[TradeoffCell], frontiers: Sequence[Frontier], settings: TradeoffSettings
 ) -> None:
-    """Show the chosen point in words, and the button that opens its runs in the Lab."""
+    """Show the chosen point in words, and the button that opens its runs in Try."""
     chosen = _find_chosen(frontiers)
     if chosen is None:
         st.caption(sweep_texts.CHOOSE)
@@ -178,7 +178,7 @@ def _chosen_point(
     if problem:
         messages.show("problem", problem)
         return
-    url.open_screen("lab", sweep_points.point_link(runs[0].spec.canonical(), ids))
+    url.open_screen("try", sweep_points.point_link(runs[0].spec.canonical(), ids))
 
 
 def _find_chosen(frontiers: Sequence[Frontier]) -> tuple[TradeoffLine, PointSummary] | None:

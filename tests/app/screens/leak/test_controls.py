@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from app.screens.leak import columns as leak_columns
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import COMPARED, LeakSettings
 from app.session import services
 from app.texts import attack_form as form_texts
+from app.texts import attackers, privacy
 from app.texts import attacks as attack_texts
-from app.texts import privacy
 from engine.specs.attack_grid import NONE, OF_RUN
 from tests.app.reading import text
 from tests.app.screens.leak.test_page import clicked, grid, link, visit, words
@@ -21,15 +22,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 def test_every_control_is_in_the_link(small: LeakSettings) -> None:
     page = visit(small)
     clicked(page, "whose-test-3")
-    page.selectbox(key="leak-eyes").select("aggregate").run()
+    page.selectbox(key="observer-choice").select("client").run()
     page.selectbox(key="leak-model").select("lenet5").run()
     page.segmented_control(key="leak-content").set_value("8").run()
+    clicked(page, "leak-choose-attacks")
     page.multiselect(key="leak-attacks").set_value(["map"]).run()
     page.multiselect(key="leak-against").set_value(["udp-fedavg:1"]).run()
     leak, notes = LeakSettings.read_link(link(page), LeakSettings.default())
-    assert not notes and (leak.whose, leak.eyes, leak.many) == ("test-3", "aggregate", 8)
+    assert not notes and (leak.whose, leak.eyes, leak.many) == ("test-3", "client", 8)
     assert (leak.attacks, leak.against, leak.run["model"]) == (("map",), (NONE, "udp-fedavg:1"), "lenet5")
-    assert leak == page.session_state["leak"]
+    assert leak == page.session_state["leak"].with_(eyes="client")
 
 
 def test_each_protection_shows_its_epsilon(small: LeakSettings) -> None:
@@ -134,10 +136,29 @@ def test_a_link_with_an_impossible_budget_has_a_note(key: str) -> None:
 
 def test_the_strengths_of_another_method(small: LeakSettings) -> None:
     page = visit(small)
-    page.selectbox(key="leak-method").set_value("fedceo").run()
+    clicked(clicked(page, "leak-method"), "leak-method-suggested-fedceo-full-local")
     assert link(page)["against"] == "none,fedceo:0.01,fedceo:0.1"
-    page.selectbox(key="leak-method").set_value("scaffold").run()
+    clicked(page, "leak-method")
+    page.selectbox(key="leak-method-find").set_value("SCAFFOLD").run()
     assert link(page)["against"] == "none,scaffold"  # it has no noise
+
+
+def test_the_drawer_says_what_does_not_fit(small: LeakSettings) -> None:
+    page = clicked(visit(small), "leak-method")
+    refused = {str(button.key): button.disabled for button in page.button if "-suggested-" in str(button.key)}
+    assert refused == {
+        "leak-method-suggested-fedavg": True,
+        "leak-method-suggested-udp-fedavg-full-local": False,
+        "leak-method-suggested-udp-fedavg-paper": True,
+        "leak-method-suggested-dp-fedavg": False,
+        "leak-method-suggested-fedceo-full-local": False,
+    }
+    assert form_texts.ALWAYS_A_COLUMN in text(page) and "on this screen each client adds all the noise." in text(page)
+    sums = clicked(visit(small.with_(eyes="aggregate")), "leak-method")
+    assert sums.button(key="leak-method-suggested-fedceo-full-local").disabled
+    assert "so it has to see each of them" in text(sums)  # the reason of the engine
+    page.selectbox(key="leak-method-find").set_value("None").run()
+    assert link(page)["against"] == "none,udp-fedavg:0.1"  # what does not fit is not chosen
 
 
 def test_tabs_without_pictures_have_a_next_step(small: LeakSettings) -> None:
@@ -150,10 +171,63 @@ def test_tabs_without_pictures_have_a_next_step(small: LeakSettings) -> None:
 
 def test_an_attack_on_offer_says_that_it_does_not_fit(small: LeakSettings) -> None:
     model = {**small.run, "model": "lenet-sigmoid"}
-    page = visit(small.with_(run=model).settled())
+    page = clicked(visit(small.with_(run=model).settled()), "leak-choose-attacks")
     offered = page.multiselect(key="leak-attacks").options
     assert "Most probable picture" in offered
-    assert "Read off the first layer (does not fit this upload and model)" in offered
+    assert "Read off the first layer (does not fit)" in offered
+    assert "does not fit: it needs a model whose first layer is linear" in text(page)
+
+
+# --- the attacker ------------------------------------------------------------------------------------------
+
+
+def answer(page: AppTest, question: str, word: str) -> AppTest:
+    page.segmented_control(key=f"leak-{question}").set_value(word).run()
+    assert not page.exception
+    return page
+
+
+def test_an_attacker_takes_all_attacks_that_fit(small: LeakSettings) -> None:
+    page = visit(small.with_(attacks=("analytic",)))
+    assert "1 attacker fits: Read off the first layer." in text(page)
+    answer(page, "searches", "yes")
+    thorough = set(link(page)["attacks"].split(","))
+    assert {"analytic", "map", "inverting-gradients"} < thorough and not thorough & {"gias", "imprint"}
+    answer(page, "learns", "yes")
+    assert set(link(page)["attacks"].split(",")) == thorough | {"gias"}
+    answer(page, "changes", "yes")
+    assert link(page)["attacks"] == "imprint" and "upload" not in link(page)
+    answer(page, "changes", "no")
+    assert set(link(page)["attacks"].split(",")) == thorough | {"gias"}  # what it knows and tries is kept
+
+
+def test_some_attacks_of_a_link_are_shown_as_such(small: LeakSettings) -> None:
+    page = visit(small)
+    assert "Chosen: 2 of the 6 attackers that fit" in text(page)
+    clicked(page, "leak-all")
+    assert len(link(page)["attacks"].split(",")) == 6 and "6 attackers fit" in text(page)
+    mixed = visit(small.with_(attacks=("map", "imprint")))
+    assert "Chosen by yourself: Most probable picture, Robbing the Fed." in text(mixed)
+
+
+def test_a_server_that_changes_the_model_gets_the_upload_of_one(small: LeakSettings) -> None:
+    page = answer(visit(small.with_(upload="ordinary")), "changes", "yes")
+    assert (link(page)["upload"], link(page)["attacks"]) == ("cheat", "imprint")
+    answer(page, "changes", "no")
+    assert link(page)["upload"] == "ordinary"
+
+
+def test_only_the_server_can_change_the_model(small: LeakSettings) -> None:
+    page = visit(small.with_(eyes="outsider"))
+    assert page.segmented_control(key="leak-changes").disabled
+    assert attackers.ONLY_SERVER in [caption.value for caption in page.caption]
+    assert not visit(small).segmented_control(key="leak-changes").disabled
+
+
+def test_an_attacker_without_attacks_changes_nothing(small: LeakSettings) -> None:
+    model = {**small.run, "model": "lenet-sigmoid"}
+    page = answer(visit(small.with_(run=model).settled()), "searches", "no")
+    assert link(page)["attacks"] == "map,inverting-gradients" and attackers.NO_ATTACKER in text(page)
 
 
 def test_a10_the_epsilon_of_a_record_level_run_is_not_that_of_its_probe(small: LeakSettings) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.leak import columns as leak_columns
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.settings import LeakSettings
 from app.screens.leak.uploads import requests
@@ -20,7 +19,7 @@ from app.texts import attack_form as form_texts
 from app.texts import attacks as attack_texts
 from app.texts import product, states
 from engine.events import Event, Failed, Finished, Started
-from engine.examples import attacks, files
+from engine.examples import attacks
 from engine.examples.attacks import AttackExample
 from engine.jobs.home import Home
 from engine.jobs.process_id import ProcessId
@@ -30,9 +29,8 @@ from engine.leakage.pictures import attack as leak_events
 from engine.specs import attack_grid, attack_series
 from engine.specs.attack import AttackSpec
 from engine.specs.attack_grid import NONE, RequestedAttack
-from engine.specs.run import RunSpec
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
-from tests.app.reading import lines, press, text
+from tests.app.reading import lines, open_screen, press, text
 from tests.app.screens.leak.makers import default_cells, finished_attack, judged, seen
 from tests.engine.jobs.makers import photo, saved
 
@@ -44,6 +42,7 @@ def visit(leak: LeakSettings | None = None, **params: str) -> AppTest:
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     for name, value in {**(leak.link() if leak else {}), **params}.items():
         page.query_params[name] = value
+    open_screen(page, "leak")
     page.run()
     assert not page.exception
     return page
@@ -312,19 +311,6 @@ def test_a_file_that_is_no_picture_is_refused_with_a_message(monkeypatch: pytest
 
 
 # --- links from and to other screens -----------------------------------------------------------------------
-
-
-def test_old_links_open_the_lab() -> None:
-    page = visit(method="udp-fedavg", rounds="7")
-    assert product.PROMISE in text(page) and page.session_state["settings"]["rounds"] == 7
-
-
-def test_the_lab_links_to_the_view_of_the_server(screen: Screen) -> None:
-    page = screen("lab")
-    spec = RunSpec(**page.session_state["ids"] and files.examples()[0].spec)
-    clicked(page, "to-leak")
-    assert attack_texts.PROMISE in text(page)
-    assert spec.id in {column.spec.id for column in leak_columns.columns(page.session_state["leak"])}
 
 
 def test_attacks_are_listed_among_the_runs_and_open_on_this_screen(

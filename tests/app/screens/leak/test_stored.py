@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.leak import requests as leak_requests
+from app.batch import attack_cells
 from app.screens.leak import series
 from app.screens.leak import settings as leak_settings
 from app.screens.leak.cliff import panel as cliff_panel
@@ -41,7 +41,7 @@ def one_click() -> Iterator[LeakSettings]:
 def missing(requests: list[RequestedAttack]) -> list[str]:
     """The attacks that fit and do not ship."""
     shipped = {example.id for example in attacks.attack_examples()}
-    fitting = [request for request in leak_requests.with_refusals(requests) if request.spec]
+    fitting = [request for request in attack_cells.with_refusals(requests) if request.spec]
     assert fitting
     return [f"{request.attack}, {request.column}" for request in fitting if request.id not in shipped]
 
@@ -82,7 +82,7 @@ def test_b02_only_a_finished_attack_replaces_its_example() -> None:
     default = LeakSettings.default()
     page = visit()
     shown = psnrs(page)
-    requests = leak_requests.with_refusals(default.grid.requests())
+    requests = attack_cells.with_refusals(default.grid.requests())
     for request in requests:
         assert request.spec
         services.store().submit(request.id, request.spec.canonical(), {})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import streamlit
+from streamlit.testing.v1 import AppTest
 
 from app.screens.runs import listing as run_listing
 from app.texts import numbers, states
@@ -16,9 +17,9 @@ from engine.errors import Damaged, HomeFull
 from engine.events import Finished, Measured, Round, Spent
 from engine.jobs.store import Store
 from engine.results.report import report
-from tests.app.conftest import Screen
+from tests.app.conftest import MAIN, PATIENCE_S, Screen
 from tests.app.makers import ROUNDS, RunMaker
-from tests.app.reading import lines, press, text
+from tests.app.reading import lines, open_screen, press, text
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 
@@ -54,11 +55,11 @@ def test_a_run_of_an_earlier_version_is_marked_and_does_not_go_on(ask: RunMaker,
     assert states.EARLIER in shown[earlier] and states.EARLIER not in shown[current]
     keys = {button.key for button in page.button}
     assert f"resume:{earlier}" not in keys and (f"resume:{current}" in keys) == (status == "cancelled")
-    lab = screen("lab")
-    lab.query_params["run"] = earlier
-    lab.run()
-    assert not lab.exception and states.EARLIER_RUN in text(lab)
-    assert "resume" not in {button.key for button in lab.button}
+    opened = open_screen(AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S), "try")
+    opened.query_params["run"] = earlier
+    opened.run()
+    assert not opened.exception and states.EARLIER_RUN in text(opened)
+    assert opened.session_state["try"].opened == earlier
 
 
 def test_the_newest_run_comes_first(store: Store, ask: RunMaker, screen: Screen) -> None:

@@ -7,14 +7,13 @@ import pytest
 from app.screens.runs import listing as run_listing
 from app.screens.runs import requests as run_requests
 from app.session import limits as class_limits
-from app.session import run_settings, session, url
+from app.session import pins, run_settings, session
 from app.texts import runs as run_texts
 from app.texts import states
 from engine.events import Finished
 from engine.jobs.batches import Batch, BatchMember
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
-from engine.specs import attack_grid
 from engine.specs.run import RunSpec
 from tests.app.conftest import Screen
 from tests.app.makers import ROUNDS, RunMaker
@@ -50,30 +49,25 @@ def test_a_finished_run_is_opened_pinned_or_deleted(ask: RunMaker, screen: Scree
     assert actions_of(screen("runs"), run) == {"open", "pin", "delete"}
 
 
-def test_open_shows_the_run_in_the_lab_with_its_settings(store: Store, ask: RunMaker, screen: Screen) -> None:
+def test_open_shows_the_run_in_try_with_its_settings(ask: RunMaker, screen: Screen) -> None:
     run = ask("finished", lr=0.25, method={"name": "udp-fedavg", "noise": 0.7, "server-step": 1.0})
-    baseline = attack_grid.baseline_of(RunSpec(**store.run(run).spec))
-    assert baseline
-    store.submit(baseline.id, baseline.canonical())
-    page = screen("runs", ids={"pins": ("abc",)})
+    page = screen("runs")
     press(page, "open", run)
-    session = page.session_state
-    assert session["ids"] == {"run": (run,), "twin": (baseline.id,), "pins": ("abc",)}
-    settings = session["settings"]
-    assert (settings["lr"], settings["method.noise"], settings["rounds"]) == (0.25, 0.7, ROUNDS)
-    assert RunSpec(**run_settings.nested(settings)).id == run
-    assert not page.exception and page.number_input(key="w:rounds").value == ROUNDS
+    assert not page.exception
+    settings = page.session_state["try"]
+    assert (settings.run["lr"], settings.run["method.noise"], settings.run["rounds"]) == (0.25, 0.7, ROUNDS)
+    assert run_settings.spec_of(settings.run).id == run and settings.opened == ""
 
 
 def test_pin_and_unpin(ask: RunMaker, screen: Screen) -> None:
-    runs = [ask("finished", seed) for seed in range(url.PINS + 1)]
+    runs = [ask("finished", seed) for seed in range(pins.MOST + 1)]
     page = screen("runs")
     for run in runs[:-1]:
         press(page, "pin", run)
-    assert page.session_state["ids"]["pins"] == tuple(runs[:-1])
+    assert page.session_state["try"].pins == tuple(runs[:-1])
     assert page.button(key=f"pin:{runs[-1]}").disabled
     press(page, "unpin", runs[0])
-    assert page.session_state["ids"]["pins"] == tuple(runs[1:-1])
+    assert page.session_state["try"].pins == tuple(runs[1:-1])
     assert not page.button(key=f"pin:{runs[-1]}").disabled
 
 

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.screens.start import requests, ways
+from app.screens.start import requests, texts, ways
 from app.screens.start.settings import StartSettings
 from app.session import limits, screens, services, session
 from app.session.photos import upload_name
 from app.texts import attack_form as form_texts
-from app.texts import start as texts
 from engine.errors import Damaged
 from engine.examples import start as start_files
 from engine.jobs.process_id import ProcessId

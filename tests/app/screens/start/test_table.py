@@ -8,9 +8,8 @@ from typing import Literal
 
 import pytest
 
-from app.screens.start import table
+from app.screens.start import table, texts
 from app.screens.start.settings import StartSettings
-from app.texts import start as texts
 from app.widgets.stop_slider import StopView
 from engine.attacks import ATTACKS
 from engine.events import Started

@@ -12,8 +12,9 @@ from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.points import panel as points_panel
 from app.screens.tradeoff.settings import TradeoffSettings
+from app.screens.try_it import texts as try_texts
 from app.session import limits as class_limits
-from app.session import services, session
+from app.session import run_settings, services, session
 from app.texts import numbers, product, states
 from app.texts import sweep as sweep_texts
 from engine.events import Event
@@ -221,7 +222,7 @@ def finished(small: TradeoffSettings) -> TradeoffSettings:
 def test_a_view_without_an_epsilon_has_its_reason(finished: TradeoffSettings) -> None:
     page = visit(finished.with_(axis="epsilon"))
     assert charts(page)[0].startswith("Accuracy by ε")
-    page.selectbox(key="tradeoff-eyes").select("server").run()
+    page.selectbox(key="observer-choice").select("server").run()
     assert charts(page)[0].startswith("Accuracy by noise") and link(page)["eyes"] == "server"
     assert "UDP-FedAvg, PPSGD: no ε seen by the server, because every upload is seen." in text(page)
 
@@ -254,7 +255,7 @@ def test_methods_without_a_shared_last_layer_are_named(small: TradeoffSettings) 
     assert "CENTAUR · own models" in charts(page)[0] and "clients share no last layer" not in text(page)
 
 
-def test_a_chosen_point_opens_its_runs_in_the_lab(finished: TradeoffSettings) -> None:
+def test_a_chosen_point_opens_its_runs_in_try(finished: TradeoffSettings) -> None:
     page = visit(finished)
     assert sweep_texts.CHOOSE in captions(page)
     page.session_state["tradeoff-picked"] = ("ppsgd", 2.0)
@@ -263,8 +264,9 @@ def test_a_chosen_point_opens_its_runs_in_the_lab(finished: TradeoffSettings) ->
     clicked(page, "tradeoff-open")
     points = sweep_points.all_points(finished)
     ids = [point.id for point in points if (point.method, point.noise) == ("ppsgd", 2.0)]
-    assert page.session_state["ids"]["run"] == tuple(ids)
-    assert product.PROMISE in text(page) and page.session_state["settings"]["method"] == "ppsgd"
+    settings = page.session_state["try"]
+    opened = run_settings.with_seeds(run_settings.spec_of(settings.run), settings.seeds)
+    assert [spec.id for spec in opened] == ids and try_texts.TITLE in text(page)
 
 
 def test_the_table_and_the_file_have_every_number(finished: TradeoffSettings) -> None:
@@ -292,22 +294,21 @@ def test_single_fields_of_methods_can_be_set(small: TradeoffSettings) -> None:
 # --- links from and to other screens -----------------------------------------------------------------------
 
 
-def test_the_lab_links_to_the_trade_off(screen: Screen) -> None:
-    page = clicked(screen("lab"), "to-tradeoff")
+def test_try_links_to_the_trade_off(screen: Screen) -> None:
+    page = screen("try")
+    base = run_settings.spec_of(page.session_state["try"].run)
+    clicked(page, "try-to-tradeoff")
     assert sweep_texts.PROMISE in text(page)
-    first = services.first_example()
-    assert first is not None
-    base = RunSpec(**first.spec)
     specs = [point.spec for point in sweep_points.all_points(tradeoff_of(page))]
     assert {(spec.dataset, spec.rounds, spec.clients) for spec in specs} == {(base.dataset, base.rounds, base.clients)}
 
 
-def test_the_lab_receives_the_run(small: TradeoffSettings) -> None:
+def test_try_receives_the_run(small: TradeoffSettings) -> None:
     page = visit(small)
     page.number_input(key="tradeoff-rounds").set_value(7).run()
-    clicked(page, "tradeoff-lab")
-    settings = page.session_state["settings"]
-    assert product.PROMISE in text(page) and (settings["rounds"], settings["clients"]) == (7, 20)
+    clicked(page, "tradeoff-try")
+    settings = page.session_state["try"]
+    assert try_texts.TITLE in text(page) and (settings.run["rounds"], settings.run["clients"]) == (7, 20)
 
 
 # --- class mode --------------------------------------------------------------------------------------------
@@ -364,7 +365,7 @@ def test_runs_that_another_visitor_requested_can_be_requested_too(small: Tradeof
     assert set(statuses(small)) == {"queued"}
 
 
-def test_class_mode_limits_the_run_as_in_the_lab(small: TradeoffSettings, shared: class_limits.VisitorLimits) -> None:
+def test_class_mode_limits_the_run_as_in_try(small: TradeoffSettings, shared: class_limits.VisitorLimits) -> None:
     assert shared.rounds is not None and shared.seeds is not None
     page = visit(small)
     assert page.number_input(key="tradeoff-rounds").max == shared.rounds

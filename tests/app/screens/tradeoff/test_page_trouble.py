@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.settings import TradeoffSettings
 from app.session import limits as class_limits
-from app.session import run_settings, services, session
+from app.session import services, session
 from app.texts import privacy
 from app.texts import sweep as sweep_texts
 from engine.errors import HomeUnwritable, LeakLensError
@@ -81,16 +81,18 @@ def test_another_tab_of_the_same_visitor_is_no_other_visitor(
     assert set(statuses(small)) == {"cancelled"}
 
 
-@pytest.mark.parametrize("name", ["tradeoff", "lab"])
+@pytest.mark.parametrize("name", ["tradeoff", "try"])
 def test_in_class_mode_a_visitor_cannot_cancel_the_run_of_another(
     small: TradeoffSettings, name: str, screen: Screen, ask: RunMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAKLENS_CLASS", "1")
     monkeypatch.setattr(session, "visitor", lambda: "me")
-    if name == "lab":
+    if name == "try":
         run = ask("queued", visitor="another")
-        button = "cancel"
-        page = screen("lab", ids={"run": (run,)}, seen={}, settings=run_settings.completed({}))
+        button = "try-cancel"
+        page = open_screen(AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S), "try")
+        page.query_params["run"] = run
+        page.run()
     else:
         point = sweep_points.all_points(small)[0]
         run = point.id
@@ -120,7 +122,7 @@ def test_a_link_replaces_the_settings_and_their_messages(
 
 def test_the_chosen_view_is_in_the_address_while_runs_continue(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
-    page.selectbox(key="tradeoff-eyes").select("server").run()
+    page.selectbox(key="observer-choice").select("server").run()
     assert link(page)["eyes"] == "server"
 
 
@@ -169,7 +171,7 @@ def broken(*arguments: object) -> NoReturn:
     raise HomeUnwritable("leaklens.db: the disk is gone", "Bring it back")
 
 
-@pytest.mark.parametrize("name", ["tradeoff", "lab", "leak"])
+@pytest.mark.parametrize("name", ["tradeoff", "try", "leak"])
 def test_a_store_that_breaks_while_the_page_is_open_is_reported(
     screen: Screen, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,11 +182,11 @@ def test_a_store_that_breaks_while_the_page_is_open_is_reported(
     assert not page.exception and 'll-problem" role="alert">leaklens.db: the disk is gone. Bring it back.' in text(page)
 
 
-@pytest.mark.parametrize("name", ["tradeoff", "lab"])
+@pytest.mark.parametrize("name", ["tradeoff", "try"])
 def test_a_store_that_breaks_while_runs_continue_is_reported_after_a_click(
     screen: Screen, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, cancel = ("run", "cancel") if name == "lab" else ("tradeoff-live", "tradeoff-cancel")
+    run, cancel = ("try-run", "try-cancel") if name == "try" else ("tradeoff-live", "tradeoff-cancel")
     page = clicked(screen(name), run)
     for read in ("statuses", "run", "runs"):
         monkeypatch.setattr(Store, read, broken)
@@ -192,12 +194,12 @@ def test_a_store_that_breaks_while_runs_continue_is_reported_after_a_click(
     assert "the disk is gone" in text(page)
 
 
-def test_the_lab_reports_a_damaged_record(small: TradeoffSettings, home: Path) -> None:
+def test_try_reports_a_damaged_record(small: TradeoffSettings, home: Path) -> None:
     first = finish_all(small)[0]
     damage(home, first.id)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     page.query_params["run"] = first.id
-    open_screen(page, "lab").run()
+    open_screen(page, "try").run()
     assert not page.exception and "cannot be read" in text(page)
 
 
@@ -228,11 +230,11 @@ def test_a_first_visit_with_invalid_settings_shows_the_stored_frontier() -> None
     assert "got loud" in text(page) and len(charts(page)) == 1
 
 
-def test_an_invalid_setting_of_the_run_is_fixed_in_the_lab() -> None:
+def test_an_invalid_setting_of_the_run_is_fixed_in_try() -> None:
     page = visit(None, **{"noises": "1", "method": "udp-fedavg", "method.clip": "-1"})
     assert f"got -1. {sweep_texts.OF_THE_RUN}" in text(page)
-    clicked(page, "tradeoff-lab")
-    assert page.session_state["settings"]["method.clip"] == -1.0  # where its field is
+    clicked(page, "tradeoff-try")
+    assert page.session_state["try"].run["method.clip"] == -1.0  # where its field is
 
 
 def test_b18_a_comma_that_may_be_a_decimal_point_is_asked_about(small: TradeoffSettings) -> None:
@@ -250,7 +252,7 @@ def test_every_view_explains_how_to_read_the_charts(small: TradeoffSettings) -> 
     finish_all(settings)
     page = visit(settings)
     for view in ("outsider", "server"):
-        page.selectbox(key="tradeoff-eyes").select(view).run()
+        page.selectbox(key="observer-choice").select(view).run()
         assert "This choice uses test data" in text(page) and "Each point is the mean" in text(page)
 
 

@@ -1,1 +1,0 @@
-"""The Lab screen: train a run and watch it."""

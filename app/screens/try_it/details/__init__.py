@@ -1,0 +1,1 @@
+"""Details of Try: what is behind the three panels, one entry open at a time."""

@@ -1,0 +1,105 @@
+"""The table of pinned runs: the shown runs and the pinned ones, with the settings in which they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from app.batch.view import ShownRun, find
+from app.charts import accuracy
+from app.charts.base import Track
+from app.screens.try_it import panels
+from app.screens.try_it.details import texts as details_texts
+from app.screens.try_it.settings import STATE, TrySettings
+from app.screens.try_it.sides import TrySide
+from app.session import run_settings
+from app.texts import numbers
+from app.widgets import chart as chart_widget
+from engine.results.report import last_epsilons, report
+
+NOT_COMPARED = ("format",)
+CHART = "pinned"  # the name of its chart on the page: the panel above has the name of the accuracy
+
+
+def pinned(sides: Sequence[TrySide], settings: TrySettings) -> list[Track]:
+    """The pinned runs as tracks, without those that the sides show. A label names what differs from side A."""
+    shown = {run.id for side in sides for run in side.runs}
+    runs = [run for run in map(find, settings.pins) if run and run.id not in shown]
+    return [
+        Track(name_of(sides[0], run), "pin", run.method, run.events, run.id, place)
+        for place, run in enumerate(runs, start=1)
+    ]
+
+
+def name_of(side: TrySide, run: ShownRun) -> str:
+    """A run by its differences from side A."""
+    differences = differing([side.spec.canonical(), run.spec])[1]
+    return details_texts.run_name(differences)
+
+
+def differing(specs: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """For each spec, the settings that are not the same in all of them, by their names."""
+    tables = []
+    for spec in specs:
+        settings = run_settings.flat(spec)
+        tables.append({path: setting for path, setting in settings.items() if path not in NOT_COMPARED})
+    paths = list(dict.fromkeys(path for settings in tables for path in settings))
+    different = [path for path in paths if len({repr(settings.get(path)) for settings in tables}) > 1]
+    rows = []
+    for settings in tables:
+        rows.append({details_texts.field_name(path): _value(path, settings) for path in different})
+    return rows
+
+
+def _value(path: str, settings: Mapping[str, Any]) -> str:
+    setting = settings.get(path)
+    if path in run_settings.PARTS and isinstance(setting, str):
+        return run_settings.part_title(path, setting)
+    return details_texts.value(setting)
+
+
+def draw(sides: Sequence[TrySide], settings: TrySettings) -> None:
+    """The table, the curves of all its runs, and a button that takes each pinned run out."""
+    rows = _rows(sides, settings)
+    if rows:
+        st.dataframe(rows, hide_index=True, alt=details_texts.TABLE_ALT)
+    if len(rows) < 2:
+        st.caption(details_texts.NO_PINS)
+    pins = pinned(sides, settings)
+    infos = accuracy.PANEL.collected([*panels.tracks(sides), *pins])
+    if pins and infos:
+        chart_widget.draw(accuracy.PANEL, infos, name=CHART)
+        chart_widget.save_buttons({CHART: details_texts.SAVE_CHART})
+    with st.container(horizontal=True):
+        for pin in settings.pins:
+            run = find(pin)
+            label = details_texts.GONE.format(id=pin)
+            if run is not None:
+                label = details_texts.UNPIN.format(name=name_of(sides[0], run))
+            st.button(label, key=f"unpin:{pin}", on_click=_unpin, args=(pin,), type="tertiary")
+
+
+def _rows(sides: Sequence[TrySide], settings: TrySettings) -> list[dict[str, str]]:
+    """One row for each shown and pinned run. ε of two units has two columns."""
+    runs: dict[str, tuple[str, ShownRun]] = {side.main.id: (side.name, side.main) for side in sides if side.main}
+    for run in map(find, settings.pins):
+        if run is not None:
+            runs.setdefault(run.id, (name_of(sides[0], run), run))
+    differences = differing([run.spec for _, run in runs.values()])
+    epsilons = [last_epsilons(run.events).get(settings.eyes) for _, run in runs.values()]
+    units = list(dict.fromkeys(epsilon.unit for epsilon in epsilons if epsilon))
+    rows = []
+    for (name, run), own, epsilon in zip(runs.values(), differences, epsilons, strict=True):
+        row = {"run": name, "accuracy": numbers.percent(report(run.events)["accuracy"])}
+        for unit in units:
+            known = epsilon is not None and epsilon.unit == unit
+            value = numbers.epsilon(epsilon.value) if epsilon and known else details_texts.NOTHING
+            row[details_texts.column(settings.eyes, unit)] = value
+        rows.append({**row, **own})
+    return rows
+
+
+def _unpin(run: str) -> None:
+    STATE.choose(pins=tuple(pin for pin in STATE.current().pins if pin != run))
