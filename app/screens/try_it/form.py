@@ -136,7 +136,7 @@ def _refusals(requests: Sequence[SideRequest], seeds: int) -> bool:
 
 
 def _button(requests: Sequence[SideRequest], refused: bool) -> None:
-    """*Run* for what is missing, *Run it live* where all of it is stored. What is under way has its own button below."""
+    """*Run* for what is missing, *Run it live* where all of it is stored. What is under way has its button below."""
     everything = try_requests.members_of(requests, live=True)
     statuses = services.statuses([member.run for member in everything])
     left = [member for member in try_requests.members_of(requests) if statuses[member.run] != "finished"]
