@@ -19,6 +19,7 @@ MAKES_NO_PROMISE = "makes no promise"
 NO_BUDGET = "{title} adds no protection, so it has no budget. Choose another protection."
 INVALID = "Fix the marked fields first. Then the budget is shown here."
 UNKNOWN_ACCURACY = "accuracy unknown: no stored run is near"
+NOISE = "noise"
 NO_NOISE = "no noise"
 
 
@@ -38,7 +39,7 @@ def size(epsilon: Epsilon | None) -> tuple[str, str]:
 
 def terms(epsilon: Epsilon | None, noise: float, step: float | None = None) -> str:
     """ε with its observer and unit, and the noise that it needs. `step` is a server step that goes with the noise."""
-    needed = strength("noise", noise, step) if noise else NO_NOISE
+    needed = strength(NOISE, noise, step) if noise else NO_NOISE
     if epsilon is None or epsilon.value is None:
         return needed
     # A bound of Rényi may be larger than the ε that the finished run reports.

@@ -29,6 +29,7 @@ SPREADS = 2.0
 BEND = 0.1
 NEAR_STEP = 4.0
 OTHER_STEP = 0.06
+AS_GOOD = 0.01  # two server steps with means this near are about as good
 NOISE = "noise"  # the field of most methods
 # What is no setting of the training: the format of the result, and the observer of a target or budget.
 NO_SETTINGS = ("format", "view")
@@ -98,9 +99,10 @@ def estimate(outcomes: Iterable[Outcome], target: Mapping[str, Any], noise: str 
 
 
 def best_step(outcomes: Iterable[Outcome], target: Mapping[str, Any], noise: str = NOISE) -> float | None:
-    """The server step with the best mean at the stored noise nearest to that of the target.
+    """The server step with the best mean at the stored noise nearest to that of the target; None without a neighbour.
 
-    None without a neighbour. It is a choice made on test data, as that of a sweep.
+    Of steps that are about as good, it is the one nearest to that of the target. It is a choice made on test data, as
+    that of a sweep.
     """
     place = place_of(target, noise)
     near = _neighbours(outcomes, place.setting) if place else {}
@@ -113,8 +115,9 @@ def best_step(outcomes: Iterable[Outcome], target: Mapping[str, Any], noise: str
         if not positive:
             return None
         level = min(positive, key=lambda stored: abs(math.log(stored / place.noise)))
-    steps = near[level]
-    return max(steps, key=lambda step: fmean(steps[step].values()))
+    means = {step: fmean(seeds.values()) for step, seeds in near[level].items()}
+    good = [step for step, mean in means.items() if mean >= max(means.values()) - AS_GOOD]
+    return min(good, key=lambda step: abs(math.log(step / place.step)))
 
 
 def place_of(run: Mapping[str, Any], noise: str = NOISE) -> RunPlace | None:

@@ -118,3 +118,9 @@ def test_the_best_server_step_is_that_of_the_nearest_stored_noise() -> None:
     assert best_step(outcomes, run(math.sqrt(2))) == 0.1
     assert best_step(outcomes, run(0.0)) == 1.0
     assert best_step([], run(1.0)) is None
+
+
+def test_of_two_server_steps_that_are_about_as_good_the_nearer_one_stays() -> None:
+    outcomes = [outcome(0.18, 4.0, step=1.0), outcome(0.175, 4.0, step=0.1), outcome(0.1, 4.0, step=0.03)]
+    assert best_step(outcomes, run(4.0, step=0.03)) == 0.1
+    assert best_step(outcomes, run(4.0, step=1.0)) == 1.0

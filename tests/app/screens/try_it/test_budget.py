@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.screens.try_it import budget
+from app.screens.try_it.budget import slider as budget
+from app.screens.try_it.budget import stops as budget_stops
+from app.screens.try_it.budget.stops import Budget
 from app.screens.try_it.settings import TrySettings
 from app.session import budgets, run_settings, services
 from engine.errors import BadInput
@@ -28,27 +30,27 @@ def computed(spec: RunSpec, view: str) -> tuple[BudgetNoise, ...]:
     """The noises of all budgets, which are computed in the background."""
     noises = None
     while noises is None:
-        noises = budgets.noises(spec, view, budget.BUDGETS)
+        noises = budgets.noises(spec, view, budget_stops.BUDGETS)
     return noises
 
 
-def of(view: str = "server", /, **changes: Any) -> budget.Budget:
+def of(view: str = "server", /, **changes: Any) -> Budget:
     """The slider of a run with these settings."""
     run = run_settings.completed({**UDP, **{path.replace("__", "."): value for path, value in changes.items()}})
     try:
         noises, reason = computed(run_settings.spec_of(run), view), ""
     except BadInput as error:
         noises, reason = (), budget.reason_of(error, view)
-    return budget.budget_of("A", run, view, noises, reason)
+    return budget_stops.budget_of("A", run, view, noises, reason)
 
 
-def shown(slider: budget.Budget) -> list[str]:
+def shown(slider: Budget) -> list[str]:
     """Everything that the positions show, one text for each."""
     stops = budget.slider_stops(slider, slider.known)
     return [" | ".join(filter(None, (stop.tick, stop.size, stop.terms, *stop.lines, stop.reason))) for stop in stops]
 
 
-def chosen(slider: budget.Budget, tick: str) -> dict[str, Any]:
+def chosen(slider: Budget, tick: str) -> dict[str, Any]:
     """The settings that change when the position with this label is chosen."""
     changes: dict[str, Any] = {}
     stop = next(stop for stop in slider.stops if stop.tick == tick)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,56 +11,24 @@ import streamlit as st
 
 from app.batch import stored_verdicts
 from app.batch.stored_verdicts import StoredVerdict
-from app.batch.view import ShownRun, find
+from app.screens.try_it.budget.stops import BUDGETS, Budget, BudgetStop, budget_of
 from app.screens.try_it.settings import STATE
-from app.session import budgets, outcomes, run_settings, services, session
+from app.session import budgets, run_settings, session
 from app.texts import budget as budget_texts
-from app.texts import numbers, privacy
+from app.texts import privacy
 from app.widgets import budget_slider
 from app.widgets.budget_slider import SliderStop
 from engine.capabilities import HasNoise, HasServerStep
-from engine.epsilon import Epsilon
-from engine.errors import BadInput, LeakLensError, plain_number
+from engine.errors import BadInput, LeakLensError
 from engine.results.estimates import Estimate, Outcome, best_step, estimate
-from engine.results.report import last_epsilons, report
+from engine.results.report import report
 
 if TYPE_CHECKING:
     from engine.specs.run import RunSpec
     from engine.training.forecast import BudgetNoise
 
-BUDGETS = (1000.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 POLL_S = 0.5
 Choose = Callable[[dict[str, Any]], None]
-
-
-@dataclass(frozen=True)
-class BudgetStop:
-    """A position: a strength of the method, and the ε that it keeps where there is one."""
-
-    tick: str
-    value: float  # of the field that the slider moves
-    epsilon: Epsilon | None = None
-    reason: str = ""  # why it cannot be chosen
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The slider of one side."""
-
-    side: str
-    run: Mapping[str, Any]
-    view: str
-    spec: RunSpec  # with the strength of the settings, also where they name a target ε
-    shown: ShownRun | None  # the result of the settings, if there is one
-    field: str  # the name of the field that the slider moves
-    unit: str
-    stops: tuple[BudgetStop, ...]
-    at: int  # the position of the settings
-    reason: str = ""  # why the positions are no ε
-
-    @property
-    def known(self) -> list[Outcome]:
-        return outcomes.near(self.spec.canonical(), self.field)
 
 
 def draw(side: str, run: Mapping[str, Any], view: str, on_choose: Choose) -> None:
@@ -110,73 +77,6 @@ def _wait(spec: RunSpec, view: str) -> None:
         session.rerun()
 
 
-# --- the positions -----------------------------------------------------------------------------------------
-
-
-def budget_of(side: str, run: Mapping[str, Any], view: str, noises: Sequence[BudgetNoise], reason: str) -> Budget:
-    """The positions of the slider, from no protection to the strongest, and which one the settings have."""
-    requested = run_settings.spec_of(run)
-    shown = find(requested.id)
-    finished = shown if shown and shown.status in ("finished", "stored") else None
-    forecast = services.forecast_of(requested.canonical())
-    spec = requested
-    if isinstance(spec.method, HasNoise):
-        if requested.target_epsilon is not None and forecast.noise is not None:
-            method = spec.method.with_noise(forecast.noise)
-            spec = spec.with_(method=method, target_epsilon=None, budget=None, view=None)
-        field, unit = spec.method.noise_name(), "noise"
-    else:
-        assert spec.method.strength is not None
-        field, unit = spec.method.strength.field, spec.method.strength.unit
-    value = float(spec.canonical()["method"].get(field, 0.0))
-    answers = {answer.view: answer for answer in forecast.answers}
-    if finished:
-        answers = last_epsilons(finished.events)
-    now = BudgetStop(budget_texts.tick(answers.get(view)), value, answers.get(view))
-    if reason:
-        now = BudgetStop(plain_number(value), value)
-    offered = _steps(spec) if reason else _of_noises(noises)
-    stops = _with_now(offered, now)
-    at = next(place for place, stop in enumerate(stops) if stop.value == value and not stop.reason)
-    return Budget(side, run, view, spec, finished, field, unit, stops, at, reason)
-
-
-def _steps(spec: RunSpec) -> list[BudgetStop]:
-    """The four strengths that the method declares."""
-    strength = spec.method.strength
-    values = strength.values if strength else (0.0,)
-    return [BudgetStop(tick, value) for tick, value in zip(budget_texts.STEPS, values, strict=False)]
-
-
-def _of_noises(noises: Sequence[BudgetNoise]) -> list[BudgetStop]:
-    """Off, and a position for each budget. One that no noise reaches is at the end."""
-    stops = [BudgetStop(budget_texts.OFF, 0.0)]
-    for entry in noises:
-        label = numbers.epsilon(entry.budget)
-        if entry.noise is None:
-            reason = budget_texts.UNREACHABLE.format(budget=label, reason=_rule(entry.reason))
-            stops.append(BudgetStop(label, float("inf"), reason=reason))
-        else:
-            stops.append(BudgetStop(label, entry.noise, entry.epsilon))
-    return stops
-
-
-def _rule(refusal: str) -> str:
-    """The rule of a refusal without the field and the value."""
-    return refusal.partition("must be ")[2].partition("), got")[0] + ")"
-
-
-def _with_now(offered: Sequence[BudgetStop], now: BudgetStop) -> tuple[BudgetStop, ...]:
-    """The positions with that of the settings, which keeps its label where one is offered."""
-    stops = []
-    for stop in offered:
-        own = stop.value == now.value
-        stops.append(replace(stop, epsilon=now.epsilon if own and now.value else stop.epsilon))
-    if all(stop.value != now.value for stop in stops):
-        stops.append(now)
-    return tuple(sorted(stops, key=lambda stop: stop.value))
-
-
 # --- what a position says ----------------------------------------------------------------------------------
 
 
@@ -208,7 +108,7 @@ def _slider_stop(
     step = None if here else _step(budget, known, stop.value)
     size, side = budget_texts.size(stop.epsilon)
     terms = budget_texts.terms(stop.epsilon, stop.value, step)
-    if budget.unit != "noise":
+    if budget.unit != budget_texts.NOISE:
         terms = budget_texts.strength(budget.unit, stop.value)
     lines = [budget_texts.accuracy(_accuracy(budget, stop, known, step)), _picture(stop, verdicts)]
     if budget.reason != budget_texts.MAKES_NO_PROMISE:
