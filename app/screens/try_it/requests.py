@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.batch import attack_cells
 from app.batch import submit as batch_submit
 from app.screens.try_it import sides as try_sides
-from app.screens.try_it.settings import ATTACKS, MOST_PINS, STATE, TrySettings
+from app.screens.try_it.settings import ATTACKS, MOST_PINS, STATE, TrySettings, attackers_of_cheat
 from app.screens.try_it.sides import SideRequest
 from app.session import outcomes, run_settings, services, session
 from app.texts import runs as run_texts
@@ -266,7 +266,7 @@ def choose_content(content: str) -> None:
     settings = STATE.current()
     attacks = settings.attacks
     if content == "cheat":
-        attacks = tuple(name for name in run_settings.attack_names() if run_settings.changes_model(name))
+        attacks = attackers_of_cheat()
     elif settings.content == "cheat":
         attacks = ATTACKS
     STATE.choose(content=content, attacks=attacks)

@@ -18,6 +18,7 @@ from app.screens.try_it.details import panel as details
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, TrySide
 from app.session import links, messages, run_settings, services, session, url
+from app.texts import attacks as attack_texts
 from app.texts import batches as batch_texts
 from app.texts import privacy, states, sweep
 from app.texts import try_it as try_texts
@@ -135,10 +136,13 @@ def _how_far(name: str, main: ShownRun) -> None:
 
 
 def _failed_attacks(name: str, side: TrySide) -> None:
-    """Why attackers have no picture, each reason once."""
-    problems = [cell.problem for cell in side.cells if cell.problem and not cell.done]
-    for problem in dict.fromkeys(problems):
-        messages.show("note", f"{name}{problem}")
+    """Why attackers have no picture."""
+    if not run_settings.is_about_pictures("dataset", side.run["dataset"]):
+        return  # the panel says it
+    for cell in side.cells:
+        if cell.problem and not cell.done:
+            reason = attack_texts.left_out(run_settings.attack_title(cell.attack), cell.problem)
+            messages.show("note", f"{name}{reason}" if not cell.status else f"{name}{cell.problem}")
 
 
 # --- the result of other settings ------------------------------------------------------------------------------

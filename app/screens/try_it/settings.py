@@ -118,12 +118,19 @@ class TrySettings(ScreenSettings):
         notes += refusals
         if "pins" not in params:  # runs that the visitor pinned on another screen stay
             settings = settings.with_(pins=now.pins)
+        if "attacks" not in params and settings.content == "cheat":
+            settings = settings.with_(attacks=attackers_of_cheat())
         if "b" not in params:
             return settings, shortened(notes)
         side, refusals = _read_side(params["b"], settings.run)
         if not side:
             refusals.append(link_texts.not_used("b", cls.rules["b"], shown(params["b"])))
         return settings.with_(b=side).settled(), shortened([*notes, *refusals])
+
+
+def attackers_of_cheat() -> tuple[str, ...]:
+    """The attackers that read a model which the server changed. The others do not."""
+    return tuple(name for name in run_settings.attack_names() if run_settings.changes_model(name))
 
 
 def _with_run(params: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

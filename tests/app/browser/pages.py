@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from app.screens.try_it.settings import TrySettings
 from app.session import run_settings
+from app.texts import try_it as try_texts
 from engine.specs.run import RunSpec
 
 SAID = "[role=status], [role=alert], .ll-note, .ll-problem"
@@ -111,7 +112,9 @@ class TryPage:
     def ask(self) -> str:
         """Press Run, and return the id of the run that the page then shows."""
         self.run_button.click()
-        expect(self.page.locator(".st-key-try-cancel").or_(self.button("Run it live")).first).to_be_visible()
+        expect(
+            self.page.locator(".st-key-try-cancel").or_(self.page.get_by_text(try_texts.FINISHED)).first
+        ).to_be_visible()
         return self.run_id
 
     # --- the results
@@ -173,7 +176,7 @@ class TryPage:
 
     def finish(self) -> str:
         """Wait until all runs and attacks on the page have ended, and return the accuracy."""
-        expect(self.button("Run it live")).to_be_visible()
+        expect(self.page.get_by_text(try_texts.FINISHED)).to_be_visible()
         expect(self.button("Cancel")).to_be_hidden()
         return self.accuracy
 
