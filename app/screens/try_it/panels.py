@@ -184,7 +184,8 @@ def _about_attacks(sides: Sequence[TrySide]) -> list[str]:
         best = try_sides.best(baseline)
         word = best.verdict(0) if best else None
         if word is not None:
-            sentences.append(try_texts.BASELINE.format(word=word) if word in LEAKS else verdicts.SAYS_NOTHING)
+            what = verdicts.ALONE[word].format(it="the picture")
+            sentences.append(try_texts.BASELINE.format(what=what) if word in LEAKS else verdicts.SAYS_NOTHING)
     return sentences
 
 

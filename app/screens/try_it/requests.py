@@ -219,6 +219,14 @@ def crowd(run: Mapping[str, Any], view: str) -> dict[str, Any]:
     return {"clients": run["clients"] * 10, "sampled": run["sampled"] * 10}
 
 
+def label_of_half(run: Mapping[str, Any], view: str) -> str:
+    """What `half` does with this run."""
+    epsilon = epsilon_of(run, view)
+    if epsilon is not None and epsilon.value:
+        return try_texts.HALF
+    return try_texts.MORE_NOISE if run.get("method.noise") else try_texts.SOME_NOISE
+
+
 SUGGESTED: Mapping[str, Callable[[Mapping[str, Any], str], dict[str, Any]]] = {
     try_texts.HALF: half,
     try_texts.OTHER: another,

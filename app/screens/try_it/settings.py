@@ -114,6 +114,7 @@ class TrySettings(ScreenSettings):
         notes: list[str] = []
         if "run" in params:
             alone, notes = _with_run(alone)
+        alone = {**_defaults_of_method(alone), **alone}
         settings, refusals = super().read_link(alone, now)
         notes += refusals
         if "pins" not in params:  # runs that the visitor pinned on another screen stay
@@ -126,6 +127,14 @@ class TrySettings(ScreenSettings):
         if not side:
             refusals.append(link_texts.not_used("b", cls.rules["b"], shown(params["b"])))
         return settings.with_(b=side).settled(), shortened([*notes, *refusals])
+
+
+def _defaults_of_method(params: Mapping[str, str]) -> dict[str, str]:
+    """The default fields of a method that a link names. What the first visit shows belongs to its own method alone."""
+    if params.get("method") not in run_settings.names("method"):
+        return {}
+    run = run_settings.link(run_settings.completed({"method": params["method"]}))
+    return {path: text for path, text in run.items() if path.startswith("method.")}
 
 
 def attackers_of_cheat() -> tuple[str, ...]:
