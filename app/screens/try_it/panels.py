@@ -12,14 +12,14 @@ from app.charts import accuracy
 from app.charts.base import Track
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import TrySettings
 from app.screens.try_it.sides import TrySide
+from app.screens.try_it.texts import SideResult
 from app.session import run_settings, services
 from app.texts import attacks as attack_texts
 from app.texts import budget as budget_texts
 from app.texts import numbers, product, verdicts
-from app.texts import try_it as try_texts
-from app.texts.try_it import SideResult
 from app.widgets import chart as chart_widget
 from app.widgets import score_bars, side_pictures
 from app.widgets.score_bars import ScoreBar

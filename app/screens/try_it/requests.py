@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from app.batch import attack_cells
 from app.batch import submit as batch_submit
 from app.screens.try_it import sides as try_sides
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import ATTACKS, MOST_PINS, STATE, TrySettings, attackers_of_cheat
 from app.screens.try_it.sides import SideRequest
 from app.session import outcomes, run_settings, services, session
 from app.texts import runs as run_texts
-from app.texts import try_it as try_texts
 from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.jobs.batches import Batch, BatchMember

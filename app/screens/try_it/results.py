@@ -14,6 +14,7 @@ from app.batch.view import ENDED, ShownRun, find
 from app.screens.try_it import panels
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.details import panel as details
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, TrySide
@@ -21,7 +22,6 @@ from app.session import links, messages, run_settings, services, session, url
 from app.texts import attacks as attack_texts
 from app.texts import batches as batch_texts
 from app.texts import privacy, states, sweep
-from app.texts import try_it as try_texts
 from app.widgets import export as export_widget
 from engine.epsilon import Epsilon
 from engine.errors import LeakLensError

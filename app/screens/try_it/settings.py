@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from app.screens.try_it import texts as try_texts
 from app.session import run_settings, services
 from app.session.screen_settings import ScreenSettings, shortened
 from app.session.screen_state import ScreenState
 from app.texts import links as link_texts
-from app.texts import try_it as try_texts
 from engine.errors import LeakLensError, shown
 from engine.jobs.owners import own_pictures
 from engine.specs.attack_grid import AttackGrid
@@ -41,7 +41,7 @@ class TrySettings(ScreenSettings):
         "opened": "must be the id of a run",
     }
 
-    b: Mapping[str, Any] = Field(default_factory=dict)  # settings in which side B differs from A; empty: no side B
+    b: Mapping[str, Any] = {}  # settings in which side B differs from A; empty: no side B
     pins: tuple[str, ...] = ()  # ids of runs in the table
     seeds: int = Field(1, ge=1, le=run_settings.SEEDS)
     whose: str = Field("portrait-0", pattern=PICTURE)

@@ -6,9 +6,9 @@ import pytest
 
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import TrySettings
 from app.session import run_settings, services
-from app.texts import try_it as try_texts
 from engine.jobs.batches import BatchMember
 
 pytestmark = pytest.mark.usefixtures("home", "resting")
