@@ -215,8 +215,8 @@ def _export(kind: str, id: str, token: str, params: Mapping[str, str]) -> Respon
     if not shared.ready(READY_S):
         return PlainTextResponse("LeakLens is still loading. Try again in a moment.\n", 503)
     owner = owners.visitor_id(token) or NO_VISITOR if limits.class_mode() else ""
-    view, whose = params.get("view", "server"), params.get("whose", "global")
-    exported = served_export(shared.store, kind, id, owner, view, whose)
+    view, whose, style = params.get("view", "server"), params.get("whose", "global"), params.get("style", "page")
+    exported = served_export(shared.store, kind, id, owner, view, whose, style)
     if exported.status != 200:
         return PlainTextResponse(f"{exported.text}\n", exported.status, headers=NOT_STORED)
     headers = {**NOT_STORED, "Content-Disposition": f'attachment; filename="{exported.name}"'}

@@ -57,11 +57,11 @@ def main(arguments: Sequence[str]) -> int:
         return _report(reported, 1, debug, as_json)
 
 
-def _page(store: Any, run: str) -> str:
+def _page(store: Any, run: str, style: str) -> str:
     """The page that `export` writes. Only this function imports the dashboard; the engine works without it."""
     from app.export import page
 
-    return page(store, run)
+    return page(store, run, style=style)
 
 
 def _make_streams_usable() -> None:

@@ -16,6 +16,7 @@ from engine.examples import attacks, checksums, files, runs, start, sweep
 from engine.leakage import portrait
 from engine.metrics.pictures import networks
 from engine.specs import paper_tables, presets
+from engine.training import shipped_states
 from tests.damage import changed_json
 
 ASSETS = ROOT / "assets"
@@ -94,6 +95,7 @@ def read_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "REQUEST_FILE", folder / name / "request.json")
         monkeypatch.setattr(module, "RESULT_FILE", folder / name / module.RESULT_FILE.name)
     monkeypatch.setattr(portrait, "FILE", folder / "start" / portrait.FILE.name)
+    monkeypatch.setattr(shipped_states, "FILE", folder / "start" / shipped_states.FILE.name)
     monkeypatch.setattr(presets, "FOLDER", folder / "presets")
     monkeypatch.setattr(paper_tables, "FILES", folder / "presets" / "tables")
     monkeypatch.setattr(limits, "FILE", folder / "class.toml")

@@ -14,6 +14,8 @@ from app.export.chart import SvgAxis, SvgChart, SvgLine
 from app.export.frames import ScrubberFrames, player, share
 from app.export.gather import ExportedAttack, PageContent
 from app.export.markup import Html, more, table, tag
+from app.export.slides import deck
+from app.export.slides.picks import picks
 from app.session import run_settings
 from app.texts import attacks as attack_texts
 from app.texts import verdicts
@@ -70,11 +72,13 @@ def _upload(content: PageContent, index: int, group: Sequence[ExportedAttack], f
         tag("p", verdict(content, group), class_="verdict"),
         _best(group),
         _grid(content, group, frames),
+        deck.left_out(len(group)),
         tag("p", _baseline_note(content, group), class_="faint"),
-        *(tag("p", text, class_="faint") for text in notes),
-        *_curves(content, index, group),
-        more("Every number as a table", _numbers(content, group)),
+        *(tag("p", text, class_="faint", data_page=True) for text in notes),
+        tag("div", *_curves(content, index, group), data_page=True),
+        tag("div", more("Every number as a table", _numbers(content, group)), data_page=True),
         class_="upload",
+        data_slide=deck.ANSWER if index < deck.ANSWERS else None,
     )
 
 
@@ -114,7 +118,7 @@ def _best(group: Sequence[ExportedAttack]) -> Html | None:
     if len(group) < 2 or best is None:
         return None
     name = run_settings.attack_title(best.cell.attack)
-    return tag("p", export_texts.BEST.format(attack=name, psnr=decibel(best_psnr)), class_="faint")
+    return tag("p", export_texts.BEST.format(attack=name, psnr=decibel(best_psnr)), class_="faint", data_page=True)
 
 
 def _notes(content: PageContent, facts: Mapping[str, Any], view: str, attack: ExportedAttack) -> Iterator[str]:
@@ -149,16 +153,24 @@ def _grid(content: PageContent, group: Sequence[ExportedAttack], frames: Scrubbe
     heads = ["attack", attack_texts.ORIGINAL, column]
     if controlled:
         heads.insert(2, attack_texts.NONE)
+    keys = {cell.column: None for attack in group for cell in attack.cells}
+    chosen = picks([cell for attack in group for cell in attack.cells], list(keys), _pictures(group[0]))
     body = []
     for attack in group:
         title = run_settings.attack_title(attack.cell.attack)
         pictures = _pictures(attack)
+        first = attack is group[0]
         name: Html | None = tag("th", title, scope="rowgroup", rowspan=len(pictures))
         for picture in pictures:
-            boxes = [export_cells.original(attack.cell, picture, attack.classes)]
+            place = chosen.original(picture, first)
+            boxes = [export_cells.original(attack.cell, picture, attack.classes, place)]
             if controlled:
-                boxes.append(export_cells.guess(attack.baseline, picture, frames, title, attack_texts.NONE))
-            boxes.append(export_cells.guess(attack.cell, picture, frames, title, column))
+                place = chosen.place(attack_grid.NONE, attack.baseline, picture, first)
+                boxes.append(
+                    export_cells.guess(attack.baseline, picture, frames, title, attack_texts.NONE, place=place)
+                )
+            place = chosen.place(attack.cell.column, attack.cell, picture, first)
+            boxes.append(export_cells.guess(attack.cell, picture, frames, title, column, place=place))
             body.append(tag("tr", name, *boxes))
             name = None  # the first row has the heading of all rows
     split = run_section.split(content.run)

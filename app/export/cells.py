@@ -15,33 +15,41 @@ from engine.results.attack_summary import AttackCell, guess_of
 SHORT = ("psnr", "ssim", "lpips")
 
 
-def original(cell: AttackCell, picture: int, classes: Sequence[str]) -> Html:
-    """An original as the cell of a table, with the name of its class."""
+def original(cell: AttackCell, picture: int, classes: Sequence[str], place: int | None = None) -> Html:
+    """An original as the cell of a table, with the name of its class. `place` is its place on a slide, if any."""
     seen = cell.seen
+    head = attack_texts.ORIGINAL
     if seen is None or picture >= len(seen.originals):
-        return tag("td")
+        return tag("td", data_head=head, data_best=place)
     labels = seen.facts.get("labels", ())
     name = ""
     if picture < len(labels) and labels[picture] < len(classes):
         name = classes[labels[picture]]
     alt = f"{attack_texts.ORIGINAL_ALT}: {name}" if name else attack_texts.ORIGINAL_ALT
-    return tag("td", image(seen.originals[picture], alt), tag("span", name), class_="truth")
+    shown = image(seen.originals[picture], alt)
+    return tag("td", shown, tag("span", name), class_="truth", data_head=head, data_best=place)
 
 
 def guess(
-    cell: AttackCell | None, picture: int, frames: ScrubberFrames, title: str, column: str, remarks: bool = True
+    cell: AttackCell | None,
+    picture: int,
+    frames: ScrubberFrames,
+    title: str,
+    column: str,
+    remarks: bool = True,
+    place: int | None = None,
 ) -> Html:
     """The last guess of one original with its verdict, and small its scores. No verdict claims protection.
 
-    `remarks` adds whether the attack converged, once for all pictures.
+    `remarks` adds whether the attack converged, once for all pictures. `place` is its place on a slide, if any.
     """
     if cell is None:
-        return tag("td", tag("span", attack_texts.NOT_REQUESTED))
+        return tag("td", tag("span", attack_texts.NOT_REQUESTED), data_head=column, data_best=place)
     if cell.judged is None:
-        return tag("td", tag("span", attack_texts.state(cell)))
+        return tag("td", tag("span", attack_texts.state(cell)), data_head=column, data_best=place)
     png = last_png(cell, picture)
     if png is None:
-        return tag("td", tag("span", "–"))
+        return tag("td", tag("span", "–"), data_head=column, data_best=place)
     psnr = cell.psnr(picture)
     state = verdicts.caption(cell, picture)
     last = cell.path[-1]
@@ -52,9 +60,12 @@ def guess(
         tag("b", state, class_="word leaking" if leaking else "word"),
         tag("span", decibel(psnr), class_="near"),
         tag("span", export_texts.AT.format(now=f"{last.iteration:,}", of=f"{last.of:,}"), class_="at"),
-        tag("span", _end_scores(cell, picture)),
+        tag("span", _end_scores(cell, picture), class_="scores"),
         *(_reasons(cell) if remarks and picture == cell.judged.places[0] else ()),
+        tag("span", attack_texts.BY.format(attack=title), class_="slide-only") if place else None,
         id=frames.add(cell, picture, f"{title} against {column}"),
+        data_head=column,
+        data_best=place,
     )
 
 

@@ -13,14 +13,18 @@ from pathlib import Path
 
 from app import theme
 from app.export import texts as export_texts
+from app.export.closeness import section as closeness_section
+from app.export.closeness.content import ExportedSystem
 from app.export.markup import Html, joined, tag
+from app.export.slides import deck
 from app.texts import privacy, product
 from engine.environment import ROOT
 from engine.errors import Damaged, LeakLensError
 
 MARK = "leaklens-page"  # the generator in the head, which identifies a page of LeakLens
 HERE = Path(__file__).parent
-
+STYLES = ("page.css", "closeness/closeness.css", "slides/slides.css")
+SCRIPTS = ("slides/slides.js", "closeness/closeness.js")  # of every page
 
 # What drawing damaged events raises: a value of the right type may still be none that this program writes.
 DATA_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError)
@@ -34,6 +38,7 @@ class PageParts:
     top: tuple[Html, ...]  # the first heading, and what follows it
     sections: tuple[Html | None, ...]
     foot: str
+    system: ExportedSystem  # what a reader compares with another system
     method: str = ""  # whose colour the lines of the run have
     frames: Html | None = None  # the data of the scrubber
 
@@ -48,26 +53,30 @@ def checked(name: str, make: Callable[[], str]) -> str:
         raise Damaged(f"export: {name}: its stored data are damaged", "Delete it, then run it again") from error
 
 
-def written(parts: PageParts, made: date | None = None) -> str:
-    """The page as one HTML file without links to other files."""
+def written(parts: PageParts, made: date | None = None, opens: str = deck.STYLES[0]) -> str:
+    """The page as one HTML file without links to other files. It opens in the style `opens`."""
     day = day_text(made or datetime.now(UTC).date())
+    script = _script(parts.frames is not None)
     body = joined(
         [
+            deck.controls(),
             tag("header", *parts.top),
-            tag("main", *parts.sections),
+            tag("main", *parts.sections, closeness_section.section(parts.system)),
             tag("footer", tag("p", f"{parts.foot} ", export_texts.MADE.format(made=day))),
             parts.frames,
-            tag("script", Html(_file("scrub.js"))) if parts.frames else None,
+            closeness_section.data(parts.system),
+            tag("script", Html(script)),
         ]
     )
-    return "<!doctype html>\n" + tag("html", _head(parts), tag("body", body), lang="en") + "\n"
+    page = tag("html", _head(parts, script), tag("body", body), lang="en", data_opens=opens)
+    return f"<!doctype html>\n{page}\n"
 
 
-def _head(parts: PageParts) -> Html:
+def _head(parts: PageParts, script: str) -> Html:
     """The head. Its policy allows only this page's own script and style, and no network."""
     style = _style(parts.method)
     policy = (
-        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(_file('scrub.js'))}; "
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
         "form-action 'none'; base-uri 'none'"
     )
     return tag(
@@ -94,8 +103,13 @@ def limits(sweep: bool = False) -> Html:
         "section",
         tag("h2", export_texts.LIMITS),
         tag("ul", *(tag("li", text) for text in texts)) if texts else None,
-        tag("h3", export_texts.NOT_COVERED),
-        tag("ul", *(tag("li", text) for text in privacy.NOT_COVERED)),
+        tag(
+            "div",
+            tag("h3", export_texts.NOT_COVERED),
+            tag("ul", *(tag("li", text) for text in privacy.NOT_COVERED)),
+            data_slide=deck.LIMITS,
+        ),
+        data_slide=deck.LIMITS if texts else None,
     )
 
 
@@ -120,11 +134,18 @@ def _file(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
 
 
+@cache
+def _script(frames: bool) -> str:
+    """All scripts of a page. Each is a function, so that none sees the names of another."""
+    files = [*SCRIPTS, "scrub.js"] if frames else SCRIPTS
+    return "\n".join(f"(() => {{\n{_file(name)}}})();" for name in files)
+
+
 def _style(method: str) -> str:
     """The CSS rules, with the colours of the dashboard for light and dark."""
     light = f":root {{ {_colours(method, 'light')} }}"
     dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_colours(method, 'dark')} }} }}"
-    return f"{light}\n{dark}\n{_file('page.css')}"
+    return "\n".join([light, dark, *map(_file, STYLES)])
 
 
 def _colours(method: str, side: str) -> str:

@@ -6,6 +6,7 @@ from datetime import date
 
 from app.export import document, run_page
 from app.export.gather import ExportedRun, PageContent, recorded_run
+from app.export.slides import deck
 from app.session import run_settings
 from engine.errors import UnknownName, shown
 from engine.events import Event
@@ -13,7 +14,7 @@ from engine.examples import files
 from engine.specs import attack_grid
 
 
-def example_page(name: str, made: date | None = None) -> str:
+def example_page(name: str, made: date | None = None, style: str = deck.STYLES[0]) -> str:
     """The example with this name as an HTML file without links to other files."""
     example = next((example for example in files.examples() if example.name == name), None)
     if example is None:
@@ -21,7 +22,7 @@ def example_page(name: str, made: date | None = None) -> str:
     baseline = files.example(example.baseline) if example.baseline else None
     events = baseline.events if baseline else ()
     content = PageContent(example.id, None, _run(example, events), (), stored=example)
-    return document.checked(name, lambda: document.written(run_page.parts(content), made))
+    return document.checked(name, lambda: document.written(run_page.parts(content), made, style))
 
 
 def _run(example: files.RunExample, baseline: tuple[Event, ...]) -> ExportedRun:

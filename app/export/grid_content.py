@@ -178,7 +178,12 @@ def distinct(titles: Mapping[str, str], fields: Mapping[str, Mapping[str, Any]])
 
 
 def _run_of(attack: FoundAttack) -> RunSpec:
-    return _run(_key(attack.spec["run"]))
+    return run_of_body(attack.spec["run"])
+
+
+def run_of_body(body: Mapping[str, Any]) -> RunSpec:
+    """The run with this spec."""
+    return _run(_key(body))
 
 
 @lru_cache(maxsize=500)

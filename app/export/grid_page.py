@@ -12,10 +12,13 @@ from app.export import document, run_section
 from app.export import grid_texts as texts
 from app.export import texts as export_texts
 from app.export.cells import SHORT
+from app.export.closeness import content as closeness_content
 from app.export.document import PageParts
 from app.export.frames import ScrubberFrames, player
 from app.export.grid_content import OF_COLUMN, ExportedColumn, ExportedGrid, FoundAttack, grids
 from app.export.markup import Html, more, table, tag
+from app.export.slides import deck
+from app.export.slides.picks import SlidePicks, picks
 from app.session import run_settings
 from app.texts import attacks as attack_texts
 from app.texts import privacy, verdicts
@@ -31,16 +34,22 @@ WIDE = 5  # protections next to each other at most, so that no picture is cut on
 BEST = "best"  # the key of the row of the best attack
 
 
-def grid_page(name: str, attacks: Sequence[FoundAttack], made: date | None = None, notes: Sequence[str] = ()) -> str:
+def grid_page(
+    name: str,
+    attacks: Sequence[FoundAttack],
+    made: date | None = None,
+    notes: Sequence[str] = (),
+    style: str = deck.STYLES[0],
+) -> str:
     """These attacks as one HTML file without links to other files. `name` is for the foot, such as `Batch 1a2b3c`."""
-    return document.checked(name, lambda: document.written(_parts(name, attacks, notes), made))
+    return document.checked(name, lambda: document.written(_parts(name, attacks, notes), made, style))
 
 
 def _parts(name: str, attacks: Sequence[FoundAttack], notes: Sequence[str]) -> PageParts:
     uploads = grids(attacks)
     cells = sum(len(grid.pictures) * len(grid.cells) for grid in uploads)
     frames = ScrubberFrames(cells)
-    drawn = [_upload(grid, frames) for grid in uploads]
+    drawn = [_upload(grid, frames, place < deck.ANSWERS) for place, grid in enumerate(uploads)]
     sections = (
         player(len(frames.moments)),
         *drawn,
@@ -52,7 +61,9 @@ def _parts(name: str, attacks: Sequence[FoundAttack], notes: Sequence[str]) -> P
     warnings = [*notes, export_texts.OWN] if any(map(_own, attacks)) else notes
     top += [tag("p", note, class_="note") for note in warnings]
     foot = f"LeakLens{document.version()}. {name}. {texts.finished(attacks)}"
-    return PageParts(title, tuple(top), sections, foot, "", frames.script())
+    system = closeness_content.of_grids(uploads)
+    question = tag("div", *top, data_slide=deck.QUESTION)
+    return PageParts(title, (question,), sections, foot, system, "", frames.script())
 
 
 def _progress(attacks: Sequence[FoundAttack]) -> Iterator[str]:
@@ -71,7 +82,8 @@ def _own(attack: FoundAttack) -> bool:
 # --- one upload --------------------------------------------------------------------------------------------
 
 
-def _upload(grid: ExportedGrid, frames: ScrubberFrames) -> Html:
+def _upload(grid: ExportedGrid, frames: ScrubberFrames, on_slide: bool) -> Html:
+    """One upload. Its slide has the verdict and the pictures of the best attack; another one has each ε."""
     heading = export_texts.UPLOAD.format(
         pictures=export_texts.upload(grid.spec),
         when=export_texts.when(grid.spec["round"]),
@@ -79,19 +91,28 @@ def _upload(grid: ExportedGrid, frames: ScrubberFrames) -> Html:
     )
     seen = next((cell.seen for cell in grid.cells if cell.seen), None)
     notes = [attack_texts.realistic(seen.facts, str(grid.spec["view"]))] if seen else []
-    blocks = [_pictures(grid, columns, frames) for columns in _blocks(grid.columns)]
+    columns = _blocks(grid.columns)
+    blocks = [_pictures(grid, block, frames, place == 0) for place, block in enumerate(columns)]
+    shown = deck.left_out(len(grid.rows), len(grid.columns), len(columns[0]))
+    promises = tag(
+        "div",
+        tag("h3", texts.EPSILON),
+        _epsilons(grid),
+        *(tag("p", note, class_="faint") for note in _epsilon_notes(grid)),
+        data_slide=deck.COST if on_slide else None,
+    )
     return tag(
         "section",
         tag("h2", heading),
         *(tag("p", sentence, class_="verdict") for sentence in _verdicts(grid)),
         *blocks,
-        *(tag("p", note, class_="faint") for note in (*_terms(grid), *notes)),
-        tag("h3", texts.EPSILON),
-        _epsilons(grid),
-        *(tag("p", note, class_="faint") for note in _epsilon_notes(grid)),
-        tag("h3", texts.SCORES),
-        _scores(grid),
+        shown,
+        *(tag("p", note, class_="faint") for note in _terms(grid)),
+        *(tag("p", note, class_="faint", data_page=True) for note in notes),
+        promises,
+        tag("div", tag("h3", texts.SCORES), _scores(grid), data_page=True),
         class_="upload",
+        data_slide=deck.ANSWER if on_slide else None,
     )
 
 
@@ -114,17 +135,20 @@ def _verdicts(grid: ExportedGrid) -> list[str]:
     return [*filter(None, sentences), export_texts.NO_BASELINE]
 
 
-def _pictures(grid: ExportedGrid, columns: Sequence[ExportedColumn], frames: ScrubberFrames) -> Html:
+def _pictures(grid: ExportedGrid, columns: Sequence[ExportedColumn], frames: ScrubberFrames, on_slide: bool) -> Html:
     """A table of pictures: a row for each attack and original, and last the best of all attacks."""
     heads = [tag("th", "attack", scope="col"), tag("th", attack_texts.ORIGINAL, scope="col")]
     heads += [_head(grid, column) for column in columns]
-    body = [row for key, title in grid.rows.items() for row in _attack_rows(grid, key, title, columns, frames)]
+    chosen = picks(grid.cells, [column.key for column in columns], grid.pictures)
+    body = [row for key, title in grid.rows.items() for row in _attack_rows(grid, key, title, columns, frames, chosen)]
     if len(grid.rows) > 1:
         body += _best_rows(grid, columns)
     caption = tag("caption", export_texts.TABLE, class_="unseen")
     inner = tag("table", caption, tag("thead", tag("tr", *heads)), tag("tbody", *body))
     kind = "wide grid many" if len(columns) > 2 or len(grid.pictures) > 2 else "wide grid"
-    return tag("div", inner, class_=kind, tabindex=0, role="group", aria_label=export_texts.TABLE)
+    return tag(
+        "div", inner, class_=kind, tabindex=0, role="group", aria_label=export_texts.TABLE, data_page=not on_slide
+    )
 
 
 def _head(grid: ExportedGrid, column: ExportedColumn) -> Html:
@@ -143,22 +167,29 @@ def _head(grid: ExportedGrid, column: ExportedColumn) -> Html:
 
 
 def _attack_rows(
-    grid: ExportedGrid, key: str, title: str, columns: Sequence[ExportedColumn], frames: ScrubberFrames
+    grid: ExportedGrid,
+    key: str,
+    title: str,
+    columns: Sequence[ExportedColumn],
+    frames: ScrubberFrames,
+    chosen: SlidePicks,
 ) -> Iterator[Html]:
     pictures = grid.pictures or (0,)
+    first = key == next(iter(grid.rows))
     name: Html | None = tag("th", title, scope="rowgroup", rowspan=len(pictures))
     for picture in pictures:
-        boxes = [_original(grid, picture)]
+        boxes = [_original(grid, picture, chosen.original(picture, first))]
         for column in columns:
             cell = grid.cell(key, column.key)
-            boxes.append(export_cells.guess(cell, picture, frames, title, column.title, remarks=False))
+            place = chosen.place(column.key, cell, picture, first)
+            boxes.append(export_cells.guess(cell, picture, frames, title, column.title, remarks=False, place=place))
         yield tag("tr", name, *boxes)
         name = None  # the first row has the heading of all rows
 
 
-def _original(grid: ExportedGrid, picture: int) -> Html:
+def _original(grid: ExportedGrid, picture: int, place: int | None = None) -> Html:
     source = next((cell for cell in grid.cells if cell.seen), None)
-    return export_cells.original(source, picture, grid.classes) if source else tag("td")
+    return export_cells.original(source, picture, grid.classes, place) if source else tag("td")
 
 
 def _best_rows(grid: ExportedGrid, columns: Sequence[ExportedColumn]) -> Iterator[Html]:
@@ -255,19 +286,24 @@ def _request(uploads: Sequence[ExportedGrid]) -> Html:
     starts = [run_settings.command(column.run.canonical()) for column in runs.values()]
     commands = [command for grid in uploads for command in _commands(grid)]
     shared = {name: value for name, value in settings.items() if name.partition(".")[0] not in ("method", *OF_COLUMN)}
-    return tag(
-        "section",
-        tag("h2", export_texts.REQUEST),
-        tag("h3", texts.SHARED),
-        run_section.settings_table(shared, texts.SHARED),
-        tag("h3", texts.PROTECTIONS),
-        _listed(texts.PROTECTIONS, {column.title: _method_settings(column.run) for column in runs.values()}),
-        tag("h3", texts.ATTACKS),
-        _listed(texts.ATTACKS, _attack_settings(uploads)),
+    methods = {column.title: _method_settings(column.run) for column in runs.values()}
+    again = tag(
+        "div",
         tag("h3", export_texts.AGAIN),
         tag("p", texts.AGAIN_RUNS.format(runs=len(runs), attacks=attack_texts.count(len(attacks))), class_="faint"),
         *map(run_section.command_block, starts),
         more(texts.ATTACK_COMMANDS, *map(run_section.command_block, commands)),
+        data_page=True,
+    )
+    return tag(
+        "section",
+        tag("h2", export_texts.REQUEST),
+        tag("h3", texts.SHARED, data_page=True),
+        run_section.settings_table(shared, texts.SHARED),
+        tag("div", tag("h3", texts.PROTECTIONS), _listed(texts.PROTECTIONS, methods), data_page=True),
+        tag("div", tag("h3", texts.ATTACKS), _listed(texts.ATTACKS, _attack_settings(uploads)), data_page=True),
+        again,
+        data_slide=deck.SETTINGS,
     )
 
 

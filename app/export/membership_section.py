@@ -7,6 +7,7 @@ from app.export import texts as export_texts
 from app.export.chart import SvgChart, SvgLine
 from app.export.gather import ExportedMembership, PageContent
 from app.export.markup import Html, more, table, tag
+from app.export.slides import deck
 from app.texts import membership as texts
 from app.texts import privacy
 from engine.events import Scored
@@ -41,10 +42,11 @@ def _attack(content: PageContent, place: int, attack: ExportedMembership) -> Htm
         tag("h3", heading),
         *sentences,
         tag("figure", tag("figcaption", texts.CURVE), _curve(place, attack)),
-        tag("p", texts.HOW[scored.unit], class_="faint"),
+        tag("p", texts.HOW[scored.unit], class_="faint", data_page=True),
         tag("p", texts.NO_PROOF, class_="faint"),
-        *([more(texts.TABLE, rows)] if scored.tpr else []),
+        tag("div", more(texts.TABLE, rows), data_page=True) if scored.tpr else None,
         class_="upload",
+        data_slide=deck.ANSWER if place < deck.ANSWERS else None,
     )
 
 

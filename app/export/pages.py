@@ -9,6 +9,8 @@ from datetime import date
 from app.export import example_page, grid_content, grid_page, grid_texts, sweep_content, sweep_page
 from app.export.gather import everything
 from app.export.run_page import run_page
+from app.export.slides import deck
+from app.export.sweep_content import FoundRun
 from app.texts import attacks as attack_texts
 from app.texts import privacy
 from app.texts.membership import is_membership
@@ -31,6 +33,7 @@ class PageRequest:
     view: str = "server"  # of the ε of a sweep
     whose: str = "global"  # the models of a sweep: global or personal
     made: date | None = None
+    style: str = deck.STYLES[0]  # in which the file opens
 
     @property
     def observer(self) -> str:
@@ -41,9 +44,9 @@ class PageRequest:
 PageMaker = Callable[[Store, PageRequest], str]
 
 
-def page(store: Store, id: str, made: date | None = None) -> str:
+def page(store: Store, id: str, made: date | None = None, style: str = deck.STYLES[0]) -> str:
     """The page of a run with its attacks, of an attack, of a batch, or of an example by its name."""
-    request = PageRequest(id, made=made)
+    request = PageRequest(id, made=made, style=style)
     unknown: UnknownName | None = None
     for make in (_run, _batch, _example):
         try:
@@ -55,7 +58,7 @@ def page(store: Store, id: str, made: date | None = None) -> str:
 
 
 def _run(store: Store, request: PageRequest) -> str:
-    return run_page(store, request.id, request.made, request.may_see)
+    return run_page(store, request.id, request.made, request.may_see, request.style)
 
 
 # --- batches -----------------------------------------------------------------------------------------------
@@ -76,9 +79,9 @@ def _batch(store: Store, request: PageRequest) -> str:
     if any("attack" in run.spec for run in members):
         notes += _left_out(ids)
         attacks = grid_content.find(store, ids[: grid_content.MOST], request.may_see, deleted=True)
-        return grid_page.grid_page(name, attacks, request.made, notes)
+        return grid_page.grid_page(name, attacks, request.made, notes, request.style)
     runs = sweep_content.find(store, ids[: sweep_content.MOST], request.may_see, deleted=True)
-    return sweep_page.sweep_page(name, runs, request.observer, request.whose, request.made, notes)
+    return _sweep_page(name, runs, request, notes)
 
 
 def _notes(batch: ListedBatch, here: int) -> list[str]:
@@ -110,12 +113,16 @@ def _listed_ids(request: PageRequest, most: int) -> list[str]:
 
 def _grid(store: Store, request: PageRequest) -> str:
     attacks = grid_content.find(store, _listed_ids(request, grid_content.MOST), request.may_see)
-    return grid_page.grid_page(grid_texts.GRID, attacks, request.made)
+    return grid_page.grid_page(grid_texts.GRID, attacks, request.made, (), request.style)
+
+
+def _sweep_page(name: str, runs: Sequence[FoundRun], request: PageRequest, notes: Sequence[str] = ()) -> str:
+    return sweep_page.sweep_page(name, runs, request.observer, request.whose, request.made, notes, request.style)
 
 
 def _sweep(store: Store, request: PageRequest) -> str:
     runs = sweep_content.find(store, _listed_ids(request, sweep_content.MOST), request.may_see)
-    return sweep_page.sweep_page(grid_texts.SWEEP, runs, request.observer, request.whose, request.made)
+    return _sweep_page(grid_texts.SWEEP, runs, request)
 
 
 def _example(store: Store, request: PageRequest) -> str:
@@ -124,13 +131,13 @@ def _example(store: Store, request: PageRequest) -> str:
     if request.id == attack_examples.NAME:
         ids = [example.id for example in attack_examples.attack_examples()]
         attacks = grid_content.find(store, ids[: grid_content.MOST], request.may_see)
-        return grid_page.grid_page(name, attacks, request.made, _left_out(ids))
+        return grid_page.grid_page(name, attacks, request.made, _left_out(ids), request.style)
     if request.id == sweep_examples.NAME:
         example = sweep_examples.sweep_example()
         points = [result.point.id for result in example.results] if example else []
         runs = sweep_content.find(store, points, request.may_see)
-        return sweep_page.sweep_page(name, runs, request.observer, request.whose, request.made)
-    return example_page.example_page(request.id, request.made)
+        return _sweep_page(name, runs, request)
+    return example_page.example_page(request.id, request.made, request.style)
 
 
 KINDS: dict[str, PageMaker] = {

@@ -7,9 +7,11 @@ from datetime import UTC, date, datetime
 
 from app.export import attack_section, document, grid_texts, membership_section, run_section
 from app.export import texts as export_texts
+from app.export.closeness import content as closeness_content
 from app.export.document import PageParts
 from app.export.gather import PageContent, attack_name, everything, find
 from app.export.markup import Html, tag
+from app.export.slides import deck
 from app.session import run_settings
 from app.texts import states
 from engine.jobs.status import ListedRun
@@ -17,10 +19,14 @@ from engine.jobs.store import Store
 
 
 def run_page(
-    store: Store, run: str, made: date | None = None, may_see: Callable[[ListedRun], bool] = everything
+    store: Store,
+    run: str,
+    made: date | None = None,
+    may_see: Callable[[ListedRun], bool] = everything,
+    style: str = deck.STYLES[0],
 ) -> str:
     """One run with its attacks, or one attack, as an HTML file without links to other files."""
-    return document.checked(run, lambda: document.written(parts(find(store, run, may_see)), made))
+    return document.checked(run, lambda: document.written(parts(find(store, run, may_see)), made, style))
 
 
 def parts(content: PageContent) -> PageParts:
@@ -36,7 +42,8 @@ def parts(content: PageContent) -> PageParts:
         document.limits(),
     )
     method = str(content.run.settings["method"])
-    return PageParts(_title(content), tuple(_top(content)), sections, _foot(content), method, frames)
+    system = closeness_content.of_run(content, run_settings.spec_of(content.run.settings))
+    return PageParts(_title(content), tuple(_top(content)), sections, _foot(content), system, method, frames)
 
 
 def _title(content: PageContent) -> str:
@@ -50,13 +57,10 @@ def _title(content: PageContent) -> str:
 
 
 def _top(content: PageContent) -> list[Html]:
-    return [
-        document.brand(),
-        tag("h1", _title(content)),
-        _split(content),
-        run_section.headline(content.run),
-        run_section.reason(content.run) or Html(""),
-    ]
+    question = [document.brand(), tag("h1", _title(content)), _split(content)]
+    heading = tag("h2", export_texts.COST, class_="slide-only")
+    facts = [heading, run_section.headline(content.run), run_section.reason(content.run)]
+    return [tag("div", *question, data_slide=deck.QUESTION), tag("div", *facts, data_slide=deck.COST)]
 
 
 def _split(content: PageContent) -> Html:

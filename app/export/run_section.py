@@ -12,6 +12,7 @@ from app.export import texts as export_texts
 from app.export.chart import SvgAxis, SvgChart, SvgLine
 from app.export.gather import ExportedAttack, ExportedRun, PageContent
 from app.export.markup import Html, joined, more, table, tag
+from app.export.slides import deck
 from app.session import run_settings
 from app.texts import attacks as attack_texts
 from app.texts import numbers, privacy, product
@@ -115,7 +116,8 @@ def accuracy_section(run: ExportedRun) -> Html | None:
         tag("h2", export_texts.ACCURACY),
         tag("p", cost) if cost else None,
         tag("figure", chart.legend(lines), chart.svg(drawing)),
-        more("Accuracy by round as a table", _accuracy_table(rows)),
+        tag("div", more("Accuracy by round as a table", _accuracy_table(rows)), data_page=True),
+        data_slide=deck.COST,
     )
 
 
@@ -156,13 +158,13 @@ def epsilon_section(run: ExportedRun) -> Html:
     """ε by round, and the ε of every view with its terms."""
     pieces: list[Html | None] = [tag("h2", export_texts.EPSILON)]
     if run.recorded:
-        pieces.append(_by_round(run))
+        pieces.append(tag("div", _by_round(run), data_page=True))
     else:
         pieces.append(tag("p", export_texts.NOT_RUN, class_="note"))
     pieces.append(_terms(run))
     if any(record.value is not None for record in run.epsilons):
         pieces.append(tag("p", export_texts.WHOLE_RUN, class_="faint"))
-    return tag("section", *pieces)
+    return tag("section", *pieces, data_slide=deck.OBSERVERS)
 
 
 def _by_round(run: ExportedRun) -> Html | None:
@@ -228,16 +230,21 @@ def term_cells(record: Epsilon) -> tuple[str, str, str]:
 def request_section(content: PageContent) -> Html:
     """The settings of the run and its attacks, and the commands that start them in a terminal."""
     settings = settings_table(content.run.settings, export_texts.SETTINGS)
-    pieces: list[Html | None] = [tag("h2", export_texts.REQUEST), tag("h3", export_texts.SETTINGS), settings]
+    pieces: list[Html | None] = [
+        tag("h2", export_texts.REQUEST),
+        tag("h3", export_texts.SETTINGS, data_page=True),
+        settings,
+    ]
     commands = [run_settings.command(content.run.spec)]
-    pieces += [_attack_settings(attack) for attack in content.attacks]
+    pieces.append(tag("div", *(_attack_settings(attack) for attack in content.attacks), data_page=True))
     run_id = run_settings.spec_of(content.run.settings).id
     specs = [*(attack.spec for attack in content.attacks), *(attack.spec for attack in content.memberships)]
     commands += [export_texts.command(spec, run_id) for spec in specs]
-    pieces += [tag("h3", export_texts.AGAIN), *map(command_block, commands)]
+    first, *others = map(command_block, commands)
+    pieces += [tag("h3", export_texts.AGAIN), first, tag("div", *others, data_page=True)]
     if own(content):
         pieces.append(tag("p", export_texts.AGAIN_OWN, class_="faint"))
-    return tag("section", *pieces)
+    return tag("section", *pieces, data_slide=deck.SETTINGS)
 
 
 def command_block(command: str) -> Html:
@@ -265,7 +272,7 @@ def settings_table(given: Mapping[str, Any], caption: str) -> Html:
         if path == "method.noise" and settings.get("target-epsilon") is not None:
             text = export_texts.SOLVED  # the field has the default of the method, which the run does not use
         rows.append((name, text, tag("code", path)))
-    return table(caption, ("setting", "value", "name"), rows, headed=True)
+    return table(caption, ("setting", "value", "name"), rows, class_="settings", headed=True)
 
 
 def _attack_settings(attack: ExportedAttack) -> Html:

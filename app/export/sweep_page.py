@@ -12,8 +12,10 @@ from app.export import chart, document, run_section, sweep_command
 from app.export import grid_texts as texts
 from app.export import texts as export_texts
 from app.export.chart import SvgAxis, SvgChart, SvgLine
+from app.export.closeness import content as closeness_content
 from app.export.document import PageParts
 from app.export.markup import Child, Html, more, table, tag
+from app.export.slides import deck
 from app.export.sweep_content import ExportedSweep, FoundRun, sweep
 from app.session import run_settings
 from app.texts import numbers, privacy, sweep_verdicts
@@ -35,9 +37,10 @@ def sweep_page(
     whose: str = "global",
     made: date | None = None,
     notes: Sequence[str] = (),
+    style: str = deck.STYLES[0],
 ) -> str:
     """These runs as one HTML file without links to other files. `name` is for the foot, such as `Batch 1a2b3c`."""
-    return document.checked(name, lambda: document.written(_parts(name, sweep(runs), view, whose, notes), made))
+    return document.checked(name, lambda: document.written(_parts(name, sweep(runs), view, whose, notes), made, style))
 
 
 def _parts(name: str, shown: ExportedSweep, view: str, whose: str, notes: Sequence[str]) -> PageParts:
@@ -50,11 +53,12 @@ def _parts(name: str, shown: ExportedSweep, view: str, whose: str, notes: Sequen
     top += [tag("p", note, class_="note") for note in notes]
     drawn = [_frontier(frontier, up, len(frontiers) > 1, shown.several_steps) for frontier in frontiers]
     if not frontiers:
-        drawn = [tag("section", _table(_baseline_rows(shown, view, own)))]
+        drawn = [tag("section", _table(_baseline_rows(shown, view, own)), data_slide=deck.ANSWER)]
     apart = tag("p", sweep_texts.APART, class_="note") if len(frontiers) > 1 else None
     sections = (*drawn, apart, *_model_notes(shown, frontiers, own), _request(shown, view), document.limits(sweep=True))
     foot = f"LeakLens{document.version()}. {name}. {texts.runs_finished(shown.runs)}"
-    return PageParts(title, tuple(top), sections, foot)
+    question = tag("div", *top, data_slide=deck.QUESTION)
+    return PageParts(title, (question,), sections, foot, closeness_content.of_runs([run.spec for run in shown.runs]))
 
 
 def _progress(runs: Sequence[FoundRun]) -> Iterator[str]:
@@ -74,16 +78,20 @@ def _frontier(frontier: Frontier, up: tuple[float, float], name_unit: bool, seve
     baseline = frontier.baselines[0].points[0] if frontier.baselines else None
     compare = sweep_verdicts.at_budget if frontier.finite else sweep_verdicts.at_noise
     verdict = compare(lines, baseline, frontier.view, frontier.own)
-    notes = [*frontier_chart.terms(frontier), sweep_texts.bands(frontier.points, several_steps)]
+    notes = [sweep_texts.bands(frontier.points, several_steps)]
     notes += frontier_chart.missing_epsilon_reasons(frontier)
+    first, *others = _charts(frontier, up)
     return tag(
         "section",
         tag("h2", sweep_texts.UNITS[frontier.unit]) if name_unit else None,
         tag("p", verdict, class_="verdict") if verdict else None,
-        *(_figure(drawing) for drawing in _charts(frontier, up)),
-        *(tag("p", note, class_="faint") for note in notes if note),
-        _table(_rows(frontier)),
+        _figure(first),
+        *(tag("div", _figure(drawing), data_slide=deck.COST) for drawing in others),
+        *(tag("p", note, class_="faint") for note in frontier_chart.terms(frontier)),
+        *(tag("p", note, class_="faint", data_page=True) for note in notes if note),
+        tag("div", _table(_rows(frontier)), data_page=True),
         class_="upload",
+        data_slide=deck.ANSWER,
     )
 
 
@@ -223,12 +231,17 @@ def _request(shown: ExportedSweep, view: str) -> Html:
     return tag(
         "section",
         tag("h2", export_texts.REQUEST),
-        tag("h3", texts.SHARED),
+        tag("h3", texts.SHARED, data_page=True),
         run_section.settings_table(shared, texts.SHARED),
-        tag("h3", texts.METHODS),
-        table(texts.METHODS, ("method", "settings"), methods.items(), headed=True),
+        tag(
+            "div",
+            tag("h3", texts.METHODS),
+            table(texts.METHODS, ("method", "settings"), methods.items(), headed=True),
+            data_page=True,
+        ),
         tag("h3", export_texts.AGAIN),
         run_section.command_block(command) if command else _commands(shown.runs),
+        data_slide=deck.SETTINGS,
     )
 
 

@@ -73,7 +73,6 @@ def bare(value: float | None) -> str:
 # --- the cliff ---------------------------------------------------------------------------------------------
 
 CLIFF = "How much noise hides the picture?"
-EPSILON_OF = "Who must not learn it?"
 REGION_LEFT, REGION, REGION_RIGHT = "expected:<br>comes back", "expected:<br>fades", "expected:<br>hidden"
 NO_NOISE = "no noise"
 RATIO = "noise / signal"

@@ -16,6 +16,7 @@ TITLES = {
     "ladder": "Who sees what",
     "blind test": "Blind test",
     "seeds": "Run",
+    "photo": "Photo",
     "try": "Run and attacks",
 }
 

@@ -92,14 +92,20 @@ def promise(epsilon: Epsilon | None) -> tuple[str, str]:
     kind = size_of(epsilon)
     if kind == NO_PROMISE:
         return f"{kind.sign} {kind.word}", kind.side
-    return f"{kind.sign} ε {epsilon_text(rounded_up(epsilon.value))} {PER[epsilon.unit]}: {kind.word}", kind.side
+    return f"{kind.sign} ε {rounded_text(epsilon)} {PER[epsilon.unit]}: {kind.word}", kind.side
+
+
+def rounded_text(epsilon: Epsilon) -> str:
+    """The number of an ε as a page shows it, never smaller than it is."""
+    return epsilon_text(None if epsilon.value is None else rounded_up(epsilon.value))
 
 
 def rounded_up(value: float) -> float:
-    """A number rounded up to three digits: a promise is never shown smaller than it is."""
+    """A number rounded up to the digits that are shown: a promise is never shown smaller than it is."""
     if value <= 0:
         return value
-    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    digits = 3 if value < 1000 else 2
+    step = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
     return math.ceil(value / step - 1e-9) * step
 
 

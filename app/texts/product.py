@@ -29,6 +29,7 @@ LESS_PROTECTION, MORE_PROTECTION = "less protection", "more protection"
 NO_PROTECTION = "no protection"
 EXPORT, EXPORT_PAGE, EXPORT_PNG = "Export", "One HTML page", "One PNG of the grid"
 EXPORT_HELP = "A file that opens in any browser without a network, and prints to A4."
+EXPORT_SLIDES, EXPORT_SLIDES_HELP = "Slides", "The same file. It opens as slides: the arrow keys turn them."
 
 
 def expected(seconds: float | None, alone: float, runs: int, with_baseline: bool, waiting: int) -> str:

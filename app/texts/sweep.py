@@ -48,7 +48,6 @@ UNDER_WAY = "Under way"
 
 # --- the results -------------------------------------------------------------------------------------------
 
-EYES = "Who must not learn it?"
 AXIS, AXES = "Axis", {"epsilon": "by ε", "noise": "by noise"}
 WHOSE = "Accuracy of"
 MODELS = {"global": "the shared model", "personal": "each client's own model"}

@@ -21,8 +21,14 @@ def show(path: str, grid: Mapping[str, Any] | None = None, foot: str = "") -> No
     """
     with st.popover(product.EXPORT, width="content"):
         st.link_button(product.EXPORT_PAGE, path, help=product.EXPORT_HELP, width="stretch")
+        st.link_button(product.EXPORT_SLIDES, slides(path), help=product.EXPORT_SLIDES_HELP, width="stretch")
         if grid is not None:
             _png_button(key="export-png", data={"label": product.EXPORT_PNG, "grid": png_data(grid, foot)})
+
+
+def slides(path: str) -> str:
+    """The address of the same page, which opens as slides."""
+    return f"{path}{'&' if '?' in path else '?'}style=slides"
 
 
 def png_data(grid: Mapping[str, Any], foot: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import streamlit as st
 from app.session import observer, session
 from app.session.screens import SCREENS, screen
 from app.texts import privacy, product
+from app.widgets import glossary
 
 CSS = """
 <style>
@@ -19,25 +20,28 @@ CSS = """
 .st-key-menu a:hover p { text-decoration: underline; }
 .st-key-menu p { color: var(--ink); }
 .st-key-menu a:focus-visible { outline: 2px solid var(--ink); outline-offset: 2px; box-shadow: none; }
-.st-key-screens { gap: 1.2rem; }
-.st-key-home { display: none; }  /* on the desk, the name of the product opens it */
+.st-key-screens { gap: 1.2rem; flex-wrap: nowrap; }
+.st-key-screens > div { width: auto; flex: 0 0 auto; }
+:has(> .st-key-home) { display: none; }  /* on the desk, the name of the product opens it */
 .st-key-more button { border: 0; background: none; padding: .2rem .1rem; min-height: 0; }
-.st-key-observer { margin-left: auto; flex-direction: row !important; align-items: center; gap: .6rem; }
+.st-key-more button:focus-visible { outline: 2px solid var(--ink); outline-offset: 2px; }
+:has(> .st-key-observer) { margin-left: auto; }
+.st-key-observer [data-testid="stSelectbox"] { display: flex; align-items: center; gap: .6rem; }
+.st-key-glossary button { min-height: 2.4rem; min-width: 1.8rem; font-weight: 700; }
 .st-key-observer label { margin: 0; min-height: 0; padding: 0; white-space: nowrap; }
-.st-key-observer [data-testid="stSelectbox"] { display: flex; align-items: center; gap: .6rem; width: auto; }
-.st-key-observer [data-baseweb="select"] { min-width: 13.5rem; }
-@media (max-width: 1000px) { .st-key-observer label { display: none; } }
+.st-key-observer .react-aria-ComboBox { width: 13rem; }
+@media (max-width: 1000px) { .st-key-observer label { position: absolute; clip-path: inset(50%); } }
 @media (max-width: 700px) {
   .stMain .block-container { margin-bottom: 3.2rem; }
-  .st-key-menu { padding: 0 3.2rem 0 1rem; }
-  .st-key-observer [data-baseweb="select"] { min-width: 11.5rem; }
-  .st-key-home { display: block; }
+  .st-key-menu { padding: 0 3.2rem 0 1rem; gap: .6rem; }
+  .st-key-observer .react-aria-ComboBox { width: 11.6rem; }
+  :has(> .st-key-home) { display: block; }
   .st-key-screens { position: fixed; inset: auto 0 0 0; height: 3.2rem; gap: 0;
-    flex-wrap: nowrap; background: light-dark(#FFFFFF, #0B1220); border-top: 1px solid var(--hair); }
-  .st-key-screens > div { flex: 1 1 0; }
-  .st-key-screens a { justify-content: center; text-align: center; line-height: 1.1; }
+    background: light-dark(#FFFFFF, #0B1220); border-top: 1px solid var(--hair); }
+  .st-key-screens > div { flex: 1 1 0; min-width: 0; }
+  .st-key-home, .st-key-home > div, .st-key-home .stPageLink, .st-key-more { width: 100%; }
+  .st-key-screens a, .st-key-more button { justify-content: center; text-align: center; line-height: 1.1; width: 100%; }
   .st-key-screens p { white-space: normal; font-size: .9rem; }
-  .st-key-more button { width: 100%; }
 }
 </style>
 """
@@ -53,6 +57,8 @@ def menu() -> None:
             _screens()
         with st.container(key="observer"):
             _observer()
+        with st.container(key="glossary-button"):
+            glossary.button()
 
 
 def _screens() -> None:
@@ -69,6 +75,6 @@ def _screens() -> None:
 
 def _observer() -> None:
     st.selectbox(
-        privacy.HEADER, observer.offered(), format_func=privacy.WHO.__getitem__, required=True,
+        privacy.HEADER, observer.offered(), format_func=privacy.WHO.__getitem__,
         **session.bind("observer-choice", observer.current(), observer.choose),
     )  # fmt: skip

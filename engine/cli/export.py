@@ -12,12 +12,18 @@ from pathlib import Path
 from engine.errors import BadInput, refusal
 
 OURS = b'<meta name="generator" content="leaklens-page">'  # in the head of every exported page
+STYLES = ("page", "slides")
 HEAD = 4096  # bytes at the start of a file that are searched for it
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", help="a run with all its attacks, one attack, a batch, or the name of an example")
     parser.add_argument("--out", required=True, metavar="FILE.html", help="the file to write")
+    parser.add_argument(
+        "--style", default=STYLES[0], metavar="STYLE",
+        help="how the file opens: page, which prints to A4, or slides, one thing on the whole screen "
+        "(the arrow keys turn them); a button in the file switches",
+    )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="overwrite a file that LeakLens did not export")
 
 
@@ -25,8 +31,11 @@ def run(args: argparse.Namespace) -> int:
     from engine.jobs.store import Store
 
     path = Path(args.out)
+    refuse_style(args.style)
     refuse(path, args.force)
-    text = args.page(Store(), args.id)  # engine/__main__ supplies the function: the engine does not import app
+    text = args.page(
+        Store(), args.id, args.style
+    )  # engine/__main__ supplies the function: the engine does not import app
     write(path, text.encode("utf-8"))
     body = {"id": args.id, "file": str(path), "bytes": path.stat().st_size}
     if args.json:
@@ -34,6 +43,12 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"{args.id}: {path}, {body['bytes'] / 1000:,.0f} kB. It opens in any browser, without a network.")
     return 0
+
+
+def refuse_style(style: str) -> None:
+    """Refuse an unknown style."""
+    if style not in STYLES:
+        raise refusal("export: style", f"must be {' or '.join(STYLES)}", style, f"Use --style {STYLES[1]}")
 
 
 def refuse(path: Path, force: bool = False) -> None:

@@ -21,6 +21,7 @@ from engine.examples.publishing import (
     attack_body,
     attack_row,
     compact,
+    publish,
     publish_packed,
     shipped,
     significant,
@@ -28,6 +29,7 @@ from engine.examples.publishing import (
 from engine.examples.runs import command
 from engine.leakage.target import AttackResources
 from engine.specs.attack_grid import baseline_of
+from engine.training import shipped_states
 
 if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
@@ -168,6 +170,7 @@ def make(threads: int) -> list[dict[str, Any]]:
         "baseline": baseline.body(),
         "cells": [attack_body(spec, events, 1) for spec, events in zip(specs, results, strict=True)],
     }
+    publish(shipped_states.FILE, shipped_states.packed((run.spec.id, run.state) for run in first_runs))
     publish_packed(start.RESULT_FILE, body)
     start.read.cache_clear()
     rows = [_run_row(run) for stop in (*stops, baseline) for run in stop.runs]

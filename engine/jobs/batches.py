@@ -19,7 +19,7 @@ from engine.jobs.requests import MACHINE, UNENDED
 from engine.jobs.status import MOVING, Status, StoredRun, mapping, stored_runs_of
 from engine.jobs.visits import COMMAND
 
-BatchKind = Literal["sweep", "table", "leak grid", "cliff", "ladder", "blind test", "seeds", "try"]
+BatchKind = Literal["sweep", "table", "leak grid", "cliff", "ladder", "blind test", "seeds", "photo", "try"]
 
 
 MOST_RESUMES = 3  # by itself, after outages; a request of a visitor counts from 0 again

@@ -70,7 +70,7 @@ def membership(
         plan = load_plan(spec.run)
         yield Started(spec.id, spec.canonical(), {"classes": list(plan.spec.dataset.facts().classes)})
         round = round_number(spec, plan)
-        kept: Sequence[Kept] = list(resources.states(spec.run.id))
+        kept = resources.states_of(spec.run.id)
         yield Step(PLAYING)
         seen = yield from observed(spec, plan, kept, round, team, stop)
         if seen is None:

@@ -27,6 +27,7 @@ from engine.specs.attack import AttackSpec
 from engine.training.exposure import recorded_exposure, true_inputs
 from engine.training.plan import LoadedPlan
 from engine.training.rounds import Exchange, train_round
+from engine.training.shipped_states import shipped_states
 from engine.training.state import State
 
 
@@ -37,6 +38,10 @@ class AttackResources:
         """The states that this run stored between its rounds."""
         del run
         return ()
+
+    def states_of(self, run: str) -> Sequence[Kept]:
+        """The states of this run that the home holds, then those that ship."""
+        return [*self.states(run), *shipped_states(run)]
 
     def photo(self, name: str) -> bytes:
         """The portrait or a visitor's own picture as PNG."""
@@ -79,7 +84,7 @@ def prepare_target(
     round = round_number(spec, plan)
     kept: Sequence[Kept] = ()
     if round > 1:
-        kept = list(resources.states(spec.run.id))
+        kept = resources.states_of(spec.run.id)
         yield Step("playing the rounds before")
     state = state_before(plan, round, kept, team)
     if spec.pictures:

@@ -19,7 +19,7 @@ import streamlit as st
 from app.screens.leak.settings import LeakSettings
 from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.settings import TradeoffSettings
-from app.session import run_settings, services
+from app.session import old_links, run_settings, services
 from engine.__main__ import main
 from engine.cli.main import parser
 from engine.environment import ROOT
@@ -101,7 +101,7 @@ def tradeoff_screen(params: Mapping[str, str]) -> Linked:
 
 def of_the_lab(params: Mapping[str, str]) -> bool:
     """Whether a link to the first page is one that the Lab wrote."""
-    return LeakSettings.is_lab_link(params)
+    return old_links.screen_of(params) == "lab"
 
 
 # --- the dashboard -----------------------------------------------------------------------------------------

@@ -65,8 +65,8 @@ def test_a_link_to_the_first_page_is_told_from_one_of_the_lab(name: str) -> None
 def test_an_address_opens_its_screen_and_shows_what_it_holds(name: str, shown: None) -> None:
     known = LINKS[name]
     opens, address = visit(known["path"], known["params"])
-    assert opens == known["opens"]
-    expected = known.get("link today", known["address"])
+    assert opens == known.get("opens today", known["opens"])  # screens have moved, and old links open them
+    expected = known.get("address today", known.get("link today", known["address"]))
     assert {key: address.get(key) for key in expected} == expected
     assert visit(opens, address) == (opens, address)
 
@@ -74,4 +74,4 @@ def test_an_address_opens_its_screen_and_shows_what_it_holds(name: str, shown: N
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS)
 def test_every_path_exists(path: str, shown: None) -> None:
-    assert visit(path, {})[0] == path
+    assert visit(path, {})[0] == {"/lab": "/try"}.get(path, path)

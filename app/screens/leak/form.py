@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import platform
 from collections.abc import Sequence
 
 import streamlit as st
@@ -12,8 +11,7 @@ from app.screens.leak.controls import attacker, protections
 from app.screens.leak.requests import STATE
 from app.screens.leak.settings import LeakSettings
 from app.screens.leak.uploads import requests
-from app.session import limits as class_limits
-from app.session import messages, services, session, url
+from app.session import messages, photos, services, session, url
 from app.texts import attack_form as form_texts
 from engine.errors import LeakLensError
 from engine.jobs.owners import own_pictures
@@ -96,7 +94,7 @@ def _pictures(leak: LeakSettings) -> None:
         with st.popover(form_texts.OWN):
             _upload()
         if kind == "own":
-            st.button(form_texts.DELETE, key="leak-delete", on_click=requests.delete, help=_where_it_goes())
+            st.button(form_texts.DELETE, key="leak-delete", on_click=requests.delete, help=photos.where_it_goes())
 
 
 def _offered_pictures(leak: LeakSettings) -> list[str]:
@@ -131,7 +129,7 @@ def _upload() -> None:
     trouble = STATE.trouble()
     if trouble:  # the popover covers the place where the page shows it
         messages.show("problem", trouble)
-    st.caption(_where_it_goes())
+    st.caption(photos.where_it_goes())
     st.file_uploader(
         form_texts.UPLOAD,
         ["png", "jpg", "jpeg"],
@@ -146,13 +144,6 @@ def _upload() -> None:
             key="leak-camera",
             on_change=lambda: requests.add_picture(session.recall("leak-camera")),
         )
-
-
-def _where_it_goes() -> str:
-    """Where an uploaded picture goes, and when it is deleted."""
-    if not class_limits.class_mode():
-        return form_texts.OWN_HELP
-    return form_texts.OWN_HELP_CLASS.format(name=platform.node() or "this server")
 
 
 def _label(leak: LeakSettings) -> None:

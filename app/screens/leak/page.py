@@ -37,7 +37,6 @@ def page() -> None:
     except LeakLensError as error:
         readiness.show_home_error(error)
         return
-    _redirect()
     lead = f'<p class="ll-why ll-leak-lead">{html.escape(attack_texts.LEAD)}</p>'
     st.html(f'{PAGE_CSS}<h1 class="ll-title">{html.escape(attack_texts.PROMISE)}</h1>{lead}')
     if not shared.ready():
@@ -79,13 +78,6 @@ def _grid() -> None:
     view = leak_results.panel()
     if view:
         closer.panel(view)
-
-
-def _redirect() -> None:
-    """Open the Lab for links from the time when the Lab was the first page."""
-    params = url.params()
-    if LeakSettings.is_lab_link(params):
-        url.open_screen("lab", params)
 
 
 def _open_link() -> None:

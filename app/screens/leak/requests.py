@@ -8,6 +8,7 @@ from app.batch import attack_cells
 from app.batch import submit as batch_submit
 from app.screens.leak.settings import LeakSettings
 from app.session import run_settings, services, session
+from app.session.photos import upload_name
 from app.session.screen_state import ScreenState
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
@@ -81,12 +82,3 @@ def cancel() -> None:
 def stop(kind: BatchKind, requests: Sequence[RequestedAttack]) -> str:
     """Cancel what was requested as such a batch, for this visitor. Return a note about what others requested, too."""
     return batch_submit.cancel_batches(kind, [each.id for each in requests if each.id], "attacks")
-
-
-# --- uploaded pictures -------------------------------------------------------------------------------------
-
-
-def upload_name(whose: str) -> str:
-    """Return the name of an uploaded picture, or an empty string for a picture of the data set."""
-    kind, _, rest = whose.partition("-")
-    return rest.rpartition("-")[0] if kind == "own" else ""

@@ -16,7 +16,6 @@ from app.session.links import AGAINST
 from app.session.run_settings import attack_names, is_about_pictures
 from app.session.screen_settings import ScreenSettings, shortened
 from app.texts import attack_form as form_texts
-from app.texts import attacks as attack_texts
 from engine.errors import plain_number
 from engine.specs.attack_grid import NOISY, NONE, OF_RUN, AttackGrid, budget_key, budget_of, column_key
 
@@ -57,7 +56,6 @@ class LeakSettings(ScreenSettings):
     upload: Literal["listed", "ordinary", "cheat"] = Field(
         "listed", title=form_texts.UPLOADED, description=form_texts.UPLOADED_HELP
     )
-    eyes: Literal["server", "aggregate", "client", "outsider"] = Field("server", title=attack_texts.SEEN_BY)
     when: str = Field("first", pattern=WHEN, title=form_texts.WHEN)
     against: tuple[str, ...] = Field(AGAINST, title=form_texts.AGAINST, description=form_texts.AGAINST_HELP)
     attacks: tuple[str, ...] = Field(ATTACKS, title=form_texts.ATTACKS)
@@ -151,11 +149,6 @@ class LeakSettings(ScreenSettings):
         if "attacks" not in own:  # the default attacks do not read every upload
             leak = leak.with_(attacks=fitting_attacks(leak.upload, leak.attacks))
         return leak.settled(), shortened(notes)
-
-    @classmethod
-    def is_lab_link(cls, params: Mapping[str, str]) -> bool:
-        """Return whether a link to the first page comes from the time when the Lab was the first page."""
-        return bool(params) and not set(params) & set(cls.own_fields())
 
 
 def _about_pictures(run: run_settings.Settings, default: Mapping[str, Any], notes: list[str]) -> run_settings.Settings:

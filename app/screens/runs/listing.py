@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from app.session import run_settings, services
+from app.session import observer, run_settings, services
 from app.texts import attacks as attack_texts
 from app.texts import membership as membership_texts
-from app.texts import privacy, states
 from app.texts import runs as run_texts
+from app.texts import states
 from engine.errors import LeakLensError, UnknownName
 from engine.events import Judged, decode
 from engine.jobs.status import MOVING, ListedRun
@@ -84,7 +84,8 @@ class RunRow:
         """The result so far. A run that cannot be read has the error as its failure; the list goes on."""
         listed = self.listed
         try:
-            return _result(str(services.store().home.path), listed.id, listed.edition, listed.events)
+            home = str(services.store().home.path)
+            return _result(home, listed.id, listed.edition, listed.events, observer.current())
         except UnknownName:  # deleted a moment ago
             return RunResult()
         except LeakLensError as error:
@@ -166,14 +167,14 @@ def _unusual(spec: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=2000)
-def _result(home: str, run: str, edition: str, events: int) -> RunResult:
+def _result(home: str, run: str, edition: str, events: int, view: str) -> RunResult:
     """The result of a run, read once for each state. The edition and the number of events identify the state."""
     del home, edition, events
-    return fold([body for _, body in services.store().bodies(run)])
+    return fold([body for _, body in services.store().bodies(run)], view)
 
 
-def fold(bodies: Sequence[Mapping[str, Any]], observer: str = privacy.OBSERVER) -> RunResult:
-    """The result from the JSON of all events, with the ε against an observer. The last event of each kind counts."""
+def fold(bodies: Sequence[Mapping[str, Any]], view: str) -> RunResult:
+    """The result from the JSON of all events, with the ε against one observer. The last event of each kind counts."""
     accuracy: float | None = None
     spent: Mapping[str, Any] = {}
     psnr: float | None = None
@@ -183,7 +184,7 @@ def fold(bodies: Sequence[Mapping[str, Any]], observer: str = privacy.OBSERVER) 
         kind = body.get("event")
         if kind == "measured" and (body["name"], body["who"]) == ("accuracy", "global"):
             accuracy = body["value"] if body["value"] is not None else accuracy
-        elif kind == "spent" and body["view"] == observer:
+        elif kind == "spent" and body["view"] == view:
             spent = body
         elif kind == "scored":
             auc = (body["auc"], *body["interval"])

@@ -16,7 +16,7 @@ from app.screens.runs.group import RunGroup
 from app.screens.runs.listing import RunRow
 from app.screens.runs.machine import panel as machine_panel
 from app.screens.runs.settings import STATE
-from app.session import messages, services, session, url
+from app.session import messages, observer, services, session, url
 from app.texts import product, states
 from app.texts import runs as run_texts
 from app.widgets import fields
@@ -161,7 +161,7 @@ def _examples() -> None:
     for error in load_errors():
         messages.show("problem", str(error))
     for example in examples():
-        result = run_listing.fold([encode(event) for event in example.events])
+        result = run_listing.fold([encode(event) for event in example.events], observer.current())
         run_row.example(example.title, [example.lesson, states.STORED.format(made=example.made)], result)
 
 

@@ -13,9 +13,9 @@ import streamlit as st
 from app.screens.runs import requests as run_requests
 from app.screens.runs.group import RunGroup
 from app.screens.runs.listing import STOPPED, RunResult, RunRow
-from app.session import messages, pins, services, url
+from app.session import messages, observer, pins, services, url
 from app.texts import membership as membership_texts
-from app.texts import numbers, privacy, states, verdicts
+from app.texts import numbers, states, verdicts
 from app.texts import runs as run_texts
 from app.widgets import fields
 from engine.jobs.batches import ListedBatch
@@ -61,7 +61,8 @@ def heads(title: str, buttons: bool = True) -> None:
     """The title of a part of the list, and the headings of its columns. A narrow screen has no columns."""
     room = "" if buttons else " ll-wide"
     st.html(f'<h2 class="ll-title" style="font-size:1.1rem">{html.escape(title)}</h2>')
-    spans = "".join(f"<span>{html.escape(run_texts.head(head, privacy.OBSERVER))}</span>" for head in run_texts.HEADS)
+    heads = [run_texts.head(head, observer.current()) for head in run_texts.HEADS]
+    spans = "".join(f"<span>{html.escape(head)}</span>" for head in heads)
     st.html(f'<div class="ll-run ll-heads{room}" aria-hidden="true"><div>{spans}</div></div>')
 
 
@@ -125,7 +126,7 @@ def draw_group(group: RunGroup) -> None:
 def _text(title: str, notes: Sequence[str], failure: str, cells: Mapping[str, str]) -> None:
     heads = run_texts.HEADS[1:]
     facts = "".join(
-        f"<div><dt>{html.escape(run_texts.head(head, privacy.OBSERVER))}</dt><dd>{cells[head]}</dd></div>"
+        f"<div><dt>{html.escape(run_texts.head(head, observer.current()))}</dt><dd>{cells[head]}</dd></div>"
         for head in heads
     )
     lines = f"<p>{html.escape(' · '.join(filter(None, notes)))}</p>"

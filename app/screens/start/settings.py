@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from app.session.photos import upload_name
 from app.session.screen_settings import ScreenSettings
-from app.session.screen_state import ScreenState
 
 PICTURE = r"^(portrait|own-[0-9a-f]{16})$"
 
@@ -22,5 +22,7 @@ class StartSettings(ScreenSettings):
     content: Literal["1", "8", "ordinary", "cheat"] = "1"
     picture: str = Field("portrait", pattern=PICTURE)
 
-
-STATE = ScreenState(StartSettings)
+    @property
+    def own(self) -> str:
+        """The name of an uploaded picture; empty for the portrait."""
+        return upload_name(self.picture)

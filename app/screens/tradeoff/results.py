@@ -151,10 +151,6 @@ def _view_settings(view: TradeoffView, cells: Sequence[TradeoffCell]) -> Tradeof
             sweep_texts.AXIS, list(sweep_texts.AXES), format_func=sweep_texts.AXES.__getitem__, required=True,
             **session.bind("tradeoff-axis", current.axis, lambda value: tradeoff_requests.change_view(axis=value)),
         )  # fmt: skip
-        st.selectbox(
-            sweep_texts.EYES, privacy.VIEWS, format_func=_observer, width=330,
-            **session.bind("tradeoff-eyes", current.eyes, lambda value: tradeoff_requests.change_view(eyes=value)),
-        )  # fmt: skip
         if tradeoff_cells.has_personal_models(cells):
             st.segmented_control(
                 sweep_texts.WHOSE, WHOSE, format_func=sweep_texts.MODELS.__getitem__, required=True,
@@ -167,10 +163,6 @@ def _view_settings(view: TradeoffView, cells: Sequence[TradeoffCell]) -> Tradeof
         # While runs continue, only this part of the page is drawn, so the link is updated here.
         url.write_screen_link("tradeoff", settings.link())
     return settings
-
-
-def _observer(view: str) -> str:
-    return f"{privacy.OBSERVERS[view]}: {privacy.OBSERVER_SEES[view]}"
 
 
 # --- ε before any run --------------------------------------------------------------------------------------

@@ -38,7 +38,6 @@ class TradeoffSettings(ScreenSettings):
     steps: str = Field("0.03, 0.1, 0.3, 1", max_length=400, title=sweep_texts.STEPS, description=sweep_texts.STEPS_HELP)
     seeds: int = Field(3, ge=1, le=10, title=sweep_texts.SEEDS, description=sweep_texts.SEEDS_HELP)
     plain: bool = Field(True, title=sweep_texts.PLAIN, description=sweep_texts.PLAIN_HELP)
-    eyes: Literal["server", "aggregate", "client", "outsider"] = Field("server", title=sweep_texts.EYES)
     whose: Literal["global", "personal"] = Field("global", title=sweep_texts.WHOSE)
     of: Mapping[str, Mapping[str, Any]] = Field({}, title=sweep_texts.OF)  # fields of single methods
     axis: Literal["epsilon", "noise"] = Field("epsilon", title=sweep_texts.AXIS)

@@ -10,12 +10,12 @@ import streamlit as st
 from app.screens.try_it import budget as try_budget
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import run_fields
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, requests_of
 from app.session import limits as class_limits
 from app.session import messages, run_settings, services, session
 from app.texts import numbers, product, states
-from app.texts import try_it as try_texts
 from app.widgets import protection_picker
 from engine.errors import LeakLensError
 from engine.jobs.batches import BatchMember

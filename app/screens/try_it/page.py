@@ -8,11 +8,11 @@ import streamlit as st
 
 from app.screens.try_it import form as try_form
 from app.screens.try_it import results as try_results
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import STATE
 from app.session import limits as class_limits
 from app.session import messages, readiness, run_settings, services, url
 from app.texts import product
-from app.texts import try_it as try_texts
 from app.widgets import chart as chart_widget
 from engine.errors import LeakLensError
 

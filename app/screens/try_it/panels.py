@@ -12,14 +12,14 @@ from app.charts import accuracy
 from app.charts.base import Track
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import TrySettings
 from app.screens.try_it.sides import TrySide
+from app.screens.try_it.texts import SideResult
 from app.session import run_settings, services
 from app.texts import attacks as attack_texts
 from app.texts import budget as budget_texts
 from app.texts import numbers, product, verdicts
-from app.texts import try_it as try_texts
-from app.texts.try_it import SideResult
 from app.widgets import chart as chart_widget
 from app.widgets import score_bars, side_pictures
 from app.widgets.score_bars import ScoreBar
@@ -184,7 +184,8 @@ def _about_attacks(sides: Sequence[TrySide]) -> list[str]:
         best = try_sides.best(baseline)
         word = best.verdict(0) if best else None
         if word is not None:
-            sentences.append(try_texts.BASELINE.format(word=word) if word in LEAKS else verdicts.SAYS_NOTHING)
+            what = verdicts.ALONE[word].format(it="the picture")
+            sentences.append(try_texts.BASELINE.format(what=what) if word in LEAKS else verdicts.SAYS_NOTHING)
     return sentences
 
 

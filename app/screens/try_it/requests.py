@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from app.batch import attack_cells
 from app.batch import submit as batch_submit
 from app.screens.try_it import sides as try_sides
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import ATTACKS, MOST_PINS, STATE, TrySettings, attackers_of_cheat
 from app.screens.try_it.sides import SideRequest
 from app.session import outcomes, run_settings, services, session
 from app.texts import runs as run_texts
-from app.texts import try_it as try_texts
 from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.jobs.batches import Batch, BatchMember
@@ -217,6 +217,14 @@ def crowd(run: Mapping[str, Any], view: str) -> dict[str, Any]:
     """Ten times the people, of whom as large a share takes part in a round."""
     del view
     return {"clients": run["clients"] * 10, "sampled": run["sampled"] * 10}
+
+
+def label_of_half(run: Mapping[str, Any], view: str) -> str:
+    """What `half` does with this run."""
+    epsilon = epsilon_of(run, view)
+    if epsilon is not None and epsilon.value:
+        return try_texts.HALF
+    return try_texts.MORE_NOISE if run.get("method.noise") else try_texts.SOME_NOISE
 
 
 SUGGESTED: Mapping[str, Callable[[Mapping[str, Any], str], dict[str, Any]]] = {

@@ -9,11 +9,11 @@ from typing import Any
 import streamlit as st
 
 from app.screens.try_it import requests as try_requests
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import STATE, TrySettings
 from app.session import run_settings, session
 from app.texts import attack_form as form_texts
 from app.texts import privacy
-from app.texts import try_it as try_texts
 from app.widgets import attacker_picker, fields
 from app.widgets.attacker_picker import AttackerPicker
 from app.widgets.fields import RunForm

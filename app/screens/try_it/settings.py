@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from app.screens.try_it import texts as try_texts
 from app.session import run_settings, services
 from app.session.screen_settings import ScreenSettings, shortened
 from app.session.screen_state import ScreenState
 from app.texts import links as link_texts
-from app.texts import try_it as try_texts
 from engine.errors import LeakLensError, shown
 from engine.jobs.owners import own_pictures
 from engine.specs.attack_grid import AttackGrid
@@ -41,7 +41,7 @@ class TrySettings(ScreenSettings):
         "opened": "must be the id of a run",
     }
 
-    b: Mapping[str, Any] = Field(default_factory=dict)  # settings in which side B differs from A; empty: no side B
+    b: Mapping[str, Any] = {}  # settings in which side B differs from A; empty: no side B
     pins: tuple[str, ...] = ()  # ids of runs in the table
     seeds: int = Field(1, ge=1, le=run_settings.SEEDS)
     whose: str = Field("portrait-0", pattern=PICTURE)
@@ -114,6 +114,7 @@ class TrySettings(ScreenSettings):
         notes: list[str] = []
         if "run" in params:
             alone, notes = _with_run(alone)
+        alone = {**_defaults_of_method(alone), **alone}
         settings, refusals = super().read_link(alone, now)
         notes += refusals
         if "pins" not in params:  # runs that the visitor pinned on another screen stay
@@ -126,6 +127,14 @@ class TrySettings(ScreenSettings):
         if not side:
             refusals.append(link_texts.not_used("b", cls.rules["b"], shown(params["b"])))
         return settings.with_(b=side).settled(), shortened([*notes, *refusals])
+
+
+def _defaults_of_method(params: Mapping[str, str]) -> dict[str, str]:
+    """The default fields of a method that a link names. What the first visit shows belongs to its own method alone."""
+    if params.get("method") not in run_settings.names("method"):
+        return {}
+    run = run_settings.link(run_settings.completed({"method": params["method"]}))
+    return {path: text for path, text in run.items() if path.startswith("method.")}
 
 
 def attackers_of_cheat() -> tuple[str, ...]:

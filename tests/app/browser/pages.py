@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import TrySettings
 from app.session import run_settings
-from app.texts import try_it as try_texts
 from engine.specs.run import RunSpec
 
 SAID = "[role=status], [role=alert], .ll-note, .ll-problem"

@@ -15,9 +15,21 @@ from tests.app.browser.server import Server
 
 pytestmark = pytest.mark.slow
 
-SCREENS = ("leak", "attacker", "drawer", "leaking", "stored", "trade-off", "asking", "running", "runs", "machine")
+SCREENS = (
+    "start",
+    "leak",
+    "attacker",
+    "drawer",
+    "leaking",
+    "stored",
+    "trade-off",
+    "asking",
+    "running",
+    "runs",
+    "machine",
+)
 LEAK = (
-    "/?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
+    "/leak?whose=test-7&against=none,udp-fedavg:0.1&attacks=map,inverting-gradients&many=2&iterations=10"
     "&each=true&closer=curves"
 )
 TRADE_OFF = {"trade-off": "/tradeoff", "asking": "/tradeoff?methods=fedceo,dp-fedavg&noises=1%3B2&steps=0.3&rounds=3"}
@@ -59,6 +71,10 @@ class AxeFinding:
 def tour(tab: TryPage, server: Server) -> Iterator[str]:
     """Open every screen in one tab, and yield the name of each once it is drawn."""
     tab.page.goto(server.address)
+    expect(tab.page.locator(".stops .word")).not_to_be_empty()
+    tab.page.wait_for_function(REDRAWN)
+    yield "start"
+    tab.page.goto(f"{server.address}/leak")
     expect(tab.page.get_by_role("img").first).to_be_visible()
     yield "leak"
     tab.page.locator(".st-key-leak-attacker button").first.click()

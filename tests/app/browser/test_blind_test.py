@@ -20,7 +20,7 @@ SMALL = {"against": "none,udp-fedavg:0.1", "attacks": "map", "iterations": "3", 
 def test_b30_a_picture_is_chosen_by_enter_and_by_touch(server: Server, stranger: BrowserContext) -> None:
     page = stranger.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server.address}/?{urlencode(SMALL)}")
+    page.goto(f"{server.address}/leak?{urlencode(SMALL)}")
     page.locator(".st-key-test-ask button").click()
     pictures = page.locator(".st-key-test-choices button")
     expect(pictures).to_have_count(CHOICES, timeout=3 * PATIENCE_MS)

@@ -38,7 +38,7 @@ def visitors(chromium: Browser, school: Server, new_profile: NewProfile) -> Iter
 
 
 def open_leak(page: Page, server: Server, query: str = "") -> None:
-    page.goto(f"{server.address}/{query}")
+    page.goto(f"{server.address}/leak{query}")
     expect(page.locator(".st-key-leak-whose")).to_be_visible()
     expect(page.get_by_role("button", name="Your own picture", exact=True)).to_be_visible()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +65,86 @@ def test_on_paper_nothing_is_cut(opened: Page) -> None:
     assert opened.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
 
 
+# --- slides ----------------------------------------------------------------------------------------------------------
+
+
+def as_slides(page: Page, number: int = 1) -> Page:
+    """Show the same file as slides."""
+    page.goto(f"{page.url.partition('#')[0]}#slides-{number}")
+    expect(page.locator("#slide-count")).to_have_text(re.compile(f"^{number} of "))
+    return page
+
+
+def shown_slides(page: Page) -> list[str | None]:
+    return [slide.get_attribute("data-slide") for slide in page.locator("[data-slide]:visible").all()]
+
+
+def test_the_arrow_keys_turn_the_slides(opened: Page) -> None:
+    opened.get_by_role("button", name="Slides").click()
+    count = opened.locator("#slide-count")
+    many = opened.locator("[data-slide]").count()
+    expect(count).to_have_text(f"1 of {many}")
+    assert shown_slides(opened) == ["question"]
+    for key, number in (("ArrowRight", 2), (" ", 3), ("Shift+ ", 2), ("End", many), ("ArrowRight", many), ("Home", 1)):
+        opened.keyboard.press(key)
+        expect(count).to_have_text(f"{number} of {many}")
+    opened.keyboard.press("PageDown")
+    expect(count).to_have_text(f"2 of {many}")
+    assert shown_slides(opened) == ["answer"]
+    opened.mouse.click(1200, 300)  # beside the content
+    expect(count).to_have_text(f"3 of {many}")
+    opened.keyboard.press("Escape")
+    expect(count).to_be_hidden()
+    expect(opened.locator(".slide-only:visible")).to_have_count(0)
+    assert len(shown_slides(opened)) == many
+
+
+def test_no_slide_is_wider_than_the_screen(opened: Page) -> None:
+    for width in WIDTHS:
+        opened.set_viewport_size({"width": width, "height": 844})
+        for number in range(1, opened.locator("[data-slide]").count() + 1):
+            as_slides(opened, number)
+            slide = opened.locator(".current")
+            assert slide.evaluate("slide => slide.scrollWidth <= slide.clientWidth"), (width, number)
+            assert slide.inner_text().strip(), (width, number)
+
+
+def test_the_slides_have_no_serious_violation_in_both_themes(opened: Page, axe: str) -> None:
+    for side in SIDES:
+        opened.emulate_media(color_scheme=side)
+        for number in range(1, opened.locator("[data-slide]").count() + 1):
+            violations = findings(as_slides(opened, number), axe)
+            assert not violations, describe(violations)
+
+
+def test_printing_slides_prints_the_page(opened: Page) -> None:
+    opened.emulate_media(media="print")
+    page_text = opened.locator("body").inner_text()
+    as_slides(opened, 2)
+    assert opened.locator("body").inner_text() == page_text
+    assert "It is not evidence that your system is safe." in page_text
+    expect(opened.locator("#deck")).to_be_hidden()
+    expect(opened.locator("#chooser")).to_be_hidden()
+    expect(opened.locator("#values")).to_be_visible()
+
+
+def test_a_choice_finds_the_nearest_stored_result(opened: Page) -> None:
+    opened.get_by_label("Secure aggregation", exact=True).select_option("yes")
+    opened.get_by_label("Noise is added").select_option("none")
+    for name in ("Pictures per upload", "Local steps per upload"):
+        opened.get_by_label(name).select_option("one")
+    opened.get_by_label("The model that is attacked").select_option("first")
+    nearest = opened.locator("#nearest")
+    expect(nearest).to_contain_text("Nearest stored result: FedAvg: not recognised.")
+    expect(nearest).to_contain_text("None of the six choices differs.")
+    opened.get_by_label("The model that is attacked").select_option("later")
+    expect(nearest).to_contain_text('Less leaks. The model that is attacked: "not trained yet" in the stored')
+    expect(nearest).to_contain_text("arXiv:2404.05403")
+
+
+# --- the control Export ----------------------------------------------------------------------------------------------
+
+
 def open_export(page: Page) -> str:
     """Open the control by keyboard, and return the address of the page."""
     control = page.get_by_role("button", name=product.EXPORT, exact=True)
@@ -78,7 +159,7 @@ def open_export(page: Page) -> str:
 
 def test_leak_saves_its_grid_as_a_page_and_as_a_png(server: Server, stranger: BrowserContext) -> None:
     page = stranger.new_page()
-    page.goto(server.address)
+    page.goto(f"{server.address}/leak")
     answer = page.request.get(f"{server.address}{open_export(page)}")
     assert answer.status == 200 and "attachment" in answer.headers["content-disposition"]
     assert answer.text().count("<img") > 3
@@ -97,7 +178,7 @@ def test_leak_saves_its_grid_as_a_page_and_as_a_png(server: Server, stranger: Br
 @pytest.mark.parametrize(("panel", "chart"), [("cliff", "cliff"), ("curves", "psnr")])
 def test_leak_saves_the_data_of_its_charts(server: Server, stranger: BrowserContext, panel: str, chart: str) -> None:
     page = stranger.new_page()
-    page.goto(f"{server.address}/?closer={panel}")
+    page.goto(f"{server.address}/leak?closer={panel}")
     expect(page.locator(f".st-key-chart-{chart} .main-svg").first).to_be_visible()
     page.wait_for_function(REDRAWN)
     with page.expect_download() as download:
@@ -112,6 +193,8 @@ def test_trade_off_saves_its_sweep_for_the_observer(server: Server, stranger: Br
     page.goto(f"{server.address}/tradeoff")
     answer = page.request.get(f"{server.address}{open_export(page)}")
     assert answer.status == 200 and "seen by the server" in answer.text() and "204 runs finished." in answer.text()
+    slides = page.get_by_role("link", name=product.EXPORT_SLIDES, exact=True).get_attribute("href")
+    assert 'data-opens="slides"' in page.request.get(f"{server.address}{slides}").text()
 
 
 def test_an_unknown_export_names_the_screen(server: Server, stranger: BrowserContext) -> None:

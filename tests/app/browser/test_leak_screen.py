@@ -41,7 +41,7 @@ def leak(server: Server, stranger: BrowserContext) -> Iterator[Page]:
     page = stranger.new_page()
     script_errors = list[str]()
     page.on("pageerror", lambda error: script_errors.append(str(error)))
-    page.goto(f"{server.address}/?{urlencode({**SMALL, 'whose': f'test-{next(PLACES)}'})}")
+    page.goto(f"{server.address}/leak?{urlencode({**SMALL, 'whose': f'test-{next(PLACES)}'})}")
     expect(page.locator(".st-key-leak-attack button")).to_be_visible()
     yield page
     page.close()
@@ -59,29 +59,17 @@ def attack(page: Page) -> None:
     page.wait_for_function(REDRAWN)
 
 
-def test_the_first_page_is_leak(server: Server, stranger: BrowserContext) -> None:
+def test_a_first_visit_shows_a_finished_example(server: Server, stranger: BrowserContext) -> None:
     page = stranger.new_page()
-    page.goto(server.address)
+    page.goto(f"{server.address}/leak")
     expect(page.get_by_role("heading", name=attack_texts.PROMISE)).to_be_visible()
     expect(page.get_by_role("img", name=attack_texts.ORIGINAL_ALT).first).to_be_visible()
 
 
-def test_from_leak_to_the_lab_and_back(server: Server, stranger: BrowserContext) -> None:
+def test_an_old_link_without_a_path_opens_leak_with_its_settings(server: Server, stranger: BrowserContext) -> None:
     page = stranger.new_page()
-    page.goto(server.address)
-    expect(page.locator(".st-key-leak-live button, .st-key-leak-attack button").first).to_be_visible()
-    page.get_by_role("link", name="Lab", exact=True).click()
-    expect(page.locator(".st-key-run button")).to_be_visible()
-    page.wait_for_function(REDRAWN)
-    expect(page).to_have_url(re.compile("/lab"))
-    page.get_by_role("link", name="Leak", exact=True).click()
-    expect(page.get_by_role("heading", name=attack_texts.PROMISE)).to_be_visible()
-
-
-def test_an_old_link_opens_the_lab(server: Server, stranger: BrowserContext) -> None:
-    page = stranger.new_page()
-    page.goto(f"{server.address}/?method=udp-fedavg&rounds=7")
-    expect(page.locator(".st-key-w-rounds input")).to_have_value("7")
+    page.goto(f"{server.address}/?{urlencode({**SMALL, 'whose': 'test-5'})}")
+    expect(page).to_have_url(re.compile("/leak.*whose=test-5"))
 
 
 def test_the_scrubber_shows_earlier_guesses(leak: Page) -> None:
@@ -159,7 +147,7 @@ def test_b08_the_page_is_short_while_the_list_is_closed(
 ) -> None:
     page = stranger.new_page()
     page.set_viewport_size({"width": width, "height": height})
-    page.goto(server.address)
+    page.goto(f"{server.address}/leak")
     expect(page.locator(".st-key-leak-closer")).to_be_visible()
     expect(page.locator(".wiper")).to_be_visible()
     page.wait_for_function(REDRAWN)
@@ -172,7 +160,7 @@ def test_b08_a_phone_shows_one_picture_whose_protection_a_slider_chooses(
 ) -> None:
     page = stranger.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(server.address)
+    page.goto(f"{server.address}/leak")
     strength = page.get_by_role("slider", name=attack_texts.KEYS["strength"])
     expect(strength).to_be_visible()
     verdict = page.locator(".verdict")
@@ -193,7 +181,7 @@ def test_b33_the_grid_stays_where_it_is_when_the_form_appears(
 ) -> None:
     page = stranger.new_page()
     page.set_viewport_size({"width": width, "height": 1000})
-    page.goto(server.address)
+    page.goto(f"{server.address}/leak")
     expect(page.locator(".st-key-leak-closer")).to_be_visible()
     page.wait_for_function(REDRAWN)
     page.wait_for_function(RESERVED_IS_FORM, arg=leak_page.PAGE_CSS)

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from app.session.screens import SCREENS, Screen
+from app.texts import privacy, product
 from tests.app.browser.pages import REDRAWN, SAID
 from tests.app.browser.server import Server
 
@@ -34,20 +35,53 @@ def test_b22_b38_a_direct_visit_has_a_title_and_asks_for_nothing_that_is_missing
     assert not missing
 
 
+def open_by_menu(page: Page, title: str) -> None:
+    """Open a screen by the bar, or by the list More."""
+    link = page.get_by_role("link", name=title, exact=True)
+    if not link.is_visible():
+        page.get_by_role("button", name=product.MORE).click()
+    link.click()
+    drawn(page, title)
+
+
 def test_b22_back_opens_the_screen_before_with_its_settings(stranger: BrowserContext, server: Server) -> None:
     page = stranger.new_page()
-    page.goto(f"{server.address}/lab?method=fedavg&rounds=7")
-    drawn(page, "Lab")
-    for title in ("Trade-off", "Runs and machine", "Leak", "Lab", "Runs and machine"):
-        page.get_by_role("link", name=title, exact=True).click()
-        drawn(page, title)
-    for title in ("Lab", "Leak", "Runs and machine", "Trade-off", "Lab"):
+    page.goto(f"{server.address}/try?method=fedavg&rounds=7")
+    drawn(page, "Try")
+    for title in ("Trade-off", "Runs and machine", "Leak", "Try", "Runs and machine"):
+        open_by_menu(page, title)
+    for title in ("Try", "Leak", "Runs and machine", "Trade-off", "Try"):
         page.go_back()
         drawn(page, title)
         assert "does not know" not in " ".join(page.locator(SAID).all_text_contents())
-        if title == "Lab":
+        if title == "Try":
             expect(page).to_have_url(re.compile("rounds=7"))
-            expect(page.locator(".st-key-w-rounds input")).to_have_value("7")
+
+
+def choose_observer(page: Page, who: str) -> None:
+    """Choose in the header who must not learn it."""
+    page.get_by_role("combobox", name=privacy.HEADER).click()
+    page.get_by_role("option", name=who).click()
+
+
+def test_one_observer_is_obeyed_by_every_screen_and_is_in_the_address(stranger: BrowserContext, server: Server) -> None:
+    page = stranger.new_page()
+    page.goto(f"{server.address}/runs")
+    drawn(page, "Runs and machine")
+    choose_observer(page, "another participant")
+    expect(page).to_have_url(re.compile("eyes=client"))
+    expect(page.get_by_text("ε, participant").first).to_be_visible()
+    for title in ("Leak", "Try", "Trade-off", "LeakLens"):
+        page.get_by_role("link", name=title, exact=True).first.click()
+        drawn(page, "Start" if title == "LeakLens" else title)
+        expect(page).to_have_url(re.compile("eyes=client"))
+        expect(page.get_by_role("combobox", name=privacy.HEADER)).to_have_value("another participant")
+    page.go_back()
+    choose_observer(page, "the server")
+    expect(page).to_have_url(re.compile("eyes=server"))
+    page.go_back()
+    expect(page).to_have_url(re.compile("eyes=client"))
+    expect(page.get_by_role("combobox", name=privacy.HEADER)).to_have_value("another participant")
 
 
 @pytest.mark.parametrize("side", ["light", "dark"])
@@ -60,10 +94,11 @@ def test_b43_b32_the_product_is_named_and_the_focus_is_seen(
     page.set_viewport_size({"width": width, "height": height})
     page.goto(f"{server.address}/runs")
     drawn(page, "Runs and machine")
-    for name in ("LeakLens", "Leak", "Runs and machine"):
+    for name in ("LeakLens", "Leak", "Trade-off"):
         link = page.get_by_role("link", name=name, exact=True)
         expect(link).to_be_in_viewport(ratio=1)
         link.focus()
         assert "solid 2px" in link.evaluate("link => getComputedStyle(link).outline")
+    expect(page.get_by_role("combobox", name=privacy.HEADER)).to_be_in_viewport(ratio=1)
     page.get_by_role("link", name="LeakLens", exact=True).click()
-    drawn(page, "Leak")
+    drawn(page, "Start")

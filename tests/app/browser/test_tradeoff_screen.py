@@ -68,7 +68,7 @@ def wait_for_all(page: Page) -> None:
 
 
 def test_a_first_visit_shows_a_finished_frontier(server: Server, page: Page) -> None:
-    page.goto(server.address)
+    page.goto(f"{server.address}/leak")
     page.get_by_role("link", name=product.TRADEOFF, exact=True).click()
     expect(page.get_by_role("heading", name=sweep_texts.PROMISE)).to_be_visible()
     expect(chart(page, sweep_texts.BY_EPSILON)).to_be_visible()

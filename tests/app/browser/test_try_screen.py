@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from app.texts import try_it as try_texts
+from app.screens.try_it import texts as try_texts
 from tests.app.browser.pages import REDRAWN, TryPage
 from tests.app.browser.server import Server
 

@@ -61,7 +61,7 @@ def shown(store: Store, run: str) -> Node:
 
 
 def frames(node: Node) -> dict:
-    (data,) = [script for script in node.all("script") if script.attributes.get("type") == "application/json"]
+    (data,) = [script for script in node.all("script") if script.attributes.get("id") == "frames"]
     return dict(json.loads(data.raw()))
 
 
@@ -130,7 +130,8 @@ def test_a_run_without_attacks_shows_the_command_for_one(store: Store, run: RunS
     stored_run(store, run)
     node = shown(store, run.id)
     assert f"engine attack {run.id}" in node.text and export_texts.PLAIN.rpartition("}")[2] in node.text
-    assert not node.all("script") and not node.all("input")
+    assert "frames" not in [script.attributes.get("id") for script in node.all("script")]
+    assert not node.all("input")
 
 
 def test_the_page_of_an_attack_shows_no_other_attack(store: Store, run: RunSpec, attack: AttackSpec) -> None:
@@ -259,7 +260,8 @@ def test_markup_in_a_text_is_shown_as_text(store: Store, run: RunSpec, attack: A
     node = parsed(text)
     assert EVIL in node.text
     assert "<script>alert" not in text and "<img src=x" not in text
-    assert len(node.all("script")) == 2 and all(image.attributes["src"] for image in node.all("img"))
+    data = [script for script in node.all("script") if script.attributes.get("type") == "application/json"]
+    assert len(data) == 2 and len(node.all("script")) == 3 and all(image.attributes["src"] for image in node.all("img"))
 
 
 def test_two_pages_of_one_run_differ_only_in_their_date(store: Store, run: RunSpec, attack: AttackSpec) -> None:

@@ -93,7 +93,7 @@ def test_the_list_of_runs_names_it_and_its_result(store: Store, run: RunSpec, sc
 
 def test_the_list_reads_the_score_from_the_events() -> None:
     scored = Scored("loss-threshold", "server", "user", 1, 0, 10, 10, 1.0, (0.7, 1.0), {}, ((1.0, 1.0),))
-    assert listing.fold([encode(scored)]).auc == (1.0, 0.7, 1.0)
+    assert listing.fold([encode(scored)], "server").auc == (1.0, 0.7, 1.0)
 
 
 def test_an_attack_of_a_package_that_is_missing_does_not_block_the_page(store: Store, run: RunSpec) -> None:

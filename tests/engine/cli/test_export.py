@@ -18,7 +18,9 @@ PAGE = "<!doctype html>\n<html><head>" + OURS.decode() + "</head><body>ε</body>
 
 def exported(path: Path, force: bool = False, text: str = PAGE) -> int:
     return export.run(
-        Namespace(id="abc", out=str(path), force=force, json=True, page=lambda store, run: f"{text}{run}")
+        Namespace(
+            id="abc", out=str(path), force=force, json=True, style="page", page=lambda store, run, style: f"{text}{run}"
+        )
     )
 
 
@@ -87,6 +89,23 @@ def test_a_name_that_no_file_system_takes(tmp_path: Path) -> None:
 def test_out_must_be_given() -> None:
     result = run_command("export abc")
     assert result.code == 2 and "--out" in result.sentence()
+
+
+def test_a_style_is_checked_before_the_file(tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    result = run_command(f"export leaks --out {out} --style poster")
+    assert result.code == 2
+    assert result.sentence().startswith("export: style: must be page or slides, got poster")
+    assert "--style slides" in result.err and not out.exists()
+
+
+def test_slides_are_the_same_page_opened_in_another_style(tmp_path: Path) -> None:
+    files = {}
+    for style in export.STYLES:
+        path = tmp_path / f"{style}.html"
+        assert run_command(f"export noise-1 --out {path} --style {style}").code == 0
+        files[style] = path.read_text(encoding="utf-8")
+    assert files["page"].replace('data-opens="page"', 'data-opens="slides"') == files["slides"]
 
 
 @pytest.mark.slow

@@ -89,12 +89,8 @@ def panel(leak: LeakSettings) -> None:
     if cliff_plan.split:
         series.explain(series_texts.protection(cliff_plan.method, cliff_plan.split))
     series.details(series_texts.BASIS, series_texts.basis(expected.parameters, expected.pixels))
-    view = st.selectbox(
-        series_texts.EPSILON_OF, privacy.VIEWS, index=privacy.VIEWS.index(leak.eyes), width=280,
-        format_func=series_texts.OBSERVERS.__getitem__, key=f"cliff-view:{leak.eyes}",
-    )  # fmt: skip
     moving = any(cell.moving for cell in attack_cells.read_cells(cliff_plan.requests))
-    series.draw_until_done(lambda: _draw(cliff_plan, view), moving)
+    series.draw_until_done(lambda: _draw(cliff_plan, leak.eyes), moving)
 
 
 def _draw(cliff_plan: CliffPlan, view: str) -> Sequence[AttackCell]:

@@ -8,7 +8,6 @@ from app.screens.leak.requests import STATE
 from app.screens.leak.settings import EPOCHS, ROUNDS, LeakSettings
 from app.session import run_settings, session
 from app.texts import attack_form as form_texts
-from app.texts import attacks as attack_texts
 from app.widgets import attacker_picker, fields
 from app.widgets.attacker_picker import AttackerPicker
 
@@ -32,7 +31,6 @@ def attacker(leak: LeakSettings) -> None:
     """Ask who attacks, what it knows, when, and how long."""
     picker = AttackerPicker(leak.grid.with_(columns=()), _choose_attacks, "leak", len(leak.grid.runs()))
     with st.popover(attacker_picker.summary(picker), key="leak-attacker"):
-        fields.screen_field(STATE, "eyes", attack_texts.VIEWS)
         attacker_picker.show(picker)
         rounds = tuple(dict.fromkeys((*ROUNDS, leak.when)))
         st.selectbox(form_texts.WHEN, rounds, format_func=_round_title, **STATE.bind("when"))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.screens.leak.requests import STATE, upload_name
-from app.session import run_settings, services, session
+from app.screens.leak.requests import STATE
+from app.session import photos, run_settings, services, session
+from app.session.photos import upload_name
 from app.texts import attack_form as form_texts
-from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
 
 MOST_OWN = 6  # uploaded pictures that the form offers
@@ -27,7 +27,7 @@ def add_picture(file: Any) -> None:
     if file is None:
         return
     try:
-        name = services.store().owners.add(file.getvalue(), session.owner())
+        name = photos.add(file)
     except LeakLensError as error:
         STATE.show_trouble(error)
         return
@@ -53,18 +53,11 @@ def relabel(value: int) -> None:
 
 
 def delete() -> None:
-    """Delete the uploaded picture and every attack on it. A picture that another visitor brought, too, stays theirs.
-
-    Privacy: the events of an attack hold the picture, too. If an attack stayed, the picture would stay.
-    """
-    name = upload_name(STATE.current().whose)
+    """Delete the uploaded picture and every attack on it."""
     try:
-        departure = services.store().owners.leave(name, session.owner())
-        services.store().complete_deletions()
+        note = photos.delete(upload_name(STATE.current().whose))
     except LeakLensError as error:
         STATE.show_trouble(error)
         return
-    services.shared().supervisor.wake()  # a running attack stops now
     STATE.choose(whose="test-0")
-    text = form_texts.DELETED.format(many=attack_texts.count(len(departure.deleted)))
-    STATE.show_notes([form_texts.GIVEN_UP if departure.shared else text])
+    STATE.show_notes([note])

@@ -62,31 +62,16 @@ def _table_name(table: paper_tables.PaperTable, row: str, scale: str, reading: s
 
 
 def switch(paper: bool) -> None:
-    """Switch between a paper's table and your own sweep. Each opens with its last table and view."""
+    """Switch between a paper's table and your own sweep. Each opens with its last table."""
     now = STATE.current()
-    left = {**session.recall(LEFT, {}), bool(now.table): (now.table, now.eyes)}
+    left = {**session.recall(LEFT, {}), bool(now.table): now.table}
     session.remember(LEFT, left)
-    if paper in left:
-        table, view = left[paper]
-    elif paper:
-        table = default_table()
-        view = _view(table)
-    else:
-        table = ""
-        view = TradeoffSettings.model_fields["eyes"].default
-    STATE.choose(table=table, eyes=view)
+    STATE.choose(table=left.get(paper) or (default_table() if paper else ""))
 
 
 def choose(table: str) -> None:
-    """Choose another table, row or scale in the same view. Another reading sets its own view."""
-    now = STATE.current()
-    same_reading = now.table.rpartition("/")[2] == table.rpartition("/")[2]
-    STATE.choose(table=table, eyes=now.eyes if same_reading else _view(table))
-
-
-def _view(table: str) -> str:
-    number, _, _, reading = table.split("/")
-    return paper_tables.table(number).readings[reading].view
+    """Choose another table, row, scale or reading."""
+    STATE.choose(table=table)
 
 
 def row_setting(settings: TradeoffSettings) -> str:

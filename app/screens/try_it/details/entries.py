@@ -13,9 +13,9 @@ from app.batch.view import ShownRun
 from app.charts import smoothing, smoothness, spectrum
 from app.charts.base import Panel, Track
 from app.screens.try_it import panels
+from app.screens.try_it.details import texts as details_texts
 from app.screens.try_it.sides import TrySide
 from app.session import run_settings, services, session
-from app.texts import details as details_texts
 from app.widgets import card
 from app.widgets import chart as chart_widget
 from app.widgets import table as table_widget

@@ -10,10 +10,10 @@ import streamlit as st
 
 from app.charts import classes, epsilon
 from app.screens.try_it.details import entries, table, takeaway
+from app.screens.try_it.details import texts as details_texts
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import TrySide
 from app.session import run_settings, session
-from app.texts import details as details_texts
 from engine.errors import LeakLensError
 from engine.events import Smoothed
 

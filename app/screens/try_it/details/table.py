@@ -11,10 +11,10 @@ from app.batch.view import ShownRun, find
 from app.charts import accuracy
 from app.charts.base import Track
 from app.screens.try_it import panels
+from app.screens.try_it.details import texts as details_texts
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import TrySide
 from app.session import run_settings
-from app.texts import details as details_texts
 from app.texts import numbers
 from app.widgets import chart as chart_widget
 from app.widgets import table as table_widget

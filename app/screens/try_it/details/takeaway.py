@@ -13,9 +13,9 @@ import streamlit as st
 from app.charts import accuracy
 from app.charts.base import Track
 from app.screens.try_it.details import entries
+from app.screens.try_it.details import texts as details_texts
 from app.screens.try_it.sides import TrySide
 from app.session import run_settings
-from app.texts import details as details_texts
 from app.widgets import chart as chart_widget
 from engine.events import Measured, Smoothed, Spent
 from engine.results.report import report

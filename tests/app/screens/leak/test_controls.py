@@ -22,16 +22,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("resting")]
 def test_every_control_is_in_the_link(small: LeakSettings) -> None:
     page = visit(small)
     clicked(page, "whose-test-3")
-    page.selectbox(key="leak-eyes").select("aggregate").run()
+    page.selectbox(key="observer-choice").select("client").run()
     page.selectbox(key="leak-model").select("lenet5").run()
     page.segmented_control(key="leak-content").set_value("8").run()
     clicked(page, "leak-choose-attacks")
     page.multiselect(key="leak-attacks").set_value(["map"]).run()
     page.multiselect(key="leak-against").set_value(["udp-fedavg:1"]).run()
     leak, notes = LeakSettings.read_link(link(page), LeakSettings.default())
-    assert not notes and (leak.whose, leak.eyes, leak.many) == ("test-3", "aggregate", 8)
+    assert not notes and (leak.whose, leak.eyes, leak.many) == ("test-3", "client", 8)
     assert (leak.attacks, leak.against, leak.run["model"]) == (("map",), (NONE, "udp-fedavg:1"), "lenet5")
-    assert leak == page.session_state["leak"]
+    assert leak == page.session_state["leak"].with_(eyes="client")
 
 
 def test_each_protection_shows_its_epsilon(small: LeakSettings) -> None:

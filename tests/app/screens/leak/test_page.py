@@ -18,7 +18,6 @@ from app.session import links, services, session
 from app.texts import attack_form as form_texts
 from app.texts import attacks as attack_texts
 from app.texts import product, states
-from app.texts import try_it as try_texts
 from engine.events import Event, Failed, Finished, Started
 from engine.examples import attacks
 from engine.examples.attacks import AttackExample
@@ -31,7 +30,7 @@ from engine.specs import attack_grid, attack_series
 from engine.specs.attack import AttackSpec
 from engine.specs.attack_grid import NONE, RequestedAttack
 from tests.app.conftest import MAIN, PATIENCE_S, Screen
-from tests.app.reading import lines, press, text
+from tests.app.reading import lines, open_screen, press, text
 from tests.app.screens.leak.makers import default_cells, finished_attack, judged, seen
 from tests.engine.jobs.makers import photo, saved
 
@@ -43,6 +42,7 @@ def visit(leak: LeakSettings | None = None, **params: str) -> AppTest:
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     for name, value in {**(leak.link() if leak else {}), **params}.items():
         page.query_params[name] = value
+    open_screen(page, "leak")
     page.run()
     assert not page.exception
     return page
@@ -311,11 +311,6 @@ def test_a_file_that_is_no_picture_is_refused_with_a_message(monkeypatch: pytest
 
 
 # --- links from and to other screens -----------------------------------------------------------------------
-
-
-def test_old_links_of_the_lab_open_try() -> None:
-    page = visit(method="udp-fedavg", rounds="7")
-    assert try_texts.TITLE in text(page) and page.session_state["try"].run["rounds"] == 7
 
 
 def test_attacks_are_listed_among_the_runs_and_open_on_this_screen(

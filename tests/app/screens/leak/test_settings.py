@@ -143,11 +143,6 @@ def test_a_listed_attack_opens_as_itself(method: str | dict[str, object]) -> Non
     assert not notes and spec.id in {cell.id for cell in leak.grid.requests()}
 
 
-def test_old_links_are_distinguished_from_new_ones(default: LeakSettings) -> None:
-    assert LeakSettings.is_lab_link({"method": "udp-fedavg"}) and LeakSettings.is_lab_link({"run": "0123456789ab"})
-    assert not LeakSettings.is_lab_link({}) and not LeakSettings.is_lab_link(default.link())
-
-
 def test_titles_before_the_shelves_are_loaded_are_those_of_the_parts() -> None:
     for name, title in attack_texts.TITLES.items():
         if name in run_settings.attack_names():

@@ -12,11 +12,11 @@ from app.screens.tradeoff import cells as tradeoff_cells
 from app.screens.tradeoff import sweep_points
 from app.screens.tradeoff.points import panel as points_panel
 from app.screens.tradeoff.settings import TradeoffSettings
+from app.screens.try_it import texts as try_texts
 from app.session import limits as class_limits
 from app.session import run_settings, services, session
 from app.texts import numbers, product, states
 from app.texts import sweep as sweep_texts
-from app.texts import try_it as try_texts
 from engine.events import Event
 from engine.examples import sweep
 from engine.jobs.store import Store
@@ -222,7 +222,7 @@ def finished(small: TradeoffSettings) -> TradeoffSettings:
 def test_a_view_without_an_epsilon_has_its_reason(finished: TradeoffSettings) -> None:
     page = visit(finished.with_(axis="epsilon"))
     assert charts(page)[0].startswith("Accuracy by ε")
-    page.selectbox(key="tradeoff-eyes").select("server").run()
+    page.selectbox(key="observer-choice").select("server").run()
     assert charts(page)[0].startswith("Accuracy by noise") and link(page)["eyes"] == "server"
     assert "UDP-FedAvg, PPSGD: no ε seen by the server, because every upload is seen." in text(page)
 

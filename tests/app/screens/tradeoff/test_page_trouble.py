@@ -122,7 +122,7 @@ def test_a_link_replaces_the_settings_and_their_messages(
 
 def test_the_chosen_view_is_in_the_address_while_runs_continue(small: TradeoffSettings) -> None:
     page = clicked(visit(small), "tradeoff-run")
-    page.selectbox(key="tradeoff-eyes").select("server").run()
+    page.selectbox(key="observer-choice").select("server").run()
     assert link(page)["eyes"] == "server"
 
 
@@ -252,7 +252,7 @@ def test_every_view_explains_how_to_read_the_charts(small: TradeoffSettings) -> 
     finish_all(settings)
     page = visit(settings)
     for view in ("outsider", "server"):
-        page.selectbox(key="tradeoff-eyes").select(view).run()
+        page.selectbox(key="observer-choice").select(view).run()
         assert "This choice uses test data" in text(page) and "Each point is the mean" in text(page)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app.screens.try_it import texts as try_texts
 from app.session import limits as class_limits
 from app.session import run_settings, services, session
 from app.texts import states
-from app.texts import try_it as try_texts
 from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Warned
 from engine.examples.start import StartStop, start_example

@@ -6,6 +6,7 @@ import pytest
 
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import TrySettings
 from app.session import run_settings, services
 from engine.jobs.batches import BatchMember
@@ -98,3 +99,16 @@ def test_without_noise_side_b_starts_with_some() -> None:
     run = run_settings.completed({"method": "fedavg"})
     other = run_settings.completed({**run, **try_requests.half(run, "server")})
     assert other["method"] == "udp-fedavg" and other["method.noise"] > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "label"),
+    [
+        ({}, try_texts.HALF),
+        ({"method": "fedavg"}, try_texts.SOME_NOISE),
+        ({"method": "ppsgd"}, try_texts.MORE_NOISE),  # no ε against the server
+    ],
+)
+def test_the_first_suggestion_says_what_it_does(changes: dict[str, str], label: str) -> None:
+    run = run_settings.completed(changes) if changes else TrySettings.default().run
+    assert try_requests.label_of_half(run, "server") == label

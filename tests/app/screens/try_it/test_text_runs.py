@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from app.screens.try_it import texts as try_texts
 from app.session import run_settings, services
-from app.texts import try_it as try_texts
 from engine.jobs.process_id import ProcessId
 from engine.specs.run import RunSpec
 from engine.training.loop import run

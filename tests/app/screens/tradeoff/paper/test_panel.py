@@ -35,7 +35,7 @@ def test_the_table_of_a_paper_runs_as_published(small: TradeoffSettings) -> None
     assert next(iter(page.dataframe[0].value["reported"])) == cells[0].reported
     page.selectbox(key="tradeoff-paper-reading").select("released").run()
     assert not page.exception
-    assert (link(page)["table"], link(page)["eyes"]) == ("1/cifar10/quick/released", "server")
+    assert (link(page)["table"], link(page)["eyes"]) == ("1/cifar10/quick/released", "outsider")
 
 
 def test_from_your_own_sweep_to_a_table_and_back(small: TradeoffSettings) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.texts import try_it as try_texts
-from app.texts.try_it import SideResult
+from app.screens.try_it import texts as try_texts
+from app.screens.try_it.texts import SideResult
 from engine.epsilon import Epsilon
 from engine.results.verdict import COMES_BACK, NOT_RECOGNISED, OUTLINES
 

@@ -1,0 +1,1 @@
+"""The section "How close is this to your system?" of an exported page."""

@@ -1,0 +1,162 @@
+"""The table behind the slider: every stop for every upload, from the stored sweep or from the attacks on a photo."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from app.screens.start import texts
+from app.screens.start.settings import StartSettings
+from app.screens.start.texts import OWN_WORDS, PORTRAIT_WORDS, PictureWords, StopResult
+from app.texts import privacy, verdicts
+from app.widgets.stop_slider import StopSheet, StopView, UploadView
+from engine.examples.attacks import AttackExample
+from engine.examples.start import StartExample, StartStop
+from engine.results import attack_summary
+from engine.results.attack_summary import AttackCell, AttackEvents
+from engine.specs.attack_grid import RequestedAttack
+
+VICTIM = 0  # the first picture of each upload
+FOR_SERVER = ("8", "cheat")  # uploads that are stored for the server only
+
+
+def portrait_sheet(example: StartExample, start: StartSettings) -> StopSheet:
+    """The stored sweep for the chosen observer. An upload that was not attacked for the server is left out."""
+    uploads = []
+    for key, title in texts.CONTENTS.items():
+        columns = [stored_cells(example.cells(stop, start.eyes, key)) for stop in example.stops]
+        if any(columns):
+            uploads.append(_upload_view(key, title, columns, example, start.eyes, PORTRAIT_WORDS))
+        elif start.eyes != "server":
+            uploads.append(UploadView(key, title, "", "", ()))
+    greyed = any(not upload.stops for upload in uploads)
+    return _sheet(uploads, start, texts.SERVER_ONLY if greyed else "")
+
+
+def own_sheet(
+    example: StartExample, start: StartSettings, cells: Sequence[AttackCell | None], original: str
+) -> StopSheet:
+    """The attacks on a photo of the visitor. Accuracy and ε are those of the stored sweep."""
+    columns = [[] if cell is None else [cell] for cell in cells]
+    view = _upload_view("1", texts.CONTENTS["1"], columns, example, "server", OWN_WORDS, original)
+    others = [UploadView(key, title, "", "", ()) for key, title in texts.CONTENTS.items() if key != "1"]
+    return _sheet([view, *others], start.with_(content="1"), texts.INSTANT_ONLY)
+
+
+def stored_cells(examples: Sequence[AttackExample]) -> list[AttackCell]:
+    """The stored attacks on one stop."""
+    cells = []
+    for example in examples:
+        request = RequestedAttack("", str(example.spec["attack"]["name"]), None)
+        cells.append(attack_summary.collect_cell(request, AttackEvents("stored", example.events)))
+    return cells
+
+
+def _sheet(uploads: Sequence[UploadView], start: StartSettings, reason: str) -> StopSheet:
+    """The sheet with the chosen upload, or the first that can be chosen."""
+    offered = [upload.key for upload in uploads if upload.stops]
+    chosen = start.content if start.content in offered else next(iter(offered), "")
+    stops = next((len(upload.stops) for upload in uploads if upload.stops), 1)
+    return StopSheet(tuple(uploads), min(start.stop, stops - 1), chosen, _words(start), reason)
+
+
+def _words(start: StartSettings) -> Mapping[str, str]:
+    """The texts of the slider that do not depend on the stop."""
+    who = texts.who("server" if start.own else start.eyes)
+    return {
+        "original": texts.ON_PHONE,
+        "rebuilt": texts.REBUILT.format(who=who),
+        "turn_original": texts.TURN_ORIGINAL,
+        "turn_rebuilt": texts.TURN_REBUILT,
+        "protection": texts.PROTECTION,
+        "off": texts.OFF,
+        "strong": texts.STRONG,
+        "accuracy": texts.ACCURACY,
+        "promise": texts.PROMISE,
+        "contents": texts.IN_UPLOAD,
+        "ordinary": texts.ORDINARY,
+    }
+
+
+def _upload_view(
+    key: str, title: str, columns: Sequence[Sequence[AttackCell]], example: StartExample, view: str,
+    words: PictureWords, original: str = "",
+) -> UploadView:  # fmt: skip
+    """All stops for one upload. `columns` has the attacks on each stop."""
+    pairs = list(zip(example.stops, columns, strict=True))
+    results = [stop_result(stop, cells, example.stops[0].accuracy, view) for stop, cells in pairs]
+    views = []
+    for place, (stop, cells) in enumerate(pairs):
+        lesson = texts.lesson(results) if place == len(pairs) - 1 else ""
+        views.append(_stop_view(stop, cells, results[place], words, view, lesson, easiest=key == "1"))
+    for cell in (cell for cells in columns for cell in cells):
+        if cell.seen and not original:
+            original = cell.seen.originals[VICTIM]
+    return UploadView(key, title, original, texts.original_alt(words), tuple(views))
+
+
+def stop_result(stop: StartStop, cells: Sequence[AttackCell], baseline: float | None, view: str) -> StopResult:
+    """The results of one stop for one observer: all of the same run."""
+    ended = [cell for cell in cells if cell.done]
+    best = shown_cell(ended)
+    verdict = best.verdict(VICTIM) if best else None
+    return StopResult(verdict, stop.accuracy, baseline, stop.epsilon(view), len(ended))
+
+
+def shown_cell(cells: Sequence[AttackCell]) -> AttackCell | None:
+    """The attack that leaks most. Where none leaks, the nearest by LPIPS.
+
+    By PSNR a flat grey square would be the nearest, and hide the faint picture of another attack.
+    """
+    best = attack_summary.best_cell(cells, VICTIM)
+    if best is None or best.leaks(VICTIM):
+        return best
+
+    def distance(cell: AttackCell) -> float:
+        lpips = cell.number("lpips", VICTIM)
+        return math.inf if lpips is None else lpips
+
+    return min(cells, key=distance)
+
+
+def _stop_view(
+    stop: StartStop, cells: Sequence[AttackCell], result: StopResult, words: PictureWords, view: str, lesson: str,
+    easiest: bool,
+) -> StopView:  # fmt: skip
+    shown = shown_cell(cells)
+    guess = attack_summary.guess_of(shown.path[-1], VICTIM) if shown and shown.path else None
+    state = verdicts.caption(cells[0], VICTIM) if cells else texts.NOT_ATTACKED
+    word = texts.word(result.verdict, words, state)
+    promise, tone = privacy.promise(result.epsilon)
+    notes = [texts.note(result, easiest)]
+    if shown and shown.ordinary:
+        notes.append(_upload_note(shown))
+    small = [texts.terms(result.epsilon), texts.training(stop.run.spec, stop.step, len(stop.tried), stop.run.made)]
+    return StopView(
+        tick=texts.tick(stop.noise),
+        place=texts.place(stop.noise, word, result.accuracy, promise),
+        src=guess[0] if guess else "",
+        alt=texts.alt(result.verdict, words, state),
+        word=word,
+        tone="leaking" if result.leaks else "",
+        by=texts.best_of(texts.TITLES.get(shown.attack, shown.attack), result.attacks) if shown else "",
+        accuracy=texts.share(result.accuracy),
+        spread=texts.spread(stop.accuracies),
+        promise=promise,
+        promise_terms=texts.short_terms(result),
+        promise_tone=tone,
+        sentence=texts.sentence(result, words, view),
+        lesson=lesson,
+        note=" ".join(filter(None, notes)),
+        easiest=easiest and result.leaks,
+        terms=" ".join(filter(None, small)),
+    )
+
+
+def _upload_note(cell: AttackCell) -> str:
+    """What an ordinary upload holds, and how many of its other pictures come back."""
+    facts = cell.seen.facts if cell.seen else {}
+    pictures = int(facts.get("pictures", cell.picture_count))
+    known = [texts.upload(pictures, int(facts.get("steps", 1)))]
+    known.append(texts.others(cell.leaking_others, cell.picture_count, cell.by_chance))
+    return " ".join(filter(None, known))

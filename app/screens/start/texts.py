@@ -1,0 +1,282 @@
+"""The texts of Start. A sentence follows from a verdict, an accuracy and an ε, never from a place on the slider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.texts import attacks as attack_texts
+from app.texts import numbers, privacy, verdicts
+from engine.epsilon import Epsilon
+from engine.results.verdict import COMES_BACK, KIND, LEAKS, NOT_RECOGNISED, OUTLINES, Verdict
+
+PROTECTION, OFF, STRONG = "Protection", "off", "strong"
+ON_PHONE = "on the phone"
+REBUILT = "what {who} rebuilt"
+TURN_ORIGINAL, TURN_REBUILT = "Show the original", "Show what was rebuilt"
+IN_UPLOAD = "In the upload"
+CONTENTS = {
+    "1": "one picture",
+    "8": "8 pictures",
+    "ordinary": "an ordinary upload",
+    "cheat": "ordinary, and the server cheats",
+}
+SERVER_ONLY = "8 pictures and the server that cheats are stored for the server only."
+INSTANT_ONLY = "The instant attack reads your photo alone in the upload. Leak has the other uploads."
+NOTHING_STORED = "Start has no stored attack by {who}. Choose another observer above."
+NO_PROTECTION = "none"
+ACCURACY, PROMISE = "accuracy", "promise"
+HEADLINE = "Her photo never left the phone. This is what {who} rebuilt from what did."
+OWN_HEADLINE = "This is what the server would rebuild from an upload of your photo. Instant attack only."
+OWN_HOME = f"Your photo stays on this computer. {OWN_HEADLINE}"
+LESSON = "Hiding a picture is cheap. A promise is expensive."
+EASIEST, ORDINARY = attack_texts.EASIEST, attack_texts.ORDINARY
+NOT_SENT = "None of our {attacks} succeeded here. That is not a promise."
+ONLY_EPSILON = "None of our {attacks} succeeded here. That is not a promise: only the ε is."
+TITLES = {**attack_texts.TITLES, "imprint": "Robbing the Fed"}  # of attacks, before the shelves are loaded
+NEAR, MUCH = 0.1, 0.2  # of accuracy: lost without much harm, and a high price
+
+USE_PHOTO, DELETE = "Use your photo", "Delete your photo"
+UPLOAD = "PNG or JPEG, up to 10 MB"
+PORTRAIT = "Back to the portrait"
+ATTACK = "Attack this photo"
+BUSY = ("another photo of yours is under way", "Wait for it")
+MISSING = "The stored table of Start is missing. Download LeakLens again."
+NOT_ATTACKED = "not attacked yet"
+LOADING = "The engine loads. The attacks start in a moment."
+BATCH = "instant attacks on a photo of your own"
+TRY, TRADEOFF = "Try a protection →", "See the trade-off →"
+QUESTIONS = "Common questions"
+SAFE, HIDES, HALF = (
+    "Is FedCEO safe against the server?", "How much noise hides a picture?", "What does half the noise cost?",
+)  # fmt: skip
+WHO_ELSE, COST, YOURSELF = (
+    "Who else could see it?", "What does a promise cost?", "Can you tell it yourself?",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PictureWords:
+    """How the sentences name a picture."""
+
+    it: str  # subject of a verdict
+    object: str  # what an attacker brings back
+    recognised: str  # what a recognised picture gives away
+
+
+PORTRAIT_WORDS = PictureWords("her face", "her", "who she is")
+OWN_WORDS = PictureWords("your picture", "it", "what it shows")
+
+
+@dataclass(frozen=True)
+class StopResult:
+    """What a sentence depends on: the results of one stop for one observer."""
+
+    verdict: Verdict | None  # None: no attack has ended
+    accuracy: float | None
+    baseline: float | None  # the accuracy without noise
+    epsilon: Epsilon | None
+    attacks: int  # that ran
+
+    @property
+    def leaks(self) -> bool:
+        return self.verdict in LEAKS
+
+    @property
+    def protected(self) -> bool:
+        """Whether there is an ε at all, however large."""
+        return self.epsilon is not None and self.epsilon.value is not None
+
+    @property
+    def promises(self) -> bool:
+        """Whether the ε means something."""
+        if self.epsilon is None or self.epsilon.value is None:
+            return False
+        return privacy.size_of(self.epsilon) != privacy.NO_PROMISE
+
+
+def headline(view: str, own: bool, at_home: bool) -> str:
+    """The title of the page."""
+    if own:
+        return OWN_HOME if at_home else OWN_HEADLINE
+    return HEADLINE.format(who=who(view))
+
+
+def who(view: str) -> str:
+    """The observer, as the subject of a sentence."""
+    return privacy.WHO[view]
+
+
+def word(verdict: Verdict | None, words: PictureWords, state: str) -> str:
+    """The verdict on a picture, as a heading. `state` is shown before the end."""
+    if verdict is None:
+        return _capital(state)
+    return _capital(verdicts.ALONE[verdict].format(it=words.it))
+
+
+def alt(verdict: Verdict | None, words: PictureWords, state: str) -> str:
+    """What is seen in the rebuilt picture."""
+    seen = {
+        COMES_BACK: f"{_capital(words.it)}, rebuilt from numbers alone. Recognisable.",
+        OUTLINES: f"Outlines of {words.it}, rebuilt from numbers alone.",
+        KIND: "A picture of the same kind of thing, rebuilt from numbers alone.",
+        NOT_RECOGNISED: f"A picture rebuilt from numbers alone. {_capital(words.it)} is not recognisable.",
+    }
+    return seen[verdict] if verdict else _capital(state)
+
+
+def attackers(count: int) -> str:
+    """A number of attackers in words."""
+    return "1 attacker" if count == 1 else f"{count} attackers"
+
+
+def sentence(result: StopResult, words: PictureWords, view: str) -> str:
+    """What this stop means."""
+    if result.verdict is None:
+        return ""
+    picture = "" if result.promises and not result.leaks else _picture(result, words, view)
+    return " ".join(filter(None, [picture, _promise(result)]))
+
+
+def _picture(result: StopResult, words: PictureWords, view: str) -> str:
+    """What the observer sees, as a sentence."""
+    if result.verdict == COMES_BACK:
+        if not result.protected:
+            return f"Without protection, {who(view)} can tell {words.recognised}."
+        return f"You can still tell {words.recognised}."
+    if result.verdict == OUTLINES:
+        return f"You can {'still ' if result.protected else ''}see outlines of {words.it}."
+    if result.verdict == KIND:
+        return f"You can tell what kind of thing it is, but not {words.recognised}."
+    if not result.protected:
+        return NOT_SENT.format(attacks=attackers(result.attacks))
+    return f"{_none(result.attacks)} brings {words.object} back; accuracy {share(result.accuracy)}. Still no promise."
+
+
+def _none(attacks: int) -> str:
+    return "The instant attack no longer" if attacks == 1 else f"None of {attacks} attackers"
+
+
+def _promise(result: StopResult) -> str:
+    """The promise and its price, where there is a promise."""
+    if not result.promises or result.epsilon is None:
+        return ""
+    kind = privacy.size_of(result.epsilon).word
+    article = "" if kind.startswith("an ") else "a "
+    promise = f"Now there is {article}{kind} (ε {privacy.rounded_text(result.epsilon)})."
+    return f"{promise} {_price(result.accuracy, result.baseline)}".strip()
+
+
+def _price(accuracy: float | None, baseline: float | None) -> str:
+    """What the accuracy was without protection and is now."""
+    if accuracy is None or baseline is None:
+        return ""
+    before, after = round(100 * baseline), round(100 * accuracy)
+    if before - after < 1:
+        return f"Accuracy stays at {after} %."
+    return f"Accuracy fell from {before} to {after} %."
+
+
+def note(result: StopResult, easiest: bool) -> str:
+    """What limits the verdict. `easiest`: one picture is alone in the upload."""
+    if result.leaks:
+        return EASIEST if easiest else ""
+    if result.verdict is not None and result.promises:
+        return ONLY_EPSILON.format(attacks=attackers(result.attacks))
+    return ""
+
+
+def lesson(stops: Sequence[StopResult]) -> str:
+    """The sentence of the last stop, where the numbers say so; else empty.
+
+    The picture comes back without protection, some stop hides it at nearly the same accuracy, and the first stop whose
+    promise means something costs much.
+    """
+    first = stops[0]
+    promised = next((stop for stop in stops if stop.promises), None)
+    if not first.leaks or promised is None:
+        return ""
+    hidden = [stop for stop in stops if stop.verdict is not None and not stop.leaks]
+    cheap = any(_loss(stop, first) <= NEAR for stop in hidden)
+    return LESSON if cheap and _loss(promised, first) >= MUCH else ""
+
+
+def _loss(stop: StopResult, first: StopResult) -> float:
+    return (first.accuracy or 0.0) - (stop.accuracy or 0.0)
+
+
+def share(value: float | None) -> str:
+    """A fraction as a whole percentage, and a dash for None."""
+    return "–" if value is None else f"{round(100 * value)} %"
+
+
+def spread(accuracies: Sequence[float]) -> str:
+    """The accuracies of several seeds; empty for one."""
+    if len(accuracies) < 2:
+        return ""
+    low, high = round(100 * min(accuracies)), round(100 * max(accuracies))
+    between = f"{low} %" if low == high else f"{low} to {high} %"
+    return f"{between} over {len(accuracies)} seeds"
+
+
+def tick(noise: float) -> str:
+    """A noise as a short label below the slider."""
+    return NO_PROTECTION if noise == 0 else f"{noise:g}".removeprefix("0")
+
+
+def place(noise: float, word: str, accuracy: float | None, promise: str) -> str:
+    """A stop in words, for the slider."""
+    level = "no protection" if noise == 0 else f"noise {noise:g}"
+    return f"{level}: {word}, accuracy {share(accuracy)}, {promise}"
+
+
+def short_terms(result: StopResult) -> str:
+    """The observer and δ of a promise with a number. Its text has the unit."""
+    if not result.promises or result.epsilon is None:
+        return ""
+    return f"{privacy.AGAINST[result.epsilon.view]}, δ\u00a0=\u00a0{numbers.tiny(result.epsilon.delta)}"
+
+
+def terms(epsilon: Epsilon | None) -> str:
+    """The ε with its terms, in small print; empty without one."""
+    if epsilon is None or epsilon.value is None:
+        return ""
+    small = [f"ε {privacy.rounded_text(epsilon)} {privacy.terms(epsilon)}."]
+    if privacy.size_of(epsilon) != privacy.NO_PROMISE:
+        small.append(privacy.odds(epsilon))
+    return " ".join(small)
+
+
+def best_of(title: str, attacks: int) -> str:
+    """The attacker whose picture is shown."""
+    return f"by {title}" if attacks == 1 else f"best of {attackers(attacks)}: {title}"
+
+
+def upload(pictures: int, steps: int) -> str:
+    """What an ordinary upload holds."""
+    return f"The upload holds {pictures} pictures, learnt from in {steps} step{'s' if steps > 1 else ''}."
+
+
+def others(count: int, pictures: int, chance: int | None) -> str:
+    """How many of the other pictures of an upload come back; empty if none does."""
+    if not count:
+        return ""
+    leaking = f"{count} of the other {pictures - 1} {'comes' if count == 1 else 'come'} back, at least in outlines"
+    likely = verdicts.UNKNOWN_CHANCE if chance is None else verdicts.BY_CHANCE.format(count=chance)
+    return f"{leaking}; {likely}."
+
+
+def training(spec: Mapping[str, Any], step: float, tried: int, made: str) -> str:
+    """The run behind a stop, in small print."""
+    people = f"{spec.get('clients')} people, {spec.get('sampled')} a round, {spec.get('rounds')} rounds"
+    return f"Stored on {made}: {people}, server step {step:g}, the best of {tried} at this noise."
+
+
+def original_alt(words: PictureWords) -> str:
+    """What is seen in the original picture."""
+    return f"The original: {words.it}, as the phone has it."
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
