@@ -139,11 +139,11 @@ def refuse_machine(args: Namespace) -> None:
 
 
 def refuse_device(name: str) -> None:
+    """Refuse a device that this machine does not have. Only another one than the processor loads torch."""
     if name != "cpu":
-        from engine.training.loop import torch_settings
+        from engine.compute.devices import refuse_missing
 
-        with torch_settings(name):  # raises if the device is missing
-            pass
+        refuse_missing(name)
 
 
 # --- output ------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def membership(
     resources = resources or AttackResources()
     with torch_settings(device), ThreadTeam(threads) as team:
         refuse_membership(spec)
-        plan = load_plan(spec.run)
+        plan = load_plan(spec.run, device)
         yield Started(spec.id, spec.canonical(), {"classes": list(plan.spec.dataset.facts().classes)})
         round = round_number(spec, plan)
         kept: Sequence[Kept] = list(resources.states(spec.run.id))

@@ -14,7 +14,6 @@ A run is a generator of events. It opens no file and uses no store: its caller d
 from __future__ import annotations
 
 import queue
-import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,8 +24,8 @@ import torch
 
 from engine.capabilities import HasNoise
 from engine.compute.context import Evaluate, Report
+from engine.compute.devices import refuse_missing
 from engine.compute.threads import ThreadTeam, restore_thread_modes, set_thread_modes
-from engine.errors import refusal
 from engine.events import Event, Finished, Kept, Round, Spent, Started, Warned
 from engine.privacy.ledger import Ledger
 from engine.specs.run import RunSpec
@@ -261,19 +260,13 @@ class Checkpoints:
 @contextmanager
 def torch_settings(device: str) -> Iterator[None]:
     """Use one intra-op thread and no denormals during a run, then restore the settings."""
-    if device != "cpu" and not has_cuda(device):
-        raise refusal("run: device", "must be cpu, or cuda where a GPU is found", device, "Leave --device out")
+    refuse_missing(device)
     threads = torch.get_num_threads()
     set_thread_modes()
     try:
         yield
     finally:
         restore_thread_modes(threads)
-
-
-def has_cuda(device: str) -> bool:
-    match = re.fullmatch(r"cuda(?::(\d+))?", device)
-    return match is not None and int(match[1] or 0) < torch.cuda.device_count()
 
 
 def rounded_seconds(seconds: float) -> float:

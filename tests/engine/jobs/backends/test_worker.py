@@ -329,3 +329,9 @@ def test_no_module_of_the_jobs_forks() -> None:
         assert "multiprocessing" not in text
         assert "os.fork" not in text
         assert "preexec_fn" not in text
+
+
+def test_a_full_graphics_card_is_not_a_full_machine() -> None:
+    failed = failure(RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has ..."))
+    assert failed.reason == "the GPU has too little memory for this run"
+    assert failed.remedy.startswith("Leave --device out, or choose a smaller model")
