@@ -47,15 +47,15 @@ def is_present(device: str) -> bool:
     return match is not None and int(match[1] or 0) < torch.cuda.device_count()
 
 
-def refuse_missing(device: str, where: str = "run: device") -> None:
+def refuse_missing(device: str, where: str = "run: device", setting: str = "--device") -> None:
     """Refuse a device that this machine does not have."""
     if not is_present(device):
-        raise missing(device, where)
+        raise missing(device, where, setting)
 
 
-def missing(device: str, where: str) -> BadInput:
+def missing(device: str, where: str, setting: str) -> BadInput:
     """The refusal of a device, with the reason in the fix: the build of torch, or the cards there are."""
-    leave_out = "Leave --device out"
+    leave_out = f"Leave {setting} out"
     names = [card.device for card in cards()]
     if not built_for_cards():
         remedy = f"{leave_out}, or install a torch with CUDA: {torch.__version__} is built without it"
@@ -66,12 +66,12 @@ def missing(device: str, where: str) -> BadInput:
     return refusal(where, "must be cpu, or cuda where a GPU is found", device, remedy)
 
 
-def described(device: str) -> str:
-    """A device as a result names it: a card with its number and its name."""
+def device_fact(device: str) -> dict[str, str]:
+    """The fact of a result that was not computed on the processor: a card with its number and its name."""
     if device == "cpu":
-        return device
+        return {}
     number = torch.device(device).index or 0
-    return f"cuda:{number}, {torch.cuda.get_device_name(number)}"
+    return {"device": f"cuda:{number}, {torch.cuda.get_device_name(number)}"}
 
 
 # --- records -----------------------------------------------------------------------------------------------

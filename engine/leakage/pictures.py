@@ -21,6 +21,7 @@ from torch import Tensor
 
 from engine import images
 from engine.attacks.pictures.base import PictureAttack, Prior
+from engine.compute.devices import device_fact
 from engine.compute.threads import ThreadTeam
 from engine.events import Event, Finished, Pictured, Seen, Started, Step
 from engine.leakage.compatibility import refuse
@@ -50,7 +51,8 @@ def attack(
     with torch_settings(device), ThreadTeam(threads) as team:
         refuse(spec, resources)
         plan = load_plan(spec.run, device)
-        yield Started(spec.id, spec.canonical(), {"classes": list(plan.spec.dataset.facts().classes)})
+        facts = {"classes": list(plan.spec.dataset.facts().classes), **device_fact(device)}
+        yield Started(spec.id, spec.canonical(), facts)
         target = yield from prepare_target(spec, plan, resources, team)
         yield seen(spec, target)
         missing_metric = perceptual_problem()

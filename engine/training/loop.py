@@ -24,7 +24,7 @@ import torch
 
 from engine.capabilities import HasNoise
 from engine.compute.context import Evaluate, Report
-from engine.compute.devices import refuse_missing
+from engine.compute.devices import device_fact, refuse_missing
 from engine.compute.threads import ThreadTeam, restore_thread_modes, set_thread_modes
 from engine.events import Event, Finished, Kept, Round, Spent, Started, Warned
 from engine.privacy.ledger import Ledger
@@ -58,7 +58,7 @@ def run(
         plan = load_plan(spec, device)
         if resume is None:
             state = first_state(plan)
-            yield from first_events(plan)
+            yield from first_events(plan, device)
         else:
             state = read_state(resume.round, resume.payload, plan.world.weights)
             started -= float(resume.facts.get("seconds", 0.0))  # the time of earlier attempts counts, too
@@ -94,8 +94,8 @@ def run_json(
 # --- the first events --------------------------------------------------------------------------------------
 
 
-def first_events(plan: LoadedPlan) -> Iterator[Event]:
-    """The numbers that the run uses, its warnings, the partition and the first weights."""
+def first_events(plan: LoadedPlan, device: str = "cpu") -> Iterator[Event]:
+    """The numbers that the run uses, its device, its warnings, the partition and the first weights."""
     world = plan.world
     facts = {
         "parameters": parameters(world),
@@ -110,6 +110,7 @@ def first_events(plan: LoadedPlan) -> Iterator[Event]:
             "reason": plan.guarantee.reason,
             "absent": dict(plan.guarantee.absent),
         },
+        **device_fact(device),
     }
     yield Started(plan.spec.id, plan.spec.canonical(), facts)
     remarks = (*plan.method.remarks(world), *missed_target(plan))

@@ -122,5 +122,6 @@ def second_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with monkeypatch.context() as patch, SecondDevice():
         patch.setattr(threads, "set_thread_modes", set_modes_with_device)
         patch.setattr(torch, "tensor", tensor)
+        patch.setattr(torch.cuda, "get_device_name", lambda number: "second device")
         patch.setattr(devices, "is_present", lambda device: device in ("cpu", NAME))
         yield NAME

@@ -48,6 +48,7 @@ def scored(events: Iterable[Event]) -> Scored:
 
 def check(spec: PictureAttackSpec, device: str) -> None:
     there = replayable(attack(spec, device=device))
+    assert there[0]["facts"].pop("device") == "cuda:0, second device"
     assert there == replayable(attack(spec))
     assert there[-1]["event"] == "finished"
 

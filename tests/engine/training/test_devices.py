@@ -19,6 +19,7 @@ from engine.events import Event, Kept
 from engine.methods import METHODS
 from engine.models import MODELS
 from engine.records import Client, Seat, World
+from engine.results.report import run_facts
 from engine.specs.run import RunSpec
 from engine.training.loop import run
 from engine.training.plan import Plan, make_plan
@@ -50,6 +51,7 @@ def stored(events: list[Event]) -> dict[tuple[str, str], bytes]:
 def check_run(spec: RunSpec, device: str) -> None:
     here = list(run(spec))
     there = list(run(spec, device=device))
+    assert run_facts(here).get("device") is None and run_facts(there)["device"] == "cuda:0, second device"
     assert stored(there) == stored(here)
     assert accuracies(there) == pytest.approx(accuracies(here), abs=1e-3)  # the processor tests in its own layout
 
