@@ -39,6 +39,17 @@ def built_for_cards() -> bool:
     return torch.version.cuda is not None or torch.version.hip is not None
 
 
+def summary() -> tuple[str, str]:
+    """The cards that torch can use or why there are none, and what helps."""
+    names = [f"{card.device} {card.name}, {card.gigabytes:.0f} GB" for card in cards()]
+    if names:
+        return "; ".join(names), "Choose one with --device, or with LEAKLENS_DEVICE for the dashboard"
+    if built_for_cards():
+        return "torch finds none: everything runs on the processor", ""
+    text = f"torch {torch.__version__} is built without CUDA: everything runs on the processor"
+    return text, "Only to use a card: install a torch with CUDA"
+
+
 def is_present(device: str) -> bool:
     """Whether this is the processor, or a card that torch finds."""
     if device == "cpu":

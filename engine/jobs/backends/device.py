@@ -9,11 +9,20 @@ from __future__ import annotations
 import os
 
 DEVICE = "LEAKLENS_DEVICE"
+ON_DEVICE = "training, testing and attacks"
+ON_PROCESSOR = "random numbers, ε, scores and stored files"  # also where a card does the rest
 
 
 def default_device() -> str:
     """The device of jobs whose request names none."""
     return os.environ.get(DEVICE) or "cpu"
+
+
+def placement() -> str:
+    """What runs on this device and what on the processor. A device that is missing is refused."""
+    refuse_missing_default()
+    name = "the processor" if default_device() == "cpu" else default_device()
+    return f"{name} for {ON_DEVICE}; the processor for {ON_PROCESSOR}"
 
 
 def refuse_missing_default() -> None:

@@ -10,7 +10,7 @@ import torch
 
 from engine.compute import devices
 from engine.errors import BadInput
-from engine.jobs.backends.device import DEVICE, default_device, refuse_missing_default
+from engine.jobs.backends.device import DEVICE, default_device, placement, refuse_missing_default
 
 REFUSED = "must be cpu, or cuda where a GPU is found, got cuda:7. Leave --device out"
 
@@ -52,6 +52,16 @@ def test_the_cards_there_are_can_be_chosen() -> None:
     assert "got cuda:" in refusal("cuda:") and "got cuda:٣" in refusal("cuda:٣")
 
 
+def test_the_cards_are_reported_by_name(two_cards: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert devices.summary()[0] == "cuda:0 Card, 24 GB; cuda:1 Card, 24 GB"
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert devices.summary() == ("torch finds none: everything runs on the processor", "")
+    monkeypatch.setattr(torch.version, "cuda", None)
+    monkeypatch.setattr(torch.version, "hip", None)
+    text, remedy = devices.summary()
+    assert "is built without CUDA: everything runs on the processor" in text and "install a torch with CUDA" in remedy
+
+
 @pytest.mark.usefixtures("two_cards")
 def test_a_result_names_the_card_and_not_the_processor() -> None:
     assert devices.device_fact("cpu") == {}
@@ -62,7 +72,7 @@ def test_a_result_names_the_card_and_not_the_processor() -> None:
 def test_the_variable_is_the_default_and_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(DEVICE, raising=False)
     refuse_missing_default()
-    assert default_device() == "cpu"
+    assert default_device() == "cpu" and placement().startswith("the processor for training, testing and attacks; ")
     monkeypatch.setenv(DEVICE, "cuda:7")
     assert default_device() == "cuda:7"
     with pytest.raises(BadInput, match=r"^LEAKLENS_DEVICE: must be cpu, .* got cuda:7") as refused:
