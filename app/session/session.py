@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.session import owners, run_settings
+from app.session import cookie, run_settings
 from app.session.limits import class_mode
 from app.session.run_settings import Settings
 from engine.jobs.requests import MACHINE
@@ -17,7 +17,7 @@ from engine.jobs.requests import MACHINE
 
 def visitor() -> str:
     """The id of this visitor: from the cookie of the browser, or of the tab if the browser keeps no cookie."""
-    return owners.visitor_id(st.context.cookies.get(owners.COOKIE)) or tab()
+    return cookie.visitor_id(st.context.cookies.get(cookie.COOKIE)) or tab()
 
 
 def owner() -> str:
