@@ -77,6 +77,18 @@ def missing(device: str, where: str, setting: str) -> BadInput:
     return refusal(where, "must be cpu, or cuda where a GPU is found", device, remedy)
 
 
+def use_full_precision(device: str) -> None:
+    """Let a card compute with all digits of its numbers, in the same way each time. It rounds convolutions by default.
+
+    With the 10 bits of TF32, gradients that an attack compares would be wrong by a thousandth.
+    """
+    if device != "cpu":
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.deterministic = True
+        torch.backends.cudnn.benchmark = False
+
+
 def device_fact(device: str) -> dict[str, str]:
     """The fact of a result that was not computed on the processor: a card with its number and its name."""
     if device == "cpu":

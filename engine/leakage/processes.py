@@ -21,7 +21,7 @@ from torch import nn
 
 from engine.attacks.pictures.base import PictureAttack, Prior
 from engine.compute.context import AttackContext
-from engine.compute.devices import PROCESSOR, copied, on_device
+from engine.compute.devices import PROCESSOR, copied, on_device, use_full_precision
 from engine.compute.threads import set_thread_modes
 from engine.errors import RunFailed
 from engine.pipes import start_child, take_pipes
@@ -46,6 +46,7 @@ class RestartRequest:
         Privacy: the module and the seeds are the attack's own. The run's seeds would reproduce its noise and batches.
         """
         seeds = Seeds.of_text(f"attack:{self.seed}:{restart}")
+        use_full_precision(self.device)
         context = AttackContext(seeds, torch.device(self.device))
         module = self.build(torch.Generator()).to(context.device)
         exposure = on_device(self.exposure, context.device)

@@ -121,6 +121,8 @@ def second_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
     with monkeypatch.context() as patch, SecondDevice():
         patch.setattr(threads, "set_thread_modes", set_modes_with_device)
+        for settings, name in ((torch.backends.cudnn, "allow_tf32"), (torch.backends.cudnn, "deterministic")):
+            patch.setattr(settings, name, getattr(settings, name))  # restored afterwards: a run changes them
         patch.setattr(torch, "tensor", tensor)
         patch.setattr(torch.cuda, "get_device_name", lambda number: "second device")
         patch.setattr(devices, "is_present", lambda device: device in ("cpu", NAME))

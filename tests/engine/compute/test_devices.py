@@ -78,3 +78,14 @@ def test_the_variable_is_the_default_and_is_refused_by_its_name(monkeypatch: pyt
     with pytest.raises(BadInput, match=r"^LEAKLENS_DEVICE: must be cpu, .* got cuda:7") as refused:
         refuse_missing_default()
     assert refused.value.remedy.startswith("Leave LEAKLENS_DEVICE out")
+
+
+def test_a_card_computes_with_all_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TF32 has 10 bits, and torch uses it for convolutions by default."""
+    cudnn = torch.backends.cudnn
+    monkeypatch.setattr(cudnn, "allow_tf32", True)  # restored afterwards
+    monkeypatch.setattr(cudnn, "deterministic", False)
+    devices.use_full_precision("cpu")
+    assert cudnn.allow_tf32
+    devices.use_full_precision("cuda")
+    assert (cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32, cudnn.deterministic) == (False, False, True)

@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.compute.context import ClientContext
 from engine.compute.devices import on_device
 from engine.compute.threads import ThreadTeam
-from engine.events import Event, Kept
+from engine.events import Event, Kept, Warned
 from engine.methods import METHODS
 from engine.models import MODELS
 from engine.records import Client, Seat, World
@@ -79,8 +79,11 @@ def test_a_stored_checkpoint_resumes_on_either_device(device: str) -> None:
     stops = iter([True])
     kept = [event for event in run(spec, stop=lambda: next(stops)) if isinstance(event, Kept)]
     checkpoint = next(event for event in kept if event.kind == "checkpoint")
-    resumed = stored(list(run(spec, checkpoint, device=device)))
+    events = list(run(spec, checkpoint, device=device))
+    resumed = stored(events)
     assert resumed and resumed.items() <= whole.items()
+    moved = "after round 1 the run moved from cpu to cuda:0, second device"
+    assert moved in [event.reason for event in events if isinstance(event, Warned)]
 
 
 # --- every model, a step of training -----------------------------------------------------------------------
