@@ -136,27 +136,26 @@ def _refusals(requests: Sequence[SideRequest], seeds: int) -> bool:
 
 
 def _button(requests: Sequence[SideRequest], refused: bool) -> None:
-    """*Run* for what is missing; *Run it live* where everything is stored."""
-    missing = try_requests.members_of(requests)
-    statuses = services.statuses([member.run for member in missing])
-    left = [member for member in missing if statuses[member.run] != "finished"]
-    if left and all(statuses[member.run] in MOVING for member in left):
-        return  # the progress below has its own button
-    live = not left
+    """*Run* for what is missing, *Run it live* where all of it is stored. What is under way has its button below."""
+    everything = try_requests.members_of(requests, live=True)
+    statuses = services.statuses([member.run for member in everything])
+    left = [member for member in try_requests.members_of(requests) if statuses[member.run] != "finished"]
+    moving = [run for run, status in statuses.items() if status in MOVING]
+    if moving and {member.run for member in left} <= set(moving):
+        return
+    if all(status == "finished" for status in statuses.values()):
+        st.caption(try_texts.FINISHED, width="content")
+        return
+    if not left:
+        st.button(try_texts.LIVE, key="try-run", on_click=try_requests.run, args=(True,), disabled=refused)
+        example = services.stored_example(requests[0].spec.id)
+        if example is not None:
+            st.caption(states.STORED.format(made=example.made), width="content")
+        return
     stopped = any(statuses[member.run] in STOPPED for member in left)
-    label = try_texts.LIVE if live else (try_texts.RESUME if stopped else try_texts.RUN)
-    st.button(
-        label,
-        type="secondary" if live else "primary",
-        key="try-run",
-        on_click=try_requests.run,
-        args=(live,),
-        disabled=refused,
-    )
-    example = services.stored_example(requests[0].spec.id)
-    if live and example is not None:
-        st.caption(states.STORED.format(made=example.made), width="content")
-    if left and not refused:
+    label = try_texts.RESUME if stopped else try_texts.RUN
+    st.button(label, type="primary", key="try-run", on_click=try_requests.run, disabled=refused)
+    if not refused:
         services.shared().supervisor.expect(AT_ONCE)
         st.caption(_expected(left), width="content")
 

@@ -128,6 +128,9 @@ def tracks(sides: Sequence[TrySide]) -> list[Track]:
 
 def _pictures(sides: Sequence[TrySide], settings: TrySettings) -> None:
     _title(try_texts.PICTURES)
+    if not run_settings.is_about_pictures("dataset", settings.run["dataset"]):
+        st.html(f'<p class="ll-why">{html.escape(try_texts.TEXT)}</p>')
+        return
     pictures = [_original(sides, settings)]
     pictures += [_picture(side, len(sides) > 1) for side in sides]
     side_pictures.show(pictures)
@@ -159,8 +162,8 @@ def _picture(side: TrySide, several: bool) -> SidePicture:
     title = side.name if several else try_sides.protection_title(side.run)
     cell = try_sides.best(side.cells)
     if cell is None:
-        refused = next((each.problem for each in side.cells if each.problem), "")
-        word = refused or attack_texts.state(side.cells[0]) if side.cells else attack_texts.NOT_REQUESTED
+        able = next((each for each in side.cells if not each.problem), None)
+        word = attack_texts.state(able) if able else try_texts.NO_ATTACKER
         return SidePicture(title, "", word, f"{title}: {word}")
     word = verdicts.caption(cell, 0)
     guess = try_sides.last_guess(cell)
@@ -181,7 +184,8 @@ def _about_attacks(sides: Sequence[TrySide]) -> list[str]:
         best = try_sides.best(baseline)
         word = best.verdict(0) if best else None
         if word is not None:
-            sentences.append(try_texts.BASELINE.format(word=word) if word in LEAKS else verdicts.SAYS_NOTHING)
+            what = verdicts.ALONE[word].format(it="the picture")
+            sentences.append(try_texts.BASELINE.format(what=what) if word in LEAKS else verdicts.SAYS_NOTHING)
     return sentences
 
 
@@ -231,7 +235,7 @@ def result_of(side: TrySide, forecast: Mapping[str, Epsilon | None], view: str) 
         protection=try_sides.protection_title(side.run),
         epsilon=epsilon if epsilon is not None and epsilon.value is not None else None,
         accuracy=accuracy_of(main) if ended else (guess.value if guess else None),
-        estimated=not ended and guess is not None,
+        estimated=not ended and guess is not None and not guess.exact,
         verdict=_verdict(side.cells),
     )
 

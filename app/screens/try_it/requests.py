@@ -10,7 +10,7 @@ from app.batch import attack_cells
 from app.batch import submit as batch_submit
 from app.screens.try_it import sides as try_sides
 from app.screens.try_it import texts as try_texts
-from app.screens.try_it.settings import ATTACKS, MOST_PINS, STATE, TrySettings
+from app.screens.try_it.settings import ATTACKS, MOST_PINS, STATE, TrySettings, attackers_of_cheat
 from app.screens.try_it.sides import SideRequest
 from app.session import outcomes, run_settings, services, session
 from app.texts import runs as run_texts
@@ -219,6 +219,14 @@ def crowd(run: Mapping[str, Any], view: str) -> dict[str, Any]:
     return {"clients": run["clients"] * 10, "sampled": run["sampled"] * 10}
 
 
+def label_of_half(run: Mapping[str, Any], view: str) -> str:
+    """What `half` does with this run."""
+    epsilon = epsilon_of(run, view)
+    if epsilon is not None and epsilon.value:
+        return try_texts.HALF
+    return try_texts.MORE_NOISE if run.get("method.noise") else try_texts.SOME_NOISE
+
+
 SUGGESTED: Mapping[str, Callable[[Mapping[str, Any], str], dict[str, Any]]] = {
     try_texts.HALF: half,
     try_texts.OTHER: another,
@@ -266,7 +274,7 @@ def choose_content(content: str) -> None:
     settings = STATE.current()
     attacks = settings.attacks
     if content == "cheat":
-        attacks = tuple(name for name in run_settings.attack_names() if run_settings.changes_model(name))
+        attacks = attackers_of_cheat()
     elif settings.content == "cheat":
         attacks = ATTACKS
     STATE.choose(content=content, attacks=attacks)

@@ -19,6 +19,7 @@ from app.screens.try_it.details import panel as details
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, TrySide
 from app.session import links, messages, run_settings, services, session, url
+from app.texts import attacks as attack_texts
 from app.texts import batches as batch_texts
 from app.texts import privacy, states, sweep
 from app.widgets import export as export_widget
@@ -135,10 +136,13 @@ def _how_far(name: str, main: ShownRun) -> None:
 
 
 def _failed_attacks(name: str, side: TrySide) -> None:
-    """Why attackers have no picture, each reason once."""
-    problems = [cell.problem for cell in side.cells if cell.problem and not cell.done]
-    for problem in dict.fromkeys(problems):
-        messages.show("note", f"{name}{problem}")
+    """Why attackers have no picture."""
+    if not run_settings.is_about_pictures("dataset", side.run["dataset"]):
+        return  # the panel says it
+    for cell in side.cells:
+        if cell.problem and not cell.done:
+            reason = attack_texts.left_out(run_settings.attack_title(cell.attack), cell.problem)
+            messages.show("note", f"{name}{reason}" if not cell.status else f"{name}{cell.problem}")
 
 
 # --- the result of other settings ------------------------------------------------------------------------------
@@ -199,8 +203,11 @@ def _next_steps(sides: Sequence[TrySide], settings: TrySettings) -> None:
     """Suggested changes, and what a visitor keeps."""
     with st.container(horizontal=True, vertical_alignment="center", key="try-steps"):
         st.html(f"<b>{try_texts.CHANGE_ONE}</b>", width="content")
-        for label in try_requests.SUGGESTED:
-            st.button(label, key=f"try-{label}", type="tertiary", on_click=try_requests.change_one, args=(label,))
+        for change in try_requests.SUGGESTED:
+            label = change
+            if change == try_texts.HALF:
+                label = try_requests.label_of_half(settings.run, settings.eyes)
+            st.button(label, key=f"try-{change}", type="tertiary", on_click=try_requests.change_one, args=(change,))
         main = sides[0].main
         if main is not None and main.status in ENDED:
             st.button(
@@ -210,11 +217,19 @@ def _next_steps(sides: Sequence[TrySide], settings: TrySettings) -> None:
         with st.popover(try_texts.SHARE):
             st.markdown(try_texts.SHARE_TEXT)
             st.code(url.address_of(settings.link()), language=None, wrap_lines=True)
-        if main is not None and main.status in ("finished", "stored"):
-            example = main.example
-            path = url.export_path("example", example.name) if example else url.export_path("run", main.id)
+        path = _export_path(sides)
+        if path:
             export_widget.show(path)
         _other_screens(sides[0])
+
+
+def _export_path(sides: Sequence[TrySide]) -> str:
+    """The address of what is shown as one file: the attacks on all sides, or the run alone; empty before any result."""
+    cells = [cell for side in sides for cell in (*side.cells, *side.baseline_cells) if cell.done]
+    if cells:
+        return url.export_list_path("grid", list(dict.fromkeys(cell.id for cell in cells)))
+    main = sides[0].main
+    return url.export_path("run", main.id) if main is not None and main.status == "finished" else ""
 
 
 def _other_screens(side: TrySide) -> None:

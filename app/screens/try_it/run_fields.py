@@ -41,7 +41,7 @@ def show(settings: TrySettings, problems: Mapping[str, str]) -> None:
     """Draw all fields."""
     with st.container(key="try-fields", border=True):
         _shared(_form("A", problems))
-        _attacked(settings)
+        _attacked(settings, refused=bool(problems))
         _protection("A", problems, settings)
         if settings.other is not None:
             _protection("B", problems, settings)
@@ -97,8 +97,8 @@ def _grid(form: RunForm, paths: list[str]) -> None:
                 fields.field(form, path)
 
 
-def _attacked(settings: TrySettings) -> None:
-    """Whose picture is attacked, in which upload, and by which attackers."""
+def _attacked(settings: TrySettings, refused: bool) -> None:
+    """Whose picture is attacked, in which upload, and by which attackers: which fit, refused settings do not say."""
     names = tuple(dict.fromkeys((*PICTURES, settings.whose)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(try_texts.PICTURE, names, format_func=_picture, **STATE.bind("whose"))
@@ -109,6 +109,8 @@ def _attacked(settings: TrySettings) -> None:
         st.selectbox(
             try_texts.WHEN, ("first", "last"), format_func=form_texts.ROUNDS_OF.__getitem__, **STATE.bind("when")
         )
+        if refused:
+            return
         picker = AttackerPicker(settings.grid(settings.run), try_requests.choose_attackers, "try", len(settings.runs))
         with st.popover(attacker_picker.summary(picker), key="try-attacker"):
             attacker_picker.show(picker)

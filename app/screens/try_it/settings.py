@@ -114,16 +114,32 @@ class TrySettings(ScreenSettings):
         notes: list[str] = []
         if "run" in params:
             alone, notes = _with_run(alone)
+        alone = {**_defaults_of_method(alone), **alone}
         settings, refusals = super().read_link(alone, now)
         notes += refusals
         if "pins" not in params:  # runs that the visitor pinned on another screen stay
             settings = settings.with_(pins=now.pins)
+        if "attacks" not in params and settings.content == "cheat":
+            settings = settings.with_(attacks=attackers_of_cheat())
         if "b" not in params:
             return settings, shortened(notes)
         side, refusals = _read_side(params["b"], settings.run)
         if not side:
             refusals.append(link_texts.not_used("b", cls.rules["b"], shown(params["b"])))
         return settings.with_(b=side).settled(), shortened([*notes, *refusals])
+
+
+def _defaults_of_method(params: Mapping[str, str]) -> dict[str, str]:
+    """The default fields of a method that a link names. What the first visit shows belongs to its own method alone."""
+    if params.get("method") not in run_settings.names("method"):
+        return {}
+    run = run_settings.link(run_settings.completed({"method": params["method"]}))
+    return {path: text for path, text in run.items() if path.startswith("method.")}
+
+
+def attackers_of_cheat() -> tuple[str, ...]:
+    """The attackers that read a model which the server changed. The others do not."""
+    return tuple(name for name in run_settings.attack_names() if run_settings.changes_model(name))
 
 
 def _with_run(params: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -10,6 +10,7 @@ from app.batch import attack_cells
 from app.batch.view import ShownRun, find
 from app.screens.try_it.settings import STATE, TrySettings
 from app.session import outcomes, run_settings
+from app.texts import product
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
 from engine.results.estimates import Estimate, estimate
@@ -125,4 +126,5 @@ def estimated(side: TrySide) -> Estimate | None:
 
 def protection_title(run: Mapping[str, Any]) -> str:
     """The name of a protection as its picker shows it."""
-    return protections.described(run).title
+    title = protections.described(run).title
+    return product.NO_PROTECTION if title == "None" else title  # the picker answers a question, a caption names a thing

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import TrySettings
 from app.session import run_settings
 from engine.specs.run import RunSpec
@@ -111,7 +112,9 @@ class TryPage:
     def ask(self) -> str:
         """Press Run, and return the id of the run that the page then shows."""
         self.run_button.click()
-        expect(self.page.locator(".st-key-try-cancel").or_(self.button("Run it live")).first).to_be_visible()
+        expect(
+            self.page.locator(".st-key-try-cancel").or_(self.page.get_by_text(try_texts.FINISHED)).first
+        ).to_be_visible()
         return self.run_id
 
     # --- the results
@@ -173,7 +176,7 @@ class TryPage:
 
     def finish(self) -> str:
         """Wait until all runs and attacks on the page have ended, and return the accuracy."""
-        expect(self.button("Run it live")).to_be_visible()
+        expect(self.page.get_by_text(try_texts.FINISHED)).to_be_visible()
         expect(self.button("Cancel")).to_be_hidden()
         return self.accuracy
 
@@ -183,9 +186,9 @@ class TryPage:
 
     @property
     def compared(self) -> list[dict[str, str]]:
-        """The table of pinned runs. It is a canvas, whose content is also a table for screen readers."""
-        table = self.page.get_by_test_id("stDataFrame").locator("table")
+        """The table of pinned runs."""
+        table = self.page.locator(".ll-rows table")
         expect(table.locator("tbody tr").nth(1)).to_be_attached()
         names = table.locator("thead th").all_text_contents()
-        rows = [row.locator("td").all_text_contents() for row in table.locator("tbody tr").all()]
+        rows = [row.locator("th, td").all_text_contents() for row in table.locator("tbody tr").all()]
         return [dict(zip(names, row, strict=True)) for row in rows]

@@ -37,7 +37,7 @@ def main() -> None:
                 tab.settled()
                 if tab.button("Run").count():  # else the store has these runs already
                     tab.button("Run").click()
-                expect(tab.button("Run it live")).to_be_visible(timeout=120_000)
+                expect(tab.button("Cancel")).to_be_hidden(timeout=120_000)
                 page.mouse.move(5, 500)
                 page.wait_for_timeout(700)
                 page.screenshot(path=FOLDER / f"try-{side}{suffix}.png")

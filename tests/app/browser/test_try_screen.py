@@ -1,4 +1,4 @@
-"""Try in a browser: what someone who asks "what if?" sees and does."""
+"""Try in a browser: the stored example, a live run, two sides, and the same page from a shared link."""
 
 from __future__ import annotations
 

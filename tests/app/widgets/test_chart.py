@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from app.session import services
 from engine.events import Event, Finished
-from engine.examples.files import examples
 from engine.jobs.leases import Lease
 from engine.jobs.process_id import ProcessId
+from engine.specs.run import RunSpec
 from tests.app.charts.makers import ACCURACY, run_events, smoothed
 from tests.app.reading import text
 
@@ -37,13 +37,13 @@ class ChartPage:
     """The panels of a running run. The test appends its events."""
 
     def __init__(self) -> None:
-        example = examples()[0]
-        services.store().submit(example.id, example.spec)
-        lease = services.store().take(ProcessId.me(), 9, only={example.id})
+        spec = RunSpec(method="fedceo", seed=99)  # no stored example takes its place
+        services.store().submit(spec.id, spec.canonical())
+        lease = services.store().take(ProcessId.me(), 9, only={spec.id})
         assert lease
         self._lease: Lease = lease
         self.page = AppTest.from_function(draw, default_timeout=60)
-        self.page.session_state["run"] = example.id
+        self.page.session_state["run"] = spec.id
 
     def append(self, *events: Event) -> None:
         """Append events to the run, and draw the page again."""

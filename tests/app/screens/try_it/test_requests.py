@@ -6,6 +6,7 @@ import pytest
 
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
+from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import TrySettings
 from app.session import run_settings, services
 from engine.jobs.batches import BatchMember
@@ -59,11 +60,13 @@ def test_what_shows_something_first_starts_first() -> None:
     ]
 
 
-def test_only_the_instant_attack_on_a_short_run_trains_by_itself() -> None:
+def test_only_the_instant_attack_on_a_short_run_trains_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(try_requests, "REPLAY_S", 1e6)
     short = {kind(member): member.after for member in members(default(rounds=7))}
     assert short["analytic udp-fedavg 2.0 0"] == "" and short["map udp-fedavg 2.0 0"] != ""
     assert short["analytic fedavg  0"] != ""
-    long = {kind(member): member.after for member in members(default(rounds=9000))}
+    monkeypatch.setattr(try_requests, "REPLAY_S", 0.0)
+    long = {kind(member): member.after for member in members(default(rounds=7))}
     assert long["analytic udp-fedavg 2.0 0"] != ""
 
 
@@ -96,3 +99,16 @@ def test_without_noise_side_b_starts_with_some() -> None:
     run = run_settings.completed({"method": "fedavg"})
     other = run_settings.completed({**run, **try_requests.half(run, "server")})
     assert other["method"] == "udp-fedavg" and other["method.noise"] > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "label"),
+    [
+        ({}, try_texts.HALF),
+        ({"method": "fedavg"}, try_texts.SOME_NOISE),
+        ({"method": "ppsgd"}, try_texts.MORE_NOISE),  # no ε against the server
+    ],
+)
+def test_the_first_suggestion_says_what_it_does(changes: dict[str, str], label: str) -> None:
+    run = run_settings.completed(changes) if changes else TrySettings.default().run
+    assert try_requests.label_of_half(run, "server") == label

@@ -105,3 +105,15 @@ def test_a_visitor_keeps_the_pinned_runs_on_links_without_any() -> None:
     now = TrySettings.default().with_(pins=("0123456789ab",))
     assert TrySettings.read_link({"rounds": "7"}, now)[0].pins == now.pins
     assert TrySettings.read_link({"pins": "abcdefabcdef"}, now)[0].pins == ("abcdefabcdef",)
+
+
+def test_a_link_that_names_a_method_has_the_defaults_of_that_method() -> None:
+    run = TrySettings.read_link({"method": "udp-fedavg", "rounds": "7"}, TrySettings.default())[0].run
+    assert (run["method.noise-split"], run["method.noise"], run["rounds"]) == ("paper", 1.0, 7)
+    run = TrySettings.read_link({"rounds": "7"}, TrySettings.default())[0].run
+    assert (run["method.noise-split"], run["method.noise"]) == ("full-local", 2.0)
+
+
+def test_a_server_that_cheats_has_attackers_that_read_its_model() -> None:
+    settings, _ = TrySettings.read_link({"content": "cheat"}, TrySettings.default())
+    assert "imprint" in settings.attacks and "map" not in settings.attacks
