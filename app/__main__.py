@@ -110,8 +110,10 @@ def _no_address(host: str) -> BadInput:
 def start(args: argparse.Namespace) -> int:
     """Serve the dashboard until a signal ends it. If this home is served already, print its address."""
     from app.session import limits as class_limits
+    from engine.jobs.backends.device import refuse_missing_default
     from engine.jobs.home import Home
 
+    refuse_missing_default()
     home = Home.find()
     os.environ["LEAKLENS_HOME"] = str(home.path)
     os.chdir(ROOT)  # Streamlit reads its settings from the current folder

@@ -24,7 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.web import bootstrap
 
-from app.session import limits, owners
+from app.session import cookie, limits
 from app.session.presence import Presence
 from app.session.screens import SCREENS
 from engine.environment import ROOT
@@ -136,7 +136,7 @@ class VisitorCookie:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on. An answer that is a page sets the cookie, for twelve hours from now."""
         if scope["type"] == "websocket":
-            visitor = owners.visitor_id(_token(scope))
+            visitor = cookie.visitor_id(_token(scope))
             with self._presence.connected(visitor) if visitor else nullcontext():
                 await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -149,7 +149,7 @@ class VisitorCookie:
             headers = MutableHeaders(scope=message)
             if headers.get("content-type", "").startswith("text/html"):
                 token = _token(scope)
-                kept = token if owners.visitor_id(token) else owners.new_token()
+                kept = token if cookie.visitor_id(token) else cookie.new_token()
                 headers.append("set-cookie", self._cookie(scope, kept))
         await send(message)
 
@@ -159,12 +159,12 @@ class VisitorCookie:
         secure = scheme == "https"
         site = "None; Partitioned" if self._framed and secure else "Lax"
         ending = "; Secure" if secure else ""
-        return f"{owners.COOKIE}={token}; Max-Age={owners.COOKIE_S}; Path=/; HttpOnly; SameSite={site}{ending}"
+        return f"{cookie.COOKIE}={token}; Max-Age={cookie.COOKIE_S}; Path=/; HttpOnly; SameSite={site}{ending}"
 
 
 def _token(scope: Scope) -> str:
     """The token in the cookie of a request; empty without one."""
-    return str(HTTPConnection(scope).cookies.get(owners.COOKIE, ""))
+    return str(HTTPConnection(scope).cookies.get(cookie.COOKIE, ""))
 
 
 def host_names(more: Sequence[str]) -> list[str]:
@@ -214,7 +214,7 @@ def _export(kind: str, id: str, token: str, params: Mapping[str, str]) -> Respon
     shared = services.shared()
     if not shared.ready(READY_S):
         return PlainTextResponse("LeakLens is still loading. Try again in a moment.\n", 503)
-    owner = owners.visitor_id(token) or NO_VISITOR if limits.class_mode() else ""
+    owner = cookie.visitor_id(token) or NO_VISITOR if limits.class_mode() else ""
     view, whose, style = params.get("view", "server"), params.get("whose", "global"), params.get("style", "page")
     exported = served_export(shared.store, kind, id, owner, view, whose, style)
     if exported.status != 200:

@@ -22,6 +22,7 @@ from typing import Any
 from engine.environment import OLDEST, ROOT, Requirements
 from engine.errors import Damaged, LeakLensError, NewerVersion, printable
 from engine.examples import checksums
+from engine.jobs.backends.device import placement
 from engine.jobs.database import damaged, raise_explained
 from engine.jobs.home import FREE_SPACE_REMEDY, PRIORS, Home, quota, readable_size
 from engine.jobs.migrations import MIGRATIONS
@@ -63,6 +64,7 @@ def examine() -> list[Finding]:
         _checked("payloads", payloads),
         _checked("threads", threads),
         _checked("gpu", gpu),
+        _checked("device", lambda: Finding("device", True, placement())),
         _checked("denormals", denormals),
     ]
     findings.append(_checked("assets", assets))
@@ -303,11 +305,9 @@ def threads() -> Finding:
 
 
 def gpu() -> Finding:
-    import torch
+    from engine.compute.devices import summary
 
-    if not torch.cuda.is_available():
-        return Finding("gpu", True, "none: everything runs on the processor")
-    return Finding("gpu", True, f"{torch.cuda.get_device_name(0)}: choose it with --device cuda")
+    return Finding("gpu", True, *summary())
 
 
 def denormals() -> Finding:

@@ -18,6 +18,7 @@ NO_LIMIT = 1 << 50  # cgroups of version 1 write a number of this size in place 
 SHORTAGE = re.compile(
     r"MemoryError|bad_alloc|an(no|')t allocate memory|failed to map segment|not enough memory|out of memory", re.I
 )
+CARD_SHORTAGE = re.compile(r"(CUDA|HIP) out of memory")  # torch, of a graphics card
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from app.session import run_settings, services, session
 from app.texts import runs as run_texts
 from app.texts import states
 from engine.errors import BadInput
+from engine.jobs.backends.device import default_device
 from engine.jobs.batches import Batch, BatchKind, BatchMember, ListedBatch
 from engine.jobs.status import MOVING, ListedRun
 
-OPTIONS = {"device": "cpu"}
 NO_BATCH = ""  # of no kind
 SEVERAL = ("seeds", "try")  # kinds of which a visitor may have several under way, within the limit on runs
 
@@ -25,7 +25,7 @@ def request(batch: Batch, fields: Mapping[str, Any], seeds: int = 1, busy: tuple
     In class mode a visitor has one batch of a kind under way. `busy` says so: the rule and the remedy.
     """
     _check_limits(batch, fields, seeds, busy)
-    services.store().batches.request(batch, session.visitor(), OPTIONS)
+    services.store().batches.request(batch, session.visitor(), {"device": default_device()})
     services.shared().supervisor.wake()
 
 

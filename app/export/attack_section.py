@@ -72,7 +72,7 @@ def _upload(content: PageContent, index: int, group: Sequence[ExportedAttack], f
         tag("p", verdict(content, group), class_="verdict"),
         _best(group),
         _grid(content, group, frames),
-        deck.left_out(len(group)),
+        deck.left_out(len(group), len(_pictures(group[0]))),
         tag("p", _baseline_note(content, group), class_="faint"),
         *(tag("p", text, class_="faint", data_page=True) for text in notes),
         tag("div", *_curves(content, index, group), data_page=True),

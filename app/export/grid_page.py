@@ -83,7 +83,7 @@ def _own(attack: FoundAttack) -> bool:
 
 
 def _upload(grid: ExportedGrid, frames: ScrubberFrames, on_slide: bool) -> Html:
-    """One upload. Its slide has the verdict and the pictures of the best attack; another one has each ε."""
+    """One upload. Its slide has the verdict and the best pictures, others the further protections and each ε."""
     heading = export_texts.UPLOAD.format(
         pictures=export_texts.upload(grid.spec),
         when=export_texts.when(grid.spec["round"]),
@@ -91,9 +91,9 @@ def _upload(grid: ExportedGrid, frames: ScrubberFrames, on_slide: bool) -> Html:
     )
     seen = next((cell.seen for cell in grid.cells if cell.seen), None)
     notes = [attack_texts.realistic(seen.facts, str(grid.spec["view"]))] if seen else []
-    columns = _blocks(grid.columns)
-    blocks = [_pictures(grid, block, frames, place == 0) for place, block in enumerate(columns)]
-    shown = deck.left_out(len(grid.rows), len(grid.columns), len(columns[0]))
+    first, *others = [_pictures(grid, block, frames) for block in _blocks(grid.columns)]
+    name = tag("h3", heading, class_="slide-only")
+    further = [tag("div", name, block, data_slide=deck.ANSWER if on_slide else None) for block in others]
     promises = tag(
         "div",
         tag("h3", texts.EPSILON),
@@ -105,8 +105,9 @@ def _upload(grid: ExportedGrid, frames: ScrubberFrames, on_slide: bool) -> Html:
         "section",
         tag("h2", heading),
         *(tag("p", sentence, class_="verdict") for sentence in _verdicts(grid)),
-        *blocks,
-        shown,
+        first,
+        *further,
+        deck.left_out(len(grid.rows), len(grid.pictures)),
         *(tag("p", note, class_="faint") for note in _terms(grid)),
         *(tag("p", note, class_="faint", data_page=True) for note in notes),
         promises,
@@ -135,7 +136,7 @@ def _verdicts(grid: ExportedGrid) -> list[str]:
     return [*filter(None, sentences), export_texts.NO_BASELINE]
 
 
-def _pictures(grid: ExportedGrid, columns: Sequence[ExportedColumn], frames: ScrubberFrames, on_slide: bool) -> Html:
+def _pictures(grid: ExportedGrid, columns: Sequence[ExportedColumn], frames: ScrubberFrames) -> Html:
     """A table of pictures: a row for each attack and original, and last the best of all attacks."""
     heads = [tag("th", "attack", scope="col"), tag("th", attack_texts.ORIGINAL, scope="col")]
     heads += [_head(grid, column) for column in columns]
@@ -146,9 +147,7 @@ def _pictures(grid: ExportedGrid, columns: Sequence[ExportedColumn], frames: Scr
     caption = tag("caption", export_texts.TABLE, class_="unseen")
     inner = tag("table", caption, tag("thead", tag("tr", *heads)), tag("tbody", *body))
     kind = "wide grid many" if len(columns) > 2 or len(grid.pictures) > 2 else "wide grid"
-    return tag(
-        "div", inner, class_=kind, tabindex=0, role="group", aria_label=export_texts.TABLE, data_page=not on_slide
-    )
+    return tag("div", inner, class_=kind, tabindex=0, role="group", aria_label=export_texts.TABLE)
 
 
 def _head(grid: ExportedGrid, column: ExportedColumn) -> Html:

@@ -54,6 +54,8 @@ def headline(run: ExportedRun) -> Html:
     if run.recorded:
         body = report(run.events)
         after = f"after {body['rounds-done']} rounds"
+        if body["device"] != "cpu":
+            after += f", computed on {body['device']}"
         cells.append(_fact("accuracy", numbers.percent(body["accuracy"]), after))
         if body["accuracy-personal"] is not None:
             cells.append(_fact("personal accuracy", numbers.percent(body["accuracy-personal"]), "mean over clients"))

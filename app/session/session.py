@@ -9,14 +9,14 @@ from typing import Any
 
 import streamlit as st
 
-from app.session import owners
+from app.session import cookie
 from app.session.limits import class_mode
 from engine.jobs.requests import MACHINE
 
 
 def visitor() -> str:
     """The id of this visitor: from the cookie of the browser, or of the tab if the browser keeps no cookie."""
-    return owners.visitor_id(st.context.cookies.get(owners.COOKIE)) or tab()
+    return cookie.visitor_id(st.context.cookies.get(cookie.COOKIE)) or tab()
 
 
 def owner() -> str:

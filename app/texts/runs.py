@@ -171,6 +171,11 @@ def runs(number: int) -> str:
     return "1 run" if number == 1 else f"{number:,} runs"
 
 
+def device(name: str | None) -> str:
+    """The device of a run where it is not the processor."""
+    return f"on {name}" if name and name != "cpu" else ""
+
+
 def moving_title(moving: int, together: int) -> str:
     """The title over the unfinished groups. A group stays there as a whole, so some of its runs may have ended."""
     ended = together - moving

@@ -28,6 +28,7 @@ BENCHES = (
     "cliff",
     "restarts",
     "first-picture",
+    "photo",
     "ui",
 )
 Main = Callable[[Sequence[str]], int]  # runs a command line and returns its exit code

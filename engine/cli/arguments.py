@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import BadInput, refusal
+from engine.jobs.backends.device import DEVICE, default_device, refuse_missing_default
 from engine.part import hyphened, rule_of
 from engine.specs.presets import read_preset, read_spec_file
 
@@ -35,8 +36,13 @@ def spec_options(parser: ArgumentParser, describe: bool) -> None:
     parser.add_argument("--preset", metavar="NAME", help="start from a preset")
 
 
+def device_option(parser: ArgumentParser) -> None:
+    device_help = f"cpu, cuda or cuda:1; the default is {DEVICE}, else cpu"
+    parser.add_argument("--device", default=default_device(), metavar="NAME", help=device_help)
+
+
 def machine_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    device_option(parser)
     threads_help = "threads of each run; the default is all cores for a single run"
     parser.add_argument("--threads", type=literal, default=None, metavar="X", help=threads_help)
     parser.add_argument("--dry-run", action="store_true", help="print the forecast and run nothing")
@@ -139,11 +145,13 @@ def refuse_machine(args: Namespace) -> None:
 
 
 def refuse_device(name: str) -> None:
+    """Refuse a device that this machine does not have. Only another one than the processor loads torch."""
     if name != "cpu":
-        from engine.training.loop import torch_settings
+        from engine.compute.devices import refuse_missing
 
-        with torch_settings(name):  # raises if the device is missing
-            pass
+        if name == default_device():
+            refuse_missing_default()
+        refuse_missing(name)
 
 
 # --- output ------------------------------------------------------------------------------------------------

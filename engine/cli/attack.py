@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.arguments import emit, literal, read_threads
+from engine.cli.arguments import device_option, emit, literal, read_threads, refuse_device
 from engine.cli.membership import membership_lines, membership_report, read_membership
 from engine.cli.progress import say, submit_and_follow, supervised
 from engine.cli.run import is_finished
@@ -20,6 +20,7 @@ from engine.events import Event, Failed, Finished, Judged, Pictured, Seen, finit
 from engine.part import hyphened
 from engine.results import attack_summary
 from engine.results.attack_summary import LOUD, SIGNIFICANT, AttackCell
+from engine.results.report import run_facts
 from engine.results.verdict import LEAKS, VERDICTS
 
 if TYPE_CHECKING:
@@ -63,11 +64,13 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=literal, default=0, metavar="N", help="the attack seed")
     parser.add_argument("--out", metavar="DIR", help="a folder for the pictures")
+    device_option(parser)
     parser.add_argument("--threads", type=literal, default=None, metavar="N", help="the default is all cores")
 
 
 def run(args: argparse.Namespace) -> int:
-    options = {"threads": read_threads(args.threads)}
+    options = {"device": args.device, "threads": read_threads(args.threads)}
+    refuse_device(args.device)
     with supervised() as (store, supervisor, run_ids):
         spec = read_attack(args, store)
         run_ids.add(spec.id)
@@ -79,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
     report = membership_report if spec.kind == "membership" else attack_report
     last = events[-1] if events else None
     body = {**finite({**report(spec.id, events), **ending(last)}), "status": status}
+    body["device"] = run_facts(events).get("device", "cpu")
     if args.out and status == "finished":
         body["files"] = write_pictures(events, Path(args.out))
     return _answer(body, args.json)

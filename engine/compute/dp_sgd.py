@@ -109,11 +109,12 @@ def clipped_sum(ghost: Any, parameters: list[Tensor], x: Tensor, y: Tensor) -> l
 
 def loaded_ghost_module(world: World, weights: Weights, bound: float) -> tuple[Any, list[Tensor]]:
     """This thread's own module with Opacus' hooks and these weights; its parameters in the model's own order."""
-    owner = (id(world.build), bound)
+    device = next(iter(weights.values())).device
+    owner = (id(world.build), bound, device)
     if getattr(_thread, "owner", None) != owner:
         # The clip must bound each example's gradient. With channels last, Opacus 1.6 computes wrong norms for
         # convolutions, and the clip would bound nothing: so the layout stays contiguous.
-        module = world.build(torch.Generator()).to(next(iter(weights.values())).device)
+        module = world.build(torch.Generator()).to(device)
         parameters = dict(module.named_parameters())
         _thread.names = list(parameters)
         _thread.parameters = list(parameters.values())

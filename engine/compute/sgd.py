@@ -241,12 +241,12 @@ def loaded_module(
     if getattr(_thread, "owner", None) is not world.build:
         _thread.modules = {}
         _thread.owner = world.build
-    modules: dict[torch.memory_format, nn.Module] = _thread.modules
-    if layout not in modules:
-        device = next(iter(weights.values())).device
+    device = next(iter(weights.values())).device
+    modules: dict[tuple[torch.memory_format, torch.device], nn.Module] = _thread.modules
+    if (layout, device) not in modules:
         built: Any = world.build(torch.Generator())  # torch's types do not know that `to` takes a layout
-        modules[layout] = built.to(device, memory_format=layout)
-    module = modules[layout]
+        modules[layout, device] = built.to(device, memory_format=layout)
+    module = modules[layout, device]
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             parameter.copy_(weights[name])

@@ -6,12 +6,12 @@ Attacks that do not search go first, no matter whose. So each visitor sees a pic
 from __future__ import annotations
 
 import heapq
-import json
 import sqlite3
 from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.jobs.pace import instant_runs
 from engine.jobs.requests import MACHINE, requesters
 
 STREAK = "instant attacks in a row"  # a row among the visitors
@@ -76,8 +76,7 @@ def queue_order(
     if len(waiting) + len(more) < 2:
         return [*waiting, *(each.run for each in more)]
     visitors = requesters(connection, [*waiting, *live], wanting=True)
-    query = "SELECT id FROM runs WHERE instant = 1 AND id IN (SELECT value FROM json_each(?))"
-    instant = {str(row["id"]) for row in connection.execute(query, (json.dumps(list(waiting)),))}
+    instant = instant_runs(connection, waiting)
     runs = [WaitingRun(run, _visitors(visitors, run), run in instant) for run in waiting]
     runs += [each for each in more if each.run not in waiting]
     busy = Counter(visitor for run in live for visitor in _visitors(visitors, run))

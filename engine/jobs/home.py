@@ -7,11 +7,13 @@ import math
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from engine.environment import ROOT
 from engine.errors import HomeError, HomeFull, HomeUnwritable, refusal, shown
@@ -174,3 +176,21 @@ def readable_size(count: float) -> str:
     unit = next((unit for unit, size in UNITS.items() if count >= size), "B")
     amount = count / UNITS[unit]
     return f"{amount:.3g} {unit}" if amount < 999.5 else f"{amount:,.0f} {unit}"
+
+
+def locked(file: IO[bytes]) -> bool:
+    """Lock a file until it is closed. False if another process has locked it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a disk without locks
+        return True
+    return True

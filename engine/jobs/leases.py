@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Collection, Container, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.errors import Damaged, LeaseLost
@@ -20,10 +20,12 @@ from engine.events import Event, Finished, Kept, decode, encode
 from engine.jobs import payloads
 from engine.jobs.fair_queue import WaitingRun, queue_order, record_service
 from engine.jobs.home import Home
+from engine.jobs.pace import instant
 from engine.jobs.process_id import ProcessId
 from engine.jobs.status import held, stored_run
 
 EXPRESS = 1  # slots beyond the cores, for instant attacks alone
+INSTANT_S = 2.0  # the next run waits this long for the worker of an instant attack, before a cold worker starts
 CHECKPOINTS = 2  # kept for each run: the last one, and the one before in case the last is damaged
 
 
@@ -39,6 +41,25 @@ class Lease:
     resume: Kept | None  # the checkpoint, without its payload
     after: int  # the number of the last event that is kept
     alone: bool  # no other run is running or waiting
+
+
+@dataclass
+class RunningJob:
+    """One lease that one worker runs."""
+
+    lease: Lease
+    threads: int
+    round: int
+    crashes: int = 0
+    deadline: float | None = None  # set by a cancel
+    began: float = field(default_factory=time.monotonic)
+    beat: float = field(default_factory=time.monotonic)
+    next_check: float = 0.0  # when to look again for a request to cancel or delete it
+
+    @property
+    def soon_ends(self) -> bool:
+        """True for an instant attack that has just started. One that replays many rounds takes longer."""
+        return time.monotonic() - self.began < INSTANT_S and instant(self.lease.spec)
 
 
 def take(

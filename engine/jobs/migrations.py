@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
 
 from engine.errors import HomeUnwritable
-from engine.jobs.home import Home
+from engine.jobs.home import Home, locked
 from engine.jobs.process_id import ProcessId
 
 Migration = tuple[str, ...]
@@ -164,21 +162,3 @@ def _whole(value: object) -> int:
 
 def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
-
-
-def locked(file: IO[bytes]) -> bool:
-    """Lock a file until it is closed. False if another process has locked it."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:  # a disk without locks
-        return True
-    return True

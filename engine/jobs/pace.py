@@ -36,6 +36,12 @@ def instant(spec: Mapping[str, Any]) -> bool:
     return "iterations" not in attack
 
 
+def instant_runs(connection: sqlite3.Connection, runs: Collection[str]) -> set[str]:
+    """Those of these runs that are instant attacks."""
+    query = "SELECT id FROM runs WHERE instant = 1 AND id IN (SELECT value FROM json_each(?))"
+    return {str(row["id"]) for row in connection.execute(query, (json.dumps(list(runs)),))}
+
+
 def work_key(spec: Mapping[str, Any]) -> str:
     """A short hash of what decides how long a run takes."""
     run = spec.get("run") if "attack" in spec else spec
@@ -153,8 +159,7 @@ def left(
     """
     forecast = dict(expected or {})
     work = {**_work(connection, [*queue, *live]), **{run: run for run in forecast}}
-    query = "SELECT id FROM runs WHERE instant = 1 AND id IN (SELECT value FROM json_each(?))"
-    instants = {str(row["id"]) for row in connection.execute(query, (json.dumps([*queue, *live]),))}
+    instants = instant_runs(connection, [*queue, *live])
     now = time.time()
     running = []
     for run in live:

@@ -6,14 +6,13 @@ import threading
 import time
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from queue import Empty, Full, Queue
 
 from engine.errors import HomeError, LeakLensError, LeaseLost
 from engine.events import Cancelled, Event, Failed, Round
 from engine.jobs.backends.base import Backend, BackendWorker, Inbox, job_message
 from engine.jobs.backends.local import LocalBackend, parsed_line
-from engine.jobs.leases import EXPRESS, Lease
+from engine.jobs.leases import EXPRESS, Lease, RunningJob
 from engine.jobs.process_id import ProcessId
 from engine.jobs.store import Store
 
@@ -30,19 +29,6 @@ DEMAND_S = 1.0  # how often the demand is checked to see whether a warm worker w
 QUEUED_S = 3.0  # a warm worker waits this long while all slots are in use
 PAUSE_S = 1.0  # after an error of the home
 INBOX = 4096  # lines; a worker that writes more has to wait
-
-
-@dataclass
-class RunningJob:
-    """One lease that one worker runs."""
-
-    lease: Lease
-    threads: int
-    round: int
-    crashes: int = 0
-    deadline: float | None = None  # set by a cancel
-    beat: float = field(default_factory=time.monotonic)
-    next_check: float = 0.0  # when to look again for a request to cancel or delete it
 
 
 class Supervisor:
@@ -234,7 +220,7 @@ class Supervisor:
 
     def _claim_runs(self) -> None:
         owner = ProcessId.me()
-        while len(self._jobs) < self.workers + EXPRESS:
+        while len(self._jobs) < self.workers + EXPRESS and not self._soon_free():
             lease = self.store.take(owner, self.workers, self.only)
             if lease is None:
                 return
@@ -244,12 +230,19 @@ class Supervisor:
             self._assign(RunningJob(lease, threads, lease.resume.round if lease.resume else 0))
             self._next_warm_up = time.monotonic() + WARM_UP_PAUSE_S
 
+    def _soon_free(self) -> bool:
+        """True if a warm worker ends an instant attack soon, and no warm one is free: a cold one takes longer."""
+        ready = [self._jobs.get(worker) for worker in self._handles if worker.ready]
+        running = [job for job in ready if job]
+        return len(running) == len(ready) and any(job.soon_ends for job in running)
+
     def _assign(self, job: RunningJob) -> None:
-        # A worker whose run has ended, but which is still busy, counts as free: it takes this job next.
+        # A worker whose run has ended, but which is still busy, counts as free: it takes this job next. That is sooner
+        # than a worker that has not finished its imports.
         free = [worker for worker in self._handles if worker not in self._jobs and worker.jobs < JOBS_PER_WORKER]
         lease = job.lease
         try:
-            worker = min(free, key=lambda worker: (worker.busy, not worker.ready)) if free else self._start_worker()
+            worker = min(free, key=lambda worker: (not worker.ready, worker.busy)) if free else self._start_worker()
         except OSError as error:  # no more processes or files: the run is interrupted, and resumes when submitted again
             self._run_error = error
             self.store.release(lease)

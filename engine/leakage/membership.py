@@ -19,6 +19,7 @@ from torch import Tensor
 from engine.attacks.membership.base import MembershipAttack
 from engine.compute import weights
 from engine.compute.context import AttackContext
+from engine.compute.devices import device_fact
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, LeakLensError, RunFailed
 from engine.events import Event, Finished, Kept, Scored, Started, Step
@@ -67,8 +68,9 @@ def membership(
     resources = resources or AttackResources()
     with torch_settings(device), ThreadTeam(threads) as team:
         refuse_membership(spec)
-        plan = load_plan(spec.run)
-        yield Started(spec.id, spec.canonical(), {"classes": list(plan.spec.dataset.facts().classes)})
+        plan = load_plan(spec.run, device)
+        facts = {"classes": list(plan.spec.dataset.facts().classes), **device_fact(device)}
+        yield Started(spec.id, spec.canonical(), facts)
         round = round_number(spec, plan)
         kept = resources.states_of(spec.run.id)
         yield Step(PLAYING)

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from engine import images
 from engine.attacks.pictures.base import PictureAttack, Prior
+from engine.compute.devices import device_fact
 from engine.compute.threads import ThreadTeam
 from engine.events import Event, Finished, Pictured, Seen, Started, Step
 from engine.leakage.compatibility import refuse
@@ -49,16 +50,17 @@ def attack(
     resources = resources or AttackResources()
     with torch_settings(device), ThreadTeam(threads) as team:
         refuse(spec, resources)
-        plan = load_plan(spec.run)
-        yield Started(spec.id, spec.canonical(), {"classes": list(plan.spec.dataset.facts().classes)})
+        plan = load_plan(spec.run, device)
+        facts = {"classes": list(plan.spec.dataset.facts().classes), **device_fact(device)}
+        yield Started(spec.id, spec.canonical(), facts)
         target = yield from prepare_target(spec, plan, resources, team)
         yield seen(spec, target)
         missing_metric = perceptual_problem()
         if missing_metric:
             yield missing_metric
-        prior = yield from learned_prior(spec, plan, resources)
+        prior = yield from learned_prior(spec, plan, resources, device)
         paths: dict[int, list[Guess]] = {}
-        for restart, guess in search_restarts(spec, target, prior, team, stop):
+        for restart, guess in search_restarts(spec, target, prior, team, stop, device):
             paths.setdefault(restart, []).append(guess)
             if not stop():
                 yield pictured(spec.attack, restart, guess, target.truth)
@@ -80,42 +82,52 @@ def seen(spec: AttackSpec, target: AttackTarget) -> Seen:
 
 
 def learned_prior(
-    spec: AttackSpec, plan: LoadedPlan, resources: AttackResources
+    spec: AttackSpec, plan: LoadedPlan, resources: AttackResources, device: str
 ) -> Generator[Event, None, Prior | None]:
-    """What the attack learns from public pictures: learned once, then stored in the home."""
+    """What the attack learns from public pictures: learned once for each kind of device, then stored in the home."""
     if not spec.attack.learns:
         return None
-    name = prior_name(spec, plan)
+    name = prior_name(spec, plan, device)
     kept = resources.prior(name)
     if kept is not None:
         return {key: torch.from_numpy(values) for key, values in kept.items()}
     data = plan.spec.dataset.load()
     public = data.test_x[len(data.test_y) // 2 :]  # the second half of the test split, which no attack targets
     prior: Prior = {}
-    for fraction, learned in spec.attack.learn(public, Seeds(0)):
+    for fraction, learned in spec.attack.learn(public.to(device), Seeds(0)):
         prior = learned
         yield Step("learning from public pictures", fraction)
     resources.keep_prior(name, {key: array(tensor) for key, tensor in prior.items()})
-    return prior
+    return {key: tensor.cpu() for key, tensor in prior.items()}
 
 
-def prior_name(spec: AttackSpec, plan: LoadedPlan) -> str:
-    """The name of the stored prior: a hash of the fields that it depends on."""
+def prior_name(spec: AttackSpec, plan: LoadedPlan, device: str = "cpu") -> str:
+    """The name of the stored prior: a hash of the fields that it depends on.
+
+    A prior that a GPU learned has a name of its own: its last digits differ, so it would change what a processor finds.
+    """
     attack = spec.attack
     dataset = plan.spec.dataset
     fields = {name: value for name, value in attack.values().items() if name in attack.learns}
     text = f"{attack.name}:{sorted(fields.items())}:{dataset.values()}:{dataset.name}"
-    return f"{attack.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    kind = torch.device(device).type
+    learned_on = "" if kind == "cpu" else f"-{kind}"
+    return f"{attack.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}{learned_on}"
 
 
 def search_restarts(
-    spec: AttackSpec, target: AttackTarget, prior: Prior | None, team: ThreadTeam, stop: Callable[[], bool]
+    spec: AttackSpec,
+    target: AttackTarget,
+    prior: Prior | None,
+    team: ThreadTeam,
+    stop: Callable[[], bool],
+    device: str = "cpu",
 ) -> Iterator[tuple[int, Guess]]:
     """The guesses of all restarts as they arrive: one restart at a time runs here, the others in ready processes.
 
     Privacy: the request for a restart holds the exposure and no truth. A process can never compare a guess with it.
     """
-    request = RestartRequest(spec.suited_attack, target.build, target.exposure, prior, spec.seed)
+    request = RestartRequest(spec.suited_attack, target.build, target.exposure, prior, spec.seed, device)
     results: queue.SimpleQueue[tuple[int, Guess] | None] = queue.SimpleQueue()
     free: queue.SimpleQueue[Callable[[int], Iterator[Guess]]] = queue.SimpleQueue()
     closed = threading.Event()

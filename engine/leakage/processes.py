@@ -9,18 +9,19 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
-from typing import IO, Any, BinaryIO
+from typing import IO, BinaryIO
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from engine.attacks.pictures.base import PictureAttack, Prior
 from engine.compute.context import AttackContext
+from engine.compute.devices import PROCESSOR, copied, on_device, use_full_precision
 from engine.compute.threads import set_thread_modes
 from engine.errors import RunFailed
 from engine.pipes import start_child, take_pipes
@@ -37,6 +38,7 @@ class RestartRequest:
     exposure: Exposure
     prior: Prior | None
     seed: int
+    device: str = "cpu"  # where the attack computes; its exposure and its guesses are on the processor
 
     def guesses(self, restart: int) -> Iterator[Guess]:
         """The guesses of one restart, computed in this process.
@@ -44,7 +46,13 @@ class RestartRequest:
         Privacy: the module and the seeds are the attack's own. The run's seeds would reproduce its noise and batches.
         """
         seeds = Seeds.of_text(f"attack:{self.seed}:{restart}")
-        return self.attack.reconstruct(self.exposure, self.build(torch.Generator()), self.prior, AttackContext(seeds))
+        use_full_precision(self.device)
+        context = AttackContext(seeds, torch.device(self.device))
+        module = self.build(torch.Generator()).to(context.device)
+        exposure = on_device(self.exposure, context.device)
+        prior = on_device(self.prior, context.device)
+        for guess in self.attack.reconstruct(exposure, module, prior, context):
+            yield on_device(guess, PROCESSOR)
 
 
 class AttackProcess:
@@ -132,17 +140,6 @@ def borrowed_processes(count: int) -> Iterator[Sequence[AttackProcess]]:
 def packed(request: RestartRequest) -> bytes:
     """The request as bytes; tensors that are views of one memory are copied, because each would carry all of it."""
     return pickle.dumps(replace(request, exposure=copied(request.exposure)))
-
-
-def copied(value: Any) -> Any:
-    """A record, a mapping or a tensor with a copy of every tensor in it."""
-    if isinstance(value, Tensor):
-        return value.clone()
-    if isinstance(value, Mapping):
-        return {name: copied(item) for name, item in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{field.name: copied(getattr(value, field.name)) for field in fields(value)})
-    return value
 
 
 def main() -> None:

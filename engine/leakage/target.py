@@ -15,6 +15,7 @@ from engine import images
 from engine.attacks.pictures.base import PictureAttack
 from engine.capabilities import HasNoise
 from engine.compute import weights
+from engine.compute.devices import PROCESSOR, on_device
 from engine.compute.threads import ThreadTeam
 from engine.errors import BadInput, UnknownName
 from engine.events import Event, Kept, Payload, Step
@@ -62,7 +63,7 @@ class AttackResources:
 
 @dataclass(frozen=True)
 class AttackTarget:
-    """One exposure and, for the judge only, the original pictures and facts about the upload.
+    """One exposure and, for the judge only, the original pictures and facts about the upload; all on the processor.
 
     Privacy: an attack receives the exposure and never the truth. With the truth in reach it could choose its guess by
     it, and its result would not show what the upload leaks.
@@ -101,7 +102,7 @@ def probed_target(
     build = world.build
     tamper = None
     if spec.attack.malicious:
-        build = partial(tampered_model, spec.attack, world)
+        build = partial(tampered_model, spec.attack, replace(world, weights=on_device(world.weights, PROCESSOR)))
         tamper = partial(spec.attack.tamper, world=world)
     if spec.upload == "listed":
         subject = make_victim(plan, round, pictures, labels, spec.client)
@@ -115,7 +116,7 @@ def probed_target(
         **noise_facts(exposure, clean),
         **own_facts(spec, plan, subject),
     }
-    return AttackTarget(exposure, build, pictures, labels, facts, round, subject.client)
+    return AttackTarget(on_device(exposure, PROCESSOR), build, pictures, labels, facts, round, subject.client)
 
 
 def own_facts(spec: AttackSpec, plan: LoadedPlan, victim: Victim) -> dict[str, Any]:
@@ -175,9 +176,10 @@ def recorded_target(spec: AttackSpec, plan: LoadedPlan, state: State, round: int
     slot = slots[0]
     exposure = recorded_exposure(plan, exchanges[0], slot)
     without_noise = recorded_exposure(noiseless, clean[0], slot) if noiseless else exposure
-    truth = true_inputs(plan, exchanges[0], slot)
+    truth = on_device(true_inputs(plan, exchanges[0], slot), PROCESSOR)
     facts = {**upload_facts(exposure, round, False, truth["labels"]), **noise_facts(exposure, without_noise)}
-    return AttackTarget(exposure, plan.world.build, truth["pictures"], truth["labels"], facts, round, clients[slot])
+    received = on_device(exposure, PROCESSOR)
+    return AttackTarget(received, plan.world.build, truth["pictures"], truth["labels"], facts, round, clients[slot])
 
 
 def keep_first(exchanges: list[Exchange], exchange: Exchange) -> None:

@@ -24,6 +24,7 @@ def report(events: Iterable[Event]) -> dict[str, Any]:
             "guarantee": facts.get("guarantee"),
             "delta": facts.get("delta"),
             "unit": facts.get("unit"),
+            "device": facts.get("device", "cpu"),
             "accuracy": overall[-1] if overall else None,
             "accuracy-best": max(overall, default=None),
             "accuracy-personal": personal[-1] if personal else None,
@@ -63,6 +64,8 @@ def lines(body: dict[str, Any]) -> list[str]:
         text.append(f"  accuracy {100 * body['accuracy']:.1f} % (best {100 * body['accuracy-best']:.1f} %)")
     if body["accuracy-personal"] is not None:
         text.append(f"  personal accuracy {100 * body['accuracy-personal']:.1f} %")
+    if body.get("device", "cpu") != "cpu":
+        text.append(f"  computed on {body['device']}")
     of_view = of_report({name: value for name, value in body.items() if name != "guarantee"})
     text += [f"  {epsilon.sentence()}" for epsilon in of_view.values()]
     guarantee = body["guarantee"]

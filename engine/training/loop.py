@@ -14,7 +14,6 @@ A run is a generator of events. It opens no file and uses no store: its caller d
 from __future__ import annotations
 
 import queue
-import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,8 +24,8 @@ import torch
 
 from engine.capabilities import HasNoise
 from engine.compute.context import Evaluate, Report
+from engine.compute.devices import device_fact, refuse_missing, use_full_precision
 from engine.compute.threads import ThreadTeam, restore_thread_modes, set_thread_modes
-from engine.errors import refusal
 from engine.events import Event, Finished, Kept, Round, Spent, Started, Warned
 from engine.privacy.ledger import Ledger
 from engine.specs.run import RunSpec
@@ -59,13 +58,14 @@ def run(
         plan = load_plan(spec, device)
         if resume is None:
             state = first_state(plan)
-            yield from first_events(plan)
+            yield from first_events(plan, device)
         else:
             state = read_state(resume.round, resume.payload, plan.world.weights)
             started -= float(resume.facts.get("seconds", 0.0))  # the time of earlier attempts counts, too
+            yield from device_warning(resume, device)
 
         ledger = plan.ledger(state.round)
-        checkpoints = Checkpoints(started)
+        checkpoints = Checkpoints(started, device)
         with_exposure = exposure_rounds(plan)
         with_state = state_rounds(plan)
 
@@ -95,8 +95,8 @@ def run_json(
 # --- the first events --------------------------------------------------------------------------------------
 
 
-def first_events(plan: LoadedPlan) -> Iterator[Event]:
-    """The numbers that the run uses, its warnings, the partition and the first weights."""
+def first_events(plan: LoadedPlan, device: str = "cpu") -> Iterator[Event]:
+    """The numbers that the run uses, its device, its warnings, the partition and the first weights."""
     world = plan.world
     facts = {
         "parameters": parameters(world),
@@ -111,6 +111,7 @@ def first_events(plan: LoadedPlan) -> Iterator[Event]:
             "reason": plan.guarantee.reason,
             "absent": dict(plan.guarantee.absent),
         },
+        **device_fact(device),
     }
     yield Started(plan.spec.id, plan.spec.canonical(), facts)
     remarks = (*plan.method.remarks(world), *missed_target(plan))
@@ -119,6 +120,17 @@ def first_events(plan: LoadedPlan) -> Iterator[Event]:
     counts = {name: array(table) for name, table in plan.counts().items()}
     yield Kept("partition", "partition", 0, payload=counts)
     yield recorded_state(first_state(plan))
+
+
+def device_warning(resume: Kept, device: str) -> Iterator[Warned]:
+    """The warning of a run that continues on another device than that of its checkpoint."""
+    before = resume.facts.get("device", "cpu")
+    now = device_fact(device).get("device", "cpu")
+    if before != now:
+        yield Warned(
+            f"after round {resume.round} the run moved from {before} to {now}",
+            "The last digits differ between devices: repeat it on one device where they matter",
+        )
 
 
 # --- one round ---------------------------------------------------------------------------------------------
@@ -240,8 +252,9 @@ class Checkpoints:
     The time of a checkpoint includes what the caller does with it, such as writing it to disk.
     """
 
-    def __init__(self, started: float) -> None:
+    def __init__(self, started: float, device: str = "cpu") -> None:
         self.started = started
+        self.device = device_fact(device)
         self.due = time.monotonic() + CHECKPOINT_S
 
     def when_due(self, state: State, now: bool) -> Iterator[Kept]:
@@ -249,7 +262,7 @@ class Checkpoints:
         before = time.monotonic()
         if before < self.due and not now:
             return
-        facts = {"seconds": rounded_seconds(before - self.started)}
+        facts = {"seconds": rounded_seconds(before - self.started), **self.device}
         yield Kept("checkpoint", f"checkpoint-{state.round}", state.round, facts, state.payload())
         after = time.monotonic()
         self.due = after + max(CHECKPOINT_S, CHECKPOINT_SHARE * (after - before))
@@ -261,19 +274,14 @@ class Checkpoints:
 @contextmanager
 def torch_settings(device: str) -> Iterator[None]:
     """Use one intra-op thread and no denormals during a run, then restore the settings."""
-    if device != "cpu" and not has_cuda(device):
-        raise refusal("run: device", "must be cpu, or cuda where a GPU is found", device, "Leave --device out")
+    refuse_missing(device)
+    use_full_precision(device)
     threads = torch.get_num_threads()
     set_thread_modes()
     try:
         yield
     finally:
         restore_thread_modes(threads)
-
-
-def has_cuda(device: str) -> bool:
-    match = re.fullmatch(r"cuda(?::(\d+))?", device)
-    return match is not None and int(match[1] or 0) < torch.cuda.device_count()
 
 
 def rounded_seconds(seconds: float) -> float:

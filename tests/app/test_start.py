@@ -150,6 +150,15 @@ def test_a_disk_quota_from_the_environment_is_kept(served: Served, monkeypatch: 
     assert os.environ["LEAKLENS_QUOTA_GB"] == "3"
 
 
+def test_a_missing_gpu_of_the_environment_is_refused_at_the_start(
+    served: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LEAKLENS_DEVICE", "cuda:900")
+    assert main(["--port", str(free_ports())]) == 2
+    assert "LEAKLENS_DEVICE: must be cpu, or cuda where a GPU is found, got cuda:900. Leave" in capsys.readouterr().err
+    assert not served
+
+
 def test_a_mistake_in_the_class_file_is_reported_at_the_start(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

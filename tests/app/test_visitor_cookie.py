@@ -13,7 +13,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from app.server import VisitorCookie
-from app.session import owners, presence
+from app.session import cookie, presence
 from app.session.presence import Presence
 from engine.jobs.store import Store
 from engine.jobs.uploads import UploadedPictures
@@ -42,7 +42,7 @@ class Browser:
     def get(self, path: str = "/", **headers: str) -> str:
         """The header that sets the cookie; empty if the answer has none."""
         if self.token:
-            headers.setdefault("cookie", f"{owners.COOKIE}={self.token}")
+            headers.setdefault("cookie", f"{cookie.COOKIE}={self.token}")
         raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
         answers: list[Any] = []
 
@@ -63,7 +63,7 @@ class Browser:
                 await asyncio.sleep(0.01)
             return {"type": "websocket.disconnect"}
 
-        scope = {"type": "websocket", "headers": [(b"cookie", f"{owners.COOKIE}={self.token}".encode())]}
+        scope = {"type": "websocket", "headers": [(b"cookie", f"{cookie.COOKIE}={self.token}".encode())]}
         thread = threading.Thread(target=lambda: asyncio.run(self.app(scope, receive, AsyncMock())))
         thread.start()
         return thread
@@ -93,10 +93,10 @@ def test_a_later_page_keeps_the_visitor(browser: Browser) -> None:
     assert browser.get() == first
 
 
-@pytest.mark.parametrize("cookie", ["", "short", "x" * 32, "../../etc", "0" * 33])
-def test_a_cookie_that_the_server_did_not_make_is_replaced(browser: Browser, cookie: str) -> None:
-    browser.get(cookie=f"{owners.COOKIE}={cookie}")
-    assert owners.visitor_id(browser.token) and browser.token != cookie
+@pytest.mark.parametrize("token", ["", "short", "x" * 32, "../../etc", "0" * 33])
+def test_a_cookie_that_the_server_did_not_make_is_replaced(browser: Browser, token: str) -> None:
+    browser.get(cookie=f"{cookie.COOKIE}={token}")
+    assert cookie.visitor_id(browser.token) and browser.token != token
 
 
 def test_over_https_it_is_secure_and_a_frame_may_send_it(here: Presence) -> None:
@@ -117,7 +117,7 @@ def test_a_photo_lives_as_long_as_a_tab_of_its_owner(browser: Browser, monkeypat
     monkeypatch.setattr(presence, "SEEN_S", 0.05)
     monkeypatch.setattr("engine.jobs.visits.LEFT_S", 0.5)
     browser.get()
-    visitor = owners.visitor_id(browser.token)
+    visitor = cookie.visitor_id(browser.token)
     store = Store()
     first, second = threading.Event(), threading.Event()
     tabs = [browser.tab(first), browser.tab(second)]

@@ -27,8 +27,8 @@ from engine.jobs.store import Store
 from tests.engine.makers import run_command
 
 SETS = ["cifar10", "emnist", "fashion-mnist", "mnist", "movie-reviews", "sentiment140"]
-NAMES = ["python", "packages", "torch", "home", "disk", "store", "payloads", "threads", "gpu", "denormals", "assets"]
-NAMES += [*SETS, "outside parts", "torchvision", "lpips"]
+NAMES = ["python", "packages", "torch", "home", "disk", "store", "payloads", "threads", "gpu", "device", "denormals"]
+NAMES += ["assets", *SETS, "outside parts", "torchvision", "lpips"]
 ARRAYS = {"x": np.arange(5000.0)}
 
 
@@ -159,12 +159,11 @@ def test_packages_are_compared_with_their_pins(tmp_path: Path, monkeypatch: pyte
     assert ".venv" in finding.remedy
 
 
-def test_a_gpu_is_reported_by_name(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert doctor.gpu().text == "none: everything runs on the processor"
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda number: f"Card {number}")
-    assert doctor.gpu().text == "Card 0: choose it with --device cuda"
+def test_the_device_of_this_machine_is_reported(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LEAKLENS_DEVICE", "cuda:900")
+    finding = next(finding for finding in doctor.examine() if finding.name == "device")
+    assert not finding.ok and finding.text == "LEAKLENS_DEVICE: must be cpu, or cuda where a GPU is found, got cuda:900"
+    assert finding.remedy.startswith("Leave LEAKLENS_DEVICE out")
 
 
 def test_the_check_of_denormals_does_not_change_this_thread(monkeypatch: pytest.MonkeyPatch):

@@ -17,7 +17,7 @@ CHOICES: Mapping[str, str] = {
 VALUES: Mapping[str, Mapping[str, str]] = {
     "pictures": {"one": "one", "few": "2 to 16", "many": "more than 16"},
     "steps": {"one": "one", "several": "several"},
-    "server": {"honest": "keeps the rules", "cheats": "changes the model that it sends"},
+    "server": {"honest": "keeps the rules", "cheats": "changes the model"},
     "aggregation": {"no": "no, it sees each upload", "yes": "yes, it sees only the sum"},
     "noise": {
         "none": "nowhere",

@@ -20,8 +20,8 @@ STYLES = ("page", "slides")
 SHOW, LEAVE, NEXT, BACK = "Slides", "Page", "Next slide", "Slide before"
 COUNT = "[now] of [all]"  # the script fills the brackets
 NAME = "Slides"
-MORE_ATTACKS = "Shown: the best of {count} attacks against each protection. The page has all."
-MORE_COLUMNS = "The page has all {count} protections."
+SHOWN = "Shown: {what}. The page has all."
+BEST, ONE = "the best of {count} attacks against each protection", "one of {count} pictures"
 
 
 def controls() -> Html:
@@ -41,11 +41,11 @@ def controls() -> Html:
     )
 
 
-def left_out(attacks: int, columns: int = 0, shown: int = 0) -> Html | None:
-    """A line on a slide about the attacks and protections that only the page shows."""
-    sentences = []
+def left_out(attacks: int, pictures: int) -> Html | None:
+    """A line on a slide about the attacks and pictures that only the page shows; None if it shows all."""
+    parts = []
     if attacks > 1:
-        sentences.append(MORE_ATTACKS.format(count=attacks))
-    if columns > shown:
-        sentences.append(MORE_COLUMNS.format(count=columns))
-    return tag("p", " ".join(sentences), class_="slide-only faint") if sentences else None
+        parts.append(BEST.format(count=attacks))
+    if pictures > 1:
+        parts.append(ONE.format(count=pictures))
+    return tag("p", SHOWN.format(what=", ".join(parts)), class_="slide-only faint") if parts else None

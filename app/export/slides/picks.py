@@ -33,25 +33,41 @@ class SlidePicks:
 
 
 def picks(cells: Sequence[AttackCell], columns: Sequence[str], pictures: Sequence[int]) -> SlidePicks:
-    """What is on the slide of these attacks: the picture that came back best against any protection."""
-    ended = [cell for cell in cells if cell.best_picture is not None]
-    worst = max(ended, key=_recovery, default=None)
-    first = pictures[0] if pictures else 0
-    picture = first if worst is None or worst.best_picture is None else worst.best_picture
-    best = {}
-    for column in columns:
-        known = [cell for cell in ended if cell.column == column and cell.verdict(picture) is not None]
-        if known:
-            best[column] = max(known, key=lambda cell: _shown(cell, picture))
-    return SlidePicks(picture, tuple(columns), best)
+    """What is on the slide of these attacks: the picture that the protections together gave away most of.
+
+    `cells` are all attacks on the upload, so that all of its slides have the same picture.
+    """
+    ended = [cell for cell in cells if cell.done]
+    every = dict.fromkeys(cell.column for cell in ended)
+    picture = max(pictures, key=lambda picture: _given_away(ended, list(every), picture), default=0)
+    chosen = _best(ended, picture)
+    return SlidePicks(picture, tuple(columns), {column: chosen[column] for column in columns if column in chosen})
 
 
-def _recovery(cell: AttackCell) -> tuple[int, float]:
-    psnr = None if cell.best_picture is None else cell.psnr(cell.best_picture)
-    return rank(cell.best_verdict), -math.inf if psnr is None else psnr
+def _best(cells: Sequence[AttackCell], picture: int) -> dict[str, AttackCell]:
+    """The best attack against each protection, for one picture."""
+    best: dict[str, AttackCell] = {}
+    for cell in cells:
+        if cell.verdict(picture) is None:
+            continue
+        known = best.get(cell.column)
+        if known is None or _shown(cell, picture) > _shown(known, picture):
+            best[cell.column] = cell
+    return best
+
+
+def _given_away(cells: Sequence[AttackCell], columns: Sequence[str], picture: int) -> tuple[int, float]:
+    """How much of a picture came back against all protections, by the verdicts, then by PSNR."""
+    best = _best(cells, picture)
+    ranks = [rank(best[column].verdict(picture)) for column in columns if column in best]
+    return sum(ranks), max((_psnr(cell, picture) for cell in best.values()), default=-math.inf)
 
 
 def _shown(cell: AttackCell, picture: int) -> tuple[int, bool, float]:
     """By the verdict; of equal ones, an attack whose guesses can be followed comes first."""
+    return rank(cell.verdict(picture)), len(cell.path) > 1, _psnr(cell, picture)
+
+
+def _psnr(cell: AttackCell, picture: int) -> float:
     psnr = cell.psnr(picture)
-    return rank(cell.verdict(picture)), len(cell.path) > 1, -math.inf if psnr is None else psnr
+    return -math.inf if psnr is None else psnr

@@ -2,6 +2,7 @@
 // The address names the style: #slides, or #slides-3 for the third one, and #page. Printing is always the page.
 const root = document.documentElement;
 const deck = document.getElementById('deck');
+const scrubber = document.getElementById('scrub');
 const count = document.getElementById('slide-count');
 const order = deck.dataset.order.split(' ');
 const ALWAYS = ['deck', 'player'];
@@ -47,7 +48,8 @@ function showSlide() {
   slide.classList.add('current');
   slide.tabIndex = 0; // a slide that is too tall scrolls by keyboard
   root.dataset.kind = slide.dataset.slide;
-  root.classList.toggle('moving', slide.querySelector('[id^=cell-]') !== null);
+  const several = scrubber !== null && Number(scrubber.max) > 0; // one guess each: nothing moves
+  root.classList.toggle('moving', several && slide.querySelector('[id^=cell-]') !== null);
   count.textContent = deck.dataset.count.replace('[now]', place + 1).replace('[all]', slides.length);
   slide.scrollTop = 0;
   slide.focus({ preventScroll: true });

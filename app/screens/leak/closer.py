@@ -30,6 +30,13 @@ SERIES: dict[str, Callable[[LeakSettings], None]] = {
     "test": blind_test.panel,
 }
 
+ARRIVED = "leak-arrived"  # of the session: whether a link has opened an entry that is not in view yet
+# A link that names an entry asks its question: the visitor must not search for the answer below the grid.
+SHOW = """
+<style>.st-key-leak-closer { scroll-margin-top: 4rem; }</style>
+<script>document.querySelector('.st-key-leak-closer')?.scrollIntoView();</script>
+"""
+
 
 def panel(view: GridView) -> None:
     """Draw the list, and the open entry. The others do no work."""
@@ -47,6 +54,9 @@ def panel(view: GridView) -> None:
         entries[opened]()
     except LeakLensError as error:
         series.problem(str(error))
+    if session.recall(ARRIVED):
+        session.remember(ARRIVED, False)
+        st.html(SHOW, unsafe_allow_javascript=True)
 
 
 def _entries(leak: LeakSettings, view: GridView, cells: Sequence[AttackCell]) -> dict[str, Callable[[], None]]:

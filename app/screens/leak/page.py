@@ -11,7 +11,7 @@ from app.screens.leak import form as leak_form
 from app.screens.leak import results as leak_results
 from app.screens.leak.requests import STATE
 from app.screens.leak.settings import LeakSettings
-from app.session import messages, readiness, services, url
+from app.session import messages, readiness, services, session, url
 from app.texts import attack_form as form_texts
 from app.texts import attacks as attack_texts
 from engine.errors import LeakLensError
@@ -89,3 +89,4 @@ def _open_link() -> None:
     # Privacy: a rerun may end this pass at any access to the session: check before the settings are stored.
     leak, refusals = leak_form.with_available_picture(leak)
     STATE.take_over(leak, [*notes, *refusals])
+    session.remember(closer.ARRIVED, bool(leak.closer))

@@ -82,7 +82,8 @@ def _draw(row: RunRow) -> None:
     bar = _bar(listed.round / of) if listed.status == "running" and of else ""
     attempts = f"submitted {listed.attempt} times" if listed.attempt > 1 else ""
     earlier = states.EARLIER if services.made_earlier(row.listed.spec) else ""
-    notes = [f"run {row.id}", row.unusual, _outcome(result), attempts, earlier]
+    device = run_texts.device(listed.options.get("device"))
+    notes = [f"run {row.id}", row.unusual, _outcome(result), device, attempts, earlier]
     cells = {"state": _cell(word, progress) + bar, **_numbers(result), **_facts(row)}
     with st.container(horizontal=True, vertical_alignment="top", key=f"row-{row.id}"):
         _text(row.sentence, notes, result.failure, cells)

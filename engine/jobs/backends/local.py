@@ -19,7 +19,7 @@ from engine.errors import Damaged
 from engine.events import Event, Failed, decode
 from engine.jobs.backends import memory_failure
 from engine.jobs.backends.base import Inbox
-from engine.jobs.migrations import locked
+from engine.jobs.home import locked
 from engine.jobs.process_id import cores
 from engine.pipes import start_child
 

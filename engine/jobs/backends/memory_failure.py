@@ -16,6 +16,8 @@ MARGIN = 1.25  # of a suggested limit over the forecast
 
 def of_error(spec: Mapping[str, Any], threads: int, trace: str) -> Failed:
     """The failure of a run whose worker reported the lack of memory itself."""
+    if memory.CARD_SHORTAGE.search(trace):
+        return Failed("the GPU has too little memory for this run", f"Leave --device out, or {SMALLER}", trace)
     limit = memory.limit()
     need = needed(spec, threads)
     if limit is None and need is None:

@@ -186,9 +186,9 @@ class TryPage:
 
     @property
     def compared(self) -> list[dict[str, str]]:
-        """The table of pinned runs. It is a canvas, whose content is also a table for screen readers."""
-        table = self.page.get_by_test_id("stDataFrame").locator("table")
+        """The table of pinned runs."""
+        table = self.page.locator(".ll-rows table")
         expect(table.locator("tbody tr").nth(1)).to_be_attached()
         names = table.locator("thead th").all_text_contents()
-        rows = [row.locator("td").all_text_contents() for row in table.locator("tbody tr").all()]
+        rows = [row.locator("th, td").all_text_contents() for row in table.locator("tbody tr").all()]
         return [dict(zip(names, row, strict=True)) for row in rows]

@@ -107,6 +107,8 @@ def test_no_slide_is_wider_than_the_screen(opened: Page) -> None:
             slide = opened.locator(".current")
             assert slide.evaluate("slide => slide.scrollWidth <= slide.clientWidth"), (width, number)
             assert slide.inner_text().strip(), (width, number)
+            tables = slide.locator(".grid:visible").all()
+            assert all(table.evaluate("table => table.scrollWidth <= table.clientWidth") for table in tables)
 
 
 def test_the_slides_have_no_serious_violation_in_both_themes(opened: Page, axe: str) -> None:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from app import server
 from app.export.served import served_export
-from app.session import limits, owners
+from app.session import cookie, limits
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 from tests.app.export.makers import RUN, attack_on, stored_attack, stored_run
@@ -80,7 +80,7 @@ def answered(path: str, token: str = "", query: str = "") -> tuple[int, dict[str
     async def send(message: Any) -> None:
         messages.append(message)
 
-    headers = [(b"cookie", f"{owners.COOKIE}={token}".encode())] if token else []
+    headers = [(b"cookie", f"{cookie.COOKIE}={token}".encode())] if token else []
     scope = {
         "type": "http",
         "method": "GET",
@@ -96,8 +96,8 @@ def answered(path: str, token: str = "", query: str = "") -> tuple[int, dict[str
 
 @pytest.mark.usefixtures("resting")
 def test_the_route_asks_the_cookie_in_class_mode(store: Store, run: RunSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    token = owners.new_token()
-    visitor = owners.visitor_id(token)
+    token = cookie.new_token()
+    visitor = cookie.visitor_id(token)
     assert visitor
     name = store.owners.add(upload(), visitor)
     attack = attack_on(run, pictures=(f"own-{name}-0",))
@@ -110,7 +110,7 @@ def test_the_route_asks_the_cookie_in_class_mode(store: Store, run: RunSpec, mon
     assert headers["cache-control"] == "no-store"
     monkeypatch.setattr(limits, "class_mode", lambda: True)
     assert answered(path)[1]["cache-control"] == "no-store"
-    assert [answered(path, cookie)[0] for cookie in ("", token, owners.new_token())] == [404, 200, 404]
+    assert [answered(path, other)[0] for other in ("", token, cookie.new_token())] == [404, 200, 404]
     query = f"ids={attack.id}"
-    answers = [answered("/export/grid.html", cookie, query)[0] for cookie in ("", token, owners.new_token())]
+    answers = [answered("/export/grid.html", other, query)[0] for other in ("", token, cookie.new_token())]
     assert answers == [404, 200, 404]

@@ -81,6 +81,12 @@ def test_a_slide_shows_the_best_attack_against_each_protection() -> None:
     assert (chosen.original(0, True), chosen.original(0, False), chosen.original(1, True)) == (0, None, None)
 
 
+def test_the_picture_of_a_slide_is_the_one_that_most_protections_gave_away() -> None:
+    alone = cell("none", "map", [40.0, 30.0])
+    chosen = picks([alone, cell("run", "map", [12.0, 25.0])], ["none", "run"], (0, 1))
+    assert chosen.picture == 1
+
+
 def test_an_unfinished_protection_has_the_state_of_its_first_attack() -> None:
     waiting = collect_cell(RequestedAttack("run", "map", None), AttackEvents("queued", ()))
     chosen = picks([cell("none", "map", [31.0]), waiting], ["none", "run"], (0,))
@@ -99,3 +105,14 @@ def test_the_slide_of_a_grid_has_one_cell_for_each_column(store: Store) -> None:
     cells = {node.attributes["data-best"]: node.text for node in shown}
     assert list(cells) == ["0", "1", "2"]
     assert "31.4 dB" in cells["1"] and "19.0 dB" in cells["2"] and "by Inverting Gradients" in cells["2"]
+
+
+def test_no_protection_is_left_off_the_slides(store: Store) -> None:
+    runs = [RunSpec(**{**RUN, "method": {"name": "udp-fedavg", "noise": noise}}) for noise in range(1, 8)]
+    for run in runs:
+        stored_attack(store, attack_on(run), [20.0])
+    exported = served_export(store, "grid", ",".join(attack_on(run).id for run in runs), "")
+    answers = [node for node in slides(exported.text) if node.attributes["data-slide"] == deck.ANSWER]
+    first, second = [{each.attributes.get("data-head") for each in every(node)} for node in answers]
+    assert len(second) > 2 and second < first  # the second table is a slide inside the first one
+    assert {f"UDP-FedAvg, noise {noise}" for noise in range(1, 8)} < first

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from app.screens.leak.settings import LeakSettings
 from app.screens.leak.uploads import requests
 from app.screens.runs import requests as run_requests
-from app.session import owners, services, session
+from app.session import cookie, services, session
 from app.texts import attack_form as form_texts
 from engine.jobs.batches import Batch, BatchMember
 from engine.jobs.home import Home
@@ -22,15 +22,6 @@ from tests.app.makers import RunMaker
 from tests.app.reading import actions_of, lines, open_screen, press, text
 from tests.app.screens.leak.makers import append_events, finished_attack
 from tests.engine.jobs.makers import photo, saved
-
-
-def test_the_id_of_a_visitor_hides_the_cookie() -> None:
-    token = owners.new_token()
-    visitor = owners.visitor_id(token)
-    assert visitor == owners.visitor_id(token) != ""
-    assert visitor not in token and token not in visitor
-    assert visitor != owners.visitor_id(owners.new_token())
-    assert [owners.visitor_id(cookie) for cookie in (None, "", "x" * 32, token[:-1], token + "0")] == [""] * 5
 
 
 class Classroom:
@@ -156,7 +147,7 @@ def test_what_was_requested_together_is_shown_to_its_owners_only(classroom: Clas
 
 @pytest.mark.slow
 def test_two_tabs_without_a_cookie_are_two_visitors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(owners, "visitor_id", lambda cookie: "")
+    monkeypatch.setattr(cookie, "visitor_id", lambda token: "")
     code = "import streamlit as st\nfrom app.session import session\nst.text(session.visitor())"
     ids = [AppTest.from_string(code).run().text[0].value for _ in range(2)]
     assert ids[0] != ids[1] and all(ids)

@@ -32,7 +32,7 @@ FIELDS: dict[str, Any] = {"method": "udp-fedavg", "rounds": 2, "clients": 40, "s
 SPEC = RunSpec(**FIELDS)
 REPORT_KEYS = {
     "id", "accuracy", "accuracy-best", "accuracy-personal", "rounds-done", "epsilon", "unit", "adjacency", "delta",
-    "accountant", "guarantee", "seconds",
+    "accountant", "guarantee", "seconds", "device",
 }  # fmt: skip
 SHELVES = ("methods", "attacks", "metrics", "datasets", "models", "partitions")
 TIMEOUT_S = 60.0

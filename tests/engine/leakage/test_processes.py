@@ -80,7 +80,8 @@ def test_a_process_gives_the_same_guesses_to_the_bit(process: AttackProcess, res
 
 
 def test_a_request_holds_what_an_attacker_has_and_no_truth(restart_request: RestartRequest) -> None:
-    assert {field.name for field in fields(restart_request)} == {"attack", "build", "exposure", "prior", "seed"}
+    held = {"attack", "build", "exposure", "prior", "seed", "device"}
+    assert {field.name for field in fields(restart_request)} == held
 
 
 def test_an_error_in_the_process_is_raised_by_its_parent(

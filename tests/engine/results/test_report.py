@@ -14,7 +14,7 @@ from engine.results.report import report
 
 KEYS = {
     "id", "accuracy", "accuracy-best", "accuracy-personal", "rounds-done", "epsilon", "unit", "adjacency", "delta",
-    "accountant", "guarantee", "seconds",
+    "accountant", "guarantee", "seconds", "device",
 }  # fmt: skip
 GUARANTEE = {"status": "formal", "reason": "noise", "absent": {"aggregate": "n/a, because every slice is returned"}}
 STARTED = Started("abc", {"rounds": 3}, {"guarantee": GUARANTEE, "delta": 1e-5, "unit": "user", "noise": 1.0})
@@ -51,6 +51,7 @@ def test_a_finished_run() -> None:
     assert set(body) >= KEYS
     assert {key: body[key] for key in KEYS} == {
         "id": "abc",
+        "device": "cpu",
         "accuracy": 0.7,
         "accuracy-best": 0.8,
         "accuracy-personal": 0.85,

@@ -61,6 +61,12 @@ RUNS = [
     ("run --threads true", "run: threads: must be a whole number between 1 and 256, got true"),
     ("run --device cuda:900", "run: device: must be cpu, or cuda where a GPU is found, got cuda:900. Leave"),
     ("run --device tpu", "run: device: must be cpu, or cuda where a GPU is found, got tpu. Leave --device out"),
+    (
+        "sweep --noises 1 --device cuda:900",
+        "run: device: must be cpu, or cuda where a GPU is found, got cuda:900. Leave",
+    ),
+    ("table 1 --device cuda:900", "run: device: must be cpu, or cuda where a GPU is found, got"),
+    ("attack a1b2 --device cuda:900", "run: device: must be cpu, or cuda where a GPU is found, got"),
     ("run --target-epsilon 3", "run: view: is missing"),
     ("run --target-epsilon 3 --view server", "fedavg: has no noise, so a target ε or a budget does not apply. Choose"),
     (f"{UDP} --target-epsilon Infinity --view server", "run: target-epsilon: must be a number above 0", "got inf"),
@@ -116,6 +122,13 @@ def test_the_message_is_the_same_with_json():
 def test_a_missing_gpu_is_refused_for_a_dry_run_too(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     refused(f"run {SMALL} --device cuda --dry-run", "run: device: must be cpu", "got cuda")
+
+
+def test_a_missing_gpu_of_the_environment_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LEAKLENS_DEVICE", "cuda:900")
+    refused(f"run {SMALL}", "LEAKLENS_DEVICE: must be cpu", "got cuda:900", "Leave LEAKLENS_DEVICE out")
+    refused(f"sweep --noises 1 {SMALL}", "LEAKLENS_DEVICE: must be cpu")
+    assert Store().runs() == []
 
 
 def test_a_spec_file_of_a_newer_format_is_refused(tmp_path: Path):

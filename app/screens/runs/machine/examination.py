@@ -23,7 +23,7 @@ from engine.errors import LeakLensError
 GROUPS = {
     "Program": ("python", "packages", "torch"),
     "Home": ("home", "disk", "store", "payloads"),
-    "Processor": ("threads", "gpu", "denormals"),
+    "Processor": ("threads", "gpu", "device", "denormals"),
     "Data and measures": ("torchvision", "lpips"),  # and every data set
 }
 REST = "Data and measures"

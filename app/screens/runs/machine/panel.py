@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.screens.runs.machine import examination as examinations
+from app.screens.runs.machine import placement
 from app.screens.runs.machine import texts as machine_texts
 from app.screens.runs.machine.examination import Examination, MachineLine
 from app.session import messages, services
@@ -30,6 +31,7 @@ CSS = """
 .ll-doctor h2 { font-size: 1.05rem; padding: 0; margin: 0; }
 .ll-again thead { position: absolute; clip-path: inset(50%); }
 .ll-doctor tbody th { font-weight: 600; }
+.ll-doctor.ll-where col:nth-child(2) { width: auto; } .ll-work p { font-weight: 400; }
 .ll-doctor p { margin: .15rem 0 0; }
 </style>
 """
@@ -94,10 +96,11 @@ def _moving(shared: Services) -> bool:
 def _engine(shared: Services, moving: bool) -> None:
     """Draws the state of the engine. When the engine becomes idle, it redraws the whole page a last time."""
     try:
-        counts: Counter[str] = Counter(run.status for run in shared.store.runs())
+        runs = shared.store.runs()
     except LeakLensError as error:
         messages.show("problem", str(error))
         return
+    counts: Counter[str] = Counter(run.status for run in runs)
     supervisor = shared.supervisor
     if counts["running"] >= supervisor.workers:  # spare workers are warm then, too
         begins = machine_texts.LATER
@@ -115,6 +118,7 @@ def _engine(shared: Services, moving: bool) -> None:
     for name, (value, note) in facts.items():
         cells += f"<div><dt>{name}</dt><dd>{value} <small>{note}</small></dd></div>"
     st.html(f'<dl class="ll-facts">{cells}</dl>')
+    st.html(placement.table(runs))
     if supervisor.trouble:
         messages.show("problem", machine_texts.STUCK.format(why=_sentence(supervisor.trouble)))
     if shared.trouble:

@@ -7,6 +7,12 @@ FINE = "Everything LeakLens needs works on this machine."
 UNABLE = "LeakLens cannot run on this machine yet. Fix what the list marks."
 HEADS = ("state", "check", "result")
 SIGNS = {"ok": "✓ ok", "look": "! fix", "looking": "… checking"}
+WHERE = "What runs where"
+WHERE_HEADS = ("device", "work")
+PROCESSOR = "processor"
+SET = "{variable} chooses it. It holds for what starts from now on."
+UNSET = "{variable}, which the owner of this machine sets, chooses a GPU. The check gpu lists those there are."
+ALWAYS = "Always. A result that a GPU computed names it, because its last digits differ."
 AGAIN = "Check again"
 COPY = "The report as text"
 STUCK = "No run can start now: {why}"
@@ -28,6 +34,11 @@ def verdict(failed: int, able: bool) -> str:
     if not failed:
         return FINE
     return "One check failed." if failed == 1 else f"{failed} checks failed."
+
+
+def device(name: str | None) -> str:
+    """A device in words: a card keeps its name."""
+    return PROCESSOR if name in (None, "", "cpu") else str(name)
 
 
 def looked(ago: str, took: float) -> str:

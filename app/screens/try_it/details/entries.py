@@ -18,6 +18,7 @@ from app.screens.try_it.sides import TrySide
 from app.session import run_settings, services, session
 from app.widgets import card
 from app.widgets import chart as chart_widget
+from app.widgets import table as table_widget
 from engine.epsilon import Epsilon
 from engine.errors import LeakLensError
 from engine.results.report import guarantee, last_epsilons, report, run_facts
@@ -148,7 +149,7 @@ def seeds(sides: Sequence[TrySide], view: str) -> None:
             rows.append(_seed_row(side.name, run, view))
         for run in side.baselines:
             rows.append(_seed_row(f"{side.name}, without protection", run, view))
-    st.dataframe(rows, hide_index=True, alt=details_texts.ENTRIES["seeds"])
+    table_widget.show(rows, details_texts.ENTRIES["seeds"])
     for side in sides:
         reached = [report(run.events)["accuracy"] for run in side.runs]
         known = [accuracy for accuracy in reached if accuracy is not None]

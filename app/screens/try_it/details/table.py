@@ -17,6 +17,7 @@ from app.screens.try_it.sides import TrySide
 from app.session import run_settings
 from app.texts import numbers
 from app.widgets import chart as chart_widget
+from app.widgets import table as table_widget
 from engine.results.report import last_epsilons, report
 
 NOT_COMPARED = ("format",)
@@ -64,7 +65,7 @@ def draw(sides: Sequence[TrySide], settings: TrySettings) -> None:
     """The table, the curves of all its runs, and a button that takes each pinned run out."""
     rows = _rows(sides, settings)
     if rows:
-        st.dataframe(rows, hide_index=True, alt=details_texts.TABLE_ALT)
+        table_widget.show(rows, details_texts.TABLE_ALT)
     if len(rows) < 2:
         st.caption(details_texts.NO_PINS)
     pins = pinned(sides, settings)
@@ -94,9 +95,8 @@ def _rows(sides: Sequence[TrySide], settings: TrySettings) -> list[dict[str, str
     for (name, run), own, epsilon in zip(runs.values(), differences, epsilons, strict=True):
         row = {"run": name, "accuracy": numbers.percent(report(run.events)["accuracy"])}
         for unit in units:
-            known = epsilon is not None and epsilon.unit == unit
-            value = numbers.epsilon(epsilon.value) if epsilon and known else details_texts.NOTHING
-            row[details_texts.column(settings.eyes, unit)] = value
+            own_epsilon = epsilon if epsilon is not None and epsilon.unit == unit else None
+            row[details_texts.column(settings.eyes, unit)] = details_texts.epsilon(own_epsilon)
         rows.append({**row, **own})
     return rows
 

@@ -60,18 +60,25 @@ def field_name(path: str) -> str:
     return path.rpartition(".")[2].replace("-", " ")
 
 
+def epsilon(known: Epsilon | None) -> str:
+    """ε in a table, rounded up: a promise is never shown smaller than it is."""
+    if known is None or known.value is None:
+        return NOTHING
+    return numbers.epsilon(privacy.rounded_up(known.value))
+
+
 def column(view: str, unit: str) -> str:
     """The head of a column of ε. Two units never share one: their ε do not compare."""
     return f"ε {privacy.AGAINST[view]}, {privacy.PER[unit]}"
 
 
-def seed_row(side: str, seed: Any, body: Mapping[str, Any], epsilon: Epsilon | None) -> dict[str, str]:
+def seed_row(side: str, seed: Any, body: Mapping[str, Any], spent: Epsilon | None) -> dict[str, str]:
     """The result of one run with its seed."""
     row = {"side": side, "seed": str(seed), "accuracy": numbers.percent(body["accuracy"])}
     if body["accuracy-personal"] is not None:
         row["personal accuracy, mean over clients"] = numbers.percent(body["accuracy-personal"])
-    if epsilon is not None:
-        row[column(epsilon.view, epsilon.unit)] = numbers.epsilon(epsilon.value)
+    if spent is not None and spent.value is not None:
+        row[column(spent.view, spent.unit)] = epsilon(spent)
     return {**row, "rounds": str(body["rounds-done"]), "time": numbers.duration(body["seconds"])}
 
 

@@ -235,3 +235,11 @@ def test_a10_the_epsilon_of_a_record_level_run_is_not_that_of_its_probe(small: L
     assert attack_texts.PROBE_EPSILON in text(visit(records))
     assert attack_texts.PROBE_EPSILON not in text(visit(records.with_(upload="ordinary")))
     assert attack_texts.PROBE_EPSILON not in text(visit(small))  # per client: one more picture changes nothing
+
+
+def test_a_link_to_an_entry_brings_it_into_view_once(small: LeakSettings) -> None:
+    page = visit(small.with_(closer="promises"))
+    assert "scrollIntoView" in text(page)
+    page.run()
+    assert "scrollIntoView" not in text(page)
+    assert "scrollIntoView" not in text(visit(small))

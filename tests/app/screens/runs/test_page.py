@@ -47,6 +47,14 @@ def test_a_run_is_shown_as_the_store_has_it(store: Store, ask: RunMaker, screen:
     assert "submitted just now" in line and f"disk {run_texts.size(store.run(run).bytes)}" in line
 
 
+def test_a_run_on_a_gpu_says_so(store: Store, ask: RunMaker, screen: Screen) -> None:
+    here = ask("queued", seed=3)
+    there = "0123456789ab"
+    store.submit(there, {**store.run(here).spec, "seed": 4}, {"device": "cuda:1"})
+    shown = lines(screen("runs"))
+    assert "on cuda:1" in shown[there] and "on cuda" not in shown[here] and "on cpu" not in shown[here]
+
+
 @pytest.mark.parametrize("status", ["finished", "cancelled"])
 def test_a_run_of_an_earlier_version_is_marked_and_does_not_go_on(ask: RunMaker, screen: Screen, status: str) -> None:
     earlier, current = ask(status, format=1), ask(status)

@@ -24,6 +24,7 @@ from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Kept, Round, decode, encode
 from engine.jobs import payloads
 from engine.jobs.backends import worker
+from engine.jobs.backends.base import ENTRIES
 from engine.jobs.backends.worker import Job, failure, perform
 from engine.jobs.home import Home
 from tests.engine.jobs import fake
@@ -64,6 +65,16 @@ def test_a_job_resumes_from_a_checkpoint_bit_for_bit(job: Job) -> None:
     checkpoints = [event for event in events if isinstance(event, Kept) and event.kind == "checkpoint"]
     rest = events[events.index(checkpoints[0]) + 1 :]
     assert perform_all(replace(job, resume=encode(checkpoints[0]))) == rest
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values())
+def test_a_job_for_a_card_that_is_missing_fails_with_the_sentence(job: Job, entry: str) -> None:
+    run = {"rounds": 1, "clients": 40, "sampled": 4}
+    spec = {"run": run, "attack": {"name": "analytic"}} if "attack" in entry else run
+    event = perform_all(replace(job, entry=entry, spec=spec, device="cuda:900"))[-1]
+    assert isinstance(event, Failed)
+    assert event.reason == "run: device: must be cpu, or cuda where a GPU is found, got cuda:900"
+    assert event.remedy.startswith("Leave --device out")
 
 
 def test_an_unreadable_checkpoint_fails_with_its_name(job: Job) -> None:
@@ -329,3 +340,9 @@ def test_no_module_of_the_jobs_forks() -> None:
         assert "multiprocessing" not in text
         assert "os.fork" not in text
         assert "preexec_fn" not in text
+
+
+def test_a_full_graphics_card_is_not_a_full_machine() -> None:
+    failed = failure(RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has ..."))
+    assert failed.reason == "the GPU has too little memory for this run"
+    assert failed.remedy.startswith("Leave --device out, or choose a smaller model")

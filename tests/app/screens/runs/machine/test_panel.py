@@ -20,6 +20,7 @@ from engine import doctor
 from engine.doctor import Finding
 from engine.environment import CLASS
 from engine.errors import HomeFull
+from engine.jobs.backends.device import DEVICE
 from engine.jobs.process_id import ProcessId, cores
 from engine.jobs.store import Store
 from engine.jobs.supervisor import Supervisor
@@ -107,7 +108,7 @@ def test_every_finding_has_its_sign_its_text_and_its_remedy(finished: Doctor, sc
     assert shown["store"] == "! fix store cannot be &lt;read&gt; Move it aside"
     assert shown["mnist"] == "✓ ok mnist bundled part For the full set: unpack it"
     groups = re.findall("<h2>(.*?)</h2>", text(page))
-    assert groups == list(examinations.GROUPS)
+    assert groups == [machine_texts.WHERE, *examinations.GROUPS]
     assert list(shown).index("payloads") < list(shown).index("mnist") < list(shown).index("lpips")
 
 
@@ -215,6 +216,24 @@ def test_the_state_of_the_engine_is_shown(finished: Doctor, screen: Screen) -> N
         machine_texts.WAITING: "2",
         machine_texts.NEXT: begins,
     }
+
+
+def test_each_kind_of_work_and_each_run_under_way_has_its_device(
+    home: Path, finished: Doctor, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store()
+    store.submit("first", {"rounds": 1}, {"device": "cuda:1"})
+    store.submit("second", {"rounds": 1})
+    assert store.take(ProcessId.me(), 10)
+    store.close()
+    monkeypatch.setenv(DEVICE, "cuda")
+    row = r'<tr class="ll-device"><td>(.*?)</td><th class="ll-work" scope="row">(.*?)<p'
+    rows = re.findall(row, text(screen("machine")))
+    assert rows == [
+        ("cuda", "Training, testing and attacks"),
+        ("processor", "Random numbers, ε, scores and stored files"),
+        ("cuda:1", "run first"),
+    ]
 
 
 @pytest.mark.usefixtures("busy")
