@@ -79,5 +79,5 @@ def test_axe_finds_nothing_serious_in_the_slider_and_the_details(
         tab.visit(closer=closer, b="method.noise=0.3;method.server-step=0.1", pins="1afc65c4b0a0")
         expect(says(tab)).to_contain_text("promise")
         expect(page.locator(".st-key-try-details")).to_be_visible()
-        found = findings(page, axe)
-        assert not found, "\n" + describe(found)
+        violations = findings(page, axe)
+        assert not violations, "\n" + describe(violations)
