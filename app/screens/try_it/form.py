@@ -9,8 +9,8 @@ import streamlit as st
 
 from app.screens.try_it import budget as try_budget
 from app.screens.try_it import requests as try_requests
-from app.screens.try_it import run_fields
 from app.screens.try_it import texts as try_texts
+from app.screens.try_it.change import fields as run_fields
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, requests_of
 from app.session import limits as class_limits

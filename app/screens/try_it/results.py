@@ -15,6 +15,7 @@ from app.screens.try_it import panels
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
 from app.screens.try_it import texts as try_texts
+from app.screens.try_it.change import suggestions
 from app.screens.try_it.details import panel as details
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, TrySide
@@ -187,7 +188,7 @@ def _sentence(requests: Sequence[SideRequest], sides: Sequence[TrySide], setting
     """What the panels show in words: how B differs from A, or what side A costs and promises."""
     forecasts: dict[str, Epsilon | None] = {}
     for request in requests:
-        forecasts[request.name] = try_requests.epsilon_of(request.run, settings.eyes)
+        forecasts[request.name] = suggestions.epsilon_of(request.run, settings.eyes)
     results = [panels.result_of(side, forecasts, settings.eyes) for side in sides]
     if len(sides) > 1:
         text = try_texts.difference(results[0], results[1], try_texts.changed(sides[0].run, sides[1].run))
@@ -203,10 +204,10 @@ def _next_steps(sides: Sequence[TrySide], settings: TrySettings) -> None:
     """Suggested changes, and what a visitor keeps."""
     with st.container(horizontal=True, vertical_alignment="center", key="try-steps"):
         st.html(f"<b>{try_texts.CHANGE_ONE}</b>", width="content")
-        for change in try_requests.SUGGESTED:
+        for change in suggestions.SUGGESTED:
             label = change
             if change == try_texts.HALF:
-                label = try_requests.label_of_half(settings.run, settings.eyes)
+                label = suggestions.label_of_half(settings.run, settings.eyes)
             st.button(label, key=f"try-{change}", type="tertiary", on_click=try_requests.change_one, args=(change,))
         main = sides[0].main
         if main is not None and main.status in ENDED:

@@ -1,4 +1,4 @@
-"""What Run requests, in which order; and the changes that Try suggests."""
+"""What Run requests, and in which order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
-from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import TrySettings
 from app.session import run_settings, services
 from engine.jobs.batches import BatchMember
@@ -68,47 +67,3 @@ def test_only_the_instant_attack_on_a_short_run_trains_by_itself(monkeypatch: py
     monkeypatch.setattr(try_requests, "REPLAY_S", 0.0)
     long = {kind(member): member.after for member in members(default(rounds=7))}
     assert long["analytic udp-fedavg 2.0 0"] != ""
-
-
-def epsilon(run: dict[str, object]) -> float:
-    answer = try_requests.epsilon_of(run, "server")
-    assert answer and answer.value
-    return answer.value
-
-
-def test_half_the_epsilon_is_at_most_half() -> None:
-    run = TrySettings.default().run
-    halved = {**run, **try_requests.half(run, "server")}
-    assert 0.45 * epsilon(dict(run)) < epsilon(halved) <= 0.5 * epsilon(dict(run))
-
-
-def test_another_protection_keeps_the_epsilon_and_each_phone_adds_the_noise() -> None:
-    run = TrySettings.default().run
-    changes = try_requests.another(run, "server")
-    other = run_settings.completed({**{p: v for p, v in run.items() if not p.startswith("method")}, **changes})
-    assert (other["method"], other["method.noise-split"]) == ("fedceo", "full-local")
-    assert epsilon(other) == pytest.approx(epsilon(dict(run)), rel=0.05)
-
-
-def test_a_method_whose_server_adds_the_noise_keeps_its_default() -> None:
-    assert "method.noise-split" not in try_requests.protection("ppsgd")
-    assert try_requests.protection("udp-fedavg")["method.noise-split"] == "full-local"
-
-
-def test_without_noise_side_b_starts_with_some() -> None:
-    run = run_settings.completed({"method": "fedavg"})
-    other = run_settings.completed({**run, **try_requests.half(run, "server")})
-    assert other["method"] == "udp-fedavg" and other["method.noise"] > 0
-
-
-@pytest.mark.parametrize(
-    ("changes", "label"),
-    [
-        ({}, try_texts.HALF),
-        ({"method": "fedavg"}, try_texts.SOME_NOISE),
-        ({"method": "ppsgd"}, try_texts.MORE_NOISE),  # no ε against the server
-    ],
-)
-def test_the_first_suggestion_says_what_it_does(changes: dict[str, str], label: str) -> None:
-    run = run_settings.completed(changes) if changes else TrySettings.default().run
-    assert try_requests.label_of_half(run, "server") == label

@@ -1,0 +1,1 @@
+"""Changes of Try: the fields behind *change*, and the suggested changes of side B."""
