@@ -92,6 +92,7 @@ def test_in_class_mode_a_visitor_cannot_cancel_the_run_of_another(
         button = "try-cancel"
         page = open_screen(AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S), "try")
         page.query_params["run"] = run
+        assert services.shared().ready(PATIENCE_S)
         page.run()
     else:
         point = sweep_points.all_points(small)[0]
