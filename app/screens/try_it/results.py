@@ -99,7 +99,7 @@ def _progress(requests: Sequence[SideRequest], sides: Sequence[TrySide]) -> bool
     followed = follow.read(ids, known)
     if followed.moving:
         join = None if followed.mine or followed.missing else _join
-        follow.bar("try", followed, join, "runs and attacks", try_requests.run, try_requests.cancel)
+        follow.bar("try", followed, join, try_texts.NOUN, try_requests.run, try_requests.cancel)
     for side in sides:
         name = f"{side.name}: " if len(sides) > 1 else ""
         for run in (*side.runs, *side.baselines):
