@@ -7,11 +7,11 @@ from engine.epsilon import Epsilon
 from engine.errors import plain_number
 from engine.results.estimates import Estimate
 
-TITLE = "Budget ε"
-LABEL = "Budget ε of side {side}"
+TITLE, STRENGTH = "Budget ε", "Strength"  # steps of the method are no ε
+LABEL = "{title} of side {side}"
 OFF = "off"
 STEPS = (OFF, "light", "medium", "strong")
-ENDS = {"less": "leaks", "more": "strong"}
+LESS, MORE = "leaks", "strong"
 UNREACHABLE = "No noise of this method reaches ε {budget}: {reason}."
 COMPUTING = "The other positions are being computed."
 NO_EPSILON = "No ε {against}: {reason}. The positions are steps of the method's own strength."

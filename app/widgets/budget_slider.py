@@ -33,7 +33,19 @@ class SliderStop:
         }  # fmt: skip
 
 
-def draw(key: str, label: str, stops: Sequence[SliderStop], chosen: str, on_choose: Callable[[str], None]) -> None:
+@dataclass(frozen=True)
+class SliderHead:
+    """What a slider is called: on the page, for a screen reader, and at its ends."""
+
+    title: str
+    label: str
+    less: str = budget_texts.LESS
+    more: str = budget_texts.MORE
+
+
+def draw(
+    key: str, head: SliderHead, stops: Sequence[SliderStop], chosen: str, on_choose: Callable[[str], None]
+) -> None:
     """Draw the slider at the chosen position. `on_choose` receives the key of the position where it is released."""
 
     def released() -> None:
@@ -41,16 +53,16 @@ def draw(key: str, label: str, stops: Sequence[SliderStop], chosen: str, on_choo
         if any(stop.key == choice and not stop.reason for stop in stops):
             on_choose(str(choice))
 
-    _component(key=key, data=slider_json(label, stops, chosen), on_chosen_change=released)
+    _component(key=key, data=slider_json(head, stops, chosen), on_chosen_change=released)
 
 
-def slider_json(label: str, stops: Sequence[SliderStop], chosen: str) -> dict[str, Any]:
+def slider_json(head: SliderHead, stops: Sequence[SliderStop], chosen: str) -> dict[str, Any]:
     """Return everything that the browser draws, as JSON."""
     keys = [stop.key for stop in stops]
     return {
-        "title": budget_texts.TITLE,
-        "label": label,
+        "title": head.title,
+        "label": head.label,
         "stops": [stop.json() for stop in stops],
         "at": keys.index(chosen),
-        "ends": budget_texts.ENDS,
+        "ends": {"less": head.less, "more": head.more},
     }

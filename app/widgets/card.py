@@ -40,15 +40,18 @@ def _badge(title: str, text: str, side: str) -> str:
     return f'<div><dt>{html.escape(title)}</dt><dd class="ll-small">{mark}</dd></div>'
 
 
-def privacy_block(epsilons: Mapping[str, Epsilon], guarantee: Mapping[str, Any] | None) -> None:
-    """Show every view with its ε and its odds. A view opens to show the terms of its ε, such as δ and adjacency."""
+def privacy_block(epsilons: Mapping[str, Epsilon], guarantee: Mapping[str, Any] | None, opened: str) -> None:
+    """Show every view with its ε and its odds. A view opens to show the terms of its ε, such as δ and adjacency.
+
+    `opened` is the observer whose view is open at first.
+    """
     ordered = [epsilons[view] for view in privacy.VIEWS if view in epsilons]
-    rows = [_view_row(epsilon, opened=place == 0) for place, epsilon in enumerate(ordered)]
+    rows = [_view_row(epsilon, opened=epsilon.view == opened) for epsilon in ordered]
     absent = (guarantee or {}).get("absent") or {}
     for view, reason in absent.items():
         against = html.escape(privacy.AGAINST[view])
         summary = f'<summary><span class="ll-faint">no ε</span> {against}</summary>'
-        rows.append(f"<details>{summary}<p>{html.escape(reason)}</p></details>")
+        rows.append(f"<details{' open' if view == opened else ''}>{summary}<p>{html.escape(reason)}</p></details>")
     st.html(f'<div class="ll-views">{"".join(rows)}</div>')
 
 

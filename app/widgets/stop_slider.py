@@ -20,14 +20,14 @@ _component = component("leaklens_stops", '<div class="stops"></div>\n', "stop_sl
 # page below has its place: nothing moves when the component appears.
 FIRST_CSS = """
 <style>
-.st-key-stops { position: relative; container-type: inline-size; --side: 280px; min-height: 559px; }
+.st-key-stops { position: relative; container-type: inline-size; --side: 308px; min-height: 510px; }
 @media (max-width: 1180px) { .st-key-stops { min-height: 531px; } }
 @media (max-width: 960px) { .st-key-stops { min-height: 475px; } }
 @media (max-width: 640px) { .st-key-stops { min-height: 596px; } }
 .st-key-stops > div:has(.ll-first) { position: absolute; width: 100%; }
 .ll-first { position: absolute; top: 1.6rem; left: 0; display: flex; gap: 1.5rem; }
 .ll-first > * { width: var(--side); height: var(--side); image-rendering: pixelated; background: var(--hair); }
-@container (max-width: 1000px) { .ll-first { --side: 252px; } }
+@container (max-width: 1100px) { .ll-first { --side: 252px; } }
 @container (max-width: 820px) { .ll-first { --side: 196px; gap: 1rem; } }
 @container (max-width: 600px) {
   .ll-first { --side: min(350px, 100cqw); top: 1.4rem; left: 50%; translate: -50%; }

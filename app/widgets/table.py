@@ -12,9 +12,9 @@ CSS = """
 .ll-rows { overflow-x: auto; font-size: .92rem; font-variant-numeric: tabular-nums; }
 .ll-rows table { border-collapse: collapse; border: 0; margin: 0; }
 .ll-rows th, .ll-rows td { border: 0; border-bottom: 1px solid var(--hair); padding: .3rem 1.4rem .3rem 0;
-  text-align: left; vertical-align: top; }
+  text-align: left; vertical-align: top; min-width: 5.5rem; }
 .ll-rows thead th { color: var(--faint); font-weight: 400; }
-.ll-rows tbody th { font-weight: 600; }
+.ll-rows tbody th { font-weight: 600; min-width: 8rem; }
 </style>
 """
 

@@ -13,7 +13,6 @@ from engine.errors import HomeUnwritable
 from engine.events import Event, Finished, Judged, Kept, Measured, Pictured, Round, Seen, Step, encode
 from engine.examples import checksums
 from engine.examples.files import reason_of
-from engine.results.attack_summary import verdicts
 from engine.results.verdict import LEAKS, rank
 
 if TYPE_CHECKING:
@@ -153,6 +152,8 @@ def _spread(length: int, count: int) -> list[int]:
 
 def _pictures(judged: Judged) -> set[int]:
     """The pictures of an ordinary upload that ship: the first ones, and those that came back best."""
+    from engine.results.attack_summary import verdicts  # it loads pydantic, and runs are read without
+
     words = dict(zip(judged.places, verdicts(judged), strict=True))
     psnr = dict(zip(judged.places, judged.numbers["psnr"], strict=True))
     leaking = [place for place, word in words.items() if word in LEAKS]

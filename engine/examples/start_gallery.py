@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from engine.specs.attack import AttackSpec
     from engine.specs.run import RunSpec
 
+Attacks = Mapping[str, Mapping[str, Sequence[str]]]  # the names of attacks by observer and upload
 ROUND = "last"  # the attacked round: a trained model
 
 
@@ -47,9 +48,7 @@ class StartRequest:
     steps: tuple[float, ...]  # server steps that are tried
     seeds: int
     picture: str
-    attacks: tuple[str, ...]
-    tampering: tuple[str, ...]  # attacks of a server that cheats
-    uploads: Mapping[str, Sequence[str]]  # of each observer
+    attacks: Attacks
 
 
 @dataclass(frozen=True)
@@ -123,22 +122,24 @@ def run_spec(request: StartRequest, noise: float, step: float, seed: int) -> Run
     return request.run.with_(method=method, seed=seed)
 
 
-def attack_specs(
-    request: StartRequest, run: RunSpec, views: Mapping[str, Sequence[str]] | None = None
-) -> Iterator[AttackSpec]:
-    """Every requested attack on a run, or those of these observers. One that does not fit is left out."""
+def attack_specs(request: StartRequest, run: RunSpec, attacks: Attacks | None = None) -> Iterator[AttackSpec]:
+    """Every requested attack on a run, or these. One that does not fit is left out."""
     from engine.leakage.compatibility import problem
     from engine.specs.attack import AttackSpec
 
-    for view, uploads in (views or request.uploads).items():
-        for upload in uploads:
+    for view, uploads in (attacks or request.attacks).items():
+        for upload, names in uploads.items():
             kind = "listed" if upload.isdecimal() else upload
             pictures = _pictures(request, int(upload) if upload.isdecimal() else 1)
-            names = request.tampering if upload == "cheat" else request.attacks
             for name in names:
                 spec = AttackSpec(run=run, attack=name, pictures=pictures, upload=kind, view=view, round=ROUND)
                 if problem(spec) is None:
                     yield spec
+
+
+def of_baseline(request: StartRequest) -> Attacks:
+    """The attacks on the baseline: those of the server on one picture."""
+    return {"server": {"1": request.attacks["server"]["1"]}}
 
 
 def _pictures(request: StartRequest, many: int) -> tuple[str, ...]:
@@ -158,7 +159,7 @@ def make(threads: int) -> list[dict[str, Any]]:
         baseline = _baseline(request, stops[0], pool)
         first_runs = [stop.runs[0] for stop in stops]
         pairs = [(run, spec) for run in first_runs for spec in attack_specs(request, run.spec)]
-        alone = attack_specs(request, baseline.runs[0].spec, {"server": ["1"]})
+        alone = attack_specs(request, baseline.runs[0].spec, of_baseline(request))
         pairs += [(baseline.runs[0], spec) for spec in alone]
         states = [run.state for run, _ in pairs]
         results = list(pool.map(_attacked, (spec for _, spec in pairs), states))

@@ -72,7 +72,9 @@ function show() {
   if (differing.length > 1) nearest.append(element('p', stored.words.together, 'faint'));
 }
 
-for (const select of selects) select.addEventListener('change', show);
-chooser.hidden = false;
-document.getElementById('values').classList.add('paper-only');
-show();
+if (stored.results.length) { // none where the shipped results cannot be read: the table of values stays
+  for (const select of selects) select.addEventListener('change', show);
+  chooser.hidden = false;
+  document.getElementById('values').classList.add('paper-only');
+  show();
+}

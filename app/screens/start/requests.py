@@ -68,7 +68,7 @@ def add_photo(file: Any) -> None:
     # A new key lets Streamlit forget its copy of the file, so that no copy outlives the picture.
     session.remember(UPLOADS, session.recall(UPLOADS, 0) + 1)
     session.remember(POPOVER, False)
-    STATE.choose(picture=f"own-{name}", content="1")
+    STATE.choose(picture=f"own-{name}", content="1", stop=0)  # where most comes back
     want(name)
 
 

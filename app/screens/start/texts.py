@@ -32,8 +32,9 @@ OWN_HEADLINE = "This is what the server would rebuild from an upload of your pho
 OWN_HOME = f"Your photo stays on this computer. {OWN_HEADLINE}"
 LESSON = "Hiding a picture is cheap. A promise is expensive."
 EASIEST, ORDINARY = attack_texts.EASIEST, attack_texts.ORDINARY
-NOT_SENT = "None of our {attacks} succeeded here. That is not a promise."
-ONLY_EPSILON = "None of our {attacks} succeeded here. That is not a promise: only the ε is."
+NOT_SENT = "{failed} That is not a promise."
+ONLY_EPSILON = "{failed} That is not a promise: only the ε is."
+FAILED, ONE_FAILED = "None of our {count} attackers succeeded here.", "Our one attacker did not succeed here."
 TITLES = {**attack_texts.TITLES, "imprint": "Robbing the Fed"}  # of attacks, before the shelves are loaded
 NEAR, MUCH = 0.1, 0.2  # of accuracy: lost without much harm, and a high price
 
@@ -63,10 +64,11 @@ class PictureWords:
     it: str  # subject of a verdict
     object: str  # what an attacker brings back
     recognised: str  # what a recognised picture gives away
+    attacker: str  # the only one
 
 
-PORTRAIT_WORDS = PictureWords("her face", "her", "who she is")
-OWN_WORDS = PictureWords("your picture", "it", "what it shows")
+PORTRAIT_WORDS = PictureWords("her face", "her", "who she is", "The one attacker")
+OWN_WORDS = PictureWords("your picture", "it", "what it shows", "The instant attack")
 
 
 @dataclass(frozen=True)
@@ -150,12 +152,17 @@ def _picture(result: StopResult, words: PictureWords, view: str) -> str:
     if result.verdict == KIND:
         return f"You can tell what kind of thing it is, but not {words.recognised}."
     if not result.protected:
-        return NOT_SENT.format(attacks=attackers(result.attacks))
-    return f"{_none(result.attacks)} brings {words.object} back; accuracy {share(result.accuracy)}. Still no promise."
+        return NOT_SENT.format(failed=_failed(result.attacks))
+    back = f"{_none(result.attacks, words)} brings {words.object} back"
+    return f"{back}; accuracy {share(result.accuracy)}. Still no promise."
 
 
-def _none(attacks: int) -> str:
-    return "The instant attack no longer" if attacks == 1 else f"None of {attacks} attackers"
+def _none(attacks: int, words: PictureWords) -> str:
+    return f"{words.attacker} no longer" if attacks == 1 else f"None of {attacks} attackers"
+
+
+def _failed(attacks: int) -> str:
+    return ONE_FAILED if attacks == 1 else FAILED.format(count=attacks)
 
 
 def _promise(result: StopResult) -> str:
@@ -183,7 +190,7 @@ def note(result: StopResult, easiest: bool) -> str:
     if result.leaks:
         return EASIEST if easiest else ""
     if result.verdict is not None and result.promises:
-        return ONLY_EPSILON.format(attacks=attackers(result.attacks))
+        return ONLY_EPSILON.format(failed=_failed(result.attacks))
     return ""
 
 

@@ -73,14 +73,14 @@ def test_the_first_screen_holds_the_picture_the_verdict_and_the_slider(start: Pa
     page = visit(start, server, size)
     lowest = size["height"] - (BAR_PX if size == PHONE else 0)
     parts = [word(page), slider(page), shown(page), page.locator("dd.accuracy"), page.locator("dd.promise")]
-    parts += [page.get_by_role("button", name=texts.USE_PHOTO), page.locator(".note")]
+    parts += [page.get_by_role("button", name=texts.USE_PHOTO), page.locator(".note button")]
     for part in parts:
         box = part.bounding_box()
         assert box and box["y"] >= 0 and box["y"] + box["height"] <= lowest
         assert box["x"] >= 0 and box["x"] + box["width"] <= size["width"]
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     side = shown(page).bounding_box()
-    assert side and side["width"] == (350 if size == PHONE else 280)
+    assert side and side["width"] == (350 if size == PHONE else 308)
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
@@ -118,6 +118,15 @@ def test_a_tap_turns_the_picture_on_a_phone(start: Page, server: Server) -> None
     expect(shown(page)).to_have_attribute("alt", re.compile("The original"))
     page.get_by_role("button", name=texts.TURN_REBUILT).click()
     expect(shown(page)).to_have_attribute("alt", str(rebuilt))
+
+
+def test_another_observer_starts_no_run_and_greys_what_is_the_servers(start: Page, server: Server) -> None:
+    page = visit(start, server, DESK)
+    page.goto(f"{server.address}/?stop=7&content=1&picture=portrait&eyes=outsider")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("anyone outside")
+    expect(page.locator("dd.promise")).to_contain_text("limited promise")
+    expect(page.get_by_role("radio", name=texts.CONTENTS["cheat"])).to_be_disabled()
+    expect(page.get_by_text(texts.SERVER_ONLY)).to_be_visible()
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE])

@@ -9,8 +9,9 @@ import pytest
 import streamlit as st
 
 from app.widgets import budget_slider
-from app.widgets.budget_slider import SliderStop, slider_json
+from app.widgets.budget_slider import SliderHead, SliderStop, slider_json
 
+HEAD = SliderHead("Budget ε", "Budget ε of side A")
 STOPS = (
     SliderStop("0", "off"),
     SliderStop("2", "6.08", "! weak promise", "weak"),
@@ -19,7 +20,7 @@ STOPS = (
 
 
 def test_the_browser_receives_every_position() -> None:
-    data = slider_json("Budget", STOPS, "2")
+    data = slider_json(HEAD, STOPS, "2")
     assert data["at"] == 1 and [stop["tick"] for stop in data["stops"]] == ["off", "6.08", "1"]
     assert data["stops"][2]["reason"] == "No."
 
@@ -32,6 +33,6 @@ def test_only_an_offered_position_is_chosen(
     monkeypatch.setattr(budget_slider, "_component", lambda **arguments: drawn.update(arguments))
     monkeypatch.setattr(st, "session_state", {"slider": SimpleNamespace(chosen=released)})
     keys: list[str] = []
-    budget_slider.draw("slider", "Budget", STOPS, "2", keys.append)
+    budget_slider.draw("slider", HEAD, STOPS, "2", keys.append)
     drawn["on_chosen_change"]()
     assert keys == chosen

@@ -313,7 +313,7 @@ def test_an_unknown_preset_is_refused_before_anything_is_run(tiny: Path) -> None
 
 def test_a_refused_name_is_answered_with_the_names_of_all_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gallery", "leaks", "nonsense"]) == 2  # before the grid of attacks is run
-    assert capsys.readouterr().err.rstrip().endswith(", leaks, frontier.")
+    assert capsys.readouterr().err.rstrip().endswith(", leaks, frontier, start.")
 
 
 def test_an_unwritable_file_and_an_unreadable_preset_are_reported(tiny: Path) -> None:

@@ -76,7 +76,7 @@ def test_the_server_step_of_a_stop_is_the_best_of_those_tried(example: StartExam
 def test_every_requested_attack_ships_once(example: StartExample) -> None:
     request = start_gallery.read_request()
     requested = [spec for stop in example.stops for spec in start_gallery.attack_specs(request, run_of(stop))]
-    requested += start_gallery.attack_specs(request, run_of(example.baseline), {"server": ("1",)})
+    requested += start_gallery.attack_specs(request, run_of(example.baseline), start_gallery.of_baseline(request))
     assert [cell.id for cell in example.attacks] == [spec.id for spec in requested]
     assert start.RESULT_FILE.stat().st_size <= MOST_BYTES
     placed = [

@@ -17,7 +17,7 @@ from app.session import budgets, run_settings, session
 from app.texts import budget as budget_texts
 from app.texts import privacy
 from app.widgets import budget_slider
-from app.widgets.budget_slider import SliderStop
+from app.widgets.budget_slider import SliderHead, SliderStop
 from engine.capabilities import HasNoise, HasServerStep
 from engine.errors import BadInput, LeakLensError
 from engine.results.estimates import Estimate, Outcome, best_step, estimate
@@ -83,9 +83,15 @@ def _wait(spec: RunSpec, view: str) -> None:
 def _slider(budget: Budget, on_choose: Choose) -> None:
     known = budget.known
     stops = slider_stops(budget, known)
-    label = budget_texts.LABEL.format(side=budget.side)
     choose_one = partial(choose, budget, known, on_choose)
-    budget_slider.draw(f"budget-{budget.side}", label, stops, key_of(budget.stops[budget.at]), choose_one)
+    budget_slider.draw(f"budget-{budget.side}", head_of(budget), stops, key_of(budget.stops[budget.at]), choose_one)
+
+
+def head_of(budget: Budget) -> SliderHead:
+    """The names of the slider. Steps of a method are no budget, and the last one says itself that it is strong."""
+    title = budget_texts.STRENGTH if budget.reason else budget_texts.TITLE
+    label = budget_texts.LABEL.format(title=title, side=budget.side)
+    return SliderHead(title, label, more="" if budget.reason else budget_texts.MORE)
 
 
 def key_of(stop: BudgetStop) -> str:

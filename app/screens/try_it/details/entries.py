@@ -13,9 +13,10 @@ from app.batch.view import ShownRun
 from app.charts import smoothing, smoothness, spectrum
 from app.charts.base import Panel, Track
 from app.screens.try_it import panels
+from app.screens.try_it import sides as try_sides
 from app.screens.try_it.details import texts as details_texts
 from app.screens.try_it.sides import TrySide
-from app.session import run_settings, services, session
+from app.session import services, session
 from app.widgets import card
 from app.widgets import chart as chart_widget
 from app.widgets import table as table_widget
@@ -36,7 +37,7 @@ def tracks(sides: Sequence[TrySide], pins: Sequence[Track]) -> list[Track]:
 def head(side: TrySide, several: bool) -> None:
     """The name of a side, where there are two."""
     if several:
-        title = run_settings.part_title("method", side.run["method"])
+        title = try_sides.protection_title(side.run)
         text = details_texts.SIDE.format(side=side.name, title=title)
         st.html(f'<h3 class="ll-title">{html.escape(text)}</h3>')
 
@@ -44,16 +45,16 @@ def head(side: TrySide, several: bool) -> None:
 # --- privacy -----------------------------------------------------------------------------------------------
 
 
-def privacy(sides: Sequence[TrySide]) -> None:
-    """ε of every observer, the kind of promise with its reason, and what no number covers."""
+def privacy(sides: Sequence[TrySide], view: str) -> None:
+    """ε of every observer, the chosen one opened, the kind of promise with its reason, and what no number covers."""
     for side, column in zip(sides, st.columns(len(sides), gap="large"), strict=True):
         with column:
             head(side, len(sides) > 1)
-            _privacy_of(side)
+            _privacy_of(side, view)
     card.not_covered()
 
 
-def _privacy_of(side: TrySide) -> None:
+def _privacy_of(side: TrySide, view: str) -> None:
     main = side.main
     if main is not None and main.status in FINISHED:
         epsilons, promise = last_epsilons(main.events), guarantee(main.events)
@@ -62,7 +63,7 @@ def _privacy_of(side: TrySide) -> None:
         st.caption(details_texts.FORECAST)
     card.guarantee_block(promise)
     _noise(side)
-    card.privacy_block(epsilons, promise)
+    card.privacy_block(epsilons, promise, view)
 
 
 def _forecast(side: TrySide) -> tuple[dict[str, Epsilon], Mapping[str, Any] | None]:

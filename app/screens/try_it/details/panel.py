@@ -43,7 +43,7 @@ def panel(sides: Sequence[TrySide]) -> None:
 def _entries(sides: Sequence[TrySide], settings: TrySettings) -> dict[str, Entry]:
     """The entries that have something to show for these sides, in their order."""
     tracks = entries.tracks(sides, table.pinned(sides, settings))
-    offered: dict[str, Entry] = {"privacy": partial(entries.privacy, sides)}
+    offered: dict[str, Entry] = {"privacy": partial(entries.privacy, sides, settings.eyes)}
     for panel in (epsilon.PANEL, classes.PANEL):
         if panel.collected(tracks):
             offered[panel.name] = partial(entries.chart, panel, tracks)

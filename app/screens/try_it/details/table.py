@@ -36,8 +36,8 @@ def pinned(sides: Sequence[TrySide], settings: TrySettings) -> list[Track]:
 
 def name_of(side: TrySide, run: ShownRun) -> str:
     """A run by its differences from side A."""
-    differences = differing([side.spec.canonical(), run.spec])[1]
-    return details_texts.run_name(differences)
+    own, differences = differing([side.spec.canonical(), run.spec])
+    return details_texts.run_name(differences, own)
 
 
 def differing(specs: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

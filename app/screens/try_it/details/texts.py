@@ -37,12 +37,21 @@ SAVE_CHART = "Save this chart"
 NOT_SAVED = "The other charts have these buttons below them."
 
 
-def run_name(differences: Mapping[str, str]) -> str:
-    """A run by the settings in which it differs from side A, such as `noise 1`."""
-    words = [f"{name} {value}" for name, value in differences.items() if value != NOTHING]
-    return ", ".join(words[:3]) or SAME
+def run_name(differences: Mapping[str, str], of_a: Mapping[str, str]) -> str:
+    """A run by the settings in which it differs from side A, such as `noise 1`: first its protection and its noise.
+
+    What only one of two methods has is named for the noise alone: the method says the rest.
+    """
+    words = [differences["method"]] if "method" in differences else []
+    for name in sorted(differences, key=lambda name: name not in FIRST):
+        known = differences[name] != NOTHING and (of_a.get(name) != NOTHING or name in FIRST)
+        if name != "method" and known:
+            words.append(f"{name} {differences[name]}")
+    return ", ".join(words[:MOST_WORDS]) or SAME
 
 
+FIRST = ("noise",)
+MOST_WORDS = 3
 NOTHING = "–"
 
 

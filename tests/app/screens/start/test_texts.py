@@ -75,3 +75,10 @@ def test_a_promise_is_never_shown_smaller_than_it_is() -> None:
     assert "ε 450,000 per client" in texts.terms(result(OFF.verdict, 0.8, 448_100.0).epsilon)
     assert "ε 42,000 per client" in texts.terms(result(OFF.verdict, 0.8, 41_200.0).epsilon)
     assert texts.terms(None) == ""
+
+
+def test_one_attacker_is_no_crowd() -> None:
+    promised = result(NOT_RECOGNISED, 0.352, 6.63, attacks=1)
+    assert texts.note(promised, easiest=False).startswith("Our one attacker did not succeed here.")
+    hidden = texts.sentence(result(NOT_RECOGNISED, 0.78, 520.0, attacks=1), PORTRAIT_WORDS, "server")
+    assert hidden.startswith("The one attacker no longer brings her back")

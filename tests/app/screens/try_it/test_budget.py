@@ -139,6 +139,7 @@ def test_a_view_without_an_epsilon_has_the_steps_of_the_method_and_the_reason(me
     slider = of(view, **run)
     assert [stop.tick for stop in slider.stops] == ["off", "light", "medium", "strong"]
     assert slider.stops[slider.at].tick == "medium"
+    assert budget.head_of(slider).title == "Strength"  # a noise is no budget
     assert slider.reason.startswith("No ε against") and "no promise" in shown(slider)[2]
     assert chosen(slider, "strong")["method.noise"] == 2.0
 

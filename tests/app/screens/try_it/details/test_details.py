@@ -113,7 +113,7 @@ def test_pinned_runs_are_named_by_what_differs_and_can_be_unpinned() -> None:
     weak = next(stop for stop in example.stops if stop.noise == 0.3)
     page = opened("table", pins=weak.run.id)
     rows = rows_of(page)
-    assert [row["run"] for row in rows] == ["A", "server step 0.1, noise 0.3"]
+    assert [row["run"] for row in rows] == ["A", "noise 0.3, server step 0.1"]
     assert [row["noise"] for row in rows] == ["2", "0.3"] and "clients" not in rows[0]
     assert "pinned" in charts(page)
     press(page, "unpin", weak.run.id)
