@@ -14,6 +14,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from engine.capabilities import HasNoise
+from engine.examples import start
 from engine.examples.attacks import AttackExample, attack_examples
 from engine.examples.literature import LITERATURE, CitedMove
 from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
@@ -34,7 +35,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 FEW = 16  # pictures of an upload at most, above which there are many
 SPLITS = {"paper": "shared", "full-local": "client", "server": "server"}  # of a method, and where its noise is added
 OTHER_VIEWS = ("client", "outsider")  # they see the model after a round, which no choice describes
-SHIPPED: tuple[Callable[[], tuple[AttackExample, ...]], ...] = (attack_examples,)  # every list of attacks that ships
+# Every list of attacks that ships.
+SHIPPED: tuple[Callable[[], tuple[AttackExample, ...]], ...] = (attack_examples, start.attacks)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ CSS = """
 .ll-numbers-of i { font-style: normal; font-weight: 700; margin-right: .4rem; }
 .st-key-try-panels [data-testid="stColumn"] { min-width: 0; }
 .st-key-try-earlier { opacity: .55; }
+.st-key-try-steps button[kind="tertiary"] p, .st-key-try-upload button p { text-decoration: underline; }
 @media (max-width: 900px) {
   .st-key-try-panels > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
   .st-key-try-panels [data-testid="stColumn"] { flex: 1 1 100% !important; width: 100% !important; }
@@ -53,7 +54,7 @@ def draw(sides: Sequence[TrySide], settings: TrySettings) -> None:
     """Draw the panels of these sides."""
     st.html(CSS)
     with st.container(key="try-panels"):
-        left, middle, right = st.columns([5, 4.4, 3.6], gap="large")
+        left, middle, right = st.columns([5, 4.4, 3.6] if len(sides) == 1 else [4.4, 5.2, 3.4], gap="large")
         with left:
             _accuracy(sides)
         with middle:

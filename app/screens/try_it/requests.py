@@ -114,7 +114,7 @@ def cancel() -> None:
     """Cancel everything on this page for this visitor. What others requested continues."""
     try:
         ids = ids_of(try_sides.requests_of(STATE.current()))
-        note = batch_submit.cancel(ids, "runs")
+        note = batch_submit.cancel(ids, try_texts.NOUN)
         STATE.show_notes([note] if note else [])
     except LeakLensError as error:
         STATE.show_trouble(error)

@@ -74,12 +74,12 @@ def _with_opened(side: TrySide, run: str) -> TrySide:
 
 def _result(requests: Sequence[SideRequest], sides: Sequence[TrySide], settings: TrySettings) -> None:
     moving = _progress(requests, sides)
-    if not moving and not _has_result(sides[0]) and _earlier(settings):
-        return
-    if _has_result(sides[0]):
+    known = _has_result(sides[0])
+    if known:
         session.remember(SHOWN, settings)
-    panels.draw(sides, settings)
-    _sentence(requests, sides, settings)
+    if moving or known or not _earlier(settings):
+        panels.draw(sides, settings)
+        _sentence(requests, sides, settings)
     _next_steps(sides, settings)
     details.panel(sides)
 
@@ -99,7 +99,7 @@ def _progress(requests: Sequence[SideRequest], sides: Sequence[TrySide]) -> bool
     followed = follow.read(ids, known)
     if followed.moving:
         join = None if followed.mine or followed.missing else _join
-        follow.bar("try", followed, join, "runs and attacks", try_requests.run, try_requests.cancel)
+        follow.bar("try", followed, join, try_texts.NOUN, try_requests.run, try_requests.cancel)
     for side in sides:
         name = f"{side.name}: " if len(sides) > 1 else ""
         for run in (*side.runs, *side.baselines):

@@ -30,6 +30,7 @@ LOOK = """() => { window.faintest = 1; const look = () => {
 }; look(); }"""
 # A run that does not finish during a test, even on one core.
 LONG: dict[str, Any] = {"method": "fedavg", "rounds": 9000, "sampled": 1, "epochs": 20, "attacks": "analytic"}
+BATCH_MS = 150_000.0  # for the runs and attacks of one click on a busy machine
 ROUND = re.compile(r"round (\d+) of (\d+)")
 STOPPED = re.compile(r"(Cancelled|Interrupted) after round (\d+)")
 
@@ -176,7 +177,7 @@ class TryPage:
 
     def finish(self) -> str:
         """Wait until all runs and attacks on the page have ended, and return the accuracy."""
-        expect(self.page.get_by_text(try_texts.FINISHED)).to_be_visible()
+        expect(self.page.get_by_text(try_texts.FINISHED)).to_be_visible(timeout=BATCH_MS)
         expect(self.button("Cancel")).to_be_hidden()
         return self.accuracy
 

@@ -214,7 +214,7 @@ def test_two_tabs_of_one_visitor(
         other.button("Request these, too").click()  # they request the same run
         other.watch(2)
         tab.button("Cancel").click()
-        expect(tab.notice("Someone else requested 1 of these runs: it continues.")).to_be_visible()
+        expect(tab.notice("Someone else requested 2 of these runs and attacks: they continue.")).to_be_visible()
         with server.store() as store:
             assert store.status(run) == "running"
 

@@ -119,8 +119,8 @@ def test_b31_dragging_over_the_picture_wipes(leak: Page) -> None:
 def test_a_redrawn_grid_keeps_the_chosen_picture(leak: Page) -> None:
     attack(leak)
     cells(leak).nth(1).get_by_role("button").click()
-    leak.get_by_role("link", name="Lab", exact=True).click()
-    expect(leak.locator(".st-key-run button")).to_be_visible()
+    leak.get_by_role("link", name="Try", exact=True).click()
+    expect(leak.locator(".st-key-try-shared")).to_be_visible()
     leak.wait_for_function(REDRAWN)
     leak.get_by_role("link", name="Leak", exact=True).click()
     expect(leak.locator("figcaption")).to_contain_text("noise 0.1")

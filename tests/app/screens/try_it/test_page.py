@@ -100,7 +100,7 @@ def test_a_run_that_others_requested_is_not_cancelled() -> None:
     services.store().submit(spec.id, spec.canonical(), visitor="another")
     clicked(page, "try-cancel")
     assert services.store().status(spec.id) == "queued"
-    assert states.shared(1, "runs") in text(page)
+    assert states.shared(1, try_texts.NOUN) in text(page)
 
 
 @pytest.mark.parametrize(
