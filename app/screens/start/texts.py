@@ -24,6 +24,7 @@ CONTENTS = {
 }
 SERVER_ONLY = "8 pictures and the server that cheats are stored for the server only."
 INSTANT_ONLY = "The instant attack reads your photo alone in the upload. Leak has the other uploads."
+SERVER_READS = "Your photo is attacked by the server, and the promise is the one against the server."
 NOTHING_STORED = "Start has no stored attack by {who}. Choose another observer above."
 NO_PROTECTION = "none"
 ACCURACY, PROMISE = "accuracy", "promise"

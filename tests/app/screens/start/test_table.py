@@ -126,6 +126,9 @@ def test_a_photo_has_the_accuracy_and_epsilon_of_the_table() -> None:
     assert (first.word, first.by) == ("Your picture comes back", "by Read off the first layer")
     assert (second.word, second.src, second.sentence) == ("Not attacked yet", "", "")
     assert [stop.accuracy for stop in sheet.shown.stops] == [stop.accuracy for stop in stops(example)]
+    outside = table.own_sheet(example, StartSettings(eyes="outsider", picture=f"own-{'a' * 16}"), [cell] * 8, "png")
+    assert outside.reason.startswith(texts.SERVER_READS)  # what is shown is still the server's
+    assert outside.shown.stops[7].promise == sheet.shown.stops[7].promise
 
 
 def test_each_attack_has_the_title_of_the_engine() -> None:
