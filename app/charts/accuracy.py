@@ -13,6 +13,9 @@ from app.texts import numbers
 from engine.events import Event, Measured, Round
 
 
+BANDS = (("main", "seed"), ("other", "other seed"))  # the roles of the runs of each side
+
+
 @dataclass(frozen=True)
 class AccuracyCurve:
     """One run's accuracy after each round."""
@@ -47,8 +50,9 @@ def _by_round(events: Sequence[Event], who: str) -> dict[int, float]:
 def draw(infos: Sequence[PanelInfo[AccuracyCurve]], dark: bool) -> go.Figure:
     """A line for each run; a dotted line for its personal accuracy; a band for the seeds of each side."""
     chart = figure(330, dark)
-    for side in (("main", "seed"), ("other", "other seed")):
-        band(chart, [entry for entry in infos if entry.track.role in side])
+    sides = [[entry for entry in infos if entry.track.role in roles] for roles in BANDS]
+    for side in sides:
+        band(chart, side, of_side=all(len(each) > 1 for each in sides))
     for entry in without_seeds(infos):
         curve = entry.info
         label = entry.track.label
@@ -78,21 +82,25 @@ def _add_line(
     )
 
 
-def band(chart: go.Figure, seeds: Sequence[PanelInfo[AccuracyCurve]]) -> None:
-    """Adds the area between the worst and the best seed, in the rounds that all seeds have finished."""
+def band(chart: go.Figure, seeds: Sequence[PanelInfo[AccuracyCurve]], of_side: bool = False) -> None:
+    """Adds the area between the worst and the best seed, in the rounds that all seeds have finished.
+
+    `of_side`: whether its name says whose seeds they are, because there are two bands.
+    """
     if len(seeds) < 2:
         return
     rounds = min((entry.info.rounds for entry in seeds), key=len)
     curves = [dict(zip(entry.info.rounds, entry.info.values, strict=True)) for entry in seeds]
     columns = [[100 * curve[round] for curve in curves] for round in rounds]  # round x seed
     colour = line(seeds[0].track, False)["color"]
+    name = f"{len(seeds)} seeds, worst to best"
     chart.add_scatter(
         x=[*rounds, *reversed(rounds)],
         y=[*map(max, columns), *map(min, reversed(columns))],
         fill="toself",
         fillcolor=f"rgba({int(colour[1:3], 16)},{int(colour[3:5], 16)},{int(colour[5:7], 16)},0.22)",
         line={"width": 0},
-        name=f"{len(seeds)} seeds, worst to best",
+        name=f"{seeds[0].track.label}: {name}" if of_side else name,
         hoverinfo="skip",
     )
 

@@ -45,6 +45,7 @@ class Budget {
     this.title.textContent = data.title;
     this.range.setAttribute('aria-label', data.label);
     this.ends.replaceChildren(make('span', '', data.ends.less), make('span', '', data.ends.more));
+    this.ticks.classList.toggle('words', !data.ends.more); // a long last label must not leave a phone
     this.ticks.replaceChildren(...data.stops.map((stop, place) => this.tick(stop, place)));
     const chosen = data.stops[data.at].key;
     const waiting = this.pending && this.pending !== chosen && Date.now() - this.since < PENDING_MS;

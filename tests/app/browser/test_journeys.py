@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import BrowserContext, expect
 
+from app.screens.try_it.details import texts as details_texts
 from app.texts import numbers
 from engine.events import Event, Measured, Spent
 from engine.results.report import report
@@ -129,7 +130,7 @@ def test_a_link_shows_the_same_to_another_visitor(ended: Ended, server: Server, 
 
 def test_the_numbers_are_downloaded(ended: Ended) -> None:
     with ended.tab.page.expect_download() as download:
-        ended.tab.button("Download CSV").click()
+        ended.tab.button(details_texts.CSV).click()
     assert download.value.suggested_filename == f"leaklens-{ended.run}.csv"
     rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8"))))
     downloaded = [tuple(row[name] for name in ("run", "round", "name", "who", "value")) for row in rows]

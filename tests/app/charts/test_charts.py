@@ -61,6 +61,18 @@ def test_seeds_are_a_band_from_worst_to_best() -> None:
     assert len(both.x) == 4  # only the rounds that both seeds have finished
 
 
+def test_two_bands_say_whose_seeds_they_are() -> None:
+    sides = [replace(MAIN, label="A"), SEED, replace(MAIN, label="B", role="other"), replace(SEED, role="other seed")]
+    names = [trace.name for trace in drawn(accuracy.PANEL, *sides).data]
+    assert names[:2] == ["A: 2 seeds, worst to best", "B: 2 seeds, worst to best"]
+
+
+def test_side_b_has_its_own_curve_and_its_seeds_have_none() -> None:
+    sides = [replace(MAIN, label="A"), replace(MAIN, label="B", role="other"), replace(SEED, role="other seed")]
+    names = {trace.name for trace in drawn(epsilon.PANEL, *sides).data}
+    assert {name for name in names if "tightly" not in name} == {"A", "B"}
+
+
 def test_personal_accuracy_has_its_own_line() -> None:
     own = (*run_events([0.5]), Measured(1, "accuracy", 0.875, "personal"))
     figure = drawn(accuracy.PANEL, Track("this run", "main", "m", own))
