@@ -39,6 +39,8 @@ CSS = """
 <style>
 /* light-dark() is resolved where a variable is used; a dialog is outside the element with the theme */
 [role="dialog"] { color-scheme: light dark; }
+/* each style is a message of its own: what must not move is shown when these have arrived, see stop_slider.py */
+:root { --styled-theme: visible; }
 :root { --private: light-dark(#0F766E, #2DD4BF); --leaking: light-dark(#C2410C, #FB923C);
   --ink: light-dark(#0F172A, #E2E8F0); --control: light-dark(#334155, #CBD5E1);
   --weak: light-dark(#92400E, #FBBF24); --faint: light-dark(#55637A, #94A3B8); --hair: light-dark(#E2E8F0, #1E293B);

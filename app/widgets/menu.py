@@ -11,6 +11,7 @@ from app.widgets import glossary
 
 CSS = """
 <style>
+:root { --styled-menu: var(--styled-theme); }
 .st-key-menu { position: fixed; inset: 0 0 auto 0; z-index: 999991; height: 3.2rem; padding: 0 5rem 0 1.5rem;
   gap: 1.2rem; background: light-dark(#FFFFFF, #0B1220); border-bottom: 1px solid var(--hair); flex-wrap: nowrap; }
 :has(> .st-key-menu) { position: absolute; }  /* it takes no room of the page */

@@ -202,7 +202,8 @@ class Stops {
     this.word.classList.toggle('leaking', stop.tone === 'leaking');
     this.by.textContent = stop.by;
     this.accuracy.replaceChildren(document.createTextNode(stop.accuracy), make('small', '', stop.spread));
-    this.promise.replaceChildren(document.createTextNode(stop.promise), make('small', '', stop.promise_terms));
+    const observer = make('small', 'observer', stop.promise_observer);
+    this.promise.replaceChildren(document.createTextNode(stop.promise), observer, make('small', '', stop.promise_terms));
     this.promise.className = `promise ${stop.promise_tone}`;
     this.sentence.textContent = stop.sentence;
     this.lesson.textContent = stop.lesson;

@@ -17,7 +17,8 @@ KEY, TURN = "stop-slider", "stop-slider-turn"  # of the session: the component, 
 _component = component("leaklens_stops", '<div class="stops"></div>\n', "stop_slider.css", "stop_slider.js")
 
 # The pictures that the browser shows before it has loaded the component have the place of the component's own, and the
-# page below has its place: nothing moves when the component appears.
+# page below has its place: nothing moves when the component appears. Under load the styles of the page above can arrive
+# after the pictures, which would then move: they are hidden until `--styled` is set.
 FIRST_CSS = """
 <style>
 .st-key-stops { position: relative; container-type: inline-size; --side: 308px; min-height: 510px; }
@@ -25,7 +26,7 @@ FIRST_CSS = """
 @media (max-width: 960px) { .st-key-stops { min-height: 475px; } }
 @media (max-width: 640px) { .st-key-stops { min-height: 596px; } }
 .st-key-stops > div:has(.ll-first) { position: absolute; width: 100%; }
-.ll-first { position: absolute; top: 1.6rem; left: 0; display: flex; gap: 1.5rem; }
+.ll-first { visibility: var(--styled, hidden); position: absolute; top: 1.6rem; left: 0; display: flex; gap: 1.5rem; }
 .ll-first > * { width: var(--side); height: var(--side); image-rendering: pixelated; background: var(--hair); }
 @container (max-width: 1100px) { .ll-first { --side: 252px; } }
 @container (max-width: 820px) { .ll-first { --side: 196px; gap: 1rem; } }
@@ -52,6 +53,7 @@ class StopView:
     spread: str  # of the accuracy over several seeds
     promise: str
     promise_terms: str  # next to the promise, where it has a number
+    promise_observer: str  # the same; a phone has it above the picture
     promise_tone: str  # `private`, `ink`, `weak` or `leaking`
     sentence: str
     lesson: str = ""

@@ -159,11 +159,6 @@ class Page:
     def click(self, key: str) -> float:
         return self.interact(trigger={"key": key})
 
-    def options(self, key: str) -> tuple[str, ...]:
-        """The options of a slider or a choice."""
-        widget = next(node for node in self._nodes() if node.get("key") == key)
-        return tuple(widget["props"]["options"])
-
     @property
     def charts(self) -> int:
         return sum(node["type"] in CHARTS for node in self._nodes())

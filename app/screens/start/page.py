@@ -16,7 +16,7 @@ CSS = """
 <style>
 .st-key-start h1.ll-title { font-size: 1.6rem; margin: 0; min-height: 1.3em; line-height: 1.25;
   text-wrap: balance; }
-.st-key-start { gap: .8rem; }
+.st-key-start { gap: .8rem; --styled: var(--styled-menu); }
 .st-key-start-doors { margin-top: .3rem; gap: .6rem 1.6rem; }
 .st-key-start-links { gap: .2rem 1.6rem; }
 .st-key-start-questions { gap: .3rem; margin-top: .4rem; padding-top: .8rem; border-top: 1px solid var(--hair); }

@@ -238,11 +238,11 @@ def place(noise: float, word: str, accuracy: float | None, promise: str) -> str:
     return f"{level}: {word}, accuracy {share(accuracy)}, {promise}"
 
 
-def short_terms(result: StopResult) -> str:
-    """The observer and δ of a promise with a number. Its text has the unit."""
+def delta(result: StopResult) -> str:
+    """The δ of a promise with a number, in one line. The text of the promise has the unit."""
     if not result.promises or result.epsilon is None:
         return ""
-    return f"{privacy.AGAINST[result.epsilon.view]}, δ\u00a0=\u00a0{numbers.tiny(result.epsilon.delta)}"
+    return f"δ\u00a0=\u00a0{numbers.tiny(result.epsilon.delta)}"
 
 
 def terms(epsilon: Epsilon | None) -> str:

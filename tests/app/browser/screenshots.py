@@ -29,6 +29,10 @@ def main() -> None:
                     viewport={"width": width, "height": height}, color_scheme=side, reduced_motion="reduce"
                 )
                 page.goto(server.address)
+                expect(page.locator(".stops .word")).not_to_be_empty(timeout=60_000)
+                page.wait_for_timeout(1_000)
+                page.screenshot(path=FOLDER / f"start-{side}{suffix}.png")
+                page.goto(f"{server.address}/leak")
                 expect(page.locator(".st-key-leak-live button")).to_be_visible(timeout=60_000)
                 page.wait_for_timeout(4_000)  # until the stored pictures have played
                 page.screenshot(path=FOLDER / f"leak-{side}{suffix}.png")

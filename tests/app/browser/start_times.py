@@ -41,7 +41,7 @@ page.run()
 WATCH = """(selector) => {
   const look = () => {
     const picture = document.querySelector(selector);
-    if (picture?.complete && picture.naturalWidth) {
+    if (picture?.complete && picture.naturalWidth && picture.checkVisibility({ visibilityProperty: true })) {
       window.pictureAt ??= performance.now();
     } else requestAnimationFrame(look);
   };

@@ -27,7 +27,8 @@ const look = () => {
   const drawn = hosts.map((root) => root.querySelector('.rebuilt img')).find((image) => image?.src);
   const first = document.querySelector('.ll-first img:last-child');
   for (const image of [first, drawn]) {
-    const top = image?.complete ? Math.round(image.getBoundingClientRect().top) : null;
+    const seen = image?.complete && image.checkVisibility({ visibilityProperty: true });
+    const top = seen ? Math.round(image.getBoundingClientRect().top) : null;
     if (top && window.tops.at(-1) !== top) window.tops.push(top);
   }
   requestAnimationFrame(look);

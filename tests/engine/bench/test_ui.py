@@ -25,7 +25,8 @@ from engine.examples.files import examples
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 
-LAB = ["example-a", "w:method.noise:slider", "w:rounds", "w:seed", "run", "partition"]
+TRY = ["try-change", "try-run", "try-closer"]
+FIELDS = ["try-A-method.noise", "try-A-rounds", "try-A-seed"]  # shown after a click on change
 
 
 class FakeDashboard:
@@ -36,8 +37,8 @@ class FakeDashboard:
         self.status = 200
         self.state = "ready"
         self.broken = False
-        self.sliders = True
         self._reruns_left: dict[str, int] = {}
+        self._changing: set[str] = set()  # sessions that show the fields
         self._lock = threading.Lock()
         self._sessions = itertools.count()
 
@@ -46,16 +47,19 @@ class FakeDashboard:
             self.requests.append(request)
             session = request.get("session_id") or f"s{next(self._sessions)}"
             left = max(0, self._reruns_left.get(session, 0) - 1)
-            if request.get("trigger") == {"key": "run"}:
+            if request.get("trigger") == {"key": "try-run"}:
                 left = 2
+            if request.get("trigger") == {"key": "try-change"}:
+                self._changing.add(session)
+            if request.get("page"):
+                self._changing.discard(session)
             self._reruns_left[session] = left
-        keys = ["open:1", "open:2", "pin:1"] if request.get("page") == "runs" else list(LAB)
+            fields = FIELDS if session in self._changing else []
+        keys = ["open:1", "open:2", "pin:1"] if request.get("page") == "runs" else [*TRY, *fields]
         if left and request.get("page") != "runs":
-            keys.append("cancel")
-        if not self.sliders:
-            keys.remove("w:method.noise:slider")
+            keys.append("try-cancel")
         nodes: list[dict[str, Any]] = [{"type": "plotly_chart"}, {"type": "plotly_chart"}]
-        nodes += [{"type": "x", "key": key, "props": {"options": ["2", "1"]}} for key in keys]
+        nodes += [{"type": "x", "key": key} for key in keys]
         if self.broken:
             nodes.append({"type": "error", "props": {"body": "This page broke"}})
         tree = {"type": "root", "children": [{"type": "main", "children": nodes}]}
@@ -124,15 +128,14 @@ def test_the_full_store_has_sweeps_and_attacks_as_batches(tmp_path: Path) -> Non
 
 def test_a_page_keeps_its_session_and_lists_its_widgets(port: int, dashboard: FakeDashboard) -> None:
     page = Page(port)
-    assert page.charts == 2 and page.keys == tuple(LAB)
-    assert page.options("w:method.noise:slider") == ("2", "1")
-    assert page.set(**{"w:rounds": 5}) > 0
-    page.click("run")
-    assert "cancel" in page.keys
+    assert page.charts == 2 and page.keys == tuple(TRY)
+    assert page.set(**{"try-A-rounds": 5}) > 0
+    page.click("try-run")
+    assert "try-cancel" in page.keys
     assert dashboard.requests == [
         {},
-        {"session_id": "s0", "widget_state": {"w:rounds": 5}},
-        {"session_id": "s0", "trigger": {"key": "run"}},
+        {"session_id": "s0", "widget_state": {"try-A-rounds": 5}},
+        {"session_id": "s0", "trigger": {"key": "try-run"}},
     ]
 
 
@@ -153,7 +156,7 @@ def test_a_page_that_fails_raises_run_failed(
 
 def test_a_widget_that_never_appears_raises_run_failed(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page(port)
-    page.wait_for("run")
+    page.wait_for("try-run")
     monkeypatch.setattr("engine.bench.ui_server.PATIENCE_S", 0)
     with pytest.raises(RunFailed, match="never showed look"):
         page.wait_for("look")
@@ -176,22 +179,14 @@ def test_a_class_slides_opens_and_submits(port: int, dashboard: FakeDashboard) -
     seeds = [seed for visitor in visitors for seed in visitor.seeds]
     assert seeds and min(seeds) >= FIRST_SEED and len(set(seeds)) == len(seeds)
     changes = [request["widget_state"] for request in dashboard.requests if "widget_state" in request]
-    assert sorted(change["w:seed"] for change in changes if "w:seed" in change) == sorted(seeds)
-    moves = [change for change in changes if len(change) == 1 and "partition" not in change]
-    assert {"2", "1"} >= {move["w:method.noise:slider"] for move in moves}
+    assert sorted(change["try-A-seed"] for change in changes if "try-A-seed" in change) == sorted(seeds)
+    moves = [change for change in changes if len(change) == 1 and "try-closer" not in change]
+    assert moves and set(ui_visitors.NOISES) >= {move["try-A-method.noise"] for move in moves}
     clicked = [request["trigger"]["key"] for request in dashboard.requests if "trigger" in request]
-    assert clicked.count("run") == len(seeds) and {"open:1", "open:2"} & set(clicked)
-    polls = changes.count({"partition": False})
+    assert clicked.count("try-run") == len(seeds) and {"open:1", "open:2"} & set(clicked)
+    polls = changes.count({"try-closer": None})
     assert polls == sum(len(visitor.polls) for visitor in visitors)
     assert len(dashboard.requests) == polls + sum(len(visitor.waits) for visitor in visitors)
-
-
-@pytest.mark.usefixtures("short_pauses")
-def test_without_a_slider_an_example_is_opened(port: int, dashboard: FakeDashboard) -> None:
-    dashboard.sliders = False
-    visitor = BenchVisitor(1, port)
-    visitor.visit(begin=0.0, visitors=1, actions=2)
-    assert not visitor.failures and dashboard.requests[-1]["trigger"] == {"key": "example-a"}
 
 
 @pytest.mark.usefixtures("short_pauses")
@@ -207,11 +202,11 @@ def test_a_running_run_is_polled_as_by_a_browser(
 ) -> None:
     page = Page(port)
     visitor = BenchVisitor(0, port)
-    page.click("run")
+    page.click("try-run")
     monkeypatch.setattr("engine.bench.ui_visitors.time.sleep", lambda seconds: None)
     visitor._wait_until(time.perf_counter() + 1000, page)
-    assert "cancel" not in page.keys and len(visitor.polls) == 2 and not visitor.waits
-    assert [request["widget_state"] for request in dashboard.requests[-2:]] == [{"partition": False}] * 2
+    assert "try-cancel" not in page.keys and len(visitor.polls) == 2 and not visitor.waits
+    assert [request["widget_state"] for request in dashboard.requests[-2:]] == [{"try-closer": None}] * 2
 
 
 def test_runs_that_did_not_finish_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

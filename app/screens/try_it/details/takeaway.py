@@ -23,13 +23,10 @@ from engine.results.report import report
 
 def draw(sides: Sequence[TrySide], tracks: Sequence[Track]) -> None:
     """Draw everything that a visitor can take away."""
-    for side in sides:
-        entries.head(side, len(sides) > 1)
-        spec = side.main.spec if side.main else side.spec.canonical()
-        st.caption(details_texts.COMMAND)
-        st.code(run_settings.command(spec), language="bash", wrap_lines=True)
-        st.caption(details_texts.PYTHON)
-        st.code(run_settings.script(spec), language="python")
+    for side, column in zip(sides, st.columns(len(sides), gap="large"), strict=True):
+        with column:
+            entries.head(side, len(sides) > 1)
+            _as_code(side)
     if not tracks:
         return
     with st.container(horizontal=True):
@@ -43,6 +40,15 @@ def draw(sides: Sequence[TrySide], tracks: Sequence[Track]) -> None:
         )  # fmt: skip
     chart_widget.save_buttons({accuracy.PANEL.name: accuracy.PANEL.title})
     st.caption(details_texts.NOT_SAVED)
+
+
+def _as_code(side: TrySide) -> None:
+    """The run of one side as a command and as Python."""
+    spec = side.main.spec if side.main else side.spec.canonical()
+    st.caption(details_texts.COMMAND)
+    st.code(run_settings.command(spec), language="bash", wrap_lines=True)
+    st.caption(details_texts.PYTHON)
+    st.code(run_settings.script(spec), language="python")
 
 
 def receipt(sides: Sequence[TrySide]) -> str:

@@ -78,7 +78,8 @@ def test_a_number_above_ten_is_in_small_print_only() -> None:
         assert ("ε 6.63" in headline) == (stop.tick == "2")
         assert "ε 15.5" not in headline and "ε 448" not in headline
     assert "ε 15.5 per client, seen by the server" in stops(start_example())[6].terms
-    assert stops(start_example())[7].promise_terms == "against the server, δ\u00a0=\u00a01e-5"
+    promised = stops(start_example())[7]
+    assert (promised.promise_observer, promised.promise_terms) == ("against the server", "δ\u00a0=\u00a01e-5")
 
 
 def test_eight_pictures_and_the_cheating_server_are_for_the_server_only() -> None:
