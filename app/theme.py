@@ -49,13 +49,7 @@ CSS = """
   --family-yellow: light-dark(#A07C00, #E3C23B); --family-ink: light-dark(#0F172A, #E2E8F0); }
 .block-container { padding-top: 4.2rem; padding-bottom: 3rem; max-width: 1500px; }
 @media (max-width: 700px) { .block-container { padding-top: 3.6rem; padding-bottom: 2rem; } }
-.ll-facts { display: flex; flex-wrap: wrap; gap: .4rem 2.4rem; align-items: flex-end; margin: 0; }
-.ll-facts, .ll-save { padding: 0 !important; }
-.ll-facts div { margin: 0; }
-.ll-facts dt { color: var(--faint); font-size: .85rem; font-weight: 400; }
-.ll-facts dd { margin: 0; font-size: 2.1rem; line-height: 1.15; font-weight: 600; font-variant-numeric: tabular-nums; }
-.ll-facts dd small { font-size: .9rem; font-weight: 400; color: var(--faint); }
-.ll-facts dd.ll-small { font-size: 1rem; padding-bottom: .3rem; }
+.ll-save { padding: 0 !important; }
 .ll-title { padding: 0; margin: .6rem 0 0; }
 h1.ll-title { font-size: 1.5rem; } h2.ll-title { font-size: 1rem; }
 .ll-private { color: var(--private); } .ll-leaking { color: var(--leaking); } .ll-faint { color: var(--faint); }
@@ -65,7 +59,6 @@ h1.ll-title { font-size: 1.5rem; } h2.ll-title { font-size: 1rem; }
 .ll-views details { border-top: 1px solid var(--hair); padding: .35rem 0; }
 .ll-views summary { cursor: pointer; font-variant-numeric: tabular-nums; }
 .ll-views p { margin: .25rem 0 .1rem 1rem; font-size: .9rem; color: var(--faint); }
-.ll-ends { display: flex; justify-content: space-between; font-size: .85rem; margin-top: -.9rem; }
 button[kind="primary"]:not(:disabled) *, [data-testid="stMultiSelect"] [data-tag] * {
   color: light-dark(#FFFFFF, #0B1220); }
 .ll-problem { border-left: 3px solid var(--leaking); padding: .1rem 0 .1rem .6rem; font-size: .92rem; margin: .2rem 0; }

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.charts.base import Track
 from app.session import services
-from app.texts import product
 from engine.events import Event
 from engine.examples.files import RunExample
 from engine.jobs.status import MOVING, ListedRun
@@ -56,14 +54,3 @@ def find(run: str) -> ShownRun | None:
         behind = ShownRun(run, stored[0].status, stored[0].spec, stored[1], stored[0]) if stored else None
         return ShownRun(run, "stored", example.spec, example.events, example=example, behind=behind)
     return None
-
-
-def tracks_of(runs: Sequence[ShownRun], baselines: Sequence[ShownRun]) -> list[Track]:
-    """The runs as tracks of a chart: the run itself, its other seeds, and the baselines."""
-    tracks = [Track("this run", "main", runs[0].method, runs[0].events, runs[0].id)]
-    for run in runs[1:]:
-        seed = run.spec.get("seed", 0)
-        tracks.append(Track(f"seed {seed}", "seed", run.method, run.events, run.id))
-    for baseline in baselines:
-        tracks.append(Track(product.NO_PROTECTION, "baseline", baseline.method, baseline.events, baseline.id))
-    return tracks

@@ -26,6 +26,7 @@ AGAIN_RUNS = "First start the runs ({runs}), then the attacks on them ({attacks}
 ATTACK_COMMANDS = "The commands of the attacks"
 ALL_DONE, SOME_DONE = "All {all} attacks finished.", "{done} of {all} attacks finished. The others: {rest}."
 ONE_DONE = "The attack finished."
+TRAINED = "The batch also trained these runs, each of which has a page of its own: {ids}."
 DELETED = "{count} of {all} members of this batch were deleted and are not shown."
 FIRST = "Shown are the first {most} of {all}."
 NOT_POSSIBLE = "Not run: {reason}"

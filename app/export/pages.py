@@ -76,8 +76,11 @@ def _batch(store: Store, request: PageRequest) -> str:
     if any(is_membership(run.spec) for run in members):
         raise BadInput(f"export: batch {batch.id}: must be of runs or attacks on pictures", "Export each by itself")
     ids = [run for run in batch.runs if any(member.id == run for member in members)]
-    if any("attack" in run.spec for run in members):
-        notes += _left_out(ids)
+    attacked = {run.id for run in members if "attack" in run.spec}
+    if attacked:
+        trained = [run for run in ids if run not in attacked]
+        ids = [run for run in ids if run in attacked]
+        notes += [*_left_out(ids), *_trained(trained)]
         attacks = grid_content.find(store, ids[: grid_content.MOST], request.may_see, deleted=True)
         return grid_page.grid_page(name, attacks, request.made, notes, request.style)
     runs = sweep_content.find(store, ids[: sweep_content.MOST], request.may_see, deleted=True)
@@ -96,6 +99,11 @@ def _left_out(ids: Sequence[str]) -> list[str]:
     """A note about the attacks beyond the limit of one page."""
     most = grid_content.MOST
     return [grid_texts.FIRST.format(most=most, all=attack_texts.count(len(ids)))] if len(ids) > most else []
+
+
+def _trained(runs: Sequence[str]) -> list[str]:
+    """A note about the runs of a batch that attacks them too: each has a page of its own."""
+    return [grid_texts.TRAINED.format(ids=", ".join(runs))] if runs else []
 
 
 # --- lists of ids, and examples ------------------------------------------------------------------------------

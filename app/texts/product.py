@@ -6,7 +6,6 @@ from app.texts import numbers
 
 PRODUCT = "LeakLens"
 PROMISE = "What does federated learning leak, and what does protection cost?"
-FEWER_SEEDS = "A question is asked with at most {most} seeds: this link wants {asked}."
 BROKEN_SHELVES = (
     "The engine could not be loaded ({error}). Delete .venv and start `python3 -m app`: it installs everything again."
 )
@@ -20,11 +19,8 @@ MORE = "More"
 RUNS_TAB, MACHINE_TAB = "Runs", "Machine"
 
 
-SERVER_SEES = "Choose a picture, and see what comes back out of one upload of this run."
-SERVER_SEES_TEXT = "Only pictures are attacked here, and this run learns from text."
 SHARED = "This dashboard is shared. One visitor may ask for at most: {limits}."
 CLASS_MOST = "This dashboard is shared: at most {most}."
-PRIVATE_END, LEAKY_END = "more private", "more leaky"
 LESS_PROTECTION, MORE_PROTECTION = "less protection", "more protection"
 NO_PROTECTION = "no protection"
 EXPORT, EXPORT_PAGE, EXPORT_PNG = "Export", "One HTML page", "One PNG of the grid"

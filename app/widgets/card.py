@@ -1,43 +1,15 @@
-"""The result card: accuracy, ε in every view, the guarantee, and what no number covers."""
+"""ε in every view, the guarantee, and what no number covers."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
 from app.texts import numbers, privacy
 from engine.epsilon import Epsilon
-from engine.events import Event
-from engine.results.report import last_epsilons, report
-
-
-def headline(events: Sequence[Event]) -> None:
-    """Show the main numbers of a run, at any moment of it."""
-    body = report(events)
-    cells = [("accuracy", numbers.percent(body["accuracy"]), _seconds(body))]
-    if body["accuracy-personal"] is not None:
-        cells.append(("personal accuracy", numbers.percent(body["accuracy-personal"]), "mean over clients"))
-    facts = ""
-    for name, value, note in cells:
-        definition = f"{html.escape(value)} <small>{html.escape(note)}</small>"
-        facts += f"<div><dt>{html.escape(name)}</dt><dd>{definition}</dd></div>"
-    epsilons = last_epsilons(events)
-    for view in ("server", "outsider"):
-        if view in epsilons:
-            facts += _badge(privacy.AGAINST[view], *privacy.promise(epsilons[view]))
-    if body["guarantee"]:
-        name, side, _ = privacy.STATUSES[body["guarantee"]["status"]]
-        facts += _badge(privacy.KIND, name, side)
-    st.html(f'<dl class="ll-facts">{facts}</dl>')
-
-
-def _badge(title: str, text: str, side: str) -> str:
-    """The size or the kind of a promise as HTML."""
-    mark = f'<span class="ll-badge ll-{side}">{html.escape(text)}</span>'
-    return f'<div><dt>{html.escape(title)}</dt><dd class="ll-small">{mark}</dd></div>'
 
 
 def privacy_block(epsilons: Mapping[str, Epsilon], guarantee: Mapping[str, Any] | None, opened: str) -> None:
@@ -75,21 +47,6 @@ def _bounded(epsilon: Epsilon) -> str:
     return f"ε {at_most}{numbers.epsilon(value)}"
 
 
-def reason(guarantee: Mapping[str, Any] | None, epsilons: Mapping[str, Epsilon]) -> None:
-    """Show in faint text why the guarantee has its status. `epsilons` are those of all observers."""
-    if guarantee:
-        text = " ".join(filter(None, [_explanation(guarantee), _all_vacuous(epsilons)]))
-        st.html(f'<p class="ll-faint ll-why">{html.escape(text)}</p>')
-
-
-def _all_vacuous(epsilons: Mapping[str, Epsilon]) -> str:
-    """A warning if every ε is too large to mean anything."""
-    finite = [epsilon.value for epsilon in epsilons.values() if epsilon.value is not None]
-    if finite and min(finite) > privacy.VACUOUS:
-        return privacy.ALL_VACUOUS.format(limit=privacy.VACUOUS)
-    return ""
-
-
 def _explanation(guarantee: Mapping[str, Any]) -> str:
     gist = privacy.STATUSES[guarantee["status"]][2]
     why = _upper(guarantee["reason"].rstrip("."))
@@ -108,13 +65,6 @@ def guarantee_block(guarantee: Mapping[str, Any] | None) -> None:
 def not_covered() -> None:
     with st.expander("Not covered by any number here"):
         st.markdown("\n".join(f"- {line}" for line in privacy.NOT_COVERED))
-
-
-def _seconds(body: Mapping[str, Any]) -> str:
-    rounds = f"after {body['rounds-done']} rounds"
-    if body["seconds"] is None:
-        return rounds
-    return f"{rounds} in {numbers.duration(body['seconds'])}"
 
 
 def _upper(text: str) -> str:

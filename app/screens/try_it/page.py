@@ -35,6 +35,8 @@ def page() -> None:
         st.caption(product.SHARED.format(limits=class_limits.limits_text(class_limits.caps())))
     STATE.open_link()
     messages.guarded(_content)()
+    for damage in services.example_errors():
+        messages.show("problem", str(damage))
     chart_widget.listen_for_saves()
     STATE.write_link()
 

@@ -11,7 +11,6 @@ from engine.epsilon import Epsilon
 from engine.results.verdict import LEAKS, NOT_RECOGNISED, Verdict
 
 TITLE = "What if?"
-LEAD = "Choose a protection and a budget, and see what both cost and hide."
 NO_RUN = "This link names a run that is not on this machine. Press Run to compute it here."
 IS_ATTACK = "This link names an attack, not a run. Find it on the screen Runs."
 ADD, REMOVE = "+ B", "Remove B"
@@ -21,7 +20,6 @@ RESUME = "Go on"
 NOUN = "runs and attacks"
 FINISHED = "All runs finished."
 FIX = "Fix the marked fields first."
-NEEDS = "The fields below have more."
 ACCURACY, PICTURES, SCORES = "Accuracy", "What comes back", "Scores"
 WITHOUT = "{percent} without protection"
 TEXT = "Only pictures are attacked here, and this run learns from text."
@@ -45,10 +43,9 @@ BACK, RUN_THIS = "Back to it", "Run this one"
 CHANGE_ONE = "Change one thing:"
 HALF, OTHER, CROWD = "half the ε", "another protection", "10 times the people"
 MORE_NOISE, SOME_NOISE = "twice the noise", "noise by each phone"  # in place of half an ε where there is none
-PIN, SHARE, DETAILS = "Pin", "Share", "Details"
+PIN, SHARE = "Pin", "Share"
 PIN_HELP = "Keep this run in the table under Details."
 SHARE_TEXT = "The address of this page holds every setting. Anyone who opens it sees the same question."
-NO_HALF = "This protection has no ε that could be halved."
 SAME_SIDES = "B would be the same as A."
 PORTRAIT = "the portrait"
 PICTURE, CONTENT, WHEN = "Whose picture?", "What is in the upload?", "Attacked round"
@@ -62,7 +59,6 @@ NO_PROMISE = "This protection promises nothing against this observer."
 EXPECTED = "Expected time of the training here: {seconds}. The first attack takes about a second."
 TO_LEAK = "More attackers in Leak"
 BUSY = ("another run of yours is still under way", "Wait for it, or cancel it")
-ESTIMATED = "about {percent}, estimated"
 # What people call the pictures and texts of a data set. Another data set has its own title.
 SUBJECTS = {
     "fashion-mnist": "Clothes",

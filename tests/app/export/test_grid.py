@@ -74,6 +74,15 @@ def test_a_batch_is_one_page_with_its_grid(store: Store, baseline: RunSpec) -> N
     assert [cell for cell in node.all("td") if attack_texts.WAITING in cell.text]
 
 
+def test_a_batch_that_trains_and_attacks_shows_its_attacks(store: Store, baseline: RunSpec) -> None:
+    run = RunSpec(**RUN)
+    members = [*batch_of(four(store, baseline)).members, BatchMember(run.id, run.canonical())]
+    batch = Batch("try", "A run and attacks on it", tuple(members))
+    store.batches.request(batch)
+    text = shown(store, "batch", batch.id).text
+    assert "3 of 4 attacks finished" in text and f"each of which has a page of its own: {run.id}." in text
+
+
 def test_every_column_has_its_epsilon_in_the_view_of_the_attacker(store: Store) -> None:
     run = RunSpec(**RUN)
     for view in ("server", "outsider"):

@@ -24,13 +24,14 @@ def draw() -> None:
     """A page with the panels that have choices."""
     import streamlit as st
 
-    from app.batch.view import find, tracks_of
+    from app.batch.view import find
     from app.charts import smoothness, spectrum
+    from app.charts.base import Track
     from app.widgets import chart
 
     run = find(st.session_state["run"])
     assert run
-    chart.show_with_choices((smoothness.PANEL, spectrum.PANEL), tracks_of([run], []))
+    chart.show_with_choices((smoothness.PANEL, spectrum.PANEL), [Track("A", "main", run.method, run.events, run.id)])
 
 
 class ChartPage:
