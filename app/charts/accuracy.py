@@ -12,7 +12,6 @@ from app.charts.base import Panel, PanelInfo, figure, line, thinned, without_see
 from app.texts import numbers
 from engine.events import Event, Measured, Round
 
-
 BANDS = (("main", "seed"), ("other", "other seed"))  # the roles of the runs of each side
 
 

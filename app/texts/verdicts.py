@@ -37,7 +37,7 @@ TESTED = (
 FOUND, MAY_BE_CHANCE, CHANCE = "the upload gives away what it holds", "that may be chance", "no better than guessing"
 DOUBTFUL = 0.05  # above it, p is what chance gives often
 OTHERS = "{title}: of the other {count} pictures {leaking} back, at least in outlines; {chance}."
-BY_CHANCE = "among as many pictures that were never sent, {count} would look as if they did"
+BY_CHANCE = "of as many pictures that were never sent, {count} would count as well"
 UNKNOWN_CHANCE = "some may fit by chance"
 REMARKS = {
     "converged": "The attack converged",

@@ -125,7 +125,7 @@ class Stops {
     const { words, uploads, reason } = this.data;
     this.originalName.textContent = words.original;
     this.accuracyName.textContent = words.accuracy;
-    this.accuracy.dataset.name = words.accuracy;
+    this.accuracy.dataset.short = words.accuracy_short;
     this.promiseName.textContent = words.promise;
     [words.off, words.protection, words.strong].forEach((text, place) => { this.ends[place].textContent = text; });
     this.range.setAttribute('aria-label', words.protection);

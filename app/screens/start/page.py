@@ -23,7 +23,9 @@ CSS = """
 .st-key-start-questions a, .st-key-start-doors a { padding: .2rem 0; background: none !important; }
 .st-key-start-questions a p { text-decoration: underline; text-underline-offset: .18em; font-size: .95rem; }
 .st-key-start-doors a p { font-weight: 600; }
+.ll-start-lead { margin: .25rem 0 0; }
 @media (max-width: 700px) {
+  .ll-start-lead { display: none; }  /* the picture comes first */
   .st-key-start h1.ll-title { font-size: 1.12rem; min-height: 2.5em; }
   .st-key-start { gap: .35rem; }
 }
@@ -47,7 +49,10 @@ def _content() -> None:
     """The stored table comes first: it needs neither the engine nor the store."""
     start = STATE.current()
     title = texts.headline(start.eyes, bool(start.own), services.at_home())
-    st.html(f'{CSS}<h1 class="ll-title">{html.escape(title)}</h1>')
+    lead = texts.OWN_LEAD if start.own else texts.LEAD
+    st.html(
+        f'{CSS}<h1 class="ll-title">{html.escape(title)}</h1><p class="ll-why ll-start-lead">{html.escape(lead)}</p>'
+    )
     for note in STATE.notes():
         messages.show("note", note)
     if STATE.trouble():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from app.screens.start import texts
@@ -74,16 +73,17 @@ def _sheet(uploads: Sequence[UploadView], start: StartSettings, reason: str) -> 
 
 def _words(start: StartSettings) -> Mapping[str, str]:
     """The texts of the slider that do not depend on the stop."""
-    who = texts.who("server" if start.own else start.eyes)
+    view = "server" if start.own else start.eyes
     return {
         "original": texts.ON_PHONE,
-        "rebuilt": texts.REBUILT.format(who=who),
+        "rebuilt": texts.REBUILT.format(who=texts.who(view), rebuilt=texts.rebuilt(view)),
         "turn_original": texts.TURN_ORIGINAL,
         "turn_rebuilt": texts.TURN_REBUILT,
         "protection": texts.PROTECTION,
         "off": texts.OFF,
         "strong": texts.STRONG,
         "accuracy": texts.ACCURACY,
+        "accuracy_short": texts.ACCURACY_SHORT,
         "promise": texts.PROMISE,
         "contents": texts.IN_UPLOAD,
         "ordinary": texts.ORDINARY,
@@ -110,32 +110,16 @@ def _upload_view(
 def stop_result(stop: StartStop, cells: Sequence[AttackCell], baseline: float | None, view: str) -> StopResult:
     """The results of one stop for one observer: all of the same run."""
     ended = [cell for cell in cells if cell.done]
-    best = shown_cell(ended)
+    best = attack_summary.shown_cell(ended, VICTIM)
     verdict = best.verdict(VICTIM) if best else None
     return StopResult(verdict, stop.accuracy, baseline, stop.epsilon(view), len(ended))
-
-
-def shown_cell(cells: Sequence[AttackCell]) -> AttackCell | None:
-    """The attack that leaks most. Where none leaks, the nearest by LPIPS.
-
-    By PSNR a flat grey square would be the nearest, and hide the faint picture of another attack.
-    """
-    best = attack_summary.best_cell(cells, VICTIM)
-    if best is None or best.leaks(VICTIM):
-        return best
-
-    def distance(cell: AttackCell) -> float:
-        lpips = cell.number("lpips", VICTIM)
-        return math.inf if lpips is None else lpips
-
-    return min(cells, key=distance)
 
 
 def _stop_view(
     stop: StartStop, cells: Sequence[AttackCell], result: StopResult, words: PictureWords, view: str, lesson: str,
     easiest: bool,
 ) -> StopView:  # fmt: skip
-    shown = shown_cell(cells)
+    shown = attack_summary.shown_cell(cells, VICTIM)
     guess = attack_summary.guess_of(shown.path[-1], VICTIM) if shown and shown.path else None
     state = verdicts.caption(cells[0], VICTIM) if cells else texts.NOT_ATTACKED
     word = texts.word(result.verdict, words, state)
@@ -149,7 +133,7 @@ def _stop_view(
         alt=texts.alt(result.verdict, words, state),
         word=word,
         tone="leaking" if result.leaks else "",
-        by=texts.best_of(texts.TITLES.get(shown.attack, shown.attack), result.attacks) if shown else "",
+        by=_by(shown, result) if shown else "",
         accuracy=texts.share(result.accuracy),
         spread=texts.spread(stop.accuracies),
         promise=promise,
@@ -164,6 +148,11 @@ def _stop_view(
     )
 
 
+def _by(shown: AttackCell, result: StopResult) -> str:
+    """The attack whose picture is shown."""
+    return texts.best_of(texts.TITLES.get(shown.attack, shown.attack), result.attacks, result.leaks)
+
+
 def _upload_note(cells: Sequence[AttackCell]) -> str:
     """What an upload of several pictures holds, and how many of the others come back at most."""
     widest = max(cells, key=lambda cell: cell.leaking_others, default=None)
@@ -172,4 +161,5 @@ def _upload_note(cells: Sequence[AttackCell]) -> str:
     facts = widest.seen.facts
     pictures = int(facts.get("pictures", widest.picture_count))
     others = texts.others(widest.leaking_others, widest.picture_count, widest.by_chance)
-    return " ".join(filter(None, [texts.upload(pictures, int(facts.get("steps", 1))), others]))
+    cheats = texts.CHEATS if facts.get("tampered") else ""
+    return " ".join(filter(None, [texts.upload(pictures, int(facts.get("steps", 1))), cheats, others]))

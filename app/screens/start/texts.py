@@ -11,9 +11,11 @@ from app.texts import numbers, privacy, verdicts
 from engine.epsilon import Epsilon
 from engine.results.verdict import COMES_BACK, KIND, LEAKS, NOT_RECOGNISED, OUTLINES, Verdict
 
-PROTECTION, OFF, STRONG = "Protection", "off", "strong"
+PROTECTION, OFF, STRONG = "Protection: noise that each phone adds", "off", "strong"
 ON_PHONE = "on the phone"
-REBUILT = "what {who} rebuilt"
+REBUILT = "what {who} {rebuilt}"
+# The server holds the upload itself. Others see what follows from it.
+REBUILDS, COULD_REBUILD = "rebuilt", "could rebuild"
 TURN_ORIGINAL, TURN_REBUILT = "Show the original", "Show what was rebuilt"
 IN_UPLOAD = "In the upload"
 CONTENTS = {
@@ -22,13 +24,19 @@ CONTENTS = {
     "ordinary": "an ordinary upload",
     "cheat": "ordinary, and the server cheats",
 }
-SERVER_ONLY = "8 pictures and the server that cheats are stored for the server only."
+SERVER_ONLY = "Choose the server above to see 8 pictures, or a server that cheats."
 INSTANT_ONLY = "The instant attack reads your photo alone in the upload. Leak has the other uploads."
 SERVER_READS = "Your photo is attacked by the server, and the promise is the one against the server."
 NOTHING_STORED = "Start has no stored attack by {who}. Choose another observer above."
 NO_PROTECTION = "none"
-ACCURACY, PROMISE = "accuracy", "promise"
-HEADLINE = "Her photo never left the phone. This is what {who} rebuilt from what did."
+ACCURACY_SHORT = "accuracy"
+ACCURACY, PROMISE = "accuracy of the model", "promise"
+HEADLINE = "Her photo never left the phone. This is what {who} {rebuilt} from what did."
+LEAD = (
+    "Phones train a model together: it learns to tell ten kinds of clothes. Each phone sends what its model learnt, as "
+    "numbers. An attacker calculates a picture from these numbers."
+)
+OWN_LEAD = "A phone with only your photo would send these numbers. An attacker calculates a picture from them."
 OWN_HEADLINE = "This is what the server would rebuild from an upload of your photo. Instant attack only."
 OWN_HOME = f"Your photo stays on this computer. {OWN_HEADLINE}"
 LESSON = "Hiding a picture is cheap. A promise is expensive."
@@ -37,6 +45,9 @@ NOT_SENT = "{failed} That is not a promise."
 ONLY_EPSILON = "{failed} That is not a promise: only the ε is."
 FAILED, ONE_FAILED = "None of our {count} attackers succeeded here.", "Our one attacker did not succeed here."
 TITLES = {**attack_texts.TITLES, "imprint": "Robbing the Fed"}  # of attacks, before the shelves are loaded
+SIZES = "An ε of at most 1 is a strong promise, of at most 3 a limited one, of at most 10 a weak one."
+JUDGED = "Three measures of the picture decide the verdict: PSNR, SSIM and LPIPS."
+CHEATS = "This server sends a changed model, so that the numbers in the upload contain pictures."
 NEAR, MUCH = 0.1, 0.2  # of accuracy: lost without much harm, and a high price
 
 USE_PHOTO, DELETE = "Use your photo", "Delete your photo"
@@ -54,7 +65,7 @@ SAFE, HIDES, HALF = (
     "Is FedCEO safe against the server?", "How much noise hides a picture?", "What does half the noise cost?",
 )  # fmt: skip
 WHO_ELSE, COST, YOURSELF = (
-    "Who else could see it?", "What does a promise cost?", "Can you tell it yourself?",
+    "Who else could see it?", "What does a promise cost?", "Can you recognise it yourself?",
 )  # fmt: skip
 
 
@@ -103,7 +114,12 @@ def headline(view: str, own: bool, at_home: bool) -> str:
     """The title of the page."""
     if own:
         return OWN_HOME if at_home else OWN_HEADLINE
-    return HEADLINE.format(who=who(view))
+    return HEADLINE.format(who=who(view), rebuilt=rebuilt(view))
+
+
+def rebuilt(view: str) -> str:
+    """What an observer did with the upload, as a verb."""
+    return REBUILDS if view == "server" else COULD_REBUILD
 
 
 def who(view: str) -> str:
@@ -225,7 +241,7 @@ def spread(accuracies: Sequence[float]) -> str:
         return ""
     low, high = round(100 * min(accuracies)), round(100 * max(accuracies))
     between = f"{low} %" if low == high else f"{low} to {high} %"
-    return f"{between} over {len(accuracies)} seeds"
+    return f"{between} in {len(accuracies)} runs"
 
 
 def tick(noise: float) -> str:
@@ -253,17 +269,20 @@ def terms(epsilon: Epsilon | None) -> str:
     small = [f"ε {privacy.rounded_text(epsilon)} {privacy.terms(epsilon)}."]
     if privacy.size_of(epsilon) != privacy.NO_PROMISE:
         small.append(privacy.odds(epsilon))
+        small.append(SIZES)
     return " ".join(small)
 
 
-def best_of(title: str, attacks: int) -> str:
-    """The attacker whose picture is shown."""
-    return f"by {title}" if attacks == 1 else f"best of {attackers(attacks)}: {title}"
+def best_of(title: str, attacks: int, leaks: bool) -> str:
+    """The attack whose picture is shown. Where none succeeded, it is the nearest."""
+    if attacks == 1:
+        return f"attack: {title}"
+    return f"{'best' if leaks else 'nearest'} of {attacks} attacks: {title}"
 
 
 def upload(pictures: int, steps: int) -> str:
     """What an ordinary upload holds."""
-    return f"The upload holds {pictures} pictures, learnt from in {steps} step{'s' if steps > 1 else ''}."
+    return f"The upload holds {pictures} pictures, used in {steps} training step{'s' if steps > 1 else ''}."
 
 
 def others(count: int, pictures: int, chance: int | None) -> str:
@@ -278,7 +297,7 @@ def others(count: int, pictures: int, chance: int | None) -> str:
 def training(spec: Mapping[str, Any], step: float, tried: int, made: str) -> str:
     """The run behind a stop, in small print."""
     people = f"{spec.get('clients')} people, {spec.get('sampled')} a round, {spec.get('rounds')} rounds"
-    return f"Stored on {made}: {people}, server step {step:g}, the best of {tried} at this noise."
+    return f"Stored on {made}: {people}, server step {step:g}, the best of the {tried} tried. {JUDGED}"
 
 
 def original_alt(words: PictureWords) -> str:

@@ -108,7 +108,7 @@ def _shown(ids: Iterable[str]) -> tuple[ShownRun, ...]:
 def best(cells: Iterable[AttackCell]) -> AttackCell | None:
     """The attack that brought most back of the first picture, or the one that is furthest."""
     known = list(cells)
-    shown = attack_summary.best_cell(known, 0)
+    shown = attack_summary.shown_cell(known, 0)
     return shown or next((cell for cell in known if cell.moving), None)
 
 

@@ -15,6 +15,7 @@ from engine.attacks import ATTACKS
 from engine.events import Started
 from engine.examples.start import StartExample
 from engine.examples.start import start_example as stored_example
+from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
 from engine.specs.attack import attack_spec
 from engine.specs.attack_grid import RequestedAttack
@@ -86,7 +87,7 @@ def test_eight_pictures_and_the_cheating_server_are_for_the_server_only() -> Non
     sheet = table.portrait_sheet(start_example(), StartSettings(eyes="client", content="cheat"))
     assert [upload.key for upload in sheet.uploads if upload.stops] == ["1", "ordinary"]
     assert (sheet.upload, sheet.reason) == ("1", texts.SERVER_ONLY)
-    assert sheet.words["rebuilt"] == "what another participant rebuilt"
+    assert sheet.words["rebuilt"] == "what another participant could rebuild"
     server = table.portrait_sheet(start_example(), StartSettings())
     assert all(upload.stops for upload in server.uploads) and not server.reason
 
@@ -112,8 +113,8 @@ def test_a_faint_picture_is_shown_in_place_of_a_grey_square() -> None:
         return replace(ended, judged=replace(ended.judged, numbers={**ended.judged.numbers, "lpips": (lpips,)}))
 
     grey, faint, clear = cell("map", 11.6, 0.84), cell("inverting-gradients", 8.0, 0.6), cell("analytic", 30.0, 0.7)
-    assert table.shown_cell([grey, faint]) == faint
-    assert table.shown_cell([grey, faint, clear]) == clear
+    assert attack_summary.shown_cell([grey, faint], 0) == faint
+    assert attack_summary.shown_cell([grey, faint, clear], 0) == clear
 
 
 def test_a_photo_has_the_accuracy_and_epsilon_of_the_table() -> None:
@@ -123,7 +124,7 @@ def test_a_photo_has_the_accuracy_and_epsilon_of_the_table() -> None:
     sheet = table.own_sheet(example, StartSettings(picture=f"own-{'a' * 16}", content="8"), [cell, *[None] * 7], "png")
     assert sheet.upload == "1" and sheet.reason == texts.INSTANT_ONLY
     first, second = sheet.shown.stops[:2]
-    assert (first.word, first.by) == ("Your picture comes back", "by Read off the first layer")
+    assert (first.word, first.by) == ("Your picture comes back", "attack: Read off the first layer")
     assert (second.word, second.src, second.sentence) == ("Not attacked yet", "", "")
     assert [stop.accuracy for stop in sheet.shown.stops] == [stop.accuracy for stop in stops(example)]
     outside = table.own_sheet(example, StartSettings(eyes="outsider", picture=f"own-{'a' * 16}"), [cell] * 8, "png")

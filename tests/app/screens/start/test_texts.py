@@ -65,7 +65,9 @@ def test_the_lesson_is_said_only_if_the_numbers_say_so() -> None:
 
 
 def test_a_headline_says_where_the_photo_is() -> None:
-    assert texts.headline("client", False, True).endswith("This is what another participant rebuilt from what did.")
+    assert texts.headline("client", False, True).endswith(
+        "This is what another participant could rebuild from what did."
+    )
     assert "never left" not in texts.headline("server", True, False)
     assert "on this computer" not in texts.headline("server", True, False)
     assert "Instant attack only" in texts.headline("server", True, False)
