@@ -101,8 +101,9 @@ def estimate(outcomes: Iterable[Outcome], target: Mapping[str, Any], noise: str 
 def best_step(outcomes: Iterable[Outcome], target: Mapping[str, Any], noise: str = NOISE) -> float | None:
     """The server step with the best mean at the stored noise nearest to that of the target; None without a neighbour.
 
-    Of steps that are about as good, it is the one nearest to that of the target. It is a choice made on test data, as
-    that of a sweep.
+    Of steps that are about as good, it is the one nearest to that of the target. More noise never gets a larger step:
+    where accuracies are near guessing, the best one is chance, and a large step makes the model diverge. It is a choice
+    made on test data, as that of a sweep.
     """
     place = place_of(target, noise)
     near = _neighbours(outcomes, place.setting) if place else {}
@@ -115,8 +116,13 @@ def best_step(outcomes: Iterable[Outcome], target: Mapping[str, Any], noise: str
         if not positive:
             return None
         level = min(positive, key=lambda stored: abs(math.log(stored / place.noise)))
-    means = {step: fmean(seeds.values()) for step, seeds in near[level].items()}
-    good = [step for step, mean in means.items() if mean >= max(means.values()) - AS_GOOD]
+    largest = math.inf
+    good: list[float] = []
+    for stored in sorted(each for each in near if each <= level):
+        means = {step: fmean(seeds.values()) for step, seeds in near[stored].items() if step <= largest}
+        if means:
+            good = [step for step, mean in means.items() if mean >= max(means.values()) - AS_GOOD]
+            largest = max(good)
     return min(good, key=lambda step: abs(math.log(step / place.step)))
 
 

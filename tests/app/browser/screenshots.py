@@ -8,6 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
 
+from app.texts import product
 from engine.environment import ROOT
 from tests.app.browser.conftest import ARGUMENTS, NAMES
 from tests.app.browser.pages import TryPage
@@ -37,10 +38,11 @@ def main() -> None:
                 page.wait_for_timeout(4_000)  # until the stored pictures have played
                 page.screenshot(path=FOLDER / f"leak-{side}{suffix}.png")
                 tab = TryPage(page, server.address).visit()
-                tab.page.locator(".st-key-try-add button").click()
+                page.locator(".st-key-try-add button >> visible=true").first.click()
                 tab.settled()
                 if tab.button("Run").count():  # else the store has these runs already
                     tab.button("Run").click()
+                    page.wait_for_timeout(2_500)  # until the progress is there
                 expect(tab.button("Cancel")).to_be_hidden(timeout=120_000)
                 page.mouse.move(5, 500)
                 page.wait_for_timeout(700)
@@ -49,9 +51,9 @@ def main() -> None:
                 expect(page.locator(".st-key-tradeoff-live button")).to_be_visible(timeout=60_000)
                 page.wait_for_timeout(2_000)
                 page.screenshot(path=FOLDER / f"tradeoff-{side}{suffix}.png")
-                tab.visit()
-                tab.go("Runs and machine")
-                page.wait_for_timeout(500)
+                page.goto(f"{server.address}/runs")
+                expect(page.get_by_role("heading", name=product.RUNS, level=1)).to_be_visible()
+                page.wait_for_timeout(1_500)
                 page.screenshot(path=FOLDER / f"runs-{side}{suffix}.png")
                 page.close()  # the screen Machine is left out: it shows the folders of this machine
 

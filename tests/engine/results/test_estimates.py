@@ -124,3 +124,9 @@ def test_of_two_server_steps_that_are_about_as_good_the_nearer_one_stays() -> No
     outcomes = [outcome(0.18, 4.0, step=1.0), outcome(0.175, 4.0, step=0.1), outcome(0.1, 4.0, step=0.03)]
     assert best_step(outcomes, run(4.0, step=0.03)) == 0.1
     assert best_step(outcomes, run(4.0, step=1.0)) == 1.0
+
+
+def test_more_noise_never_gets_a_larger_step() -> None:
+    calm = [outcome(0.4, 1.0, step=0.1), outcome(0.2, 1.0, step=1.0)]
+    guessing = [outcome(0.1, 4.0, step=0.1), outcome(0.13, 4.0, step=1.0)]
+    assert best_step([*calm, *guessing], run(3.65)) == 0.1
