@@ -68,6 +68,8 @@ button[kind="primary"]:not(:disabled) *, [data-testid="stMultiSelect"] [data-tag
 .ll-save { list-style: none; margin: .3rem 0; } .ll-save li { margin: .2rem 0; }
 .ll-save button { border: 1px solid var(--faint); border-radius: 4px; background: none; color: inherit;
   padding: .1rem .6rem; cursor: pointer; }
+[data-testid="stPageLink-NavLink"]:focus-visible, [data-testid="stLinkButton"] a:focus-visible {
+  outline: 2px solid var(--ink) !important; outline-offset: 2px; box-shadow: none; }
 [data-stale="true"], [data-testid="stExpander"] summary { opacity: 1 !important; }
 [class*="-protection"] .stMarkdownColoredText { color: var(--faint) !important; }
 @media (max-width: 700px) { [class*="-protection"] .stMarkdownColoredText { display: none; } }
