@@ -11,12 +11,12 @@ from engine.specs.attack_grid import NOISY, NONE, OF_RUN, column_key
 AGAINST = (NONE, *(column_key(NOISY, noise) for noise in (0.01, 0.1)))
 
 
-def leak_link_of_run(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The link to the Leak screen with the setting of a run, seen by the server."""
+def leak_link_of_run(spec: Mapping[str, Any], whose: str = "test-0", when: str = "first") -> dict[str, str]:
+    """The link to the Leak screen with the setting of a run, on this picture in this round."""
     flat = run_settings.flat(spec)
     has_noise = flat.get("method.noise") or flat.get("target-epsilon") is not None
     defences = (NONE, OF_RUN) if has_noise else AGAINST
-    return {"whose": "test-0", "against": ",".join(defences), **run_settings.link(flat)}
+    return {"whose": whose, "when": when, "against": ",".join(defences), **run_settings.link(flat)}
 
 
 def leak_link_of_attack(spec: Mapping[str, Any]) -> dict[str, str]:

@@ -102,8 +102,26 @@ class TradeoffSettings(ScreenSettings):
         if not complete and "method" in params:
             methods = _with_method(run["method"], methods)
         of = {method: fields for method, fields in start.of.items() if method != params.get("method")}
+        if not complete:
+            run, of = _own_split(run, of, params)
         values = {"run": run, "methods": methods, "of": of, "table": "", **cls.read(params, notes)}
         return start.with_(**values).settled(), shortened(notes)
+
+
+def _own_split(
+    run: run_settings.Settings, of: Mapping[str, Mapping[str, Any]], params: Mapping[str, str]
+) -> tuple[run_settings.Settings, dict[str, Mapping[str, Any]]]:
+    """The run and the fields of single methods, where the noise split of a link belongs to its method alone.
+
+    In the run it would hold for every compared method that knows the same word.
+    """
+    path = "method.noise-split"
+    if path not in params or path not in run:
+        return run, dict(of)
+    default = run_settings.own_fields("method", run["method"])["noise-split"].default
+    if run[path] == default:
+        return run, dict(of)
+    return {**run, path: default}, {**of, run["method"]: {"noise-split": run[path]}}
 
 
 def full_local(methods: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from engine.cli.main import parser
 from engine.cli.sweep import read_grid
 from engine.cli.table import chosen
 from engine.errors import BadInput
-from engine.examples import sweep
+from engine.examples import start, sweep
 from engine.specs.run import RunSpec
 from engine.specs.sweep import points as points_of
 
@@ -208,3 +208,12 @@ def test_the_summary_of_the_run_has_every_changed_field() -> None:
     summary = sweep_texts.rest(run, "by Dirichlet", sweep_points.changed_fields(run))
     for words in ("honest share 0.5", "momentum 0.9", "weight decay 0.01", "partition alpha 0.07"):
         assert words in summary
+
+
+def test_a_link_of_the_stored_example_of_try_keeps_the_stored_sweep() -> None:
+    example, finished = start.start_example(), sweep.sweep_example()
+    assert example and finished
+    link = links.tradeoff_link_of_run(example.stops[-1].run.spec)
+    settings, notes = TradeoffSettings.read_link(link, TradeoffSettings.default())
+    stored = {result.point.id for result in finished.results}
+    assert not notes and {point.id for point in sweep_points.all_points(settings)} == stored
