@@ -39,7 +39,7 @@ def open_by_menu(page: Page, title: str) -> None:
     """Open a screen by the bar, or by the list More."""
     link = page.get_by_role("link", name=title, exact=True)
     if not link.is_visible():
-        page.get_by_role("button", name=product.MORE).click()
+        page.get_by_role("button", name=product.MORE, exact=True).click()
     link.click()
     drawn(page, title)
 
