@@ -30,8 +30,7 @@ def changed_link(screen: str) -> dict[str, str] | None:
     """The link of a screen if the screen did not write it: at a first visit, and after going back."""
     linked = params()
     seen = session.recall(f"seen:{screen}")
-    from_menu = set(linked) <= {"eyes"}  # a link of the header keeps what the visitor chose on the other screen
-    if seen is not None and (session.recall("acted") or from_menu or linked == seen):
+    if seen is not None and (session.recall("acted") or not linked or linked == seen):
         return None
     session.remember(f"seen:{screen}", linked)
     return linked

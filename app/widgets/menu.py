@@ -53,7 +53,7 @@ def menu() -> None:
     st.html(CSS)
     with st.container(key="menu", horizontal=True, vertical_alignment="center"):
         with st.container(key="product"):
-            st.page_link(SCREENS[0].streamlit_page(), label=product.PRODUCT, query_params=_observed())
+            st.page_link(SCREENS[0].streamlit_page(), label=product.PRODUCT)
         with st.container(key="screens", horizontal=True, vertical_alignment="center"):
             _screens()
         with st.container(key="observer"):
@@ -64,19 +64,14 @@ def menu() -> None:
 
 def _screens() -> None:
     with st.container(key="home"):
-        st.page_link(screen("start").streamlit_page(), label=product.HOME, query_params=_observed())
+        st.page_link(screen("start").streamlit_page(), label=product.HOME)
     for each in SCREENS:
         if each.menu == "bar":
-            st.page_link(each.streamlit_page(), query_params=_observed())
+            st.page_link(each.streamlit_page())
     with st.container(key="more"), st.popover(product.MORE):
         for each in SCREENS:
             if each.menu == "more":
-                st.page_link(each.streamlit_page(), query_params=_observed())
-
-
-def _observed() -> dict[str, str]:
-    """The observer in the address of a link, so that a new tab has it, too."""
-    return {observer.PARAMETER: observer.current()}
+                st.page_link(each.streamlit_page())
 
 
 def _observer() -> None:
