@@ -28,12 +28,19 @@ def params() -> dict[str, str]:
 
 def changed_link(screen: str) -> dict[str, str] | None:
     """The link of a screen if the screen did not write it: at a first visit, and after going back."""
-    linked = params()
+    linked = params() or session.recall(f"waiting:{screen}", {})
+    session.remember(f"waiting:{screen}", {})
     seen = session.recall(f"seen:{screen}")
     if seen is not None and (session.recall("acted") or not linked or linked == seen):
         return None
     session.remember(f"seen:{screen}", linked)
     return linked
+
+
+def keep_link(screen: str) -> None:
+    """Keep the link of a screen that cannot read it yet: a visitor may leave, and come back when the engine is there."""
+    if params():
+        session.remember(f"waiting:{screen}", params())
 
 
 def write_screen_link(screen: str, link: Mapping[str, str]) -> None:

@@ -41,6 +41,7 @@ def page() -> None:
     st.html(f'{PAGE_CSS}<h1 class="ll-title">{html.escape(attack_texts.PROMISE)}</h1>{lead}')
     if not shared.ready():
         with st.container(key="leak-loading"):
+            url.keep_link("leak")
             readiness.show_loading()
         leak_results.example()
         return

@@ -49,6 +49,7 @@ def page() -> None:
             if shared.ready():
                 readiness.show_load_error()
             else:
+                url.keep_link("tradeoff")
                 readiness.show_loading()
         with right:
             if not url.params():

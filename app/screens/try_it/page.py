@@ -26,6 +26,7 @@ def page() -> None:
         return
     st.html(f'<h1 class="ll-title">{html.escape(try_texts.TITLE)}</h1>')
     if not shared.ready():
+        url.keep_link("try")
         readiness.show_loading()
         return
     if shared.trouble:
