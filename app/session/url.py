@@ -38,7 +38,7 @@ def changed_link(screen: str) -> dict[str, str] | None:
 
 
 def keep_link(screen: str) -> None:
-    """Keep the link of a screen that cannot read it yet: a visitor may leave, and come back when the engine is there."""
+    """Keep the link of a screen that cannot read it yet: a visitor may leave, and come back to a loaded engine."""
     if params():
         session.remember(f"waiting:{screen}", params())
 
