@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from engine.events import Judged
 from engine.examples import closeness
 from engine.examples.attacks import AttackExample, attack_examples
 from engine.examples.closeness import RiskMove
+from engine.examples.literature import LITERATURE
 from engine.specs.run import RunSpec
 
 
@@ -70,6 +73,31 @@ def test_what_no_pair_measures_is_cited_or_unknown() -> None:
             cited = change.cited
             assert change.direction == (cited.direction if cited else "unknown")
             assert cited is None or "arXiv" in cited.citation
+
+
+def test_a_paper_is_cited_only_where_no_pair_was_measured() -> None:
+    measured = {(each.choice, each.old, each.new) for each in closeness.shipped_moves() if each.pairs}
+    assert not measured & set(LITERATURE)
+
+
+def test_papers_give_a_change_and_its_reverse_opposite_directions() -> None:
+    opposite = {"more": "less", "less": "more", "same": "same"}
+    for (choice, old, new), cited in LITERATURE.items():
+        assert LITERATURE[choice, new, old].direction == opposite[cited.direction]
+
+
+@pytest.mark.parametrize(
+    ("change", "direction"),
+    [
+        (("steps", "one", "several"), "less"),  # harder from several local steps
+        (("trained", "first", "later"), "less"),  # attacks recover most early in training
+        (("noise", "client", "shared"), "more"),  # the server meets only a part of the noise
+        (("noise", "client", "server"), "more"),  # its own view has none
+        (("noise", "none", "server"), "same"),
+    ],
+)
+def test_a_cited_direction_is_that_of_its_claim(change: tuple[str, str, str], direction: str) -> None:
+    assert LITERATURE[change].direction == direction
 
 
 def test_the_choices_of_a_run_are_those_of_its_ordinary_upload() -> None:
