@@ -65,8 +65,8 @@ DIRECTIONS: Mapping[str, str] = {
     "unknown": "? Not measured.",
 }
 MEASURED = "Measured on {pairs}: {counts}."
-PAIRS = {1: "1 pair of stored results that differ in this one of the six alone"}
-PAIRS_MANY = "{count} pairs of stored results that differ in this one of the six alone"
+PAIRS = {1: "1 pair of stored results that differ in this alone, with one method, model and data set"}
+PAIRS_MANY = "{count} pairs of stored results that differ in this alone, each with one method, model and data set"
 COUNTS = {"more": "more came back in {count}", "less": "less came back in {count}", "same": "no difference in {count}"}
 NOTES: Mapping[str, str] = {
     "noise": "The strength of the noise decides: weak noise hides nothing.",
