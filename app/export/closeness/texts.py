@@ -31,6 +31,10 @@ TABLE, TABLE_HEADS = "The six values of this result", ("choice", "this result")
 OTHER_OBSERVER = "Here the attacker is not the server but an observer ({observer}), who sees no more than the sum."
 
 SENTENCE = "A simulation on {data}. {tested} It did not test: {rest}. It is not evidence that your system is safe."
+SENTENCE_OF_PART = (
+    "A simulation on {data}. This page shows {shown} of {all} results of attacks. {tested} The results that it shows "
+    "did not test: {rest}. It is not evidence that your system is safe."
+)
 PUBLIC, WITH_OWN = "public {noun}", "public pictures and uploaded ones"
 TESTED = {0: "It tested no attack.", 1: "It tested this 1 attack: {names}."}
 TESTED_MANY = "It tested these {count} attacks: {names}."
