@@ -149,7 +149,7 @@ def loudness(ratio: float | None) -> str:
     """The noise over signal of one upload, in words."""
     if ratio is None:
         return ""
-    return "no noise" if ratio == 0 else f"noise / signal {ratio:.2g}"
+    return "no noise" if ratio == 0 else f"noise / signal {numbers.ratio(ratio)}"
 
 
 def epsilon(value: float | None, promised: bool) -> str:
