@@ -40,12 +40,19 @@ def grid_page(
     made: date | None = None,
     notes: Sequence[str] = (),
     style: str = deck.STYLES[0],
+    left_out: int = 0,
 ) -> str:
-    """These attacks as one HTML file without links to other files. `name` is for the foot, such as `Batch 1a2b3c`."""
-    return document.checked(name, lambda: document.written(_parts(name, attacks, notes), made, style))
+    """These attacks as one HTML file without links to other files. `name` is for the foot, such as `Batch 1a2b3c`.
+
+    `left_out` more attacks belong to them, but have no room on the page.
+    """
+    if left_out:
+        every = attack_texts.count(len(attacks) + left_out)
+        notes = [*notes, texts.FIRST.format(most=len(attacks), all=every)]
+    return document.checked(name, lambda: document.written(_parts(name, attacks, notes, left_out), made, style))
 
 
-def _parts(name: str, attacks: Sequence[FoundAttack], notes: Sequence[str]) -> PageParts:
+def _parts(name: str, attacks: Sequence[FoundAttack], notes: Sequence[str], left_out: int) -> PageParts:
     uploads = grids(attacks)
     cells = sum(len(grid.pictures) * len(grid.cells) for grid in uploads)
     frames = ScrubberFrames(cells)
@@ -61,7 +68,7 @@ def _parts(name: str, attacks: Sequence[FoundAttack], notes: Sequence[str]) -> P
     warnings = [*notes, export_texts.OWN] if any(map(_own, attacks)) else notes
     top += [tag("p", note, class_="note") for note in warnings]
     foot = f"LeakLens{document.version()}. {name}. {texts.finished(attacks)}"
-    system = closeness_content.of_grids(uploads)
+    system = closeness_content.of_grids(uploads, left_out)
     question = tag("div", *top, data_slide=deck.QUESTION)
     return PageParts(title, (question,), sections, foot, system, "", frames.script())
 

@@ -11,7 +11,6 @@ from app.export.gather import everything
 from app.export.run_page import run_page
 from app.export.slides import deck
 from app.export.sweep_content import FoundRun
-from app.texts import attacks as attack_texts
 from app.texts import privacy
 from app.texts.membership import is_membership
 from engine.errors import BadInput, UnknownName, shown
@@ -80,9 +79,10 @@ def _batch(store: Store, request: PageRequest) -> str:
     if attacked:
         trained = [run for run in ids if run not in attacked]
         ids = [run for run in ids if run in attacked]
-        notes += [*_left_out(ids), *_trained(trained)]
-        attacks = grid_content.find(store, ids[: grid_content.MOST], request.may_see, deleted=True)
-        return grid_page.grid_page(name, attacks, request.made, notes, request.style)
+        notes += _trained(trained)
+        first = ids[: grid_content.MOST]
+        attacks = grid_content.find(store, first, request.may_see, deleted=True)
+        return grid_page.grid_page(name, attacks, request.made, notes, request.style, len(ids) - len(first))
     runs = sweep_content.find(store, ids[: sweep_content.MOST], request.may_see, deleted=True)
     return _sweep_page(name, runs, request, notes)
 
@@ -93,12 +93,6 @@ def _notes(batch: ListedBatch, here: int) -> list[str]:
     if len(batch.runs) > here:
         notes.append(grid_texts.DELETED.format(count=len(batch.runs) - here, all=len(batch.runs)))
     return notes
-
-
-def _left_out(ids: Sequence[str]) -> list[str]:
-    """A note about the attacks beyond the limit of one page."""
-    most = grid_content.MOST
-    return [grid_texts.FIRST.format(most=most, all=attack_texts.count(len(ids)))] if len(ids) > most else []
 
 
 def _trained(runs: Sequence[str]) -> list[str]:
@@ -138,8 +132,9 @@ def _example(store: Store, request: PageRequest) -> str:
     name = f"Example {request.id}"
     if request.id == attack_examples.NAME:
         ids = [example.id for example in attack_examples.attack_examples()]
-        attacks = grid_content.find(store, ids[: grid_content.MOST], request.may_see)
-        return grid_page.grid_page(name, attacks, request.made, _left_out(ids), request.style)
+        first = ids[: grid_content.MOST]
+        attacks = grid_content.find(store, first, request.may_see)
+        return grid_page.grid_page(name, attacks, request.made, (), request.style, len(ids) - len(first))
     if request.id == sweep_examples.NAME:
         example = sweep_examples.sweep_example()
         points = [result.point.id for result in example.results] if example else []

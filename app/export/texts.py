@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.texts import attacks as attack_texts
+from app.texts import numbers
 
 # --- titles and the attacks --------------------------------------------------------------------------------
 
@@ -31,7 +32,7 @@ TABLE = "Originals and reconstructions"
 NUMBERS = "All scores. Lower PSNR, lower SSIM and higher LPIPS mean a worse reconstruction."
 CURVES = "PSNR of each attack, by iteration"
 SHARE_AXIS, PSNR_AXIS = "progress of each attack, %", "PSNR, dB: lower is more private"
-LOUDNESS = "The noise on the upload is {ratio:.2g} times as large as the upload itself. {forecast}"
+LOUDNESS = "The noise on the upload is {ratio} times as large as the upload itself. {forecast}"
 NO_NOISE = "There is no noise on the upload."
 FORECASTS = (
     "With this model, attacks are expected to reconstruct pictures below {low:.2g}.",
@@ -150,4 +151,4 @@ def loudness(ratio: float | None, region: tuple[float, float] | None) -> str:
     if region is not None:
         low, high = region
         forecast = FORECASTS[(ratio >= low) + (ratio > high)].format(low=low, high=high)
-    return LOUDNESS.format(ratio=ratio, forecast=forecast).rstrip()
+    return LOUDNESS.format(ratio=numbers.ratio(ratio), forecast=forecast).rstrip()

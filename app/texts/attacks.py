@@ -10,7 +10,6 @@ from engine.epsilon import Epsilon
 from engine.errors import plain_number
 from engine.results.attack_summary import AttackCell
 
-TITLE = "Leak"
 PROMISE = "What comes back?"
 LEAD = (
     "In federated learning a phone keeps its pictures and sends only what its model learnt. "
@@ -20,7 +19,6 @@ EASIEST = "Easiest case for an attacker: one picture in the upload."
 OWN_UPLOAD = "Without protection the same client sends {pictures} pictures in {steps}."
 ORDINARY = "An ordinary upload"
 UPLOAD_KINDS = {"ordinary": "an ordinary upload", "cheat": "an ordinary upload to a server that cheats"}
-SEEN_BY = "Seen by"
 VIEWS = {
     "server": "the server: one upload",
     "aggregate": "anyone who sees only the sum of a round",
@@ -42,7 +40,7 @@ PROBE_EPSILON = (
 )
 UNITS = "ε per client and ε per record promise different things: the same number does not protect the same."
 SHOW = "Show picture"
-ATTACK, CANCEL = "Attack", "Cancel"
+ATTACK = "Attack"
 NOTHING = "Choose at least one attack that fits this model."
 ORIGINAL, BEST, BEST_NOTE = "original", "best of {count}", "nearest to the original"
 NONE, RUN = "no protection", "the run"
@@ -151,7 +149,7 @@ def loudness(ratio: float | None) -> str:
     """The noise over signal of one upload, in words."""
     if ratio is None:
         return ""
-    return "no noise" if ratio == 0 else f"noise / signal {ratio:.2g}"
+    return "no noise" if ratio == 0 else f"noise / signal {numbers.ratio(ratio)}"
 
 
 def epsilon(value: float | None, promised: bool) -> str:

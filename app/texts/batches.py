@@ -7,7 +7,6 @@ from app.texts import numbers
 CANCEL = "Cancel"
 JOIN = "Request these, too"
 OF_OTHERS = "someone else requested these"
-BEHIND = "Someone is running this now. Run it live to see it form."
 TITLES = {
     "sweep": "Sweep",
     "table": "Paper table",

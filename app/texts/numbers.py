@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.errors import plain_number
+
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -22,6 +24,11 @@ def epsilon(value: float | None) -> str:
     if value is None:
         return "∞"
     return f"{value:.3g}" if value < 1000 else _two_digits(value)
+
+
+def ratio(value: float) -> str:
+    """A ratio with two digits and without an exponent: 500, not 5e+02."""
+    return _two_digits(value) if value >= 10 else plain_number(float(f"{value:.2g}"))
 
 
 def _two_digits(value: float) -> str:

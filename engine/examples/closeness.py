@@ -1,7 +1,7 @@
 """How close a result is to another system: six choices, and what stored results say about each difference.
 
-The direction of a difference follows from pairs of stored uploads that differ in exactly one choice. Without such a
-pair it is that of a paper (`literature`), or it was not measured.
+The direction of a difference follows from pairs of stored uploads that differ in exactly one choice, and are equal in
+all else that a spec has. Without such a pair it is that of a paper (`literature`), or it was not measured.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "noise": ("none", "client", "shared", "server"),
     "trained": ("first", "later"),
 }
+OF_NOISE = ("format", "method", "target-epsilon", "budget", "view")  # fields that choose the noise, or hold it
 FEW = 16  # pictures of an upload at most, above which there are many
 SPLITS = {"paper": "shared", "full-local": "client", "server": "server"}  # of a method, and where its noise is added
 OTHER_VIEWS = ("client", "outsider")  # they see the model after a round, which no choice describes
@@ -267,7 +268,10 @@ def _move(choice: str, old: str, new: str, pairs: Sequence[tuple[AttackOutcome, 
 
 
 def _comparable(before: MeasuredUpload, after: MeasuredUpload, choice: str) -> bool:
-    """Whether two uploads are equal apart from this choice: the run, its protection, the picture and the round."""
+    """Whether two uploads are equal apart from this choice: the picture, the round, the run and its whole method.
+
+    The server step is a part of the method. With another one, the attacked model would be another model.
+    """
     if choice != "trained" and before.place != after.place:
         return False
     if choice == "trained" and _without_round(before.place) != _without_round(after.place):
@@ -289,16 +293,24 @@ def _shared(run: Mapping[str, Any], choice: str) -> dict[str, Any]:
 
 
 def _same_protection(before: Mapping[str, Any], after: Mapping[str, Any], choice: str) -> bool:
-    """Whether the protection is the same. Where the place of the noise differs, only that place may."""
+    """Whether the protection is the same. Where the choice is the noise, only its place and strength may differ."""
     if choice != "noise":
         return all(before.get(name) == after.get(name) for name in NOT_IN_BASELINE)
-    if "none" in (noise_place(before["method"]), noise_place(after["method"])):
-        return True
-    return _method_without_split(before) == _method_without_split(after)
+    if any(before.get(name) != after.get(name) for name in NOT_IN_BASELINE if name not in OF_NOISE):
+        return False
+    added = "none" in (noise_place(before["method"]), noise_place(after["method"]))
+    return _method_of(before, added) == _method_of(after, added)
 
 
-def _method_without_split(run: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in run["method"].items() if name != "noise-split"}
+def _method_of(run: Mapping[str, Any], without_noise: bool) -> dict[str, Any]:
+    """The fields of the method apart from the place of its noise, and apart from its strength `without_noise`."""
+    from engine.specs.run import SHELVES
+
+    left_out = {"noise-split"}
+    part = SHELVES["method"][str(run["method"]["name"])]
+    if without_noise and issubclass(part, HasNoise):
+        left_out.add(part.noise_name())
+    return {name: value for name, value in run["method"].items() if name not in left_out}
 
 
 def _best_of_both(

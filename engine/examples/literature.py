@@ -16,12 +16,10 @@ class CitedMove:
 
 
 DIMITROV = "Dimitrov et al., Data Leakage in Federated Averaging, TMLR 2022, arXiv:2206.12395"
-HUANG = "Huang et al., Evaluating Gradient Inversion Attacks and Defenses, NeurIPS 2021, arXiv:2112.00059"
 DU = "Du et al., SoK: On Gradient Leakage in Federated Learning, 2024, arXiv:2404.05403"
 KAIROUZ = "Kairouz, Liu and Steinke, The Distributed Discrete Gaussian Mechanism, ICML 2021, arXiv:2102.06387"
 MCMAHAN = "McMahan et al., Learning Differentially Private Recurrent Language Models, 2018, arXiv:1710.06963"
 
-BATCHES = "Attacks were shown to work on batches of up to 100 pictures"
 STEPS = (
     "Recovering data is much harder from several local steps than from one. It is possible: the paper recovers over "
     "45 % of the pictures of clients that train for 10 epochs"
@@ -34,10 +32,6 @@ SHARED = (
 SERVER = "The server adds the noise after it has received the uploads, so its own view has none"
 
 LITERATURE: Mapping[tuple[str, str, str], CitedMove] = {
-    ("pictures", "one", "many"): CitedMove("less", BATCHES, HUANG),
-    ("pictures", "few", "many"): CitedMove("less", BATCHES, HUANG),
-    ("pictures", "many", "one"): CitedMove("more", BATCHES, HUANG),
-    ("pictures", "many", "few"): CitedMove("more", BATCHES, HUANG),
     ("steps", "one", "several"): CitedMove("less", STEPS, DIMITROV),
     ("steps", "several", "one"): CitedMove("more", STEPS, DIMITROV),
     ("trained", "first", "later"): CitedMove("less", EARLY, DU),

@@ -12,8 +12,12 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from app.screens.leak.settings import LeakSettings
+from app.screens.start.settings import StartSettings
 from app.screens.tradeoff.settings import TradeoffSettings
+from app.screens.try_it import texts as try_texts
+from app.screens.try_it.settings import TrySettings
 from app.session import run_settings
+from app.session.screen_settings import ScreenSettings
 from engine.errors import LeakLensError
 from engine.images import clean_upload
 from engine.specs.run import RunSpec
@@ -26,9 +30,12 @@ TEXTS = (
     "<script>alert(1)</script>", "../../etc/passwd", "\x00", "\ud800", "٣", "fedavg", "udp-fedavg", "server", "test-0",
     "test-99999999999", "none,none,none", "noisy:nan", "noisy:1e999", "0.5, 2, nan", "1e999, 2", ",,,", "map,dlg",
     "'; DROP TABLE runs; --", "%00", "a" * 100_000, "1e-320", "table-1",
+    "method=fedceo;method.noise=nan", "method.noise=1e999;rounds=-1;=;==;zz=1", "method=nope;b=b", "0123456789ab,,zz",
 )  # fmt: skip
 RUN_FIELDS = tuple(run_settings.completed(run_settings.flat(RunSpec().canonical())))
-NAMES = (*LeakSettings.own_fields(), *TradeoffSettings.own_fields(), *run_settings.OTHER_PARAMS, *RUN_FIELDS, "zz", "")
+SCREENS: tuple[type[ScreenSettings], ...] = (StartSettings, LeakSettings, TrySettings, TradeoffSettings)
+OWN_FIELDS = tuple(name for screen in SCREENS for name in screen.own_fields())
+NAMES = (*OWN_FIELDS, *run_settings.OTHER_PARAMS, *RUN_FIELDS, "zz", "")
 
 
 def link(seed: int) -> dict[str, str]:
@@ -48,13 +55,25 @@ def read(seed: int) -> None:
     assert all(isinstance(note, str) and len(note) < 500 for note in notes), (seed, notes)
     with contextlib.suppress(LeakLensError):
         run_settings.spec_of(settings)
-    LeakSettings.read_link(params, LeakSettings.default())
-    TradeoffSettings.read_link(params, TradeoffSettings.default())
+    for screen in SCREENS:
+        chosen, notes = screen.read_link(params, screen.default())
+        assert isinstance(chosen, screen), (seed, screen)
+        assert all(isinstance(note, str) and len(note) < 500 for note in notes), (seed, screen, notes)
+        again, _ = screen.read_link(chosen.link(), screen.default())
+        assert again.link() == chosen.link(), (seed, screen)
 
 
+@pytest.mark.usefixtures("home", "resting")
 def test_c11_hostile_links_become_settings_and_notes() -> None:
     for seed in range(150):
         read(seed)
+
+
+@pytest.mark.usefixtures("home", "resting")
+@pytest.mark.parametrize("run", ["\ud800", "\x00", "a" * 100_000, "'; DROP TABLE runs; --", "0123456789ab"])
+def test_c11_a_run_of_any_characters_is_a_note(run: str) -> None:
+    settings, notes = TrySettings.read_link({"run": run}, TrySettings.default())
+    assert notes == [try_texts.NO_RUN] and settings == TrySettings.default()
 
 
 @pytest.mark.parametrize("written", ["9" * 5000, "²", "٣", "0" * 5000, "-1"])
@@ -65,13 +84,14 @@ def test_c11_a_format_of_any_digits_is_a_note(written: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("home", "resting")
 def test_c11_thousands_of_hostile_links() -> None:
     for seed in range(10_000, 16_000):
         read(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("screen", ["leak", "try", "lab", "tradeoff", "runs", "machine"])
+@pytest.mark.parametrize("screen", ["start", "leak", "try", "lab", "tradeoff", "runs", "machine"])
 def test_c11_pages_open_with_hostile_links(screen: str, home: object, resting: None) -> None:
     for seed in range(3):
         page = open_screen(AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S), screen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from app.export.gather import PageContent, attack_name
@@ -29,6 +29,8 @@ class ExportedSystem:
     membership: bool  # whether one of them asks who was in the data
     noun: str  # what the data are: pictures or sentences
     own: bool = False  # whether a visitor uploaded a picture
+    shown: int = 0  # attacks on the page
+    left_out: int = 0  # attacks that are not on the page, because it has room for fewer
 
     @property
     def main(self) -> SystemChoices:
@@ -51,18 +53,20 @@ def of_run(content: PageContent, run: RunSpec) -> ExportedSystem:
         results.append((attack.id, attack.spec, attack.cell))
     names = [attack.cell.attack for attack in content.attacks]
     names += [attack_name(attack.spec) for attack in content.memberships]
-    return _system(results, [run], names, bool(content.memberships))
+    system = _system(results, [run], names, bool(content.memberships))
+    return replace(system, shown=len(content.attacks) + len(content.memberships), left_out=content.left_out)
 
 
-def of_grids(grids: Sequence[ExportedGrid]) -> ExportedSystem:
-    """The system of a grid of attacks."""
+def of_grids(grids: Sequence[ExportedGrid], left_out: int = 0) -> ExportedSystem:
+    """The system of a grid of attacks. `left_out` attacks of it are not on the page."""
     results: list[Result] = []
     for grid in grids:
         for attack, cell in zip(grid.attacks, grid.cells, strict=True):
             results.append((attack.id, attack.spec, cell))
     runs = [column.run for grid in grids for column in grid.columns]
     finished = [attack_name(spec) for _, spec, cell in results if cell.done]
-    return _system(results, runs, finished, membership=False)
+    system = _system(results, runs, finished, membership=False)
+    return replace(system, shown=len(results), left_out=left_out)
 
 
 def of_runs(runs: Sequence[RunSpec]) -> ExportedSystem:

@@ -38,11 +38,15 @@ def section(system: ExportedSystem) -> Html:
 
 
 def sentence(system: ExportedSystem) -> str:
-    """What was tested, and what was not. Every page has it."""
+    """What was tested, and what was not. Every page has it. One with a part of the results speaks of these alone."""
     names = [run_settings.attack_title(name) for name in system.attacks]
     tested = texts.TESTED.get(len(names), texts.TESTED_MANY).format(count=len(names), names=", ".join(names))
     data = texts.WITH_OWN if system.own else texts.PUBLIC.format(noun=system.noun)
-    return texts.SENTENCE.format(data=data, tested=tested, rest=", ".join(_not_tested(system)))
+    rest = ", ".join(_not_tested(system))
+    if system.left_out:
+        every = system.shown + system.left_out
+        return texts.SENTENCE_OF_PART.format(data=data, shown=system.shown, all=every, tested=tested, rest=rest)
+    return texts.SENTENCE.format(data=data, tested=tested, rest=rest)
 
 
 def _not_tested(system: ExportedSystem) -> Iterator[str]:

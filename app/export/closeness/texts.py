@@ -31,6 +31,10 @@ TABLE, TABLE_HEADS = "The six values of this result", ("choice", "this result")
 OTHER_OBSERVER = "Here the attacker is not the server but an observer ({observer}), who sees no more than the sum."
 
 SENTENCE = "A simulation on {data}. {tested} It did not test: {rest}. It is not evidence that your system is safe."
+SENTENCE_OF_PART = (
+    "A simulation on {data}. This page shows {shown} of {all} results of attacks. {tested} The results that it shows "
+    "did not test: {rest}. It is not evidence that your system is safe."
+)
 PUBLIC, WITH_OWN = "public {noun}", "public pictures and uploaded ones"
 TESTED = {0: "It tested no attack.", 1: "It tested this 1 attack: {names}."}
 TESTED_MANY = "It tested these {count} attacks: {names}."
@@ -65,8 +69,8 @@ DIRECTIONS: Mapping[str, str] = {
     "unknown": "? Not measured.",
 }
 MEASURED = "Measured on {pairs}: {counts}."
-PAIRS = {1: "1 pair of stored results that differ in this one of the six alone"}
-PAIRS_MANY = "{count} pairs of stored results that differ in this one of the six alone"
+PAIRS = {1: "1 pair of stored results that differ in this alone, with one method, model and data set"}
+PAIRS_MANY = "{count} pairs of stored results that differ in this alone, each with one method, model and data set"
 COUNTS = {"more": "more came back in {count}", "less": "less came back in {count}", "same": "no difference in {count}"}
 NOTES: Mapping[str, str] = {
     "noise": "The strength of the noise decides: weak noise hides nothing.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
@@ -19,6 +20,7 @@ from engine.specs.attack_grid import AttackGrid
 
 ATTACKS = ("analytic", "map", "inverting-gradients")
 PICTURE = r"^((train|test)-\d{1,7}|portrait-\d{1,3}|own-[0-9a-f]{16}-\d{1,3})$"
+RUN_ID = "[0-9a-f]{12}"
 MOST_PINS = 8
 # Fields of a run that are its protection, next to the method and its own fields. Each side has its own.
 OF_PROTECTION = ("target-epsilon", "view", "budget", "delta", "honest-share")
@@ -49,7 +51,7 @@ class TrySettings(ScreenSettings):
     when: Literal["first", "last"] = "last"
     attacks: tuple[str, ...] = ATTACKS
     closer: str = Field("", max_length=20)
-    opened: str = Field("", pattern=r"^([0-9a-f]{12})?$")  # a run that an earlier version made, shown as side A
+    opened: str = Field("", pattern=rf"^({RUN_ID})?$")  # a run that an earlier version made, shown as side A
 
     @property
     def other(self) -> dict[str, Any] | None:
@@ -148,8 +150,9 @@ def _with_run(params: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     rest = {name: text for name, text in params.items() if name != "run"}
     if len(ids) > 1:
         rest.setdefault("seeds", str(min(len(ids), run_settings.SEEDS)))
-    stored = services.read(ids[0]) if ids else None
-    example = services.stored_example(ids[0]) if ids else None
+    is_id = bool(ids) and re.fullmatch(RUN_ID, ids[0]) is not None
+    stored = services.read(ids[0]) if is_id else None
+    example = services.stored_example(ids[0]) if is_id else None
     if stored and "attack" in stored[0].spec:
         return rest, [try_texts.IS_ATTACK]
     spec = stored[0].spec if stored else (example.spec if example else None)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.export import page
+from app.export import gather, grid_content, page
 from app.export.closeness import section, texts
 from app.export.served import served_export
+from engine.examples import attacks as attack_examples
 from engine.examples.closeness import CHOICES, RiskMove
 from engine.examples.literature import CitedMove
 from engine.jobs.batches import Batch, BatchMember
@@ -72,6 +73,24 @@ def test_the_sentence_names_what_ran_and_what_did_not(store: Store, run: RunSpec
     for title in ("Robbing the Fed", "Loss threshold", texts.NO_MEMBERSHIP, "sentences", "real private data"):
         assert title in rest, title
     assert "Inverting Gradients" not in rest.partition("It is not evidence")[0]
+
+
+def test_a_page_with_a_part_of_the_results_speaks_of_these_alone(store: Store, run: RunSpec) -> None:
+    every = len(attack_examples.attack_examples())
+    text = closeness(served_export(store, "example", attack_examples.NAME, "").text).text
+    assert every > grid_content.MOST
+    assert f"This page shows {grid_content.MOST} of {every} results of attacks." in text
+    assert "The results that it shows did not test: " in text and "It did not test: " not in text
+
+
+def test_a_run_with_more_attacks_than_its_page_has_speaks_of_these_alone(
+    store: Store, run: RunSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_run(store, run)
+    for name in ("map", "inverting-gradients"):
+        stored_attack(store, attack_on(run, attack=name), [20.0])
+    monkeypatch.setattr(gather, "MOST", 1)
+    assert "This page shows 1 of 2 results of attacks." in closeness(page(store, run.id)).text
 
 
 def test_the_values_of_the_result_are_chosen_and_in_a_table(store: Store, run: RunSpec) -> None:

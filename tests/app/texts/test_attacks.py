@@ -57,3 +57,19 @@ def test_an_attack_under_a_budget_is_named_by_its_budget() -> None:
     assert "UDP-FedAvg at ε 10, first round" in attack_texts.row_title(spec, "An attack", "UDP-FedAvg")
     del run["target-epsilon"]
     assert "UDP-FedAvg noise 1, first round" in attack_texts.row_title(spec, "An attack", "UDP-FedAvg")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (None, ""),
+        (0.0, "no noise"),
+        (0.00002, "noise / signal 0.00002"),
+        (0.254, "noise / signal 0.25"),
+        (9.96, "noise / signal 10"),
+        (497.0, "noise / signal 500"),
+        (54_321.0, "noise / signal 54,000"),
+    ],
+)
+def test_the_noise_over_signal_is_a_plain_number(ratio: float | None, words: str) -> None:
+    assert attack_texts.loudness(ratio) == words

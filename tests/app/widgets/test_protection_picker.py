@@ -44,6 +44,25 @@ class Arrived(Averaging):
         return Guarantee("none", "drawings leave as they are")
 
 
+class Hidden(Averaging):
+    """The server does not see what clients send."""
+
+    suggestions: ClassVar[tuple[Suggestion, ...]] = (Suggestion("Hide drawings", 6),)
+
+    def guarantee(self, world: World) -> Guarantee:
+        del world
+        return Guarantee("none", "drawings are hidden", {"server": "the server sees no drawings"})
+
+
+@pytest.fixture
+def absent() -> Iterator[None]:
+    registry.import_own_parts()
+    before = registry.snapshot()
+    METHODS.add("no-drawings", title="Hidden drawings", source="tests")(Hidden)
+    yield
+    registry.restore(before)
+
+
 @pytest.fixture
 def arrived() -> Iterator[None]:
     registry.import_own_parts()
@@ -76,6 +95,13 @@ def test_the_kind_of_promise_is_that_of_the_observer() -> None:
     assert "UDP-FedAvg. Proven against the server, per client." in server
     assert "Proven against an outsider, per client." in outsider
     assert texts.NO_PROMISE in server and "Proven against the server" not in outsider
+
+
+@pytest.mark.parametrize(("view", "problem"), [("server", "the server sees no drawings"), ("outsider", "")])
+def test_a_method_without_an_answer_for_the_observer_does_not_fit(view: str, problem: str, absent: None) -> None:
+    page = drawer(view)
+    assert page.button(key="picker-suggested-no-drawings").disabled == bool(problem)
+    assert (f"Does not fit: {problem}." in text(page)) == bool(problem)
 
 
 def test_a_choice_has_every_field_that_names_it() -> None:

@@ -55,6 +55,21 @@ def test_each_answer_adds_attacks() -> None:
     assert sets[AttackChoice(changes=True)] == {"imprint"}
 
 
+@pytest.mark.parametrize(
+    ("upload", "changes", "attacked"),
+    [
+        ("ordinary", True, "cheat"),
+        ("cheat", True, "cheat"),
+        ("ordinary", False, "ordinary"),
+        ("cheat", False, "ordinary"),
+        ("listed", True, "listed"),
+        ("listed", False, "listed"),
+    ],
+)
+def test_a_server_that_changes_the_model_attacks_what_it_got_by_that(upload: str, changes: bool, attacked: str) -> None:
+    assert attack_choice.upload_for(upload, AttackChoice(changes=changes)) == attacked
+
+
 def test_only_a_server_can_change_the_model() -> None:
     for view in ("aggregate", "client", "outsider"):
         assert attack_choice.fitting(fits(view, "listed"), AttackChoice(changes=True)) == ()
