@@ -138,7 +138,27 @@ def queue_and_live(connection: sqlite3.Connection, more: Sequence[WaitingRun] = 
     """The waiting runs in the order in which they start, and the running ones. `more` join the queue in thought."""
     live = _live_runs(connection)
     waiting = [run for run in waiting_runs(connection) if run not in live]
-    return queue_order(connection, waiting, live, [each for each in more if each.run not in live]), live
+    return start_order(connection, waiting, live, [each for each in more if each.run not in live]), live
+
+
+def start_order(
+    connection: sqlite3.Connection, waiting: Sequence[str], live: Collection[str], more: Sequence[WaitingRun] = ()
+) -> list[str]:
+    """The fair order of these waiting runs, with each attack behind the run that it waits for."""
+    fair = queue_order(connection, waiting, live, more)
+    if len(fair) < 2:
+        return fair
+    awaited = _awaited(connection, waiting)
+    places = {run: place for place, run in enumerate(fair)}
+    order: list[str] = []
+    behind: dict[str, list[str]] = {}
+    for place, run in enumerate(fair):
+        first = awaited.get(run, "")
+        if places.get(first, -1) > place:
+            behind.setdefault(first, []).append(run)
+        else:
+            order += [run, *behind.get(run, ())]
+    return order
 
 
 def demand(connection: sqlite3.Connection) -> int:

@@ -120,3 +120,16 @@ def test_an_attack_of_two_visitors_waits_while_one_of_them_wants_the_run(store: 
     store.batches.request(batch, "bob")
     store.withdraw([RUN], "ann")
     assert next_of(store) == RUN and next_of(store) == ""
+
+
+# --- places in the queue -----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("batch")
+def test_an_attack_has_its_place_behind_its_run(store: Store) -> None:
+    store.submit("other", {})
+    assert store.queue() == [RUN, ATTACK, "other"]
+    assert {run.id: run.place for run in store.runs()} == {RUN: 1, ATTACK: 2, "other": 3}
+    assert store.run(ATTACK).place == 2
+    take_lease(store)
+    assert store.queue() == [ATTACK, "other"]
