@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from app.export import example_page, grid_content, grid_page, grid_texts, sweep_content, sweep_page
-from app.export.gather import everything
+from app.export.gather import everything, finished_runs
 from app.export.run_page import run_page
 from app.export.slides import deck
 from app.export.sweep_content import FoundRun
@@ -71,20 +71,38 @@ def _batch(store: Store, request: PageRequest) -> str:
     members = [run for run in store.runs() if run.id in batch.runs]
     if not all(map(request.may_see, members)):
         raise UnknownName(f"export: no batch {shown(request.id)}")
-    name = f"Batch {batch.id}"
-    notes = _notes(batch, len(members))
     if any(is_membership(run.spec) for run in members):
         raise BadInput(f"export: batch {batch.id}: must be of runs or attacks on pictures", "Export each by itself")
-    ids = [run for run in batch.runs if any(member.id == run for member in members)]
-    attacked = {run.id for run in members if "attack" in run.spec}
-    if attacked:
-        trained = [run for run in ids if run not in attacked]
-        ids = [run for run in ids if run in attacked]
-        notes += [*_left_out(ids), *_trained(trained)]
-        attacks = grid_content.find(store, ids[: grid_content.MOST], request.may_see, deleted=True)
-        return grid_page.grid_page(name, attacks, request.made, notes, request.style)
-    runs = sweep_content.find(store, ids[: sweep_content.MOST], request.may_see, deleted=True)
-    return _sweep_page(name, runs, request, notes)
+    present = {run.id: run for run in members}
+    ordered = [present[run] for run in batch.runs if run in present]
+    attacks = [run.id for run in ordered if "attack" in run.spec]
+    runs = [run for run in ordered if "attack" not in run.spec]
+    notes = _notes(batch, len(members))
+    ended = [run for run in runs if run.status == "finished"]
+    if attacks and (_any_finished(present, attacks) or not ended):
+        return _attacks_page(store, request, attacks, runs, notes)
+    if attacks:
+        notes.append(grid_texts.NO_ATTACK.format(attacks=attack_texts.count(len(attacks))))
+    ids = [run.id for run in runs][: sweep_content.MOST]
+    found = sweep_content.find(store, ids, request.may_see, deleted=True)
+    return _sweep_page(f"Batch {batch.id}", found, request, notes)
+
+
+def _any_finished(members: Mapping[str, ListedRun], attacks: Sequence[str]) -> bool:
+    """Whether the grid of these attacks has a result."""
+    stored = attack_examples.stored()
+    return any(members[attack].status == "finished" or attack in stored for attack in attacks)
+
+
+def _attacks_page(
+    store: Store, request: PageRequest, attacks: Sequence[str], runs: Sequence[ListedRun], notes: Sequence[str]
+) -> str:
+    """The page of a batch of attacks, and of the runs that it trains."""
+    found = grid_content.find(store, attacks[: grid_content.MOST], request.may_see, deleted=True)
+    trained = finished_runs(store, runs)
+    missing = [run.id for run in runs if run.id not in trained]
+    notes = [*notes, *_left_out(attacks), *_without_result(missing)]
+    return grid_page.grid_page(f"Batch {request.id}", found, request.made, notes, request.style, trained)
 
 
 def _notes(batch: ListedBatch, here: int) -> list[str]:
@@ -101,8 +119,8 @@ def _left_out(ids: Sequence[str]) -> list[str]:
     return [grid_texts.FIRST.format(most=most, all=attack_texts.count(len(ids)))] if len(ids) > most else []
 
 
-def _trained(runs: Sequence[str]) -> list[str]:
-    """A note about the runs of a batch that attacks them too: each has a page of its own."""
+def _without_result(runs: Sequence[str]) -> list[str]:
+    """A note about the training runs that have not finished."""
     return [grid_texts.TRAINED.format(ids=", ".join(runs))] if runs else []
 
 

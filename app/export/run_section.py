@@ -90,14 +90,39 @@ def reason(run: ExportedRun) -> Html | None:
     return tag("p", text, class_="faint")
 
 
+# --- a run next to other results ---------------------------------------------------------------------------
+
+
+def short_section(run: ExportedRun, id: str, on_slide: bool) -> Html:
+    """The accuracy of a run and its ε of every observer, on a page that shows more than this run."""
+    heading = export_texts.RUN.format(title=title(run), seed=run.settings["seed"])
+    return tag(
+        "section",
+        tag("h2", heading, " ", tag("small", id)),
+        headline(run),
+        reason(run),
+        *_accuracy(run, f"accuracy-{id}"),
+        tag("div", _terms(run), data_page=True),
+        data_slide=deck.COST if on_slide else None,
+    )
+
+
 # --- accuracy ----------------------------------------------------------------------------------------------
 
 
 def accuracy_section(run: ExportedRun) -> Html | None:
     """The accuracy of the run and of its baseline, as a chart and as a table."""
+    pieces = _accuracy(run, "accuracy")
+    if not pieces:
+        return None
+    return tag("section", tag("h2", export_texts.ACCURACY), *pieces, data_slide=deck.COST)
+
+
+def _accuracy(run: ExportedRun, key: str) -> list[Html | None]:
+    """The pieces of that section; empty without an accuracy. `key` is for the names of elements in the page."""
     curve = accuracy.collect(run.events)
     if curve is None:
-        return None
+        return []
     lines, rows = _curve(title(run), curve, "run", "")
     last = curve.of
     cost = ""
@@ -110,17 +135,14 @@ def accuracy_section(run: ExportedRun) -> Html | None:
         cost = privacy.cost(curve.values[-1], baseline.values[-1])
     ends = "; ".join(f"{label}: {numbers.percent(values[-1])} after round {at[-1]}" for label, at, values in rows)
     drawing = SvgChart(
-        "accuracy", "Accuracy by round", f"{ends}.", lines, rounds_axis(last),
+        key, "Accuracy by round", f"{ends}.", lines, rounds_axis(last),
         chart.even(export_texts.ACCURACY_AXIS, 0, 100),
     )  # fmt: skip
-    return tag(
-        "section",
-        tag("h2", export_texts.ACCURACY),
+    return [
         tag("p", cost) if cost else None,
         tag("figure", chart.legend(lines), chart.svg(drawing)),
         tag("div", more("Accuracy by round as a table", _accuracy_table(rows)), data_page=True),
-        data_slide=deck.COST,
-    )
+    ]
 
 
 def _curve(label: str, curve: accuracy.AccuracyCurve, kind: str, dash: str) -> tuple[list[SvgLine], list[AccuracyRow]]:

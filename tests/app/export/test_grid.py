@@ -74,13 +74,49 @@ def test_a_batch_is_one_page_with_its_grid(store: Store, baseline: RunSpec) -> N
     assert [cell for cell in node.all("td") if attack_texts.WAITING in cell.text]
 
 
-def test_a_batch_that_trains_and_attacks_shows_its_attacks(store: Store, baseline: RunSpec) -> None:
-    run = RunSpec(**RUN)
-    members = [*batch_of(four(store, baseline)).members, BatchMember(run.id, run.canonical())]
+def try_batch(store: Store, baseline: RunSpec, runs: list[RunSpec]) -> Batch:
+    """A requested batch that trains these runs and attacks two."""
+    members = [*batch_of(four(store, baseline)).members, *(BatchMember(run.id, run.canonical()) for run in runs)]
     batch = Batch("try", "A run and attacks on it", tuple(members))
     store.batches.request(batch)
+    return batch
+
+
+def test_a_batch_that_trains_and_attacks_shows_its_attacks(store: Store, baseline: RunSpec) -> None:
+    run = RunSpec(**RUN)
+    text = shown(store, "batch", try_batch(store, baseline, [run]).id).text
+    assert "3 of 4 attacks finished" in text and f"without a result, which are not shown: {run.id}." in text
+
+
+def test_a_batch_that_trains_and_attacks_shows_the_accuracy_of_its_runs(store: Store, baseline: RunSpec) -> None:
+    runs = [RunSpec(**RUN), RunSpec(**{**RUN, "seed": 1})]
+    for run in runs:
+        stored_run(store, run)
+    node = shown(store, "batch", try_batch(store, baseline, [*runs, baseline]).id)
+    assert f"without a result, which are not shown: {baseline.id}." in node.text
+    sections = [section for section in node.all("section") if section.all("h2")[0].text.startswith("Run: ")]
+    assert [section.all("h2")[0].text for section in sections] == [
+        f"Run: UDP-FedAvg, noise 0.5, seed {seed} {run.id}" for seed, run in enumerate(runs)
+    ]
+    for section, run in zip(sections, runs, strict=True):
+        own = parsed(served_export(store, "run", run.id, "").text)
+        assert section.all("dl")[0].text == own.all("dl")[0].text  # accuracy, ε and the kind of the promise
+        assert "Accuracy by round" in section.text and "δ = 1e-5" in section.text
+    keys = [key for title in node.all("title") if (key := title.attributes.get("id"))]
+    assert len(keys) == len(set(keys)) == 2
+    starts = [shlex.split(block.text) for block in node.all("pre")]
+    assert sum(words[3] == "run" for words in starts) == 3  # two that are attacked, and the second seed
+
+
+def test_a_batch_whose_attacks_have_not_finished_shows_its_runs(store: Store) -> None:
+    run = RunSpec(**RUN)
+    attack = attack_on(run)
+    batch = Batch("try", "", (BatchMember(run.id, run.canonical()), BatchMember(attack.id, attack.canonical())))
+    store.batches.request(batch)
+    assert served_export(store, "batch", batch.id, "").status == 409
+    stored_run(store, run)
     text = shown(store, "batch", batch.id).text
-    assert "3 of 4 attacks finished" in text and f"each of which has a page of its own: {run.id}." in text
+    assert "Not shown: 1 attack of this batch without a result." in text and "1 run finished." in text
 
 
 def test_every_column_has_its_epsilon_in_the_view_of_the_attacker(store: Store) -> None:
