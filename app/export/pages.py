@@ -16,6 +16,7 @@ from app.texts import privacy
 from app.texts.membership import is_membership
 from engine.errors import BadInput, UnknownName, shown
 from engine.examples import attacks as attack_examples
+from engine.examples import start as start_example
 from engine.examples import sweep as sweep_examples
 from engine.jobs.batches import ListedBatch
 from engine.jobs.status import ListedRun
@@ -152,18 +153,29 @@ def _sweep(store: Store, request: PageRequest) -> str:
 
 
 def _example(store: Store, request: PageRequest) -> str:
-    """A stored example by its name: the grid of attacks, the sweep, or one run."""
+    """A stored example by its name: a grid of attacks, the sweep, or one run."""
     name = f"Example {request.id}"
-    if request.id == attack_examples.NAME:
-        ids = [example.id for example in attack_examples.attack_examples()]
-        attacks = grid_content.find(store, ids[: grid_content.MOST], request.may_see)
-        return grid_page.grid_page(name, attacks, request.made, _left_out(ids), request.style)
+    if request.id in (attack_examples.NAME, start_example.NAME):
+        return _stored_grid(store, request)
     if request.id == sweep_examples.NAME:
         example = sweep_examples.sweep_example()
         points = [result.point.id for result in example.results] if example else []
         runs = sweep_content.find(store, points, request.may_see)
         return _sweep_page(name, runs, request)
     return example_page.example_page(request.id, request.made, request.style)
+
+
+def _stored_grid(store: Store, request: PageRequest) -> str:
+    """The stored attacks of Leak, as many as a page has, or all those of Start, which share a few small pictures."""
+    notes: list[str] = []
+    if request.id == start_example.NAME:
+        ids = [example.id for example in start_example.attacks()]
+    else:
+        ids = [example.id for example in attack_examples.attack_examples()]
+        notes = _left_out(ids)
+        ids = ids[: grid_content.MOST]
+    attacks = grid_content.find(store, ids, request.may_see)
+    return grid_page.grid_page(f"Example {request.id}", attacks, request.made, notes, request.style)
 
 
 KINDS: dict[str, PageMaker] = {

@@ -15,6 +15,7 @@ from app.texts import privacy
 from engine.cli.attack import read_attack
 from engine.cli.main import parser
 from engine.examples import attacks as attack_examples
+from engine.examples import start
 from engine.jobs.batches import Batch, BatchMember
 from engine.jobs.store import Store
 from engine.specs import attack_grid
@@ -195,6 +196,24 @@ def test_stored_and_live_attacks_share_a_page(store: Store) -> None:
 def test_the_stored_grid_needs_no_row_in_the_store(store: Store) -> None:
     node = shown(store, "example", attack_examples.NAME)
     assert node.text.count("comes back") > 3 and "A stored example, run on" in node.text
+    assert f"Shown are the first {grid_content.MOST} of" in node.text
+
+
+def test_the_page_of_start_has_all_its_stored_attacks(store: Store) -> None:
+    node = shown(store, "example", start.NAME)
+    assert f"All {len(start.attacks())} attacks finished." in node.text and "Shown are the first" not in node.text
+    uploads = [section for section in node.all("section") if section.attributes.get("class") == "upload"]
+    places = {(spec["view"], start.upload_of(spec)) for spec in (example.spec for example in start.attacks())}
+    assert len(uploads) == len(places)
+
+
+def test_the_column_without_noise_is_first(store: Store, baseline: RunSpec) -> None:
+    specs = [attack_on(RunSpec(**RUN)), attack_on(baseline)]
+    for spec in specs:
+        stored_attack(store, spec, [20.0])
+    node = shown(store, "grid", ",".join(spec.id for spec in specs))
+    heads = [head.raw() for head in node.all("th") if head.attributes.get("scope") == "col"]
+    assert heads[2:4] == ["no protection", "UDP-FedAvg, noise 0.5"]
 
 
 def test_the_commands_request_the_same_attacks(store: Store) -> None:
