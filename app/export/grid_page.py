@@ -60,7 +60,7 @@ def _parts(
     sections = (
         player(len(frames.moments)),
         *drawn,
-        *_trained(trained),
+        *run_section.short_sections(trained),
         _request(uploads, trained),
         document.limits(),
     )
@@ -71,15 +71,7 @@ def _parts(
     foot = f"LeakLens{document.version()}. {name}. {texts.finished(attacks)}"
     system = closeness_content.of_grids(uploads)
     question = tag("div", *top, data_slide=deck.QUESTION)
-    methods = {str(run.settings["method"]) for run in trained.values()}
-    method = methods.pop() if len(methods) == 1 else ""
-    return PageParts(title, (question,), sections, foot, system, method, frames.script())
-
-
-def _trained(trained: Mapping[str, ExportedRun]) -> Iterator[Html]:
-    """A section for each run."""
-    for place, (id, run) in enumerate(trained.items()):
-        yield run_section.short_section(run, id, place < deck.ANSWERS)
+    return PageParts(title, (question,), sections, foot, system, run_section.only_method(trained), frames.script())
 
 
 def _progress(attacks: Sequence[FoundAttack]) -> Iterator[str]:

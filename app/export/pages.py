@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from app.export import example_page, grid_content, grid_page, grid_texts, sweep_content, sweep_page
 from app.export.gather import everything, finished_runs
-from app.export.run_page import run_page
+from app.export.run_page import run_page, runs_page
 from app.export.slides import deck
 from app.export.sweep_content import FoundRun
 from app.texts import attacks as attack_texts
@@ -79,31 +79,33 @@ def _batch(store: Store, request: PageRequest) -> str:
     attacks = [run.id for run in ordered if "attack" in run.spec]
     runs = [run for run in ordered if "attack" not in run.spec]
     notes = _notes(batch, len(members))
-    ended = [run for run in runs if run.status == "finished"]
-    if attacks and (_any_finished(present, attacks) or not ended):
+    if batch.kind == "try" or attacks:
         return _attacks_page(store, request, attacks, runs, notes)
-    if attacks:
-        notes.append(grid_texts.NO_ATTACK.format(attacks=attack_texts.count(len(attacks))))
     ids = [run.id for run in runs][: sweep_content.MOST]
-    found = sweep_content.find(store, ids, request.may_see, deleted=True)
-    return _sweep_page(f"Batch {batch.id}", found, request, notes)
+    points = sweep_content.find(store, ids, request.may_see, deleted=True)
+    return _sweep_page(f"Batch {batch.id}", points, request, notes)
 
 
-def _any_finished(members: Mapping[str, ListedRun], attacks: Sequence[str]) -> bool:
+def _any_finished(store: Store, attacks: Sequence[str]) -> bool:
     """Whether the grid of these attacks has a result."""
     stored = attack_examples.stored()
-    return any(members[attack].status == "finished" or attack in stored for attack in attacks)
+    return any(status == "finished" or attack in stored for attack, status in store.statuses(attacks).items())
 
 
 def _attacks_page(
     store: Store, request: PageRequest, attacks: Sequence[str], runs: Sequence[ListedRun], notes: Sequence[str]
 ) -> str:
     """The page of a batch of attacks, and of the runs that it trains."""
-    found = grid_content.find(store, attacks[: grid_content.MOST], request.may_see, deleted=True)
+    name = f"Batch {request.id}"
     trained = finished_runs(store, runs)
     missing = [run.id for run in runs if run.id not in trained]
     notes = [*notes, *_left_out(attacks), *_without_result(missing)]
-    return grid_page.grid_page(f"Batch {request.id}", found, request.made, notes, request.style, trained)
+    if trained and not _any_finished(store, attacks):
+        if attacks:
+            notes.append(grid_texts.NO_ATTACK.format(attacks=attack_texts.count(len(attacks))))
+        return runs_page(name, trained, request.made, notes, request.style)
+    cells = grid_content.find(store, attacks[: grid_content.MOST], request.may_see, deleted=True)
+    return grid_page.grid_page(name, cells, request.made, notes, request.style, trained)
 
 
 def _notes(batch: ListedBatch, here: int) -> list[str]:

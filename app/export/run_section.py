@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from app.charts import accuracy, epsilon
@@ -93,17 +93,41 @@ def reason(run: ExportedRun) -> Html | None:
 # --- a run next to other results ---------------------------------------------------------------------------
 
 
-def short_section(run: ExportedRun, id: str, on_slide: bool) -> Html:
-    """The accuracy of a run and its ε of every observer, on a page that shows more than this run."""
-    heading = export_texts.RUN.format(title=title(run), seed=run.settings["seed"])
+def short_sections(runs: Mapping[str, ExportedRun]) -> Iterator[Html]:
+    """The accuracy of each run and its ε of every observer, on a page that shows more than one run."""
+    for place, (id, run) in enumerate(runs.items()):
+        heading = export_texts.RUN.format(title=title(run), seed=run.settings["seed"])
+        yield tag(
+            "section",
+            tag("h2", heading, " ", tag("small", id)),
+            headline(run),
+            reason(run),
+            *_accuracy(run, f"accuracy-{id}"),
+            tag("div", _terms(run), data_page=True),
+            data_slide=deck.COST if place < deck.ANSWERS else None,
+        )
+
+
+def only_method(runs: Mapping[str, ExportedRun]) -> str:
+    """The method whose colour the lines of these runs have; empty if they have several."""
+    methods = {str(run.settings["method"]) for run in runs.values()}
+    return methods.pop() if len(methods) == 1 else ""
+
+
+def short_requests(runs: Mapping[str, ExportedRun]) -> Html:
+    """The settings of these runs, and the commands that start them in a terminal."""
+    pieces = []
+    for id, run in runs.items():
+        caption = f"{title(run)}, {id}"
+        pieces.append(more(caption, settings_table(run.settings, caption)))
+    commands = [command_block(run_settings.command(run.spec)) for run in runs.values()]
     return tag(
         "section",
-        tag("h2", heading, " ", tag("small", id)),
-        headline(run),
-        reason(run),
-        *_accuracy(run, f"accuracy-{id}"),
-        tag("div", _terms(run), data_page=True),
-        data_slide=deck.COST if on_slide else None,
+        tag("h2", export_texts.REQUEST),
+        tag("div", *pieces, data_page=True),
+        tag("h3", export_texts.AGAIN),
+        *commands,
+        data_slide=deck.SETTINGS,
     )
 
 

@@ -109,15 +109,20 @@ def test_a_batch_that_trains_and_attacks_shows_the_accuracy_of_its_runs(store: S
     assert sum(words[3] == "run" for words in starts) == 3  # two that are attacked, and the second seed
 
 
-def test_a_batch_whose_attacks_have_not_finished_shows_its_runs(store: Store) -> None:
-    run = RunSpec(**RUN)
-    attack = attack_on(run)
-    batch = Batch("try", "", (BatchMember(run.id, run.canonical()), BatchMember(attack.id, attack.canonical())))
+@pytest.mark.parametrize("attacked", [True, False])
+def test_a_batch_without_a_finished_attack_shows_its_runs(store: Store, baseline: RunSpec, attacked: bool) -> None:
+    run = RunSpec(**{**RUN, "target-epsilon": 3, "view": "outsider"})
+    specs = [run, baseline, *([attack_on(run)] if attacked else [])]
+    batch = Batch("try", "", tuple(BatchMember(spec.id, spec.canonical()) for spec in specs))
     store.batches.request(batch)
     assert served_export(store, "batch", batch.id, "").status == 409
-    stored_run(store, run)
-    text = shown(store, "batch", batch.id).text
-    assert "Not shown: 1 attack of this batch without a result." in text and "1 run finished." in text
+    for trained in (run, baseline):
+        stored_run(store, trained)
+    node = shown(store, "batch", batch.id)
+    heads = [head.text for head in node.all("h2") if head.text.startswith("Run: ")]
+    assert heads == [f"Run: UDP-FedAvg at ε 3, seed 0 {run.id}", f"Run: FedAvg, seed 0 {baseline.id}"]
+    assert "2 runs finished." in node.text and [words.text.split()[3] for words in node.all("pre")] == ["run", "run"]
+    assert ("Not shown: 1 attack of this batch without a result." in node.text) == attacked
 
 
 def test_every_column_has_its_epsilon_in_the_view_of_the_attacker(store: Store) -> None:
