@@ -158,6 +158,11 @@ def find(store: Store, run: str, may_see: Callable[[ListedRun], bool] = everythi
     return PageContent(run, listed, exported, attacks, len(known) - len(shown), memberships, len(rows) - len(known))
 
 
+def finished_runs(store: Store, runs: Iterable[ListedRun]) -> dict[str, ExportedRun]:
+    """The content of those of these runs that have finished, by their id."""
+    return {run.id: _run(store, run.spec, run) for run in runs if _finished(store, run.id)}
+
+
 def _attack_is_here(spec: Mapping[str, Any]) -> bool:
     from engine.specs.attack import attack_spec
 

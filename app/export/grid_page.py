@@ -15,6 +15,7 @@ from app.export.cells import SHORT
 from app.export.closeness import content as closeness_content
 from app.export.document import PageParts
 from app.export.frames import ScrubberFrames, player
+from app.export.gather import ExportedRun
 from app.export.grid_content import OF_COLUMN, ExportedColumn, ExportedGrid, FoundAttack, grids
 from app.export.markup import Html, more, table, tag
 from app.export.slides import deck
@@ -41,18 +42,28 @@ def grid_page(
     notes: Sequence[str] = (),
     style: str = deck.STYLES[0],
     left_out: int = 0,
+    trained: Mapping[str, ExportedRun] | None = None,
 ) -> str:
     """These attacks as one HTML file without links to other files. `name` is for the foot, such as `Batch 1a2b3c`.
 
-    `left_out` more attacks belong to them, but have no room on the page.
+    `left_out` more attacks belong to them, but have no room on the page. `trained`: the runs that the page shows with
+    their accuracy, by their id.
     """
     if left_out:
         every = attack_texts.count(len(attacks) + left_out)
         notes = [*notes, texts.FIRST.format(most=len(attacks), all=every)]
-    return document.checked(name, lambda: document.written(_parts(name, attacks, notes, left_out), made, style))
+    return document.checked(
+        name, lambda: document.written(_parts(name, attacks, notes, left_out, trained or {}), made, style)
+    )
 
 
-def _parts(name: str, attacks: Sequence[FoundAttack], notes: Sequence[str], left_out: int) -> PageParts:
+def _parts(
+    name: str,
+    attacks: Sequence[FoundAttack],
+    notes: Sequence[str],
+    left_out: int,
+    trained: Mapping[str, ExportedRun],
+) -> PageParts:
     uploads = grids(attacks)
     cells = sum(len(grid.pictures) * len(grid.cells) for grid in uploads)
     frames = ScrubberFrames(cells)
@@ -60,7 +71,8 @@ def _parts(name: str, attacks: Sequence[FoundAttack], notes: Sequence[str], left
     sections = (
         player(len(frames.moments)),
         *drawn,
-        _request(uploads),
+        *run_section.short_sections(trained),
+        _request(uploads, trained),
         document.limits(),
     )
     title = texts.title(attacks[0].spec["run"])
@@ -70,7 +82,7 @@ def _parts(name: str, attacks: Sequence[FoundAttack], notes: Sequence[str], left
     foot = f"LeakLens{document.version()}. {name}. {texts.finished(attacks)}"
     system = closeness_content.of_grids(uploads, left_out)
     question = tag("div", *top, data_slide=deck.QUESTION)
-    return PageParts(title, (question,), sections, foot, system, "", frames.script())
+    return PageParts(title, (question,), sections, foot, system, run_section.only_method(trained), frames.script())
 
 
 def _progress(attacks: Sequence[FoundAttack]) -> Iterator[str]:
@@ -283,20 +295,21 @@ def _score_row(cell: AttackCell, picture: int, row: str, column: str) -> tuple[s
 # --- settings and commands ---------------------------------------------------------------------------------
 
 
-def _request(uploads: Sequence[ExportedGrid]) -> Html:
+def _request(uploads: Sequence[ExportedGrid], trained: Mapping[str, ExportedRun]) -> Html:
     """The settings of the runs and attacks, and the commands that repeat them in a terminal."""
     runs = {column.run.id: column for grid in uploads for column in grid.columns}
     attacks = [attack for grid in uploads for attack in grid.attacks]
     first = next(iter(runs.values()))
     settings = run_settings.flat(first.run.canonical())
-    starts = [run_settings.command(column.run.canonical()) for column in runs.values()]
+    specs = {id: column.run.canonical() for id, column in runs.items()} | {id: run.spec for id, run in trained.items()}
+    starts = [run_settings.command(spec) for spec in specs.values()]
     commands = [command for grid in uploads for command in _commands(grid)]
     shared = {name: value for name, value in settings.items() if name.partition(".")[0] not in ("method", *OF_COLUMN)}
     methods = {column.title: _method_settings(column.run) for column in runs.values()}
     again = tag(
         "div",
         tag("h3", export_texts.AGAIN),
-        tag("p", texts.AGAIN_RUNS.format(runs=len(runs), attacks=attack_texts.count(len(attacks))), class_="faint"),
+        tag("p", texts.AGAIN_RUNS.format(runs=len(specs), attacks=attack_texts.count(len(attacks))), class_="faint"),
         *map(run_section.command_block, starts),
         more(texts.ATTACK_COMMANDS, *map(run_section.command_block, commands)),
         data_page=True,

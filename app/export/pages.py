@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from datetime import date
 
 from app.export import example_page, grid_content, grid_page, grid_texts, sweep_content, sweep_page
-from app.export.gather import everything
-from app.export.run_page import run_page
+from app.export.gather import everything, finished_runs
+from app.export.run_page import run_page, runs_page
 from app.export.slides import deck
 from app.export.sweep_content import FoundRun
+from app.texts import attacks as attack_texts
 from app.texts import privacy
 from app.texts.membership import is_membership
 from engine.errors import BadInput, UnknownName, shown
 from engine.examples import attacks as attack_examples
+from engine.examples import start as start_example
 from engine.examples import sweep as sweep_examples
 from engine.jobs.batches import ListedBatch
 from engine.jobs.status import ListedRun
@@ -70,21 +72,42 @@ def _batch(store: Store, request: PageRequest) -> str:
     members = [run for run in store.runs() if run.id in batch.runs]
     if not all(map(request.may_see, members)):
         raise UnknownName(f"export: no batch {shown(request.id)}")
-    name = f"Batch {batch.id}"
-    notes = _notes(batch, len(members))
     if any(is_membership(run.spec) for run in members):
         raise BadInput(f"export: batch {batch.id}: must be of runs or attacks on pictures", "Export each by itself")
-    ids = [run for run in batch.runs if any(member.id == run for member in members)]
-    attacked = {run.id for run in members if "attack" in run.spec}
-    if attacked:
-        trained = [run for run in ids if run not in attacked]
-        ids = [run for run in ids if run in attacked]
-        notes += _trained(trained)
-        first = ids[: grid_content.MOST]
-        attacks = grid_content.find(store, first, request.may_see, deleted=True)
-        return grid_page.grid_page(name, attacks, request.made, notes, request.style, len(ids) - len(first))
-    runs = sweep_content.find(store, ids[: sweep_content.MOST], request.may_see, deleted=True)
-    return _sweep_page(name, runs, request, notes)
+    present = {run.id: run for run in members}
+    ordered = [present[run] for run in batch.runs if run in present]
+    attacks = [run.id for run in ordered if "attack" in run.spec]
+    runs = [run for run in ordered if "attack" not in run.spec]
+    notes = _notes(batch, len(members))
+    if batch.kind == "try" or attacks:
+        return _attacks_page(store, request, attacks, runs, notes)
+    ids = [run.id for run in runs][: sweep_content.MOST]
+    points = sweep_content.find(store, ids, request.may_see, deleted=True)
+    return _sweep_page(f"Batch {batch.id}", points, request, notes)
+
+
+def _any_finished(store: Store, attacks: Sequence[str]) -> bool:
+    """Whether the grid of these attacks has a result."""
+    stored = attack_examples.stored()
+    return any(status == "finished" or attack in stored for attack, status in store.statuses(attacks).items())
+
+
+def _attacks_page(
+    store: Store, request: PageRequest, attacks: Sequence[str], runs: Sequence[ListedRun], notes: Sequence[str]
+) -> str:
+    """The page of a batch of attacks, and of the runs that it trains."""
+    name = f"Batch {request.id}"
+    trained = finished_runs(store, runs)
+    missing = [run.id for run in runs if run.id not in trained]
+    notes = [*notes, *_without_result(missing)]
+    if trained and not _any_finished(store, attacks):
+        if attacks:
+            notes.append(grid_texts.NO_ATTACK.format(attacks=attack_texts.count(len(attacks))))
+        return runs_page(name, trained, request.made, notes, request.style)
+    first = attacks[: grid_content.MOST]
+    cells = grid_content.find(store, first, request.may_see, deleted=True)
+    left_out = len(attacks) - len(first)
+    return grid_page.grid_page(name, cells, request.made, notes, request.style, left_out, trained)
 
 
 def _notes(batch: ListedBatch, here: int) -> list[str]:
@@ -95,8 +118,8 @@ def _notes(batch: ListedBatch, here: int) -> list[str]:
     return notes
 
 
-def _trained(runs: Sequence[str]) -> list[str]:
-    """A note about the runs of a batch that attacks them too: each has a page of its own."""
+def _without_result(runs: Sequence[str]) -> list[str]:
+    """A note about the training runs that have not finished."""
     return [grid_texts.TRAINED.format(ids=", ".join(runs))] if runs else []
 
 
@@ -128,19 +151,29 @@ def _sweep(store: Store, request: PageRequest) -> str:
 
 
 def _example(store: Store, request: PageRequest) -> str:
-    """A stored example by its name: the grid of attacks, the sweep, or one run."""
+    """A stored example by its name: a grid of attacks, the sweep, or one run."""
     name = f"Example {request.id}"
-    if request.id == attack_examples.NAME:
-        ids = [example.id for example in attack_examples.attack_examples()]
-        first = ids[: grid_content.MOST]
-        attacks = grid_content.find(store, first, request.may_see)
-        return grid_page.grid_page(name, attacks, request.made, (), request.style, len(ids) - len(first))
+    if request.id in (attack_examples.NAME, start_example.NAME):
+        return _stored_grid(store, request)
     if request.id == sweep_examples.NAME:
         example = sweep_examples.sweep_example()
         points = [result.point.id for result in example.results] if example else []
         runs = sweep_content.find(store, points, request.may_see)
         return _sweep_page(name, runs, request)
     return example_page.example_page(request.id, request.made, request.style)
+
+
+def _stored_grid(store: Store, request: PageRequest) -> str:
+    """The stored attacks of Leak, as many as a page has, or all those of Start, which share a few small pictures."""
+    if request.id == start_example.NAME:
+        every = [example.id for example in start_example.attacks()]
+        first = every
+    else:
+        every = [example.id for example in attack_examples.attack_examples()]
+        first = every[: grid_content.MOST]
+    attacks = grid_content.find(store, first, request.may_see)
+    left_out = len(every) - len(first)
+    return grid_page.grid_page(f"Example {request.id}", attacks, request.made, (), request.style, left_out)
 
 
 KINDS: dict[str, PageMaker] = {

@@ -1,19 +1,20 @@
-"""The exported page of a run with its attacks, or of one attack."""
+"""The exported page of a run with its attacks, of one attack, or of several runs without attacks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 
 from app.export import attack_section, document, grid_texts, membership_section, run_section
 from app.export import texts as export_texts
 from app.export.closeness import content as closeness_content
 from app.export.document import PageParts
-from app.export.gather import PageContent, attack_name, everything, find
+from app.export.gather import ExportedRun, PageContent, attack_name, everything, find
 from app.export.markup import Html, tag
 from app.export.slides import deck
 from app.session import run_settings
 from app.texts import states
+from app.texts.runs import runs as count_of_runs
 from engine.jobs.status import ListedRun
 from engine.jobs.store import Store
 
@@ -27,6 +28,31 @@ def run_page(
 ) -> str:
     """One run with its attacks, or one attack, as an HTML file without links to other files."""
     return document.checked(run, lambda: document.written(parts(find(store, run, may_see)), made, style))
+
+
+def runs_page(
+    name: str,
+    runs: Mapping[str, ExportedRun],
+    made: date | None = None,
+    notes: Sequence[str] = (),
+    style: str = deck.STYLES[0],
+) -> str:
+    """These finished runs, by their id, as one HTML file. Unlike a sweep, they may differ in any setting."""
+    return document.checked(name, lambda: document.written(_runs_parts(name, runs, notes), made, style))
+
+
+def _runs_parts(name: str, runs: Mapping[str, ExportedRun], notes: Sequence[str]) -> PageParts:
+    settings = next(iter(runs.values())).settings
+    dataset = run_settings.part_title("dataset", settings["dataset"])
+    model = run_settings.part_title("model", settings["model"])
+    title = grid_texts.SWEEP_TITLE.format(dataset=dataset, model=model, rounds=settings["rounds"])
+    done = grid_texts.RUNS_DONE.format(all=count_of_runs(len(runs)).capitalize())
+    top = [document.brand(), tag("h1", title), tag("p", done), *(tag("p", note, class_="note") for note in notes)]
+    sections = (*run_section.short_sections(runs), run_section.short_requests(runs), document.limits(sweep=True))
+    foot = f"LeakLens{document.version()}. {name}. {done}"
+    system = closeness_content.of_runs([run_settings.spec_of(run.settings) for run in runs.values()])
+    question = tag("div", *top, data_slide=deck.QUESTION)
+    return PageParts(title, (question,), sections, foot, system, run_section.only_method(runs))
 
 
 def parts(content: PageContent) -> PageParts:

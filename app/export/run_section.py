@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from app.charts import accuracy, epsilon
@@ -90,14 +90,63 @@ def reason(run: ExportedRun) -> Html | None:
     return tag("p", text, class_="faint")
 
 
+# --- a run next to other results ---------------------------------------------------------------------------
+
+
+def short_sections(runs: Mapping[str, ExportedRun]) -> Iterator[Html]:
+    """The accuracy of each run and its ε of every observer, on a page that shows more than one run."""
+    for place, (id, run) in enumerate(runs.items()):
+        heading = export_texts.RUN.format(title=title(run), seed=run.settings["seed"])
+        yield tag(
+            "section",
+            tag("h2", heading, " ", tag("small", id)),
+            headline(run),
+            reason(run),
+            *_accuracy(run, f"accuracy-{id}"),
+            tag("div", _terms(run), data_page=True),
+            data_slide=deck.COST if place < deck.ANSWERS else None,
+        )
+
+
+def only_method(runs: Mapping[str, ExportedRun]) -> str:
+    """The method whose colour the lines of these runs have; empty if they have several."""
+    methods = {str(run.settings["method"]) for run in runs.values()}
+    return methods.pop() if len(methods) == 1 else ""
+
+
+def short_requests(runs: Mapping[str, ExportedRun]) -> Html:
+    """The settings of these runs, and the commands that start them in a terminal."""
+    pieces = []
+    for id, run in runs.items():
+        caption = f"{title(run)}, {id}"
+        pieces.append(more(caption, settings_table(run.settings, caption)))
+    commands = [command_block(run_settings.command(run.spec)) for run in runs.values()]
+    return tag(
+        "section",
+        tag("h2", export_texts.REQUEST),
+        tag("div", *pieces, data_page=True),
+        tag("h3", export_texts.AGAIN),
+        *commands,
+        data_slide=deck.SETTINGS,
+    )
+
+
 # --- accuracy ----------------------------------------------------------------------------------------------
 
 
 def accuracy_section(run: ExportedRun) -> Html | None:
     """The accuracy of the run and of its baseline, as a chart and as a table."""
+    pieces = _accuracy(run, "accuracy")
+    if not pieces:
+        return None
+    return tag("section", tag("h2", export_texts.ACCURACY), *pieces, data_slide=deck.COST)
+
+
+def _accuracy(run: ExportedRun, key: str) -> list[Html | None]:
+    """The pieces of that section; empty without an accuracy. `key` is for the names of elements in the page."""
     curve = accuracy.collect(run.events)
     if curve is None:
-        return None
+        return []
     lines, rows = _curve(title(run), curve, "run", "")
     last = curve.of
     cost = ""
@@ -110,17 +159,14 @@ def accuracy_section(run: ExportedRun) -> Html | None:
         cost = privacy.cost(curve.values[-1], baseline.values[-1])
     ends = "; ".join(f"{label}: {numbers.percent(values[-1])} after round {at[-1]}" for label, at, values in rows)
     drawing = SvgChart(
-        "accuracy", "Accuracy by round", f"{ends}.", lines, rounds_axis(last),
+        key, "Accuracy by round", f"{ends}.", lines, rounds_axis(last),
         chart.even(export_texts.ACCURACY_AXIS, 0, 100),
     )  # fmt: skip
-    return tag(
-        "section",
-        tag("h2", export_texts.ACCURACY),
+    return [
         tag("p", cost) if cost else None,
         tag("figure", chart.legend(lines), chart.svg(drawing)),
         tag("div", more("Accuracy by round as a table", _accuracy_table(rows)), data_page=True),
-        data_slide=deck.COST,
-    )
+    ]
 
 
 def _curve(label: str, curve: accuracy.AccuracyCurve, kind: str, dash: str) -> tuple[list[SvgLine], list[AccuracyRow]]:

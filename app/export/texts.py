@@ -50,6 +50,7 @@ LEFT_OUT = "{count} older attacks on this run are not shown."
 # --- the run -----------------------------------------------------------------------------------------------
 
 ACCURACY, EPSILON, COST = "Accuracy", "Privacy", "Accuracy and promise"
+RUN = "Run: {title}, seed {seed}"  # the head of a run on a page that shows more than it
 ACCURACY_AXIS, EPSILON_AXIS, ROUND_AXIS = "accuracy on test data, %", "ε so far", "round"
 NOT_RUN = (
     "This run was not trained, so it has no accuracy. The ε below is the forecast for the whole run. It needs no "

@@ -165,17 +165,10 @@ class Batches:
 
         Only a few times: a run that ends the whole program would end it again and again.
         """
-        query = f"""SELECT DISTINCT m.run FROM members m
-            JOIN batch_requests b ON b.batch = m.batch AND b.withdrawn IS NULL AND b.visitor NOT LIKE '{COMMAND}%'
-            JOIN runs r ON r.id = m.run AND r.taken = r.attempt AND r.seconds IS NULL
-            WHERE (SELECT COUNT(*) FROM requests q WHERE q.run = m.run AND q.kind = 'submit' AND q.at >= b.at) <= ?
-            AND NOT EXISTS (SELECT 1 FROM run_requests o
-                WHERE o.run = m.run AND o.visitor = b.visitor AND o.withdrawn IS NOT NULL)"""
         with self._database.read() as connection:
-            rows = connection.execute(query, (MOST_RESUMES,)).fetchall()
-            candidates = [str(row["run"]) for row in rows]
-            if not _interrupted(connection, candidates):
-                return []
+            candidates = resumable(connection)
+        if not candidates:
+            return []
         with self._database.write() as connection:
             interrupted = _interrupted(connection, candidates)  # again: another supervisor may have been faster
             for stored in interrupted:
@@ -221,6 +214,21 @@ class Batches:
         with self._database.write() as connection:
             _existing(connection, batch)
             delete_batch(connection, batch)
+
+
+def resumable(connection: sqlite3.Connection, of: Sequence[str] | None = None) -> list[str]:
+    """The interrupted members that `resume_interrupted` submits again, of all runs or `of` these."""
+    if of is not None and not _interrupted(connection, of):  # the query reads every batch
+        return []
+    query = f"""SELECT DISTINCT m.run FROM members m
+        JOIN batch_requests b ON b.batch = m.batch AND b.withdrawn IS NULL AND b.visitor NOT LIKE '{COMMAND}%'
+        JOIN runs r ON r.id = m.run AND r.taken = r.attempt AND r.seconds IS NULL
+        WHERE (SELECT COUNT(*) FROM requests q WHERE q.run = m.run AND q.kind = 'submit' AND q.at >= b.at) <= ?
+        AND NOT EXISTS (SELECT 1 FROM run_requests o
+            WHERE o.run = m.run AND o.visitor = b.visitor AND o.withdrawn IS NOT NULL)"""
+    runs = [str(row["run"]) for row in connection.execute(query, (MOST_RESUMES,))]
+    candidates = [run for run in runs if of is None or run in of]
+    return [str(stored.row["id"]) for stored in _interrupted(connection, candidates)]
 
 
 def withdraw_runs(connection: sqlite3.Connection, runs: Sequence[str], visitor: str, owns_machine: bool) -> Withdrawal:

@@ -18,6 +18,7 @@ from typing import Any
 from engine.errors import Damaged, LeaseLost
 from engine.events import Event, Finished, Kept, decode, encode
 from engine.jobs import payloads
+from engine.jobs.batches import resumable
 from engine.jobs.fair_queue import WaitingRun, queue_order, record_service
 from engine.jobs.home import Home
 from engine.jobs.pace import instant
@@ -100,7 +101,7 @@ def next_run(connection: sqlite3.Connection, slots: int, only: Container[str] | 
     if len(live) >= slots + EXPRESS:
         return None
     waiting = waiting_runs(connection, instant=len(live) >= slots)
-    held = _held(connection, live)
+    held = _held(connection, live, only)
     free = [run for run in waiting if run not in live and run not in held]
     for run in queue_order(connection, free, live):
         if only is None or run in only:
@@ -108,23 +109,56 @@ def next_run(connection: sqlite3.Connection, slots: int, only: Container[str] | 
     return None
 
 
-def _held(connection: sqlite3.Connection, live: Collection[str]) -> set[str]:
-    """The waiting attacks whose run is queued or running. Started now, each would train that run a second time."""
+def _held(connection: sqlite3.Connection, live: Collection[str], only: Container[str] | None) -> set[str]:
+    """The waiting attacks whose run is still to come. Started now, each would train that run a second time.
+
+    A supervisor of a command (`only`) waits for a run that is running, and not for one that it may not start itself:
+    perhaps no other supervisor exists.
+    """
     waiting = waiting_runs(connection)
+    awaited = _awaited(connection, waiting)
+    coming = {*live, *(run for run in waiting if only is None or run in only)}
+    others = sorted(set(awaited.values()) - coming)
+    if others and only is None:
+        coming.update(resumable(connection, others))
+    return {attack for attack, run in awaited.items() if run in coming}
+
+
+def _awaited(connection: sqlite3.Connection, waiting: Sequence[str]) -> dict[str, str]:
+    """The run that each of these waiting attacks waits for. Attacks that wait for none are left out."""
     rows = connection.execute(
         """SELECT id, json_extract(options, '$.after') AS run FROM runs
             WHERE id IN (SELECT value FROM json_each(?)) AND json_extract(options, '$.after') IS NOT NULL""",
         (json.dumps(waiting),),
     )
-    unfinished = {*waiting, *live}
-    return {str(row["id"]) for row in rows if row["run"] in unfinished}
+    return {str(row["id"]): str(row["run"]) for row in rows}
 
 
 def queue_and_live(connection: sqlite3.Connection, more: Sequence[WaitingRun] = ()) -> tuple[list[str], set[str]]:
     """The waiting runs in the order in which they start, and the running ones. `more` join the queue in thought."""
     live = _live_runs(connection)
     waiting = [run for run in waiting_runs(connection) if run not in live]
-    return queue_order(connection, waiting, live, [each for each in more if each.run not in live]), live
+    return start_order(connection, waiting, live, [each for each in more if each.run not in live]), live
+
+
+def start_order(
+    connection: sqlite3.Connection, waiting: Sequence[str], live: Collection[str], more: Sequence[WaitingRun] = ()
+) -> list[str]:
+    """The fair order of these waiting runs, with each attack behind the run that it waits for."""
+    fair = queue_order(connection, waiting, live, more)
+    if len(fair) < 2:
+        return fair
+    awaited = _awaited(connection, waiting)
+    places = {run: place for place, run in enumerate(fair)}
+    order: list[str] = []
+    behind: dict[str, list[str]] = {}
+    for place, run in enumerate(fair):
+        first = awaited.get(run, "")
+        if places.get(first, -1) > place:
+            behind.setdefault(first, []).append(run)
+        else:
+            order += [run, *behind.get(run, ())]
+    return order
 
 
 def demand(connection: sqlite3.Connection) -> int:

@@ -14,7 +14,7 @@ from engine.events import Event, Finished, decode
 from engine.jobs import leases, pace, payloads, requests
 from engine.jobs.batches import Batches, Withdrawal, withdraw_runs
 from engine.jobs.database import Database, damaged
-from engine.jobs.fair_queue import WaitingRun, queue_order
+from engine.jobs.fair_queue import WaitingRun
 from engine.jobs.home import Home, folder_size, safe_name
 from engine.jobs.leases import Lease
 from engine.jobs.owners import Owners
@@ -275,4 +275,4 @@ def _listed_finished(home: Home, run: StoredRun) -> ListedRun:
 def _queue(connection: sqlite3.Connection, runs: Sequence[StoredRun]) -> list[str]:
     waiting = [str(run.row["id"]) for run in runs if not run.has_finished_row and run.status == "queued"]
     live = [str(run.row["id"]) for run in runs if run.lease_alive]
-    return queue_order(connection, waiting, live)
+    return leases.start_order(connection, waiting, live)

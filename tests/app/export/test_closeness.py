@@ -16,6 +16,7 @@ from engine.examples.closeness import CHOICES, RiskMove
 from engine.examples.literature import CitedMove
 from engine.jobs.batches import Batch, BatchMember
 from engine.jobs.store import Store
+from engine.specs import attack_grid
 from engine.specs.run import RunSpec
 from tests.app.export.makers import RUN, Node, attack_on, parsed, stored_attack, stored_run
 
@@ -91,6 +92,26 @@ def test_a_run_with_more_attacks_than_its_page_has_speaks_of_these_alone(
         stored_attack(store, attack_on(run, attack=name), [20.0])
     monkeypatch.setattr(gather, "MOST", 1)
     assert "This page shows 1 of 2 results of attacks." in closeness(page(store, run.id)).text
+
+
+def test_an_unfinished_attack_was_not_tested(store: Store, run: RunSpec) -> None:
+    ended, waiting = attack_on(run), attack_on(run, attack="inverting-gradients")
+    stored_attack(store, ended, [20.0])
+    store.submit(waiting.id, waiting.canonical(), {})
+    exported = served_export(store, "grid", f"{waiting.id},{ended.id}", "")
+    tested, _, rest = closeness(exported.text).text.partition("It did not test: ")
+    assert "this 1 attack: Most probable picture." in tested and "Inverting Gradients" in rest
+
+
+def test_a_page_opens_with_the_values_of_a_run_with_noise(store: Store, run: RunSpec) -> None:
+    baseline = attack_grid.baseline_of(run)
+    assert baseline is not None
+    specs = [attack_on(baseline), attack_on(run)]
+    for spec in specs:
+        stored_attack(store, spec, [20.0])
+    for ids in (specs, specs[::-1]):
+        exported = served_export(store, "grid", ",".join(spec.id for spec in ids), "")
+        assert chosen(closeness(exported.text))["noise"] == "shared"
 
 
 def test_the_values_of_the_result_are_chosen_and_in_a_table(store: Store, run: RunSpec) -> None:

@@ -15,6 +15,7 @@ from app.texts import privacy
 from engine.cli.attack import read_attack
 from engine.cli.main import parser
 from engine.examples import attacks as attack_examples
+from engine.examples import start
 from engine.jobs.batches import Batch, BatchMember
 from engine.jobs.store import Store
 from engine.specs import attack_grid
@@ -74,13 +75,54 @@ def test_a_batch_is_one_page_with_its_grid(store: Store, baseline: RunSpec) -> N
     assert [cell for cell in node.all("td") if attack_texts.WAITING in cell.text]
 
 
-def test_a_batch_that_trains_and_attacks_shows_its_attacks(store: Store, baseline: RunSpec) -> None:
-    run = RunSpec(**RUN)
-    members = [*batch_of(four(store, baseline)).members, BatchMember(run.id, run.canonical())]
+def try_batch(store: Store, baseline: RunSpec, runs: list[RunSpec]) -> Batch:
+    """A requested batch that trains these runs and attacks two."""
+    members = [*batch_of(four(store, baseline)).members, *(BatchMember(run.id, run.canonical()) for run in runs)]
     batch = Batch("try", "A run and attacks on it", tuple(members))
     store.batches.request(batch)
-    text = shown(store, "batch", batch.id).text
-    assert "3 of 4 attacks finished" in text and f"each of which has a page of its own: {run.id}." in text
+    return batch
+
+
+def test_a_batch_that_trains_and_attacks_shows_its_attacks(store: Store, baseline: RunSpec) -> None:
+    run = RunSpec(**RUN)
+    text = shown(store, "batch", try_batch(store, baseline, [run]).id).text
+    assert "3 of 4 attacks finished" in text and f"without a result, which are not shown: {run.id}." in text
+
+
+def test_a_batch_that_trains_and_attacks_shows_the_accuracy_of_its_runs(store: Store, baseline: RunSpec) -> None:
+    runs = [RunSpec(**RUN), RunSpec(**{**RUN, "seed": 1})]
+    for run in runs:
+        stored_run(store, run)
+    node = shown(store, "batch", try_batch(store, baseline, [*runs, baseline]).id)
+    assert f"without a result, which are not shown: {baseline.id}." in node.text
+    sections = [section for section in node.all("section") if section.all("h2")[0].text.startswith("Run: ")]
+    assert [section.all("h2")[0].text for section in sections] == [
+        f"Run: UDP-FedAvg, noise 0.5, seed {seed} {run.id}" for seed, run in enumerate(runs)
+    ]
+    for section, run in zip(sections, runs, strict=True):
+        own = parsed(served_export(store, "run", run.id, "").text)
+        assert section.all("dl")[0].text == own.all("dl")[0].text  # accuracy, ε and the kind of the promise
+        assert "Accuracy by round" in section.text and "δ = 1e-5" in section.text
+    keys = [key for title in node.all("title") if (key := title.attributes.get("id"))]
+    assert len(keys) == len(set(keys)) == 2
+    starts = [shlex.split(block.text) for block in node.all("pre")]
+    assert sum(words[3] == "run" for words in starts) == 3  # two that are attacked, and the second seed
+
+
+@pytest.mark.parametrize("attacked", [True, False])
+def test_a_batch_without_a_finished_attack_shows_its_runs(store: Store, baseline: RunSpec, attacked: bool) -> None:
+    run = RunSpec(**{**RUN, "target-epsilon": 3, "view": "outsider"})
+    specs = [run, baseline, *([attack_on(run)] if attacked else [])]
+    batch = Batch("try", "", tuple(BatchMember(spec.id, spec.canonical()) for spec in specs))
+    store.batches.request(batch)
+    assert served_export(store, "batch", batch.id, "").status == 409
+    for trained in (run, baseline):
+        stored_run(store, trained)
+    node = shown(store, "batch", batch.id)
+    heads = [head.text for head in node.all("h2") if head.text.startswith("Run: ")]
+    assert heads == [f"Run: UDP-FedAvg at ε 3, seed 0 {run.id}", f"Run: FedAvg, seed 0 {baseline.id}"]
+    assert "2 runs finished." in node.text and [words.text.split()[3] for words in node.all("pre")] == ["run", "run"]
+    assert ("Not shown: 1 attack of this batch without a result." in node.text) == attacked
 
 
 def test_every_column_has_its_epsilon_in_the_view_of_the_attacker(store: Store) -> None:
@@ -159,6 +201,24 @@ def test_stored_and_live_attacks_share_a_page(store: Store) -> None:
 def test_the_stored_grid_needs_no_row_in_the_store(store: Store) -> None:
     node = shown(store, "example", attack_examples.NAME)
     assert node.text.count("comes back") > 3 and "A stored example, run on" in node.text
+    assert f"Shown are the first {grid_content.MOST} of" in node.text
+
+
+def test_the_page_of_start_has_all_its_stored_attacks(store: Store) -> None:
+    node = shown(store, "example", start.NAME)
+    assert f"All {len(start.attacks())} attacks finished." in node.text and "Shown are the first" not in node.text
+    uploads = [section for section in node.all("section") if section.attributes.get("class") == "upload"]
+    places = {(spec["view"], start.upload_of(spec)) for spec in (example.spec for example in start.attacks())}
+    assert len(uploads) == len(places)
+
+
+def test_the_column_without_noise_is_first(store: Store, baseline: RunSpec) -> None:
+    specs = [attack_on(RunSpec(**RUN)), attack_on(baseline)]
+    for spec in specs:
+        stored_attack(store, spec, [20.0])
+    node = shown(store, "grid", ",".join(spec.id for spec in specs))
+    heads = [head.raw() for head in node.all("th") if head.attributes.get("scope") == "col"]
+    assert heads[2:4] == ["no protection", "UDP-FedAvg, noise 0.5"]
 
 
 def test_the_commands_request_the_same_attacks(store: Store) -> None:
