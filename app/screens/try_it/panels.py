@@ -13,9 +13,10 @@ from app.charts.base import Track
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
 from app.screens.try_it import texts as try_texts
+from app.screens.try_it.change import suggestions
+from app.screens.try_it.change.difference import SideResult
 from app.screens.try_it.settings import TrySettings
 from app.screens.try_it.sides import TrySide
-from app.screens.try_it.texts import SideResult
 from app.session import run_settings, services
 from app.texts import attacks as attack_texts
 from app.texts import budget as budget_texts
@@ -238,6 +239,8 @@ def result_of(side: TrySide, forecast: Mapping[str, Epsilon | None], view: str) 
         accuracy=accuracy_of(main) if ended else (guess.value if guess else None),
         estimated=not ended and guess is not None and not guess.exact,
         verdict=_verdict(side.cells),
+        noise=suggestions.noise_of(side.run),
+        step=side.run.get("method.server-step"),
     )
 
 

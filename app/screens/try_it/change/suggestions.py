@@ -23,6 +23,14 @@ def epsilon_of(run: Mapping[str, Any], view: str) -> Epsilon | None:
     return answer if answer is not None and answer.value is not None else None
 
 
+def noise_of(run: Mapping[str, Any]) -> float | None:
+    """The noise of a run, also where it names a target ε; None for a method without one."""
+    noise: float | None = run.get("method.noise")
+    if noise is None or run.get("target-epsilon") is None:
+        return noise
+    return services.forecast_of(run_settings.spec_of(run).canonical()).noise
+
+
 def at_budget(run: Mapping[str, Any], view: str, epsilon: float) -> dict[str, Any]:
     """The changes that give a run the noise of this ε against this observer. Empty if no noise reaches it."""
     wanted = {**run, "target-epsilon": epsilon, "view": view, "budget": None}
