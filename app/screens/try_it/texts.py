@@ -53,7 +53,6 @@ STOPPED = {
 NO_PROMISE = "This protection promises nothing against this observer."
 EXPECTED = "Expected time of the training here: {seconds}. The first attack takes about a second."
 TO_LEAK = "More attackers in Leak"
-BUSY = ("another run of yours is still under way", "Wait for it, or cancel it")
 # What people call the pictures and texts of a data set. Another data set has its own title.
 SUBJECTS = {
     "fashion-mnist": "Clothes",
