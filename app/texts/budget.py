@@ -49,9 +49,9 @@ def terms(epsilon: Epsilon | None, noise: float, step: float | None = None) -> s
 
 
 def strength(unit: str, value: float, step: float | None = None) -> str:
-    """A strength as the method counts it."""
+    """A strength as the method counts it, with all digits of the run."""
     with_step = "" if step is None else f", server step {plain_number(step)}"
-    return f"{unit} {value:.3g}{with_step}"
+    return f"{unit} {plain_number(value)}{with_step}"
 
 
 def accuracy(estimate: Estimate | None) -> str:
