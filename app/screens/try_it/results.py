@@ -194,7 +194,9 @@ def _sentence(requests: Sequence[SideRequest], sides: Sequence[TrySide], setting
         changes = difference.changed(sides[0].run, sides[1].run)
         text = difference.difference(results[0], results[1], changes)
     else:
-        baseline = panels.accuracy_of(sides[0].baselines[0] if sides[0].baselines else None)
+        main = sides[0].main
+        of_all_rounds = main is None or main.status in panels.FINISHED  # an estimate is one of all rounds
+        baseline = panels.baseline_accuracy(sides[0]) if of_all_rounds else None
         promised = privacy.odds(results[0].epsilon) if results[0].epsilon else try_texts.NO_PROMISE
         text = " ".join(filter(None, [privacy.cost(results[0].accuracy, baseline), promised]))
     with st.container(key="try-sentence"):
