@@ -73,7 +73,7 @@ def epsilon(known: Epsilon | None) -> str:
     """ε in a table, rounded up: a promise is never shown smaller than it is."""
     if known is None or known.value is None:
         return NOTHING
-    return numbers.epsilon(privacy.rounded_up(known.value))
+    return privacy.rounded_text(known)
 
 
 def column(view: str, unit: str) -> str:
