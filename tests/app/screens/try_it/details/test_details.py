@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,6 +13,7 @@ from app.screens.try_it import sides
 from app.screens.try_it.details import table, takeaway
 from app.screens.try_it.settings import TrySettings
 from app.session import services
+from engine.epsilon import Epsilon
 from engine.examples.start import start_example
 from engine.specs.run import RunSpec
 from tests.app.charts.makers import run_events, smoothed
@@ -123,6 +125,18 @@ def test_pinned_runs_are_named_by_what_differs_and_can_be_unpinned() -> None:
 def test_two_protected_units_have_two_columns(ask: RunMaker) -> None:
     page = opened("table", pins=ask("finished", method="dp-fedavg"))
     assert {"run", "accuracy", "ε against the server, per client"} <= set(rows_of(page)[0])
+
+
+def test_two_kinds_of_epsilon_have_two_columns() -> None:
+    """A reader saw ε of another adjacency and of another δ in one column."""
+    one = Epsilon(3.0, "server", "user", "zero-out", 1e-5, "exact", "all")
+    record = replace(one, unit="record", adjacency="replace")
+    assert table._heads([one, None, record], "server") == [
+        "ε against the server, per client", "", "ε against the server, per record",
+    ]  # fmt: skip
+    for other in (replace(one, adjacency="add or remove"), replace(one, delta=1e-6)):
+        heads = table._heads([one, other, one], "server")
+        assert heads[0] == heads[2] == "ε against the server, per client, zero-out, δ = 1e-5" != heads[1]
 
 
 def test_a_pinned_run_that_is_not_here_can_be_unpinned() -> None:
