@@ -7,6 +7,7 @@ from typing import Any
 
 TITLE = "What if?"
 NO_RUN = "This link names a run that is not on this machine. Press Run to compute it here."
+NO_PINS = "This link pins runs that are not on this machine: {ids}. Unpin them under Details."
 IS_ATTACK = "This link names an attack, not a run. Find it on the screen Runs."
 ADD, REMOVE = "+ B", "Remove B"
 ADD_HELP = "Put a second side next to A. It starts as A with half the ε, and you change it as you like."

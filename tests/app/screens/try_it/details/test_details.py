@@ -142,6 +142,16 @@ def test_two_kinds_of_epsilon_have_two_columns() -> None:
 def test_a_pinned_run_that_is_not_here_can_be_unpinned() -> None:
     page = opened("table", pins="0123456789ab")
     assert "not on this machine" in page.button(key="unpin:0123456789ab").label
+    assert "pins runs that are not on this machine: 0123456789ab" in text(page)
+    press(page, "unpin", "0123456789ab")
+    assert "pins" not in page.query_params
+
+
+def test_what_a_link_names_wrongly_is_a_note_and_leaves_the_address() -> None:
+    page = opened("nope", pins="nope,0123456789ab")
+    assert "closer = nope. It must be an entry of the list Details" in text(page)
+    assert "names nope under pins" in text(page)
+    assert "closer" not in page.query_params and page.query_params["pins"] == "0123456789ab"
 
 
 def test_everything_can_be_taken_away() -> None:
