@@ -75,10 +75,25 @@ def test_outside_the_stored_noises_there_is_no_estimate(noise: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [{"rounds": 31}, {"clients": 7}, {"momentum": 0.5}, {"target-epsilon": 8.0, "view": "server"}]
+    "other",
+    [
+        {"rounds": 31},
+        {"clients": 7},
+        {"momentum": 0.5},
+        {"target-epsilon": 8.0, "view": "server"},
+        {"lr": 0.2},
+        {"batch": 8},
+        {"dataset": "mnist"},
+        {"model": {"name": "convnet"}},
+    ],
 )
 def test_a_run_that_differs_in_another_field_is_no_neighbour(other: dict[str, Any]) -> None:
     assert estimate([outcome(0.8, 0.1, **other), outcome(0.4, 2.0)], run(1.0)) is None
+
+
+def test_the_format_and_the_observer_are_no_settings_of_the_training() -> None:
+    others = {"format": 2, "view": "outsider"}
+    assert estimate([outcome(0.8, 0.1, **others), outcome(0.4, 2.0, **others)], run(1.0)) is not None
 
 
 def test_a_run_with_these_very_settings_is_measured() -> None:
