@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.batch import stored_verdicts
 from app.screens.try_it.budget import slider as budget
 from app.screens.try_it.budget import stops as budget_stops
 from app.screens.try_it.budget.stops import Budget
@@ -14,6 +15,7 @@ from app.screens.try_it.settings import TrySettings
 from app.session import budgets, run_settings, services
 from engine.errors import BadInput
 from engine.jobs.store import Store
+from engine.results.verdict import NOT_RECOGNISED, OUTLINES
 from engine.specs.run import RunSpec
 from engine.training.forecast import BudgetNoise
 from tests.app.makers import RunMaker
@@ -173,3 +175,22 @@ def test_every_method_with_a_strength_has_a_slider_against_every_observer() -> N
                 slider = of(view, **run)
                 assert slider.stops[slider.at].value == run["method.noise"]
                 assert len(budget.slider_stops(slider, slider.known)) >= 4
+
+
+def test_the_picture_of_a_position_is_that_of_the_largest_noise_up_to_it() -> None:
+    texts = dict(line.split(" | ", 1) for line in shown(of()))
+    assert "picture without noise: comes back" in texts["off"]
+    assert "picture at noise 0.03: outlines come back" in texts["1,000"]
+    assert "picture at noise 0.1: not recognised" in texts["100"]
+    assert "picture at this noise: not recognised" in texts["6.08"]
+
+
+@pytest.mark.parametrize(
+    ("attacks", "verdict"), [(("map",), NOT_RECOGNISED), (("map", "analytic"), OUTLINES), (("imprint",), None)]
+)
+def test_a_stored_picture_is_that_of_the_best_chosen_attack(attacks: tuple[str, ...], verdict: str | None) -> None:
+    settings = TrySettings.default().with_(attacks=attacks)
+    spec = run_settings.spec_of(settings.run)
+    stored = stored_verdicts.by_noise(settings.grid(settings.run), spec.canonical())
+    verdicts = {entry.noise: entry.verdict for entry in stored}
+    assert verdicts.get(0.03) == verdict

@@ -13,6 +13,10 @@ from app.screens.try_it.settings import TrySettings
 from app.screens.try_it.sides import TrySide
 from app.session import run_settings, services
 from engine.events import Measured
+from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
+from engine.results.verdict import COMES_BACK, NOT_RECOGNISED
+from engine.specs.attack_grid import RequestedAttack
+from tests.app.screens.leak.makers import finished_attack
 
 pytestmark = pytest.mark.usefixtures("home", "resting")
 
@@ -51,3 +55,25 @@ def test_a_baseline_with_fewer_rounds_is_not_compared(side: TrySide) -> None:
     ended = replace(under_way, status="finished")
     assert panels.baseline_accuracy(replace(side, baselines=(ended,))) == 0.6
     assert panels.baseline_accuracy(side) is None
+
+
+def cell(*psnr: float) -> AttackCell:
+    """A finished attack; one that still runs without a PSNR."""
+    events = tuple(finished_attack("attack", psnr)) if psnr else ()
+    status = "finished" if psnr else "running"
+    return collect_cell(RequestedAttack("run", "map", None), AttackEvents(status, events))
+
+
+def test_the_verdict_of_a_side_is_that_of_its_own_attacks(side: TrySide) -> None:
+    hidden = replace(side, cells=(cell(10.0),), baseline_cells=(cell(30.0),))
+    assert panels.result_of(hidden, {}, "server").verdict == NOT_RECOGNISED
+    leaking = replace(side, cells=(cell(10.0), cell(30.0)), baseline_cells=(cell(10.0),))
+    assert panels.result_of(leaking, {}, "server").verdict == COMES_BACK
+    assert panels.result_of(replace(side, cells=(cell(30.0), cell())), {}, "server").verdict is None
+
+
+def test_attacks_fail_only_where_all_have_ended_and_none_leaks(side: TrySide) -> None:
+    assert panels._failed(replace(side, cells=(cell(10.0), cell(12.0))))
+    assert not panels._failed(replace(side, cells=(cell(10.0), cell(30.0))))
+    assert not panels._failed(replace(side, cells=(cell(10.0), cell())))
+    assert not panels._failed(side)
