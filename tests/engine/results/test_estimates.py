@@ -92,7 +92,7 @@ def test_a_run_that_differs_in_another_field_is_no_neighbour(other: dict[str, An
 
 
 def test_the_format_and_the_observer_are_no_settings_of_the_training() -> None:
-    others = {"format": 2, "view": "outsider"}
+    others: dict[str, Any] = {"format": 2, "view": "outsider"}
     assert estimate([outcome(0.8, 0.1, **others), outcome(0.4, 2.0, **others)], run(1.0)) is not None
 
 

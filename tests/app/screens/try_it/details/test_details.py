@@ -129,13 +129,13 @@ def test_two_protected_units_have_two_columns(ask: RunMaker) -> None:
 
 def test_two_kinds_of_epsilon_have_two_columns() -> None:
     """A reader saw ε of another adjacency and of another δ in one column."""
-    one = Epsilon(3.0, "server", "user", "zero-out", 1e-5, "exact", "all")
-    record = replace(one, unit="record", adjacency="replace")
-    assert table._heads([one, None, record], "server") == [
+    client = Epsilon(3.0, "server", "user", "zero-out", 1e-5, "exact", "all")
+    record = replace(client, unit="record", adjacency="replace")
+    assert table._heads([client, None, record], "server") == [
         "ε against the server, per client", "", "ε against the server, per record",
     ]  # fmt: skip
-    for other in (replace(one, adjacency="add or remove"), replace(one, delta=1e-6)):
-        heads = table._heads([one, other, one], "server")
+    for other in (replace(client, adjacency="add or remove"), replace(client, delta=1e-6)):
+        heads = table._heads([client, other, client], "server")
         assert heads[0] == heads[2] == "ε against the server, per client, zero-out, δ = 1e-5" != heads[1]
 
 
