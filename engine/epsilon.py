@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -88,3 +89,11 @@ def of_report(body: Mapping[str, Any]) -> dict[str, Epsilon]:
             terms[name] = (body.get(name) or {}).get(view)
         by_view[view] = Epsilon.from_json(view, {**terms, "epsilon": values.get(view), "reason": reasons.get(view)})
     return by_view
+
+
+def shown_noise(noise: float) -> float:
+    """A solved noise with three digits, as a page prints it. It is rounded up: less noise would have a larger ε."""
+    if noise <= 0:
+        return noise
+    step = 10.0 ** (math.floor(math.log10(noise)) - 2)
+    return float(f"{math.ceil(noise / step - 1e-9) * step:.6g}")

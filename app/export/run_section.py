@@ -233,7 +233,7 @@ def _by_round(run: ExportedRun) -> Html | None:
         if view in curves.final:
             lines.append(SvgLine("counted more tightly at the end", (curves.final[view],), "run"))
         last = curves.views[view][-1]
-        end = numbers.epsilon(curves.final.get(view, last)[1])
+        end = privacy.number(curves.final.get(view, last)[1])
         drawing = SvgChart(
             f"epsilon-{view}", f"ε by round, {seen_by}", f"{seen_by}: ε {end} after round {last[0]}.", lines, across,
             up, width=264, height=190,
@@ -249,7 +249,7 @@ def _epsilon_table(curves: epsilon.EpsilonCurves) -> Html:
     body = []
     for place in thinned(len(rounds), ROWS):
         round = rounds[place]
-        body.append((str(round), *(numbers.epsilon(column.get(round)) for column in columns)))
+        body.append((str(round), *(privacy.number(column.get(round)) for column in columns)))
     return table("ε by round", ("round", *(privacy.SEEN_BY[view] for view in curves.views)), body)
 
 
@@ -264,11 +264,15 @@ def _terms(run: ExportedRun) -> Html:
 
 
 def term_cells(record: Epsilon) -> tuple[str, str, str]:
-    """An ε with the size of its promise, its meaning and its terms, as cells of a table."""
+    """An ε with the size of its promise, its meaning and its terms, as cells of a table.
+
+    The number of a promise that means nothing is not bold.
+    """
     terms = record.reason if record.value is None else privacy.terms(record)
-    size = privacy.size(record.value)
+    size = privacy.size_of(record)
     word = tag("small", f"{size.sign} {size.word}", class_=size.side)
-    value = tag("b", f"ε {numbers.epsilon(record.value)}", class_=size.side)
+    name = "span" if size == privacy.NO_PROMISE else "b"
+    value = tag(name, f"ε {privacy.rounded_text(record)}", class_=size.side)
     return joined([value, " ", word]), privacy.odds(record), terms
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.texts import numbers, privacy
+from app.texts import privacy
 from engine.epsilon import Epsilon
 from engine.errors import plain_number
 from engine.results.estimates import Estimate
@@ -26,7 +26,7 @@ NO_NOISE = "no noise"
 def tick(epsilon: Epsilon | None) -> str:
     """The label of a position."""
     value = None if epsilon is None else epsilon.value
-    return numbers.epsilon(None if value is None else privacy.rounded_up(value))
+    return privacy.number(value)
 
 
 def size(epsilon: Epsilon | None) -> tuple[str, str]:
@@ -44,14 +44,14 @@ def terms(epsilon: Epsilon | None, noise: float, step: float | None = None) -> s
         return needed
     # A bound of Rényi may be larger than the ε that the finished run reports.
     at_most = "at most " if epsilon.accountant == "rdp" else ""
-    value = numbers.epsilon(privacy.rounded_up(epsilon.value))
+    value = privacy.rounded_text(epsilon)
     return f"ε {at_most}{value} {privacy.AGAINST[epsilon.view]}, {privacy.PER[epsilon.unit]} ({needed})"
 
 
 def strength(unit: str, value: float, step: float | None = None) -> str:
-    """A strength as the method counts it."""
+    """A strength as the method counts it, with all digits of the run."""
     with_step = "" if step is None else f", server step {plain_number(step)}"
-    return f"{unit} {value:.3g}{with_step}"
+    return f"{unit} {plain_number(value)}{with_step}"
 
 
 def accuracy(estimate: Estimate | None) -> str:

@@ -97,7 +97,12 @@ def promise(epsilon: Epsilon | None) -> tuple[str, str]:
 
 def rounded_text(epsilon: Epsilon) -> str:
     """The number of an ε as a page shows it, never smaller than it is."""
-    return epsilon_text(None if epsilon.value is None else rounded_up(epsilon.value))
+    return number(epsilon.value)
+
+
+def number(value: float | None) -> str:
+    """An ε without its terms, rounded up, for a table or chart that names them."""
+    return epsilon_text(None if value is None else rounded_up(value))
 
 
 def rounded_up(value: float) -> float:

@@ -10,7 +10,8 @@ The rule:
   each factor of ten then adds `OTHER_STEP` to the spread.
 * The nearest noise below the target and the nearest above are interpolated over the log of the noise. Noise 0 has no
   log: from 0 to the least positive noise, the noise itself is the scale.
-* The band is `SPREADS` spreads to each side. Half way between two neighbours it also has `BEND` of their difference.
+* The band is `SPREADS` spreads to each side. Half way between two neighbours it also has `BEND` of their difference,
+  and `OTHER_STEP` for each factor of ten between the server steps that are best at the two noises.
 * Outside the range of stored noises there is no estimate.
 """
 
@@ -29,6 +30,7 @@ SPREADS = 2.0
 BEND = 0.1
 NEAR_STEP = 4.0
 OTHER_STEP = 0.06
+NEAR_GUESSING = 0.4  # of the best stored accuracy: below it, the best step is mostly chance
 AS_GOOD = 0.01  # two server steps with means this near are about as good
 NOISE = "noise"  # the field of most methods
 # What is no setting of the training: the format of the result, and the observer of a target or budget.
@@ -94,7 +96,7 @@ def estimate(outcomes: Iterable[Outcome], target: Mapping[str, Any], noise: str 
     point = _between({level: mean for level, mean in by_noise.items() if mean}, place.noise)
     if point is None:
         return None
-    half = SPREADS * point.spread
+    half = SPREADS * point.spread + _of_other_steps(near, place.noise)
     return Estimate(point.value, max(0.0, point.value - half), min(1.0, point.value + half), point.runs)
 
 
@@ -102,20 +104,16 @@ def best_step(outcomes: Iterable[Outcome], target: Mapping[str, Any], noise: str
     """The server step with the best mean at the stored noise nearest to that of the target; None without a neighbour.
 
     Of steps that are about as good, it is the one nearest to that of the target. More noise never gets a larger step:
-    where accuracies are near guessing, the best one is chance, and a large step makes the model diverge. It is a choice
-    made on test data, as that of a sweep.
+    where accuracies are near guessing, the best one is chance, and a large step makes the model diverge. There, it is
+    the step of the next larger stored noise. It is a choice made on test data, as that of a sweep.
     """
     place = place_of(target, noise)
     near = _neighbours(outcomes, place.setting) if place else {}
     if place is None or not near:
         return None
-    if place.noise == 0:
-        level = min(near)
-    else:
-        positive = [stored for stored in near if stored > 0]
-        if not positive:
-            return None
-        level = min(positive, key=lambda stored: abs(math.log(stored / place.noise)))
+    level = _level_of_step(near, place.noise)
+    if level is None:
+        return None
     largest = math.inf
     good: list[float] = []
     for stored in sorted(each for each in near if each <= level):
@@ -124,6 +122,20 @@ def best_step(outcomes: Iterable[Outcome], target: Mapping[str, Any], noise: str
             good = [step for step, mean in means.items() if mean >= max(means.values()) - AS_GOOD]
             largest = max(good)
     return min(good, key=lambda step: abs(math.log(step / place.step)))
+
+
+def _level_of_step(near: Mapping[float, Mapping[float, Seeds]], noise: float) -> float | None:
+    """The stored noise whose best server step goes with this noise."""
+    if noise == 0:
+        return min(near)
+    positive = [stored for stored in near if stored > 0]
+    if not positive:
+        return None
+    level = min(positive, key=lambda stored: abs(math.log(stored / noise)))
+    best = {stored: max(fmean(seeds.values()) for seeds in steps.values()) for stored, steps in near.items()}
+    if best[level] < NEAR_GUESSING * max(best.values()):
+        return min((stored for stored in positive if stored >= noise), default=level)
+    return level
 
 
 def place_of(run: Mapping[str, Any], noise: str = NOISE) -> RunPlace | None:
@@ -181,14 +193,37 @@ def _mean(accuracies: Sequence[float]) -> SeedMean:
     return SeedMean(fmean(accuracies), max(LEAST_SPREAD, spread), len(accuracies))
 
 
+def _of_other_steps(near: Mapping[float, Mapping[float, Seeds]], noise: float) -> float:
+    """What the band has more where the two stored noises around this one have different best server steps."""
+    around = _around(near, noise)
+    if noise in near or around is None:
+        return 0.0
+    low, high, share = around
+    factor = _best(near[low]) / _best(near[high])
+    return 4 * share * (1 - share) * OTHER_STEP * abs(math.log10(factor))
+
+
+def _best(steps: Mapping[float, Seeds]) -> float:
+    """The server step with the best mean."""
+    return max(steps, key=lambda step: fmean(steps[step].values()))
+
+
 def _between(points: Mapping[float, SeedMean], at: float) -> SeedMean | None:
     """The point at a value between its two nearest neighbours; None outside of all points."""
     if at in points:
         return points[at]
-    for low, high in pairwise(sorted(points)):
+    around = _around(points, at)
+    if around is None:
+        return None
+    low, high, share = around
+    return _mixed(points[low], points[high], share)
+
+
+def _around(levels: Iterable[float], at: float) -> tuple[float, float, float] | None:
+    """The two nearest values around this one, and its share of the way between them; None outside of all values."""
+    for low, high in pairwise(sorted(levels)):
         if low < at < high:
-            share = at / high if low == 0 else math.log(at / low) / math.log(high / low)
-            return _mixed(points[low], points[high], share)
+            return low, high, at / high if low == 0 else math.log(at / low) / math.log(high / low)
     return None
 
 

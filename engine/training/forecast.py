@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from engine.capabilities import HasNoise
 from engine.compute import weights
 from engine.compute.sgd import STACK
-from engine.epsilon import Epsilon
+from engine.epsilon import Epsilon, shown_noise
 from engine.errors import BadInput, LeakLensError
 from engine.models import Model
 from engine.part import Problem
@@ -122,15 +122,16 @@ class BudgetNoise:
 def budget_noises(spec: RunSpec, view: View, budgets: Sequence[float]) -> tuple[BudgetNoise, ...]:
     """The noise for each of these budgets, whatever noise the run has. Raises BadInput where the view has no ε.
 
-    Each noise is found by Rényi alone: it is a little more than the least, and ε is at most the budget. One plan serves
-    all of them, which takes a fifth of the time of a forecast for each.
+    Each noise is found by Rényi alone: it is a little more than the least, and ε is at most the budget. It has the
+    digits that a page prints, so that the printed noise keeps the budget, too. One plan serves all of them, which takes
+    a fifth of the time of a forecast for each.
     """
     plan = make_plan(spec.with_(target_epsilon=None, budget=None, view=None), precise=False)
     search = noise_search(plan, view, "budget")
     noises = []
     for budget in budgets:
         try:
-            noise = search.least(budget, precise=False)
+            noise = shown_noise(search.least(budget, precise=False))
         except BadInput as error:
             noises.append(BudgetNoise(budget, None, reason=error.message))
         else:

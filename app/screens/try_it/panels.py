@@ -13,9 +13,10 @@ from app.charts.base import Track
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
 from app.screens.try_it import texts as try_texts
+from app.screens.try_it.change import suggestions
+from app.screens.try_it.change.difference import SideResult
 from app.screens.try_it.settings import TrySettings
 from app.screens.try_it.sides import TrySide
-from app.screens.try_it.texts import SideResult
 from app.session import run_settings, services
 from app.texts import attacks as attack_texts
 from app.texts import budget as budget_texts
@@ -33,6 +34,7 @@ from engine.results.report import last_epsilons
 from engine.results.verdict import LEAKS, Verdict
 
 CHART_PX = 270
+FINISHED = ("finished", "stored")
 CSS = """
 <style>
 .ll-numbers-of { margin: 0 0 .2rem; font-variant-numeric: tabular-nums; }
@@ -91,7 +93,7 @@ def _accuracy_line(side: TrySide, several: bool) -> str:
         word = budget_texts.accuracy(guess) if guess else word
         return f'<p class="ll-numbers-of">{name}{html.escape(word)}</p>'
     without = ""
-    baseline = accuracy_of(side.baselines[0] if side.baselines else None)
+    baseline = baseline_accuracy(side)
     if baseline is not None:
         without = f" ({try_texts.WITHOUT.format(percent=numbers.percent(baseline))})"
     return f'<p class="ll-numbers-of">{name}<b>{numbers.percent(value)}</b>{html.escape(without)}</p>'
@@ -101,6 +103,21 @@ def accuracy_of(run: ShownRun | None) -> float | None:
     """The accuracy after the last finished round; None before the first."""
     curve = accuracy.collect(run.events) if run else None
     return curve.values[-1] if curve else None
+
+
+def baseline_accuracy(side: TrySide) -> float | None:
+    """The accuracy of the baseline after as many rounds as the side has; None before it has as many.
+
+    Without a run of the side it is the last one of a baseline that has ended: that of an estimate has all rounds.
+    """
+    run = side.baselines[0] if side.baselines else None
+    baseline = accuracy.collect(run.events) if run else None
+    if run is None or baseline is None:
+        return None
+    own = accuracy.collect(side.main.events) if side.main else None
+    if own is None:
+        return baseline.values[-1] if run.status in FINISHED else None
+    return dict(zip(baseline.rounds, baseline.values, strict=True)).get(own.rounds[-1])
 
 
 def tracks(sides: Sequence[TrySide]) -> list[Track]:
@@ -229,7 +246,7 @@ def _scores(sides: Sequence[TrySide]) -> None:
 def result_of(side: TrySide, forecast: Mapping[str, Epsilon | None], view: str) -> SideResult:
     """What is known of one side. Before the run has ended, its ε is that of the forecast."""
     main = side.main
-    ended = main is not None and main.status in ("finished", "stored")
+    ended = main is not None and main.status in FINISHED
     epsilon = last_epsilons(main.events).get(view) if main is not None and ended else forecast.get(side.name)
     guess = None if ended else try_sides.estimated(side)
     return SideResult(
@@ -238,6 +255,8 @@ def result_of(side: TrySide, forecast: Mapping[str, Epsilon | None], view: str) 
         accuracy=accuracy_of(main) if ended else (guess.value if guess else None),
         estimated=not ended and guess is not None and not guess.exact,
         verdict=_verdict(side.cells),
+        noise=suggestions.noise_of(side.run),
+        step=side.run.get("method.server-step"),
     )
 
 

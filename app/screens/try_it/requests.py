@@ -36,7 +36,7 @@ def run(live: bool = False) -> None:
         requests = try_sides.requests_of(settings)
         _refuse(requests)
         batch = batch_of(settings, requests, live)
-        batch_submit.request(batch, requests[0].spec.canonical(), settings.seeds, try_texts.BUSY)
+        batch_submit.request(batch, requests[0].spec.canonical(), settings.seeds)
     except LeakLensError as error:
         STATE.show_trouble(error)
     session.rerun()

@@ -15,7 +15,7 @@ from app.screens.try_it import panels
 from app.screens.try_it import requests as try_requests
 from app.screens.try_it import sides as try_sides
 from app.screens.try_it import texts as try_texts
-from app.screens.try_it.change import suggestions
+from app.screens.try_it.change import difference, suggestions
 from app.screens.try_it.details import panel as details
 from app.screens.try_it.settings import STATE, TrySettings
 from app.screens.try_it.sides import SideRequest, TrySide
@@ -191,9 +191,12 @@ def _sentence(requests: Sequence[SideRequest], sides: Sequence[TrySide], setting
         forecasts[request.name] = suggestions.epsilon_of(request.run, settings.eyes)
     results = [panels.result_of(side, forecasts, settings.eyes) for side in sides]
     if len(sides) > 1:
-        text = try_texts.difference(results[0], results[1], try_texts.changed(sides[0].run, sides[1].run))
+        changes = difference.changed(sides[0].run, sides[1].run)
+        text = difference.difference(results[0], results[1], changes)
     else:
-        baseline = panels.accuracy_of(sides[0].baselines[0] if sides[0].baselines else None)
+        main = sides[0].main
+        of_all_rounds = main is None or main.status in panels.FINISHED  # an estimate is one of all rounds
+        baseline = panels.baseline_accuracy(sides[0]) if of_all_rounds else None
         promised = privacy.odds(results[0].epsilon) if results[0].epsilon else try_texts.NO_PROMISE
         text = " ".join(filter(None, [privacy.cost(results[0].accuracy, baseline), promised]))
     with st.container(key="try-sentence"):

@@ -9,18 +9,22 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from app.batch.view import find
 from app.screens.try_it import texts as try_texts
-from app.session import run_settings, services
+from app.screens.try_it.details import texts as details_texts
+from app.session import run_settings, services, session
 from app.session.screen_settings import ScreenSettings, shortened
 from app.session.screen_state import ScreenState
+from app.texts import attack_form as form_texts
 from app.texts import links as link_texts
+from app.texts import numbers
 from engine.errors import LeakLensError, shown
 from engine.jobs.owners import own_pictures
 from engine.specs.attack_grid import AttackGrid
 
 ATTACKS = ("analytic", "map", "inverting-gradients")
 PICTURE = r"^((train|test)-\d{1,7}|portrait-\d{1,3}|own-[0-9a-f]{16}-\d{1,3})$"
-RUN_ID = "[0-9a-f]{12}"
+RUN = r"[0-9a-f]{12}"
 MOST_PINS = 8
 # Fields of a run that are its protection, next to the method and its own fields. Each side has its own.
 OF_PROTECTION = ("target-epsilon", "view", "budget", "delta", "honest-share")
@@ -51,7 +55,7 @@ class TrySettings(ScreenSettings):
     when: Literal["first", "last"] = "last"
     attacks: tuple[str, ...] = ATTACKS
     closer: str = Field("", max_length=20)
-    opened: str = Field("", pattern=rf"^({RUN_ID})?$")  # a run that an earlier version made, shown as side A
+    opened: str = Field("", pattern=f"^({RUN})?$")  # a run that an earlier version made, shown as side A
 
     @property
     def other(self) -> dict[str, Any] | None:
@@ -102,7 +106,14 @@ class TrySettings(ScreenSettings):
     def word(cls, name: str, text: str) -> str:
         if name == "attacks":
             return text if text in run_settings.attack_names() else ""
+        if name == "pins":
+            return text if re.fullmatch(RUN, text) else ""
         return text
+
+    @classmethod
+    def accepts(cls, name: str, value: Any) -> bool:
+        known = name != "closer" or value in ("", *details_texts.ENTRIES)
+        return known and super().accepts(name, value)
 
     @classmethod
     def parsed(cls, name: str, text: str, notes: list[str]) -> Any:
@@ -150,7 +161,7 @@ def _with_run(params: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     rest = {name: text for name, text in params.items() if name != "run"}
     if len(ids) > 1:
         rest.setdefault("seeds", str(min(len(ids), run_settings.SEEDS)))
-    is_id = bool(ids) and re.fullmatch(RUN_ID, ids[0]) is not None
+    is_id = bool(ids) and re.fullmatch(RUN, ids[0]) is not None
     stored = services.read(ids[0]) if is_id else None
     example = services.stored_example(ids[0]) if is_id else None
     if stored and "attack" in stored[0].spec:
@@ -200,6 +211,22 @@ def _read_side(text: str, run: Mapping[str, Any]) -> tuple[dict[str, Any], list[
 
 class TryState(ScreenState[TrySettings]):
     """The settings of this visitor, and changes of one side."""
+
+    def open_link(self) -> bool:
+        """Take over the settings of a new address. A picture of another visitor and a run that is gone become notes."""
+        if not super().open_link():
+            return False
+        linked: TrySettings = session.recall(self.screen)
+        allowed = self.current()
+        notes = []
+        if linked.whose != allowed.whose:
+            notes.append(form_texts.GONE_PICTURE)
+        gone = [pin for pin in allowed.pins if find(pin) is None]
+        if gone:
+            notes.append(try_texts.NO_PINS.format(ids=numbers.joined(gone)))
+        if notes:
+            self.take_over(allowed, [*self.notes(), *notes])
+        return True
 
     def current(self) -> TrySettings:
         """The settings.

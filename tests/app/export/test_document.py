@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from app.export import chart, document, gather, page
+from app.export import chart, document, gather, page, run_section
 from app.export import texts as export_texts
 from app.export.frames import FEWEST, FRAMES
 from app.export.markup import tag
@@ -111,6 +111,23 @@ def test_every_view_has_its_odds_and_terms(store: Store, run: RunSpec) -> None:
         assert privacy.odds(record) in text
         assert privacy.terms(record) in text
     assert "no one else takes part" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "tag", "words"),
+    [(6.0724, "b", "ε 6.08"), (1.0001, "b", "ε 1.01"), (10.0001, "span", "ε 10.1"), (None, "span", "ε ∞")],
+)
+def test_an_epsilon_is_rounded_up_and_bold_only_where_it_means_something(
+    value: float | None, tag: str, words: str
+) -> None:
+    record = Epsilon(value, "server", "user", "zero-out", 1e-5, "exact", "all")
+    cell = str(run_section.term_cells(record)[0])
+    assert cell.startswith(f"<{tag} ") and f">{words}</{tag}>" in cell
+
+
+def test_an_approximation_has_no_size_on_the_page() -> None:
+    record = Epsilon(0.5, "server", "user", "zero-out", 1e-5, "exact", "all", "approximation")
+    assert "strong promise" not in str(run_section.term_cells(record)[0])
 
 
 def test_the_commands_request_the_same_run_and_attack(store: Store, run: RunSpec) -> None:

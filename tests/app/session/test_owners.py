@@ -118,6 +118,15 @@ def test_settings_that_hold_another_visitors_picture_show_the_default(classroom:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("visitor", "sees"), [("ann", True), ("eve", False)])
+def test_a_link_of_try_shows_a_photo_to_its_owners_only(classroom: Classroom, visitor: str, sees: bool) -> None:
+    page = classroom.visit(visitor, "try", whose=classroom.leak.whose)
+    assert (form_texts.GONE_PICTURE in text(page)) is not sees
+    assert (classroom.photo in str(page.query_params)) is sees
+    assert sees or page.session_state["try"].whose == "portrait-0"
+
+
+@pytest.mark.slow
 def test_deleting_a_shared_photo_leaves_it_to_the_other_visitor(classroom: Classroom) -> None:
     page = classroom.visit("bob", "leak", **classroom.leak.link())
     press(page, "leak-delete")

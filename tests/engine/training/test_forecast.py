@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.epsilon import Epsilon
+from engine.epsilon import Epsilon, shown_noise
 from engine.errors import BadInput
 from engine.events import Finished, Spent, Started, Warned
 from engine.methods import METHODS
@@ -311,8 +311,32 @@ def test_the_noises_of_several_budgets_are_those_of_a_forecast_for_each(view: st
     spec = few(method={**FULL, "noise": 0.7})
     for entry in budget_noises(spec, view, (100.0, 3.0)):  # type: ignore[arg-type]
         single = forecast(spec.with_(target_epsilon=entry.budget, view=view))
-        answers = {answer.view: answer for answer in single.answers}
-        assert entry.noise == single.noise and entry.epsilon == answers[view]
+        assert single.noise is not None and entry.noise == shown_noise(single.noise)
+        run = forecast(spec.with_(method=spec.method.with_noise(entry.noise)))  # type: ignore[attr-defined]
+        answers = {answer.view: answer for answer in run.answers}
+        of_run = answers[view]
+        assert entry.epsilon and entry.epsilon.value and entry.epsilon.value <= entry.budget
+        assert entry.epsilon.value == pytest.approx(of_run.value, rel=1e-12)  # the last bit depends on the search
+        assert replace(entry.epsilon, value=of_run.value) == of_run
+
+
+@pytest.mark.parametrize("view", ["server", "outsider"])
+@pytest.mark.parametrize(
+    "method", [FULL, {"name": "fedceo", "noise-split": "full-local"}, {"name": "fedceo"}, {"name": "dp-fedavg"}]
+)
+def test_the_printed_noise_of_a_budget_keeps_it(method: dict[str, str], view: str) -> None:
+    """Position 10 printed noise 1.32 and ran 1.323: ε of the printed noise was 10.024."""
+    spec = few(method=method)
+    for entry in budget_noises(spec, view, (1000.0, 30.0, 10.0, 3.0)):  # type: ignore[arg-type]
+        assert entry.noise is not None and entry.noise == float(f"{entry.noise:.3g}")
+        run = forecast(spec.with_(method=spec.method.with_noise(entry.noise)), timed=False)  # type: ignore[attr-defined]
+        epsilon = next(answer.value for answer in run.answers if answer.view == view)
+        assert epsilon is not None and epsilon <= entry.budget
+
+
+@pytest.mark.parametrize(("noise", "printed"), [(1.323, 1.33), (1.32, 1.32), (0.56811, 0.569), (3650.2, 3660), (0, 0)])
+def test_a_solved_noise_is_rounded_up_to_three_digits(noise: float, printed: float) -> None:
+    assert shown_noise(noise) == printed
 
 
 def test_a_budget_that_no_noise_reaches_has_a_reason_and_the_others_stay() -> None:

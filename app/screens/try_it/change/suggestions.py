@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.screens.try_it import texts as try_texts
 from app.session import outcomes, run_settings, services
-from engine.epsilon import Epsilon
+from engine.epsilon import Epsilon, shown_noise
 from engine.results.estimates import best_step
 
 FIRST_NOISE = 1.0  # of a side B whose A has no noise
@@ -23,13 +22,21 @@ def epsilon_of(run: Mapping[str, Any], view: str) -> Epsilon | None:
     return answer if answer is not None and answer.value is not None else None
 
 
+def noise_of(run: Mapping[str, Any]) -> float | None:
+    """The noise of a run, also where it names a target ε; None for a method without one."""
+    noise: float | None = run.get("method.noise")
+    if noise is None or run.get("target-epsilon") is None:
+        return noise
+    return services.forecast_of(run_settings.spec_of(run).canonical()).noise
+
+
 def at_budget(run: Mapping[str, Any], view: str, epsilon: float) -> dict[str, Any]:
     """The changes that give a run the noise of this ε against this observer. Empty if no noise reaches it."""
     wanted = {**run, "target-epsilon": epsilon, "view": view, "budget": None}
     forecast = services.forecast_of(run_settings.spec_of(wanted).canonical())
     if forecast.fatal or not forecast.noise:
         return {}
-    changes = {"method.noise": _rounded_up(forecast.noise), **_no_target(run)}
+    changes = {"method.noise": shown_noise(forecast.noise), **_no_target(run)}
     return {**changes, **_step(run, changes)}
 
 
@@ -48,12 +55,6 @@ def _no_target(run: Mapping[str, Any]) -> dict[str, Any]:
     if run.get("target-epsilon") is None:
         return {}
     return {"target-epsilon": None, **({} if run.get("budget") is not None else {"view": None})}
-
-
-def _rounded_up(noise: float) -> float:
-    """Three digits, rounded up: with less noise the ε would be larger than the wanted one."""
-    step = 10.0 ** (math.floor(math.log10(noise)) - 2)
-    return float(f"{math.ceil(noise / step - 1e-9) * step:.6g}")
 
 
 def half(run: Mapping[str, Any], view: str) -> dict[str, Any]:

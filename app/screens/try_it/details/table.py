@@ -18,6 +18,7 @@ from app.session import run_settings
 from app.texts import numbers
 from app.widgets import chart as chart_widget
 from app.widgets import table as table_widget
+from engine.epsilon import Epsilon
 from engine.results.report import last_epsilons, report
 
 NOT_COMPARED = ("format",)
@@ -83,22 +84,35 @@ def draw(sides: Sequence[TrySide], settings: TrySettings) -> None:
 
 
 def _rows(sides: Sequence[TrySide], settings: TrySettings) -> list[dict[str, str]]:
-    """One row for each shown and pinned run. ε of two units has two columns."""
+    """One row for each shown and pinned run. ε that do not compare have columns of their own."""
     runs: dict[str, tuple[str, ShownRun]] = {side.main.id: (side.name, side.main) for side in sides if side.main}
     for run in map(find, settings.pins):
         if run is not None:
             runs.setdefault(run.id, (name_of(sides[0], run), run))
     differences = differing([run.spec for _, run in runs.values()])
     epsilons = [last_epsilons(run.events).get(settings.eyes) for _, run in runs.values()]
-    units = list(dict.fromkeys(epsilon.unit for epsilon in epsilons if epsilon))
+    heads = _heads(epsilons, settings.eyes)
     rows = []
-    for (name, run), own, epsilon in zip(runs.values(), differences, epsilons, strict=True):
+    for (name, run), own, epsilon, head in zip(runs.values(), differences, epsilons, heads, strict=True):
         row = {"run": name, "accuracy": numbers.percent(report(run.events)["accuracy"])}
-        for unit in units:
-            own_epsilon = epsilon if epsilon is not None and epsilon.unit == unit else None
-            row[details_texts.column(settings.eyes, unit)] = details_texts.epsilon(own_epsilon)
+        for column in dict.fromkeys(filter(None, heads)):
+            row[column] = details_texts.epsilon(epsilon if column == head else None)
         rows.append({**row, **own})
     return rows
+
+
+def _heads(epsilons: Sequence[Epsilon | None], view: str) -> list[str]:
+    """The column of each ε; empty without one. Kinds of ε are named where one unit has several."""
+    kinds = {(epsilon.unit, details_texts.kind(epsilon)) for epsilon in epsilons if epsilon}
+    units = [unit for unit, _ in kinds]
+    heads = []
+    for epsilon in epsilons:
+        if epsilon is None:
+            heads.append("")
+        else:
+            kind = details_texts.kind(epsilon) if units.count(epsilon.unit) > 1 else ""
+            heads.append(details_texts.column(view, epsilon.unit, kind))
+    return heads
 
 
 def _unpin(run: str) -> None:

@@ -73,12 +73,17 @@ def epsilon(known: Epsilon | None) -> str:
     """ε in a table, rounded up: a promise is never shown smaller than it is."""
     if known is None or known.value is None:
         return NOTHING
-    return numbers.epsilon(privacy.rounded_up(known.value))
+    return privacy.rounded_text(known)
 
 
-def column(view: str, unit: str) -> str:
-    """The head of a column of ε. Two units never share one: their ε do not compare."""
-    return f"ε {privacy.AGAINST[view]}, {privacy.PER[unit]}"
+def column(view: str, unit: str, kind: str = "") -> str:
+    """The head of a column of ε. Two units never share one: their ε do not compare. Nor do two kinds of one unit."""
+    return f"ε {privacy.AGAINST[view]}, {privacy.PER[unit]}{kind and ', '}{kind}"
+
+
+def kind(known: Epsilon) -> str:
+    """What makes ε of one unit comparable."""
+    return f"{known.adjacency}, δ = {numbers.tiny(known.delta)}"
 
 
 def seed_row(side: str, seed: Any, body: Mapping[str, Any], spent: Epsilon | None) -> dict[str, str]:

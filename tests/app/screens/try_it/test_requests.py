@@ -59,6 +59,12 @@ def test_what_shows_something_first_starts_first() -> None:
     ]
 
 
+def test_an_attack_on_the_first_round_waits_for_no_training() -> None:
+    own = {kind(member): member.after for member in members(default(rounds=7).with_(when="first"))}
+    assert own["analytic udp-fedavg 2.0 0"] == own["map udp-fedavg 2.0 0"] == ""
+    assert own["map fedavg  0"] != ""  # the training of the baseline is before its attacks
+
+
 def test_only_the_instant_attack_on_a_short_run_trains_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(try_requests, "REPLAY_S", 1e6)
     short = {kind(member): member.after for member in members(default(rounds=7))}

@@ -117,3 +117,21 @@ def test_a_link_that_names_a_method_has_the_defaults_of_that_method() -> None:
 def test_a_server_that_cheats_has_attackers_that_read_its_model() -> None:
     settings, _ = TrySettings.read_link({"content": "cheat"}, TrySettings.default())
     assert "imprint" in settings.attacks and "map" not in settings.attacks
+
+
+@pytest.mark.parametrize(("owner", "shown"), [(True, "own-0123456789abcdef-3"), (False, "portrait-0")])
+def test_the_owner_of_a_picture_is_checked_at_each_use(
+    state: Any, monkeypatch: pytest.MonkeyPatch, owner: bool, shown: str
+) -> None:
+    state.take_over(TrySettings.default().with_(whose="own-0123456789abcdef-3"))
+    monkeypatch.setattr(services, "may_see_picture", lambda name: owner)
+    assert state.current().whose == shown
+    state.choose(seeds=2)
+    assert state.current().whose == shown
+
+
+def test_the_attacks_have_the_observer_and_the_round_of_the_settings() -> None:
+    settings = TrySettings.default().with_(eyes="outsider", when="first")
+    grid = settings.grid(settings.run)
+    assert (grid.view, grid.round) == ("outsider", "first")
+    assert TrySettings.default().grid(settings.run).round == "last"

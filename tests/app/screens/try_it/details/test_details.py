@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,6 +13,7 @@ from app.screens.try_it import sides
 from app.screens.try_it.details import table, takeaway
 from app.screens.try_it.settings import TrySettings
 from app.session import services
+from engine.epsilon import Epsilon
 from engine.examples.start import start_example
 from engine.specs.run import RunSpec
 from tests.app.charts.makers import run_events, smoothed
@@ -125,9 +127,31 @@ def test_two_protected_units_have_two_columns(ask: RunMaker) -> None:
     assert {"run", "accuracy", "ε against the server, per client"} <= set(rows_of(page)[0])
 
 
+def test_two_kinds_of_epsilon_have_two_columns() -> None:
+    """A reader saw ε of another adjacency and of another δ in one column."""
+    client = Epsilon(3.0, "server", "user", "zero-out", 1e-5, "exact", "all")
+    record = replace(client, unit="record", adjacency="replace")
+    assert table._heads([client, None, record], "server") == [
+        "ε against the server, per client", "", "ε against the server, per record",
+    ]  # fmt: skip
+    for other in (replace(client, adjacency="add or remove"), replace(client, delta=1e-6)):
+        heads = table._heads([client, other, client], "server")
+        assert heads[0] == heads[2] == "ε against the server, per client, zero-out, δ = 1e-5" != heads[1]
+
+
 def test_a_pinned_run_that_is_not_here_can_be_unpinned() -> None:
     page = opened("table", pins="0123456789ab")
     assert "not on this machine" in page.button(key="unpin:0123456789ab").label
+    assert "pins runs that are not on this machine: 0123456789ab" in text(page)
+    press(page, "unpin", "0123456789ab")
+    assert "pins" not in page.query_params
+
+
+def test_what_a_link_names_wrongly_is_a_note_and_leaves_the_address() -> None:
+    page = opened("nope", pins="nope,0123456789ab")
+    assert "closer = nope. It must be an entry of the list Details" in text(page)
+    assert "names nope under pins" in text(page)
+    assert "closer" not in page.query_params and page.query_params["pins"] == "0123456789ab"
 
 
 def test_everything_can_be_taken_away() -> None:
