@@ -124,7 +124,7 @@ def _stop_view(
     state = verdicts.caption(cells[0], VICTIM) if cells else texts.NOT_ATTACKED
     word = texts.word(result.verdict, words, state)
     promise, tone = privacy.promise(result.epsilon)
-    notes = [texts.note(result, easiest), _upload_note(cells)]
+    notes = [texts.note(result, easiest), _upload_note(shown)]
     small = [texts.terms(result.epsilon), texts.training(stop.run.spec, stop.step, len(stop.tried), stop.run.made)]
     return StopView(
         tick=texts.tick(stop.noise),
@@ -153,13 +153,16 @@ def _by(shown: AttackCell, result: StopResult) -> str:
     return texts.best_of(texts.TITLES.get(shown.attack, shown.attack), result.attacks, result.leaks)
 
 
-def _upload_note(cells: Sequence[AttackCell]) -> str:
-    """What an upload of several pictures holds, and how many of the others come back at most."""
-    widest = max(cells, key=lambda cell: cell.leaking_others, default=None)
-    if widest is None or widest.seen is None or widest.picture_count < 2:
+def _upload_note(shown: AttackCell | None) -> str:
+    """What an upload of several pictures holds, and how many of the others the shown attack brings back.
+
+    Hits that chance explains are left out. Most hits of several attacks, with the chance of one, would be a best-of
+    choice, and contradict the sentence that no attacker succeeded.
+    """
+    if shown is None or shown.seen is None or shown.picture_count < 2:
         return ""
-    facts = widest.seen.facts
-    pictures = int(facts.get("pictures", widest.picture_count))
-    others = texts.others(widest.leaking_others, widest.picture_count, widest.by_chance)
+    facts = shown.seen.facts
+    pictures = int(facts.get("pictures", shown.picture_count))
+    others = texts.others(shown.leaking_others, shown.picture_count, shown.by_chance) if shown.works else ""
     cheats = texts.CHEATS if facts.get("tampered") else ""
     return " ".join(filter(None, [texts.upload(pictures, int(facts.get("steps", 1))), cheats, others]))

@@ -20,7 +20,7 @@ from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
 from engine.specs.attack import attack_spec
 from engine.specs.attack_grid import RequestedAttack
 from engine.specs.run import RunSpec
-from tests.app.screens.leak.makers import finished_attack
+from tests.app.screens.leak.makers import GREY, finished_attack, guess, judged, seen
 from tests.app.screens.start.makers import ATTACKS as NAMES
 from tests.app.screens.start.makers import start_example
 
@@ -115,6 +115,52 @@ def test_a_faint_picture_is_shown_in_place_of_a_grey_square() -> None:
     grey, faint, clear = cell("map", 11.6, 0.84), cell("inverting-gradients", 8.0, 0.6), cell("analytic", 30.0, 0.7)
     assert attack_summary.shown_cell([grey, faint], 0) == faint
     assert attack_summary.shown_cell([grey, faint, clear], 0) == clear
+
+
+def ordinary(attack: str, others: int, by_chance: int, victim: float = GREY - 3, lpips: float = 0.8) -> AttackCell:
+    """An attack on 120 pictures, with so many hits on the others and on pictures that were never sent."""
+    numbers = [victim, *[30.0] * others, *[GREY] * (119 - others)]
+    control = judged([*[30.0] * by_chance, *[GREY] * (120 - by_chance)])
+    scores = dict(control.numbers)
+    for name, values in control.trivial.items():
+        scores |= {f"trivial-{name}": values, f"mean-{name}": values}
+    end = judged(numbers)
+    end = replace(end, control=scores, numbers={**end.numbers, "lpips": (lpips, *end.numbers["lpips"][1:])})
+    sent = seen(120)
+    events = (replace(sent, facts={**sent.facts, "steps": 8, "upload": "ordinary"}), guess(20, numbers), end)
+    return collect_cell(RequestedAttack("", attack, None), AttackEvents("stored", events))
+
+
+def stop_with(cells: list[AttackCell], key: str = "ordinary", place: int = 0) -> StopView:
+    """A stop of the made-up table with these attacks in place of its own."""
+    example = start_example()
+    columns = [cells if each == place else [] for each in range(len(example.stops))]
+    return table._upload_view(key, "", columns, example, "server", texts.PORTRAIT_WORDS).stops[place]
+
+
+def test_hits_that_chance_explains_are_left_out() -> None:
+    nearest = ordinary("map", 0, 0, lpips=0.7)
+    lucky = ordinary("inverting-gradients", 2, 0)
+    assert not lucky.works
+    for cells in ([nearest, lucky], [replace(lucky, attack="analytic"), ordinary("map", 1, 0)]):
+        stop = stop_with(cells)
+        assert stop.sentence.startswith("None of our 2 attackers succeeded here.")
+        assert stop.note == "The upload holds 120 pictures, used in 8 training steps."
+
+
+def test_the_other_pictures_are_those_of_the_attack_whose_picture_is_shown() -> None:
+    shown, wider = ordinary("map", 15, 2, victim=30.0), ordinary("imprint", 40, 20, victim=18.0)
+    stop = stop_with([wider, shown])
+    assert stop.by == "best of 2 attacks: Most probable picture"
+    assert "15 of the other 119 come back, at least in outlines; of as many pictures" in stop.note
+    assert "never sent, 2 would count as well" in stop.note
+
+
+@pytest.mark.parametrize("eyes", ["server", "client", "outsider"])
+def test_the_stored_table_never_says_that_none_succeeded_and_some_came_back(eyes: str) -> None:
+    sheet = table.portrait_sheet(real(), StartSettings.default().with_(eyes=eyes))
+    for stop in (stop for upload in sheet.uploads for stop in upload.stops):
+        assert "attackers succeeded here" not in stop.sentence or "come back" not in stop.note
 
 
 def test_a_photo_has_the_accuracy_and_epsilon_of_the_table() -> None:
