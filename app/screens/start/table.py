@@ -51,7 +51,7 @@ def own_sheet(
     view = _upload_view("1", texts.CONTENTS["1"], columns, example, "server", OWN_WORDS, original)
     others = [UploadView(key, title, "", "", ()) for key, title in texts.CONTENTS.items() if key != "1"]
     reason = texts.INSTANT_ONLY if start.eyes == "server" else f"{texts.SERVER_READS} {texts.INSTANT_ONLY}"
-    return _sheet([view, *others], start.with_(content="1"), reason)
+    return _sheet([view, *others], start, reason)
 
 
 def stored_cells(examples: Sequence[AttackExample]) -> list[AttackCell]:

@@ -10,6 +10,7 @@ import pytest
 
 from app.screens.start import table, texts
 from app.screens.start.settings import StartSettings
+from app.texts import privacy
 from app.widgets.stop_slider import StopView
 from engine.attacks import ATTACKS
 from engine.events import Started
@@ -17,6 +18,7 @@ from engine.examples.start import StartExample
 from engine.examples.start import start_example as stored_example
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, AttackEvents, collect_cell
+from engine.results.verdict import COMES_BACK
 from engine.specs.attack import attack_spec
 from engine.specs.attack_grid import RequestedAttack
 from engine.specs.run import RunSpec
@@ -161,6 +163,44 @@ def test_the_stored_table_never_says_that_none_succeeded_and_some_came_back(eyes
     sheet = table.portrait_sheet(real(), StartSettings.default().with_(eyes=eyes))
     for stop in (stop for upload in sheet.uploads for stop in upload.stops):
         assert "attackers succeeded here" not in stop.sentence or "come back" not in stop.note
+
+
+def test_an_accuracy_falls_from_that_of_the_first_stop_not_of_the_baseline() -> None:
+    last = stops(start_example())[-1]
+    assert last.sentence.endswith("Accuracy fell from 84 to 35 %.")
+    assert (last.accuracy, last.spread) == ("35 %", "35 to 36 % in 3 runs")
+    assert stops(start_example())[1].spread == "84 to 85 % in 3 runs"
+    assert "server step 1, the best of the 3 tried." in last.terms
+
+
+def test_the_promise_names_its_observer() -> None:
+    observers = {eyes: stops(start_example(), eyes)[-1].promise_observer for eyes in ("server", "outsider")}
+    assert observers == {"server": "against the server", "outsider": privacy.AGAINST["outsider"]}
+    assert observers["server"] != observers["outsider"]
+
+
+def test_the_lesson_is_that_of_the_shown_upload() -> None:
+    for eyes, expected in (
+        ("server", {"1": texts.LESSON, "8": "", "ordinary": "", "cheat": texts.LESSON}),
+        ("outsider", {"1": "", "ordinary": ""}),
+    ):
+        uploads = table.portrait_sheet(start_example(), StartSettings.default().with_(eyes=eyes)).uploads
+        assert {upload.key: upload.stops[-1].lesson for upload in uploads if upload.stops} == expected
+
+
+def test_the_way_to_an_ordinary_upload_follows_only_what_comes_back() -> None:
+    uploads = {each.key: each for each in table.portrait_sheet(start_example(), StartSettings()).uploads}
+    assert [stop.easiest for stop in uploads["1"].stops] == [True] * 4 + [False] * 4
+    assert not any(stop.easiest for stop in uploads["cheat"].stops)
+
+
+def test_the_verdict_is_that_of_the_portrait_not_of_another_picture() -> None:
+    numbers = [GREY - 3, *[30.0] * 7]
+    events = (seen(8), guess(20, numbers), judged(numbers))
+    cell = collect_cell(RequestedAttack("", "map", None), AttackEvents("stored", events))
+    assert cell.best_verdict == COMES_BACK
+    stop = stop_with([cell], "8")
+    assert (stop.word, stop.tone) == ("Her face is not recognised", "")
 
 
 def test_a_photo_has_the_accuracy_and_epsilon_of_the_table() -> None:
