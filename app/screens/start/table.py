@@ -13,6 +13,7 @@ from engine.examples.attacks import AttackExample
 from engine.examples.start import StartExample, StartStop
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell, AttackEvents
+from engine.results.shown_cell import shown_cell
 from engine.specs.attack_grid import RequestedAttack
 
 # By observer: judging all stored attacks takes a tenth of a second, and a page needs them at each pass.
@@ -51,7 +52,7 @@ def own_sheet(
     view = _upload_view("1", texts.CONTENTS["1"], columns, example, "server", OWN_WORDS, original)
     others = [UploadView(key, title, "", "", ()) for key, title in texts.CONTENTS.items() if key != "1"]
     reason = texts.INSTANT_ONLY if start.eyes == "server" else f"{texts.SERVER_READS} {texts.INSTANT_ONLY}"
-    return _sheet([view, *others], start.with_(content="1"), reason)
+    return _sheet([view, *others], start, reason)
 
 
 def stored_cells(examples: Sequence[AttackExample]) -> list[AttackCell]:
@@ -110,7 +111,7 @@ def _upload_view(
 def stop_result(stop: StartStop, cells: Sequence[AttackCell], baseline: float | None, view: str) -> StopResult:
     """The results of one stop for one observer: all of the same run."""
     ended = [cell for cell in cells if cell.done]
-    best = attack_summary.shown_cell(ended, VICTIM)
+    best = shown_cell(ended, VICTIM)
     verdict = best.verdict(VICTIM) if best else None
     return StopResult(verdict, stop.accuracy, baseline, stop.epsilon(view), len(ended))
 
@@ -119,12 +120,12 @@ def _stop_view(
     stop: StartStop, cells: Sequence[AttackCell], result: StopResult, words: PictureWords, view: str, lesson: str,
     easiest: bool,
 ) -> StopView:  # fmt: skip
-    shown = attack_summary.shown_cell(cells, VICTIM)
+    shown = shown_cell(cells, VICTIM)
     guess = attack_summary.guess_of(shown.path[-1], VICTIM) if shown and shown.path else None
     state = verdicts.caption(cells[0], VICTIM) if cells else texts.NOT_ATTACKED
     word = texts.word(result.verdict, words, state)
     promise, tone = privacy.promise(result.epsilon)
-    notes = [texts.note(result, easiest), _upload_note(cells)]
+    notes = [texts.note(result, easiest), _upload_note(shown)]
     small = [texts.terms(result.epsilon), texts.training(stop.run.spec, stop.step, len(stop.tried), stop.run.made)]
     return StopView(
         tick=texts.tick(stop.noise),
@@ -153,13 +154,16 @@ def _by(shown: AttackCell, result: StopResult) -> str:
     return texts.best_of(texts.TITLES.get(shown.attack, shown.attack), result.attacks, result.leaks)
 
 
-def _upload_note(cells: Sequence[AttackCell]) -> str:
-    """What an upload of several pictures holds, and how many of the others come back at most."""
-    widest = max(cells, key=lambda cell: cell.leaking_others, default=None)
-    if widest is None or widest.seen is None or widest.picture_count < 2:
+def _upload_note(shown: AttackCell | None) -> str:
+    """What an upload of several pictures holds, and how many of the others the shown attack brings back.
+
+    Hits that chance explains are left out. Most hits of several attacks, with the chance of one, would be a best-of
+    choice, and contradict the sentence that no attacker succeeded.
+    """
+    if shown is None or shown.seen is None or shown.picture_count < 2:
         return ""
-    facts = widest.seen.facts
-    pictures = int(facts.get("pictures", widest.picture_count))
-    others = texts.others(widest.leaking_others, widest.picture_count, widest.by_chance)
+    facts = shown.seen.facts
+    pictures = int(facts.get("pictures", shown.picture_count))
+    others = texts.others(shown.leaking_others, shown.picture_count, shown.by_chance) if shown.works else ""
     cheats = texts.CHEATS if facts.get("tampered") else ""
     return " ".join(filter(None, [texts.upload(pictures, int(facts.get("steps", 1))), cheats, others]))

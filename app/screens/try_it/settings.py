@@ -37,7 +37,7 @@ class TrySettings(ScreenSettings):
     later: ClassVar[tuple[str, ...]] = ("b", "pins", "seeds", "whose", "content", "when", "attacks", "closer", "opened")
     # The strongest stop of Start: its runs and attacks are stored.
     default_run: ClassVar[Mapping[str, Any]] = {
-        "method": "udp-fedavg", "method.noise": 2.0, "method.noise-split": "full-local", "method.server-step": 0.03,
+        "method": "udp-fedavg", "method.noise": 2.0, "method.noise-split": "full-local", "method.server-step": 0.02,
         "sampling": "poisson",
     }  # fmt: skip
     rules: ClassVar[Mapping[str, str]] = {

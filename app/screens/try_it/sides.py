@@ -14,6 +14,7 @@ from app.texts import product
 from engine.results import attack_summary
 from engine.results.attack_summary import AttackCell
 from engine.results.estimates import Estimate, estimate
+from engine.results.shown_cell import shown_cell
 from engine.specs import attack_grid, protections
 from engine.specs.attack_grid import NONE, OF_RUN, RequestedAttack
 
@@ -108,7 +109,7 @@ def _shown(ids: Iterable[str]) -> tuple[ShownRun, ...]:
 def best(cells: Iterable[AttackCell]) -> AttackCell | None:
     """The attack that brought most back of the first picture, or the one that is furthest."""
     known = list(cells)
-    shown = attack_summary.shown_cell(known, 0)
+    shown = shown_cell(known, 0)
     return shown or next((cell for cell in known if cell.moving), None)
 
 

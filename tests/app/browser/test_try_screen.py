@@ -74,7 +74,7 @@ def test_another_protection_is_chosen_in_the_drawer(tab: TryPage) -> None:
 
 
 def test_a_shared_link_shows_the_same_to_a_stranger(tab: TryPage, stranger: BrowserContext) -> None:
-    tab.visit(b="method.noise=1;method.server-step=0.03")
+    tab.visit(b="method.noise=1;method.server-step=0.02")
     expect(tab.page.locator(".ll-pictures img")).to_have_count(3)
     other = TryPage(stranger.new_page(), tab.address).visit(tab.page.url)
     expect(other.page.locator(".ll-pictures img")).to_have_count(3)

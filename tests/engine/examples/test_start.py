@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import lzma
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.errors import Damaged, NewerVersion
-from engine.events import Finished, Judged, Measured, Pictured, Started
+from engine.events import Finished, Judged, Kept, Measured, Pictured, Started
 from engine.examples import attacks, files, start, start_gallery
 from engine.examples.start import StartExample, StartStop
 from engine.leakage.pictures import attack
@@ -71,6 +72,31 @@ def test_the_server_step_of_a_stop_is_the_best_of_those_tried(example: StartExam
         assert set(stop.tried) == set(start_gallery.read_request().steps)
         assert stop.tried[stop.step] == pytest.approx(stop.accuracies, abs=1e-3)
         assert sum(stop.tried[stop.step]) == max(map(sum, stop.tried.values()))
+
+
+def test_the_server_step_with_the_best_mean_is_chosen() -> None:
+    request = replace(start_gallery.read_request(), noises=(0.1, 2.0), steps=(0.1, 0.3, 1.0), seeds=2)
+    accuracies = {
+        0.1: {0.1: (0.5, 0.6), 0.3: (0.9, 0.1), 1.0: (0.2, 0.3)},
+        2.0: {0.1: (0.1, 0.1), 0.3: (0.4, 0.2), 1.0: (0.1, 0.6)},
+    }
+
+    class Pool:
+        def map(self, work: object, specs: list[RunSpec]) -> list[start_gallery.RecordedRun]:
+            assert work is start_gallery.record
+            runs = []
+            for spec in specs:
+                method = spec.method.values()
+                accuracy = accuracies[method["noise"]][method["server-step"]][spec.seed]
+                events = (Measured(29, "accuracy", 0.0), Measured(30, "accuracy", accuracy))
+                runs.append(start_gallery.RecordedRun(spec, events, [], Kept("state", "state-29", 29)))
+            return runs
+
+    chosen = start_gallery._chosen_stops(request, Pool())  # type: ignore[arg-type]
+    assert [(stop.noise, stop.step) for stop in chosen] == [(0.1, 0.1), (2.0, 1.0)]
+    for stop in chosen:
+        assert dict(stop.tried) == accuracies[stop.noise]
+        assert tuple(run.accuracy for run in stop.runs) == accuracies[stop.noise][stop.step]
 
 
 def test_every_requested_attack_ships_once(example: StartExample) -> None:

@@ -139,6 +139,7 @@ def test_a_photo_is_attacked_at_every_stop_and_deleted(monkeypatch: pytest.Monke
     assert {run.spec["run"]["method"]["noise"] for run in stored} == {stop.noise for stop in example.stops}
     assert shown(page)["word"] == "Waiting" and "Instant attack only" in text(page)
     assert {run.spec["attack"]["name"] for run in stored} == {"analytic"}
+    assert {run.spec["round"] for run in stored} == {"last"}  # of the trained model, as the portrait
 
     name = upload_name(page.query_params["picture"])
     first = requests.requests_of(name)[0].id

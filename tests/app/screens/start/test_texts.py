@@ -7,7 +7,7 @@ import pytest
 from app.screens.start import texts
 from app.screens.start.texts import OWN_WORDS, PORTRAIT_WORDS, StopResult
 from engine.epsilon import Epsilon
-from engine.results.verdict import COMES_BACK, NOT_RECOGNISED, OUTLINES, Verdict
+from engine.results.verdict import COMES_BACK, KIND, NOT_RECOGNISED, OUTLINES, Verdict
 
 
 def result(
@@ -84,3 +84,11 @@ def test_one_attacker_is_no_crowd() -> None:
     assert texts.note(promised, easiest=False).startswith("Our one attacker did not succeed here.")
     hidden = texts.sentence(result(NOT_RECOGNISED, 0.78, 520.0, attacks=1), PORTRAIT_WORDS, "server")
     assert hidden.startswith("The one attacker no longer brings her back")
+
+
+def test_the_text_of_a_picture_says_recognisable_only_where_it_is() -> None:
+    seen = {verdict: texts.alt(verdict, PORTRAIT_WORDS, "") for verdict in (COMES_BACK, OUTLINES, KIND, NOT_RECOGNISED)}
+    assert seen[COMES_BACK] == "Her face, rebuilt from numbers alone. Recognisable."
+    assert seen[OUTLINES] == "Outlines of her face, rebuilt from numbers alone."
+    assert seen[KIND] == "A picture of the same kind of thing, rebuilt from numbers alone."
+    assert seen[NOT_RECOGNISED] == "A picture rebuilt from numbers alone. Her face is not recognisable."

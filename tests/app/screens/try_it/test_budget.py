@@ -130,7 +130,7 @@ def test_nothing_is_estimated_for_a_run_that_differs_in_another_field() -> None:
 
 
 def test_the_best_stored_server_step_goes_with_the_noise_unless_the_visitor_set_one() -> None:
-    best = of(**{"method.noise": 2.0, "method.server-step": 0.03})
+    best = of(**{"method.noise": 2.0, "method.server-step": 0.02})
     assert chosen(best, "30") == {"method.noise": 0.569, "method.server-step": 0.1}
     assert "server step 0.1" in dict(line.split(" | ", 1) for line in shown(best))["30"]
     own = of(**{"method.noise": 2.0, "method.server-step": 0.3})
