@@ -48,6 +48,7 @@ REPLACED = "whether it was this record (a picture or a sentence) or another one"
 
 # The header of every screen: who must not learn it.
 HEADER = "Who must not learn it?"
+SHORT_HEADER = "hide from"  # where the screen has no room for the question
 WHO = {
     "server": "the server",
     "client": "another participant",

@@ -32,6 +32,9 @@ CSS = """
 .st-key-observer label { margin: 0; min-height: 0; padding: 0; white-space: nowrap; }
 .st-key-observer .react-aria-ComboBox { width: 13rem; }
 @media (max-width: 1000px) { .st-key-observer label { position: absolute; clip-path: inset(50%); } }
+@media (min-width: 720px) and (max-width: 1000px) {
+  .st-key-observer [data-testid="stSelectbox"]::before { content: "SHORT_HEADER"; white-space: nowrap; }
+}
 @media (max-width: 700px) {
   .stMain .block-container { margin-bottom: 3.2rem; }
   .st-key-menu { padding: 0 3.2rem 0 1rem; gap: .6rem; }
@@ -50,7 +53,7 @@ CSS = """
 
 def menu() -> None:
     """Draws the header: a bar at the top, and on a phone the screens at the foot of the page."""
-    st.html(CSS)
+    st.html(CSS.replace("SHORT_HEADER", privacy.SHORT_HEADER))
     with st.container(key="menu", horizontal=True, vertical_alignment="center"):
         with st.container(key="product"):
             st.page_link(SCREENS[0].streamlit_page(), label=product.PRODUCT)

@@ -265,7 +265,7 @@ class TryState(ScreenState[TrySettings]):
 def _with_view(changes: Mapping[str, Any], run: Mapping[str, Any], view: str) -> dict[str, Any]:
     """The changes of a run; a new target ε or budget is one against the chosen observer."""
     targets = [changes.get(path) for path in ("target-epsilon", "budget")]
-    if any(target is not None for target in targets) and run.get("view") is None:
+    if any(target is not None for target in targets):
         return {"view": view, **changes}
     left = [{**run, **changes}.get(path) for path in ("target-epsilon", "budget")]
     return dict(changes) if any(target is not None for target in left) else {**changes, "view": None}

@@ -47,6 +47,7 @@ PORTRAIT = "the portrait"
 PICTURE, CONTENT, WHEN = "Whose picture?", "What is in the upload?", "Attacked round"
 SEEDS = "Seeds, drawn as a band"
 OF_SIDE = "Side {side}"
+TARGET_OF = "This ε holds {against}. Enter a new value for another observer, whom you choose in the header."
 STOPPED = {
     "cancelled": "Cancelled after round {done}. Everything up to there is kept.",
     "interrupted": "Interrupted after round {done}: the program that ran it has ended. Nothing is lost.",

@@ -102,3 +102,22 @@ def test_b43_b32_the_product_is_named_and_the_focus_is_seen(
     expect(page.get_by_role("combobox", name=privacy.HEADER)).to_be_in_viewport(ratio=1)
     page.get_by_role("link", name="LeakLens", exact=True).click()
     drawn(page, "Start")
+
+
+LABEL = "box => getComputedStyle(box, '::before').content"
+
+
+@pytest.mark.parametrize(("width", "label"), [(1440, "none"), (800, f'"{privacy.SHORT_HEADER}"'), (390, "none")])
+def test_the_select_of_the_header_has_a_short_label_where_there_is_room(
+    stranger: BrowserContext, server: Server, width: int, label: str
+) -> None:
+    page = stranger.new_page()
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"{server.address}/runs")
+    drawn(page, "Runs and machine")
+    box = page.locator(".st-key-observer [data-testid=stSelectbox]")
+    assert box.evaluate(LABEL) == label
+    if width == 800:
+        screens, observer = (page.locator(f".st-key-{name}").bounding_box() for name in ("screens", "observer"))
+        assert screens and observer and screens["x"] + screens["width"] < observer["x"]
+        assert observer["x"] + observer["width"] <= width

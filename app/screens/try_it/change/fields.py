@@ -84,7 +84,7 @@ def _protection(side: str, problems: Mapping[str, str], settings: TrySettings) -
         st.html(f'<h2 class="ll-title">{try_texts.OF_SIDE.format(side=side)}</h2>')
     _grid(form, [*_own(form.run, "method"), *OF_PROTECTION])
     if form.run.get("target-epsilon") is not None or form.run.get("budget") is not None:
-        st.selectbox("As seen by", privacy.VIEWS, format_func=privacy.SEEN_BY.__getitem__, **form.bind("view"))
+        st.caption(try_texts.TARGET_OF.format(against=privacy.AGAINST[form.run["view"] or settings.eyes]))
         fields.refusal(form, "view")
 
 

@@ -10,9 +10,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.screens.try_it import texts as try_texts
+from app.screens.try_it.change import fields
 from app.session import limits as class_limits
 from app.session import run_settings, services, session
-from app.texts import states
+from app.texts import privacy, states
 from engine.errors import HomeFull
 from engine.events import Cancelled, Event, Failed, Finished, Measured, Round, Warned
 from engine.examples.start import StartStop, start_example
@@ -62,6 +63,17 @@ def test_b44_no_result_is_shown_for_another_observer_but_its_own(stop: StartStop
     assert link_of(page)["eyes"] == "outsider" and spec_of(page).id == stop.run.id
     assert statuses() == {}
     assert "sees only the published models" in text(page)
+
+
+def test_the_observer_of_a_target_is_read_and_chosen_in_the_header_alone() -> None:
+    page = visit({"target-epsilon": 4.0, "view": "outsider"})
+    page.session_state[fields.OPEN] = True
+    page.run()
+    assert not page.exception
+    assert try_texts.TARGET_OF.format(against=privacy.AGAINST["outsider"]) in _captions(page)
+    observers = {*privacy.VIEWS, *privacy.SEEN_BY.values(), *privacy.AGAINST.values(), *privacy.WHO.values()}
+    own = [box for box in page.selectbox if box.key != "observer-choice" and observers & set(box.options)]
+    assert not own
 
 
 # --- running -----------------------------------------------------------------------------------------------

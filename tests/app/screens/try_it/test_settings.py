@@ -77,6 +77,10 @@ def test_a_new_target_is_one_against_the_chosen_observer(state: Any) -> None:
     state.choose(eyes="outsider")
     state.change("A", {"target-epsilon": 8.0})
     assert state.run_of("A")["view"] == "outsider"
+    state.choose(eyes="client")
+    assert state.run_of("A")["view"] == "outsider"  # another observer makes no other run
+    state.change("A", {"target-epsilon": 4.0})
+    assert state.run_of("A")["view"] == "client"
     state.change("A", {"target-epsilon": None})
     assert state.run_of("A")["view"] is None
 
