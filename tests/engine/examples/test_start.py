@@ -81,7 +81,7 @@ def test_the_server_step_with_the_best_mean_is_chosen() -> None:
         2.0: {0.1: (0.1, 0.1), 0.3: (0.4, 0.2), 1.0: (0.1, 0.6)},
     }
 
-    class Pool:
+    class SerialPool:
         def map(self, work: object, specs: list[RunSpec]) -> list[start_gallery.RecordedRun]:
             assert work is start_gallery.record
             runs = []
@@ -92,7 +92,7 @@ def test_the_server_step_with_the_best_mean_is_chosen() -> None:
                 runs.append(start_gallery.RecordedRun(spec, events, [], Kept("state", "state-29", 29)))
             return runs
 
-    chosen = start_gallery._chosen_stops(request, Pool())  # type: ignore[arg-type]
+    chosen = start_gallery._chosen_stops(request, SerialPool())  # type: ignore[arg-type]
     assert [(stop.noise, stop.step) for stop in chosen] == [(0.1, 0.1), (2.0, 1.0)]
     for stop in chosen:
         assert dict(stop.tried) == accuracies[stop.noise]
