@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.export import gather, grid_content, page
-from app.export.closeness import section, texts
+from app.export.closeness import content, section, texts
 from app.export.served import served_export
 from engine.examples import attacks as attack_examples
 from engine.examples.closeness import CHOICES, RiskMove
@@ -130,6 +130,14 @@ def test_a_page_without_attacks_has_the_values_of_its_ordinary_upload(store: Sto
     stored_run(store, run)
     values = chosen(closeness(page(store, run.id)))
     assert (values["pictures"], values["steps"], values["trained"]) == ("many", "several", "later")
+
+
+def test_the_values_with_noise_are_chosen_first() -> None:
+    runs = [RunSpec(**{**RUN, "method": "fedavg"}), RunSpec(**{**RUN, "method": "udp-fedavg"})]
+    for ordered in (runs, runs[::-1]):
+        system = content.of_runs(ordered)
+        assert [choices.noise for choices in system.choices] == ["shared", "none"]
+        assert system.main.noise == "shared"
 
 
 def test_the_own_result_is_the_first_of_the_table(store: Store, run: RunSpec) -> None:
