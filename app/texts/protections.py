@@ -14,6 +14,7 @@ OTHER_VARIANT = "on this screen {title}"
 CHOSEN = "Chosen now."
 NO_PROMISE = "No promise."
 PROVEN = "Proven {against}, {per}."
+PROVEN_LARGER = "Proven {per} for other observers. {against} the same noise gives a larger ε."
 PROVEN_FOR_OTHERS = "Proven {per}, but not {against}."
 
 
@@ -38,6 +39,9 @@ def kind(status: str, unit: str | None, proven: Collection[str], view: str) -> s
     if unit is None or not proven:
         return NO_PROMISE
     words: Mapping[str, str] = {"against": privacy.AGAINST[view], "per": privacy.PER[unit]}
+    if status == "formal-other-view" and view == "server" and view in proven:
+        against = privacy.AGAINST[view]
+        return PROVEN_LARGER.format(per=privacy.PER[unit], against=f"{against[:1].upper()}{against[1:]}")
     return (PROVEN if view in proven else PROVEN_FOR_OTHERS).format(**words)
 
 

@@ -45,6 +45,7 @@ CSS = """
   .st-key-screens > div { flex: 1 1 0; min-width: 0; }
   .st-key-home, .st-key-home > div, .st-key-home .stPageLink, .st-key-more { width: 100%; }
   .st-key-screens a, .st-key-more button { justify-content: center; text-align: center; line-height: 1.1; width: 100%; }
+  .st-key-screens a, .st-key-more button { min-height: 2.75rem; }
   .st-key-screens p { white-space: normal; font-size: .9rem; }
 }
 </style>

@@ -18,7 +18,7 @@ class StartSettings(ScreenSettings):
     screen: ClassVar[str] = "start"
     rules: ClassVar[dict[str, str]] = {"picture": "must be portrait or a picture of your own"}
 
-    stop: int = Field(0, ge=0, le=20)  # a place on the slider, from no protection to the strongest
+    stop: int = Field(0, ge=0, le=7)  # a place on the slider, from no protection to the strongest
     content: Literal["1", "8", "ordinary", "cheat"] = "1"
     picture: str = Field("portrait", pattern=PICTURE)
 

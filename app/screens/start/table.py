@@ -134,7 +134,7 @@ def _stop_view(
         alt=texts.alt(result.verdict, words, state),
         word=word,
         tone="leaking" if result.leaks else "",
-        by=_by(shown, result) if shown else "",
+        by=_by(shown, result) if shown and result.attacks else "",
         accuracy=texts.share(result.accuracy),
         spread=texts.spread(stop.accuracies),
         promise=promise,

@@ -62,10 +62,11 @@ BATCH = "instant attacks on a photo of your own"
 TRY, TRADEOFF = "Try a protection →", "See the trade-off →"
 QUESTIONS = "Common questions"
 SAFE, HIDES, HALF = (
-    "Is FedCEO safe against the server?", "How much noise hides a picture?", "What does half the noise cost?",
+    "Is FedCEO safe against the server?", "How much noise hides a picture from the server?",
+    "What does half the noise cost?",
 )  # fmt: skip
 WHO_ELSE, COST, YOURSELF = (
-    "Who else could see it?", "What does a promise cost?", "Can you recognise it yourself?",
+    "Who else could see it?", "What does a promise cost?", "Can you recognise what the server got?",
 )  # fmt: skip
 
 

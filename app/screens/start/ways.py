@@ -50,10 +50,10 @@ def answers() -> dict[str, tuple[str, dict[str, str]]]:
     return {
         texts.SAFE: ("leak", {"whose": "test-0", "against": "none,fedceo:0.01,fedceo:0.1,fedceo:1", "eyes": "server"}),
         texts.HIDES: ("leak", {"whose": "test-0", "closer": "cliff", "eyes": "server"}),
-        texts.HALF: ("try", {"b": "method.noise=1", "eyes": "server"}),
-        texts.WHO_ELSE: ("leak", {"whose": "test-0", "closer": "ladder"}),
-        texts.COST: ("tradeoff", {"eyes": "server"}),
-        texts.YOURSELF: ("leak", {"whose": "test-0", "closer": "test"}),
+        texts.HALF: ("try", {"b": "method.noise=1", "eyes": STATE.current().eyes}),
+        texts.WHO_ELSE: ("leak", {"whose": "test-0", "closer": "ladder", "eyes": "server"}),
+        texts.COST: ("tradeoff", {"eyes": STATE.current().eyes}),
+        texts.YOURSELF: ("leak", {"whose": "test-0", "closer": "test", "eyes": "server"}),
     }
 
 

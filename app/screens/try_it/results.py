@@ -198,7 +198,8 @@ def _sentence(requests: Sequence[SideRequest], sides: Sequence[TrySide], setting
         of_all_rounds = main is None or main.status in panels.FINISHED  # an estimate is one of all rounds
         baseline = panels.baseline_accuracy(sides[0]) if of_all_rounds else None
         promised = privacy.odds(results[0].epsilon) if results[0].epsilon else try_texts.NO_PROMISE
-        text = " ".join(filter(None, [privacy.cost(results[0].accuracy, baseline), promised]))
+        cost = privacy.cost(results[0].accuracy, baseline) if results[0].epsilon else ""
+        text = " ".join(filter(None, [cost, promised]))
     with st.container(key="try-sentence"):
         st.html(f'<p class="ll-lead" role="status" aria-live="polite">{html.escape(text)}</p>')
 
@@ -242,4 +243,5 @@ def _other_screens(side: TrySide) -> None:
         url.open_screen("tradeoff", links.tradeoff_link_of_run(side.run))
     about_pictures = run_settings.is_about_pictures("dataset", side.run["dataset"])
     if about_pictures and st.button(try_texts.TO_LEAK, key="try-to-leak", type="tertiary"):
-        url.open_screen("leak", links.leak_link_of_run(side.spec.canonical()))
+        settings = STATE.current()
+        url.open_screen("leak", links.leak_link_of_run(side.spec.canonical(), settings.whose, settings.when))

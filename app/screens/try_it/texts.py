@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 TITLE = "What if?"
-NO_RUN = "This link names a run that is not on this machine. Press Run to compute it here."
+NO_RUN = "This link names a run that is not on this machine, and not its settings. Another run is shown."
 NO_PINS = "This link pins runs that are not on this machine: {ids}. Unpin them under Details."
 IS_ATTACK = "This link names an attack, not a run. Find it on the screen Runs."
 ADD, REMOVE = "+ B", "Remove B"
