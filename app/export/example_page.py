@@ -9,7 +9,6 @@ from app.export.gather import ExportedRun, PageContent, recorded_run
 from app.export.slides import deck
 from app.session import run_settings
 from engine.errors import UnknownName, shown
-from engine.events import Event
 from engine.examples import files
 from engine.specs import attack_grid
 
@@ -19,13 +18,14 @@ def example_page(name: str, made: date | None = None, style: str = deck.STYLES[0
     example = next((example for example in files.examples() if example.name == name), None)
     if example is None:
         raise UnknownName(f"export: no example {shown(name)}", "See: python3 -m engine gallery")
-    baseline = files.example(example.baseline) if example.baseline else None
-    events = baseline.events if baseline else ()
-    content = PageContent(example.id, None, _run(example, events), (), stored=example)
+    content = PageContent(example.id, None, stored_run(example), (), stored=example)
     return document.checked(name, lambda: document.written(run_page.parts(content), made, style))
 
 
-def _run(example: files.RunExample, baseline: tuple[Event, ...]) -> ExportedRun:
+def stored_run(example: files.RunExample) -> ExportedRun:
+    """The content of an example, next to its baseline where that ships, too."""
+    baseline = files.example(example.baseline) if example.baseline else None
+    events = baseline.events if baseline else ()
     spec = run_settings.spec_of(run_settings.flat(example.spec))
     is_baseline = attack_grid.baseline_of(spec) is None
-    return recorded_run(example.spec, None, example.events, baseline, is_baseline)
+    return recorded_run(example.spec, None, example.events, events, is_baseline)

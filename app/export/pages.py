@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from app.export import example_page, grid_content, grid_page, grid_texts, sweep_content, sweep_page
-from app.export.gather import everything, finished_runs
+from app.export.gather import ExportedRun, everything, finished_runs
 from app.export.run_page import run_page, runs_page
 from app.export.slides import deck
 from app.export.sweep_content import FoundRun
@@ -16,6 +16,7 @@ from app.texts import privacy
 from app.texts.membership import is_membership
 from engine.errors import BadInput, UnknownName, shown
 from engine.examples import attacks as attack_examples
+from engine.examples import files as run_examples
 from engine.examples import start as start_example
 from engine.examples import sweep as sweep_examples
 from engine.jobs.batches import ListedBatch
@@ -137,8 +138,28 @@ def _listed_ids(request: PageRequest, most: int) -> list[str]:
 
 
 def _grid(store: Store, request: PageRequest) -> str:
-    attacks = grid_content.find(store, _listed_ids(request, grid_content.MOST), request.may_see)
-    return grid_page.grid_page(grid_texts.GRID, attacks, request.made, (), request.style)
+    """Attacks, and with them the runs of the list: their accuracy belongs to what a screen showed."""
+    ids = _listed_ids(request, grid_content.MOST)
+    trained = _trained(store, ids, request)
+    attacks = [id for id in ids if id not in trained]
+    if not attacks:
+        return runs_page(grid_texts.GRID, trained, request.made, (), request.style)
+    cells = grid_content.find(store, attacks, request.may_see)
+    return grid_page.grid_page(grid_texts.GRID, cells, request.made, (), request.style, trained=trained)
+
+
+def _trained(store: Store, ids: Sequence[str], request: PageRequest) -> dict[str, ExportedRun]:
+    """The content of the finished training runs of a list, from the store or from a stored example."""
+    rows = {run.id: run for run in store.runs() if run.id in ids and "attack" not in run.spec and request.may_see(run)}
+    finished = finished_runs(store, rows.values())
+    trained = {}
+    for id in ids:
+        example = run_examples.example(id)
+        if id in finished:
+            trained[id] = finished[id]
+        elif example is not None:
+            trained[id] = example_page.stored_run(example)
+    return trained
 
 
 def _sweep_page(name: str, runs: Sequence[FoundRun], request: PageRequest, notes: Sequence[str] = ()) -> str:

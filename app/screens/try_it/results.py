@@ -229,12 +229,14 @@ def _next_steps(sides: Sequence[TrySide], settings: TrySettings) -> None:
 
 
 def _export_path(sides: Sequence[TrySide]) -> str:
-    """The address of what is shown as one file: the attacks on all sides, or the run alone; empty before any result."""
-    cells = [cell for side in sides for cell in (*side.cells, *side.baseline_cells) if cell.done]
-    if cells:
-        return url.export_list_path("grid", list(dict.fromkeys(cell.id for cell in cells)))
-    main = sides[0].main
-    return url.export_path("run", main.id) if main is not None and main.status == "finished" else ""
+    """The address of what is shown as one file: runs, baselines and attacks of all sides; empty before any result."""
+    shown = []
+    for side in sides:
+        main = [side.main] if side.main is not None else []
+        shown += [run.id for run in (*main, *side.baselines) if run.status in panels.FINISHED]
+    for side in sides:
+        shown += [cell.id for cell in (*side.cells, *side.baseline_cells) if cell.done]
+    return url.export_list_path("grid", list(dict.fromkeys(shown))) if shown else ""
 
 
 def _other_screens(side: TrySide) -> None:

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from app import server
 from app.export.served import served_export
 from app.session import cookie, limits
+from engine.examples.start import start_example
 from engine.jobs.store import Store
 from engine.specs.run import RunSpec
 from tests.app.export.makers import RUN, attack_on, stored_attack, stored_run
@@ -114,3 +115,15 @@ def test_the_route_asks_the_cookie_in_class_mode(store: Store, run: RunSpec, mon
     query = f"ids={attack.id}"
     answers = [answered("/export/grid.html", other, query)[0] for other in ("", token, cookie.new_token())]
     assert answers == [404, 200, 404]
+
+
+def test_a_list_of_attacks_and_their_run_shows_the_accuracy_too(store: Store) -> None:
+    example = start_example()
+    assert example
+    stop = example.stops[-1]
+    ids = [stop.run.id, *(cell.id for cell in example.cells(stop, "server", "1"))]
+    exported = served_export(store, "grid", ",".join(ids), "")
+    accuracy = f"{100 * stop.accuracy:.1f} %"
+    assert exported.status == 200 and accuracy in exported.text and "not recognised" in exported.text
+    alone = served_export(store, "grid", stop.run.id, "")
+    assert alone.status == 200 and accuracy in alone.text
