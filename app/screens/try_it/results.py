@@ -165,7 +165,8 @@ def _earlier(settings: TrySettings) -> bool:
         title = try_texts.EARLIER.format(what=_what(sides))
         st.html(f'<p class="ll-note" role="status">{html.escape(title)}</p>', width="content")
         st.button(try_texts.BACK, key="try-back", on_click=try_requests.back_to, args=(shown,))
-        st.button(try_texts.RUN_THIS, key="try-run-this", on_click=try_requests.run)
+        refused = bool(services.error_of(lambda: try_sides.requests_of(settings)))  # the form says why
+        st.button(try_texts.RUN_THIS, key="try-run-this", on_click=try_requests.run, disabled=refused)
     with st.container(key="try-earlier"):
         panels.draw(sides, shown)
     return True

@@ -203,6 +203,8 @@ def test_a_value_out_of_range_is_refused_at_its_field() -> None:
     page.number_input(key="try-A-rounds").set_value(99_999_999).run()
     assert "run: rounds: must be a whole number between 0 and" in text(page)
     assert page.button(key="try-run").disabled
+    run_this = [button for button in page.button if button.key == "try-run-this"]
+    assert run_this and all(button.disabled for button in run_this)
     page.number_input(key="try-A-rounds").set_value(3).run()
     assert "must be a whole number" not in text(page) and not page.button(key="try-run").disabled
 
