@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from app.screens.try_it import texts as try_texts
 from app.screens.try_it.settings import TrySettings
 from app.session import run_settings
+from app.texts import product
 from engine.specs.run import RunSpec
 
 SAID = "[role=status], [role=alert], .ll-note, .ll-problem"
@@ -64,7 +65,10 @@ class TryPage:
 
     def go(self, name: str) -> None:
         """Open another screen, and wait until it is drawn."""
-        self.page.get_by_role("link", name=name, exact=True).click()
+        link = self.page.get_by_role("link", name=name, exact=True)
+        if not link.is_visible():
+            self.page.get_by_role("button", name=product.MORE, exact=True).click()
+        link.click()
         expect(self.page.get_by_role("heading", name=name, level=1)).to_be_visible()
         self.page.wait_for_function(REDRAWN)
 

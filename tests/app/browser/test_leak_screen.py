@@ -121,6 +121,7 @@ def test_a_redrawn_grid_keeps_the_chosen_picture(leak: Page) -> None:
     cells(leak).nth(1).get_by_role("button").click()
     leak.get_by_role("link", name="Try", exact=True).click()
     expect(leak.locator(".st-key-try-shared")).to_be_visible()
+    leak.wait_for_timeout(1_500)  # Try draws itself again when its budgets are known; a click meanwhile can be lost
     leak.wait_for_function(REDRAWN)
     leak.get_by_role("link", name="Leak", exact=True).click()
     expect(leak.locator("figcaption")).to_contain_text("noise 0.1")
