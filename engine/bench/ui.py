@@ -193,7 +193,7 @@ def measure_class(folder: Path, store: Store) -> tuple[dict[str, Any], dict[str,
         with start_dashboard(folder / "class", folder / "home", LEAKLENS_CLASS="1") as server:
             page, _ = server.first_chart()
             page.interact(page="leak")
-            page.wait_for("leak-live")
+            page.wait_for("leak-live")  # the engine is loaded
             start = time.perf_counter()
             cpu_before = server.cpu_s
             peer_reruns = slider_reruns(peer_page)

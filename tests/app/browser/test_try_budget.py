@@ -37,7 +37,7 @@ def hold(tab: TryPage, place: int) -> None:
 
 def test_the_slider_follows_the_finger_and_a_release_changes_the_noise(tab: TryPage) -> None:
     address = tab.visit().page.url
-    expect(says(tab)).to_contain_text("30 % accuracy, measured")
+    expect(says(tab)).to_contain_text("37 % accuracy, measured")
     hold(tab, 0)
     expect(says(tab)).to_contain_text("no noise")
     expect(says(tab)).to_contain_text("comes back")
@@ -48,7 +48,7 @@ def test_the_slider_follows_the_finger_and_a_release_changes_the_noise(tab: TryP
     )
     assert tab.page.url == address  # the server has heard nothing
     tab.page.mouse.up()
-    expect(tab.page).to_have_url(re.compile(r"method\.noise=0\.568"))
+    expect(tab.page).to_have_url(re.compile(r"method\.noise=0\.569"))
     tab.page.wait_for_function(REDRAWN)
     expect(says(tab)).to_contain_text("ε 30 against the server")
 
@@ -59,7 +59,7 @@ def test_arrow_keys_move_the_slider_and_the_last_position_counts(tab: TryPage) -
     tab.page.keyboard.press("ArrowLeft")
     tab.page.keyboard.press("ArrowLeft")
     assert "30: ✗ no meaningful promise" in str(slider(tab).get_attribute("aria-valuetext"))
-    expect(tab.page).to_have_url(re.compile(r"method\.noise=0\.568"))
+    expect(tab.page).to_have_url(re.compile(r"method\.noise=0\.569"))
 
 
 def test_another_observer_keeps_the_noise(tab: TryPage) -> None:

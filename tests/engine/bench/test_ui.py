@@ -253,7 +253,8 @@ def test_every_measured_action_works_on_the_dashboard(tmp_path: Path, monkeypatc
     with start_dashboard(tmp_path / "server", tmp_path / "home", LEAKLENS_CLASS="1") as server:
         page, seconds = server.first_chart()
         assert page.charts and seconds > 0 and server.memory_mb > 50
-        page.wait_for("leak-live")
+        page.interact(page="leak")
+        page.wait_for("leak-live")  # the engine is loaded
         page.interact(page="try")
         page.wait_for("try-change")
         for name, reruns in ui.dashboard_reruns(server.port, ids).items():
