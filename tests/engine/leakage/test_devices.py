@@ -61,7 +61,7 @@ def test_every_picture_attack_finds_the_same(name: str, device: str) -> None:
     check(picture_attack(name), device)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "view"),
     [(method, view) for method in ("udp-fedavg", "fedceo") for view in ("outsider", "client")]
@@ -71,7 +71,7 @@ def test_every_other_view_does_too(method: str, view: str, device: str) -> None:
     check(picture_attack("inverting-gradients", method, view=view), device)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "fields"),
     [

@@ -61,13 +61,13 @@ def test_a_run_of_every_method_stores_the_same(name: str, device: str) -> None:
     check_run(tiny_spec(method=METHODS[name]().trial(), model=STACKED), device)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", METHODS.names())
 def test_it_does_where_each_client_has_a_model_of_its_own(name: str, device: str) -> None:
     check_run(tiny_spec(method=METHODS[name]().trial(), model=ALONE, clients=100, sampled=3, rounds=1), device)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_on_text_gives_the_same_accuracy(device: str) -> None:
     spec = tiny_spec(rounds=1, clients=400, sampled=2, **TEXT)
     assert accuracies(run(spec, device=device)) == pytest.approx(accuracies(run(spec)), abs=2e-3)
