@@ -7,7 +7,6 @@ guess elsewhere.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -16,10 +15,9 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from engine.capabilities import HasNoise
-from engine.errors import Damaged
 from engine.events import Event
 from engine.examples import attacks
-from engine.examples.publishing import MANY, attack_body, attack_row, publish_packed
+from engine.examples.publishing import MANY, attack_body, attack_row, damaged_preset, publish_packed, read_preset
 from engine.results.attack_summary import AttackCell, AttackEvents, best_cell, collect_cell
 from engine.results.cliff import levels
 from engine.specs.attack_grid import NOISY, NONE, AttackGrid, RequestedAttack, budget_key, column_key, in_order
@@ -57,18 +55,11 @@ class GalleryCell:
 
 def read_request() -> GalleryRequest:
     """What is to be made."""
-    from engine.specs.run import RunSpec
-
+    fields = read_preset(attacks.REQUEST_FILE)
     try:
-        body = json.loads(attacks.REQUEST_FILE.read_text(encoding="utf-8"))
-        run = RunSpec(**body.pop("run"))
-        lists: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in body.items()
-        }
-        return GalleryRequest(run=run, **lists)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = f"gallery: preset {attacks.REQUEST_FILE.name}: {error}"
-        raise Damaged(reason, "Download LeakLens again") from None
+        return GalleryRequest(**fields)
+    except TypeError as error:  # a field is missing, or there is another one
+        raise damaged_preset(attacks.REQUEST_FILE, error) from None
 
 
 # --- what is requested -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dataclasses import MISSING, Field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import HomeUnwritable
+from engine.errors import Damaged, HomeUnwritable
 from engine.events import Event, Finished, Judged, Kept, Measured, Pictured, Round, Seen, Step, encode
 from engine.examples import checksums
 from engine.examples.files import reason_of
@@ -186,3 +186,20 @@ def _with_few_metrics(judged: Judged) -> Judged:
     return replace(
         judged, numbers=few(judged.numbers), trivial=few(judged.trivial), mean_picture=few(judged.mean_picture)
     )
+
+
+def read_preset(file: Path) -> dict[str, Any]:
+    """The fields of a request: its run as a spec, and lists as tuples."""
+    from engine.specs.run import RunSpec
+
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in body.items()}
+        return {**values, "run": RunSpec(**body["run"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise damaged_preset(file, error) from None
+
+
+def damaged_preset(file: Path, error: Exception) -> Damaged:
+    """Why a request cannot be read, with the remedy."""
+    return Damaged(f"gallery: preset {file.name}: {error}", "Download LeakLens again")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.errors import Damaged
 from engine.events import Event, Finished, Kept, Measured
 from engine.examples import start
 from engine.examples.publishing import (
@@ -21,8 +19,10 @@ from engine.examples.publishing import (
     attack_body,
     attack_row,
     compact,
+    damaged_preset,
     publish,
     publish_packed,
+    read_preset,
     shipped,
     significant,
 )
@@ -99,18 +99,11 @@ class ChosenStop:
 
 def read_request() -> StartRequest:
     """What is to be made."""
-    from engine.specs.run import RunSpec
-
+    fields = read_preset(start.REQUEST_FILE)
     try:
-        body = json.loads(start.REQUEST_FILE.read_text(encoding="utf-8"))
-        run = RunSpec(**body.pop("run"))
-        fields: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in body.items()
-        }
-        return StartRequest(run=run, **fields)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = f"gallery: preset {start.REQUEST_FILE.name}: {error}"
-        raise Damaged(reason, "Download LeakLens again") from None
+        return StartRequest(**fields)
+    except TypeError as error:  # a field is missing, or there is another one
+        raise damaged_preset(start.REQUEST_FILE, error) from None
 
 
 # --- what is requested -------------------------------------------------------------------------------------

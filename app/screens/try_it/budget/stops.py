@@ -72,7 +72,7 @@ def budget_of(side: str, run: Mapping[str, Any], view: str, noises: Sequence[Bud
 
 
 def _with_explicit_noise(spec: RunSpec) -> RunSpec:
-    """The spec with the noise that its target ε stands for."""
+    """The spec with the noise that gives its target ε."""
     if spec.target_epsilon is None or not isinstance(spec.method, HasNoise):
         return spec
     noise = services.forecast_of(spec.canonical()).noise
