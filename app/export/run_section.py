@@ -233,7 +233,7 @@ def _by_round(run: ExportedRun) -> Html | None:
         if view in curves.final:
             lines.append(SvgLine("counted more tightly at the end", (curves.final[view],), "run"))
         last = curves.views[view][-1]
-        end = privacy.number(curves.final.get(view, last)[1])
+        end = numbers.epsilon(curves.final.get(view, last)[1])
         drawing = SvgChart(
             f"epsilon-{view}", f"ε by round, {seen_by}", f"{seen_by}: ε {end} after round {last[0]}.", lines, across,
             up, width=264, height=190,
@@ -249,7 +249,7 @@ def _epsilon_table(curves: epsilon.EpsilonCurves) -> Html:
     body = []
     for place in thinned(len(rounds), ROWS):
         round = rounds[place]
-        body.append((str(round), *(privacy.number(column.get(round)) for column in columns)))
+        body.append((str(round), *(numbers.epsilon(column.get(round)) for column in columns)))
     return table("ε by round", ("round", *(privacy.SEEN_BY[view] for view in curves.views)), body)
 
 

@@ -124,7 +124,7 @@ def _epsilon_axis(frontier: Frontier) -> SvgAxis:
     low, high = min(values) / ROOM, max(values) * ROOM
     ticks = tuple((tick, f"{tick:g}") for tick in tradeoff.decades(low, high))
     if len(ticks) < 2:  # a narrow range has no round numbers: its ends say where it is
-        ticks = tuple((end, privacy.number(end)) for end in dict.fromkeys((max(values), min(values))))
+        ticks = tuple((end, numbers.epsilon(end)) for end in dict.fromkeys((max(values), min(values))))
     title = texts.EPSILON_AXIS.format(per=privacy.PER[frontier.unit], seen=privacy.SEEN_BY[frontier.view])
     return SvgAxis(title, high, low, ticks, log=True)
 

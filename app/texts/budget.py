@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.texts import privacy
+from app.texts import numbers, privacy
 from engine.epsilon import Epsilon
 from engine.errors import plain_number
 from engine.results.estimates import Estimate
@@ -26,7 +26,7 @@ NO_NOISE = "no noise"
 def tick(epsilon: Epsilon | None) -> str:
     """The label of a position."""
     value = None if epsilon is None else epsilon.value
-    return privacy.number(value)
+    return numbers.epsilon(value)
 
 
 def size(epsilon: Epsilon | None) -> tuple[str, str]:

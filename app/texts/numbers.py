@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from engine.errors import plain_number
@@ -20,10 +21,15 @@ def percent(share: float | None) -> str:
 
 
 def epsilon(value: float | None) -> str:
-    """An ε with three digits, and ∞ for None."""
+    """An ε with three digits (two from 1,000 on), and ∞ for None. Rounded up: a promise is never shown too small."""
     if value is None:
         return "∞"
-    return f"{value:.3g}" if value < 1000 else _two_digits(value)
+    if value <= 0:
+        return plain_number(value)
+    digits = 3 if value < 1000 else 2
+    step = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
+    rounded = math.ceil(value / step - 1e-9) * step
+    return f"{rounded:.3g}" if rounded < 1000 else _two_digits(rounded)
 
 
 def ratio(value: float) -> str:

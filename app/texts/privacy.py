@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.texts.numbers import epsilon as epsilon_text
+from app.texts import numbers
 from app.texts.numbers import percent, tiny
 from engine.epsilon import Epsilon
 from engine.odds import MOST_PERCENT, certainty
@@ -98,21 +98,7 @@ def promise(epsilon: Epsilon | None) -> tuple[str, str]:
 
 def rounded_text(epsilon: Epsilon) -> str:
     """The number of an ε as a page shows it, never smaller than it is."""
-    return number(epsilon.value)
-
-
-def number(value: float | None) -> str:
-    """An ε without its terms, rounded up, for a table or chart that names them."""
-    return epsilon_text(None if value is None else rounded_up(value))
-
-
-def rounded_up(value: float) -> float:
-    """A number rounded up to the digits that are shown: a promise is never shown smaller than it is."""
-    if value <= 0:
-        return value
-    digits = 3 if value < 1000 else 2
-    step = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
-    return math.ceil(value / step - 1e-9) * step
+    return numbers.epsilon(epsilon.value)
 
 
 def size_of(epsilon: Epsilon) -> PromiseSize:

@@ -43,8 +43,7 @@ def _view_row(epsilon: Epsilon, opened: bool) -> str:
 def _bounded(epsilon: Epsilon) -> str:
     """An ε, and that the accountant of a forecast gives a bound: the result of the run may be smaller."""
     at_most = "at most " if epsilon.accountant == "rdp" and epsilon.value is not None else ""
-    value = None if epsilon.value is None else privacy.rounded_up(epsilon.value)
-    return f"ε {at_most}{numbers.epsilon(value)}"
+    return f"ε {at_most}{numbers.epsilon(epsilon.value)}"
 
 
 def _explanation(guarantee: Mapping[str, Any]) -> str:

@@ -100,10 +100,10 @@ def test_durations(seconds: float | None, duration: str) -> None:
 def test_numbers_are_short() -> None:
     assert [numbers.epsilon(value) for value in (None, 4.8512, 90.39, 684.2, 12345.6)] == [
         "∞",
-        "4.85",
+        "4.86",
         "90.4",
-        "684",
-        "12,000",
+        "685",
+        "13,000",
     ]
     assert numbers.percent(0.5684) == "56.8 %" and numbers.percent(None) == "–"
 
