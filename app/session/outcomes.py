@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -18,8 +19,7 @@ from engine.results.report import report
 
 TTL_S = 10.0  # how long a page may not know a run of the store that has just finished
 MOST_RUNS = 40  # of the store; reading the events of one takes some milliseconds
-MOST_SETTINGS = 10_000
-_settings: dict[tuple[str, str], str] = {}  # by run and name of the noise
+MOST_REMEMBERED = 10_000
 
 
 @cache
@@ -56,37 +56,62 @@ def near(target: Mapping[str, Any], noise: str = NOISE) -> list[Outcome]:
         return []
     known = shipped() if noise == NOISE else ()
     outcomes = [outcome for outcome in known if outcome.place and outcome.place.setting == place.setting]
-    return [*outcomes, *_of_store(place.setting, noise, session.visitor())]
+    return [*outcomes, *_of_store(place.setting, noise)]
 
 
-@st.cache_data(show_spinner=False, ttl=TTL_S, max_entries=200)
-def _of_store(setting: str, noise: str, visitor: str) -> list[Outcome]:
+def _of_store(setting: str, noise: str) -> list[Outcome]:
     """The newest finished neighbours in the store. Only their events are read, those of other runs are not."""
-    del visitor  # part of the key: in a class, visitors may not all see the same runs
-    runs = [run for run in services.store().runs() if run.status == "finished" and "attack" not in run.spec]
-    neighbours = [run for run in runs if _setting(run.id, run.spec, noise) == setting][:MOST_RUNS]
-    outcomes = []
-    for run in services.may_see_all(neighbours):
-        if not services.made_earlier(run.spec):
-            outcomes += _outcome(run, noise)
-    return outcomes
+    memory = _memory(str(services.store().home))
+    neighbours = services.may_see_all(memory.finished(noise).get(setting, [])[:MOST_RUNS])
+    outcomes = [memory.outcome(run, noise) for run in neighbours if not services.made_earlier(run.spec)]
+    return [outcome for outcome in outcomes if outcome is not None]
 
 
-def _outcome(run: ListedRun, noise: str) -> list[Outcome]:
-    """The outcome of a finished run, if its events can be read. The screen Runs shows what is damaged."""
-    try:
-        accuracy = services.report_of(run.id)["accuracy"]
-    except LeakLensError:
-        return []
-    return [] if accuracy is None else [Outcome(run.spec, accuracy, noise)]
+@st.cache_resource(show_spinner=False)
+def _memory(home: str) -> OutcomeMemory:
+    del home
+    return OutcomeMemory()
 
 
-def _setting(run: str, spec: Mapping[str, Any], noise: str) -> str:
-    """What a run shares with its neighbours; empty for one without noise. The spec of a run never changes."""
-    key = (run, noise)
-    if key not in _settings:
-        if len(_settings) > MOST_SETTINGS:
-            _settings.clear()
-        place = place_of(spec, noise)
-        _settings[key] = place.setting if place else ""
-    return _settings[key]
+@dataclass
+class OutcomeMemory:
+    """What was read of the finished runs of one home, for all visitors. A spec and its results never change."""
+
+    listed: dict[str, tuple[float, dict[str, list[ListedRun]]]] = field(default_factory=dict)  # by name of the noise
+    settings: dict[tuple[str, str], str] = field(default_factory=dict)  # by run and name of the noise
+    outcomes: dict[tuple[str, str], Outcome | None] = field(default_factory=dict)
+
+    def finished(self, noise: str) -> dict[str, list[ListedRun]]:
+        """The finished runs by what they share with their neighbours, the newest first."""
+        read_at, known = self.listed.get(noise, (-TTL_S, {}))
+        if session.now() - read_at < TTL_S:
+            return known
+        runs: dict[str, list[ListedRun]] = {}
+        for run in services.store().runs():
+            if run.status == "finished" and "attack" not in run.spec:
+                runs.setdefault(self._setting(run, noise), []).append(run)
+        self.listed[noise] = (session.now(), runs)
+        return runs
+
+    def _setting(self, run: ListedRun, noise: str) -> str:
+        """What a run shares with its neighbours; empty for one without noise."""
+        key = (run.id, noise)
+        if key not in self.settings:
+            if len(self.settings) > MOST_REMEMBERED:
+                self.settings.clear()
+            place = place_of(run.spec, noise)
+            self.settings[key] = place.setting if place else ""
+        return self.settings[key]
+
+    def outcome(self, run: ListedRun, noise: str) -> Outcome | None:
+        """The outcome of a finished run, if its events can be read. The screen Runs shows what is damaged."""
+        key = (run.id, noise)
+        if key not in self.outcomes:
+            if len(self.outcomes) > MOST_REMEMBERED:
+                self.outcomes.clear()
+            try:
+                accuracy = services.report_of(run.id)["accuracy"]
+            except LeakLensError:
+                return None
+            self.outcomes[key] = None if accuracy is None else Outcome(run.spec, accuracy, noise)
+        return self.outcomes[key]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from app.texts import links as link_texts
@@ -60,9 +61,14 @@ def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def spec_of(settings: Mapping[str, Any]) -> RunSpec:
     """The run with these settings. Raises BadInput if there is no such run."""
+    return _spec(json.dumps(nested(settings), sort_keys=True))
+
+
+@lru_cache(maxsize=2000)
+def _spec(text: str) -> RunSpec:
     from engine.specs.run import RunSpec
 
-    return RunSpec(**nested(settings))
+    return RunSpec(**json.loads(text))
 
 
 def spec_unit(settings: Mapping[str, Any]) -> str | None:

@@ -50,6 +50,7 @@ class Services:
         workers = class_limits.caps().workers
         self.supervisor = Supervisor(self.store, workers, preload=PRELOAD, warm=_warm_workers(workers)).start()
         self.reports: dict[str, Mapping[str, Any]] = {}  # of finished runs, whose events never change
+        self.pictures: dict[str, frozenset[str]] = {}  # uploaded ones, by the run whose spec names them
         self._feeds: dict[str, RunFeed] = {}
         self._lock = threading.Lock()
         self._ready = threading.Event()
@@ -66,6 +67,8 @@ class Services:
             from engine.specs.run import RunSpec
 
             engine.training.forecast.forecast(RunSpec())
+            if class_limits.class_mode():  # it imports Opacus, for which a whole class would wait a second
+                engine.training.forecast.forecast(RunSpec(method="dp-fedavg"))
             gc.collect()
             gc.freeze()  # else every collection would scan all the shelves
         except Exception as error:
@@ -231,10 +234,26 @@ def may_see_all(runs: Sequence[ListedRun]) -> list[ListedRun]:
     """Those of these runs that this visitor may see."""
     if not class_limits.class_mode():
         return list(runs)
-    names = {run.id: own_pictures(run.spec) for run in runs}
+    names = _pictures_of(runs)
     wanted = {name for of_run in names.values() for name in of_run}
     own = {name for name in wanted if may_see_picture(name)}
     return [run for run in runs if names[run.id] <= own]
+
+
+def _pictures_of(runs: Sequence[ListedRun]) -> dict[str, frozenset[str]]:
+    """The uploaded pictures that each run names. They are looked up once: a list of runs is read again and again."""
+    known = shared().pictures
+    if len(known) > REPORTS:
+        known.clear()
+    names = {}
+    for run in runs:
+        if run.status == "damaged":  # Privacy: it may be repaired, and then name a picture
+            names[run.id] = own_pictures(run.spec)
+            continue
+        if run.id not in known:
+            known[run.id] = own_pictures(run.spec)
+        names[run.id] = known[run.id]
+    return names
 
 
 def may_see_picture(name: str) -> bool:

@@ -5,20 +5,46 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from typing import Generic, NoReturn, TypeVar
 
 from engine.errors import Damaged, HomeError, HomeFull, HomeUnwritable, NewerVersion
 from engine.jobs import migrations
 from engine.jobs.home import FREE_SPACE_REMEDY, Home
 from engine.open_files import at_limit, too_many_files
 
+T = TypeVar("T")
 BUSY_S = 10.0
 UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # nothing can be written, for whatever reason
 IDLE_CONNECTIONS = 8  # kept open between transactions
+
+
+class SharedRead(Generic[T]):
+    """Threads that ask at the same time share one answer. It is read after each of them has asked, so it is never old.
+
+    A class opens the list of runs at once. Thirty threads that each read a thousand rows wait for each other.
+    """
+
+    def __init__(self, read: Callable[[], T]) -> None:
+        self._read = read
+        self._begun = 0  # the number of the last read that began
+        self._answer: tuple[int, T] | None = None  # the number of a read, and what it read
+        self._counting = threading.Lock()
+        self._reading = threading.Lock()
+
+    def __call__(self) -> T:
+        with self._counting:
+            least = self._begun + 1
+        with self._reading:
+            if self._answer is None or self._answer[0] < least:
+                with self._counting:
+                    self._begun += 1
+                self._answer = (self._begun, self._read())
+            return self._answer[1]
 
 
 class Database:

@@ -92,15 +92,17 @@ def requesters(
             WHERE o.run = m.run AND o.visitor = r.visitor AND o.withdrawn IS NOT NULL)"""
     for start in range(0, len(runs), QUERY_LIMIT):
         ids = json.dumps(list(runs[start : start + QUERY_LIMIT]))
-        rows = connection.execute(
-            f"""SELECT run, visitor, at FROM run_requests WHERE run IN (SELECT value FROM json_each(?)) {rule}
+        # One row for all: after each row a thread waits for its turn, and a class has many threads.
+        (rows,) = connection.execute(
+            f"""SELECT json_group_array(json_array(run, visitor)) FROM (
+                SELECT run, visitor, at FROM run_requests WHERE run IN (SELECT value FROM json_each(?)) {rule}
                 UNION ALL SELECT m.run, r.visitor, r.at FROM members m JOIN batch_requests r ON r.batch = m.batch
                     JOIN batches b ON b.id = m.batch AND (? IS NULL OR b.kind = ?)
                     WHERE m.run IN (SELECT value FROM json_each(?)) {rule} {opted_out}
-                ORDER BY at""",
+                ORDER BY at)""",
             (ids, kind, kind, ids),
-        )
-        for run, visitor, _ in rows:
+        ).fetchone()
+        for run, visitor in json.loads(rows):
             known = visitors.setdefault(str(run), [])
             if visitor not in known:
                 known.append(str(visitor))

@@ -38,6 +38,17 @@ LEFT JOIN events e ON e.run = r.id AND e.number = (SELECT MAX(number) FROM event
 """
 
 
+# What changes with a run, in one row for all runs: after each row a thread waits for its turn, and a class has many
+# threads. `hex` makes text of whatever a damaged column holds.
+STAMPS = """
+SELECT group_concat(line, char(10)) FROM (
+    SELECT hex(r.id) || ' ' || hex(r.attempt) || ' ' || hex(r.taken) || ' ' || hex(r.told) || ' ' || hex(r.text)
+        || ' ' || hex(r.edition) || ' ' || hex(length(r.spec)) || ' ' || hex(length(r.options)) || ' '
+        || hex((SELECT MAX(number) FROM requests WHERE kind IN ('submit', 'cancel', 'delete') AND run = r.id)) AS line
+    FROM runs r ORDER BY r.attempt)
+"""
+
+
 @dataclass(frozen=True)
 class ListedRun:
     """One run as a list shows it."""
@@ -142,6 +153,16 @@ def stored_runs_of(connection: sqlite3.Connection, runs: Sequence[str]) -> list[
 def stored_runs(connection: sqlite3.Connection) -> list[StoredRun]:
     """Every run that is not being deleted, in the order of submission."""
     return _remaining(connection.execute(f"{SELECT} ORDER BY r.attempt"))
+
+
+def stamps(connection: sqlite3.Connection) -> dict[str, str]:
+    """The id of every run by its stamp, in the order of submission. A finished run with the same stamp is the same."""
+    (lines,) = connection.execute(STAMPS).fetchone()
+    return {line: _decoded(line.partition(" ")[0]) for line in (lines or "").splitlines()}
+
+
+def _decoded(hexadecimal: str) -> str:
+    return bytes.fromhex(hexadecimal).decode("utf-8", errors="replace")
 
 
 def unfinished_runs(connection: sqlite3.Connection) -> list[StoredRun]:

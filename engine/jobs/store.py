@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from engine.errors import BadInput, Damaged, HomeError, HomeFull
 from engine.events import Event, Finished, decode
 from engine.jobs import leases, pace, payloads, requests
 from engine.jobs.batches import Batches, Withdrawal, withdraw_runs
-from engine.jobs.database import Database, damaged
+from engine.jobs.database import Database, SharedRead, damaged
 from engine.jobs.fair_queue import WaitingRun
 from engine.jobs.home import Home, folder_size, safe_name
 from engine.jobs.leases import Lease
@@ -26,7 +25,7 @@ from engine.jobs.status import (
     Status,
     StoredRun,
     require_printable,
-    stored_runs,
+    stamps,
     stored_runs_of,
     strict_json,
     unfinished_runs,
@@ -43,6 +42,8 @@ class Store:
     def __init__(self, home: Path | None = None) -> None:
         self.home = Home.find(home)
         self._database = Database(self.home)
+        self._list_runs = SharedRead(self._read_runs)
+        self._finished: dict[str, ListedRun] = {}  # by stamp
         self.batches = Batches(self._database)
         self.owners = Owners(self._database)
         self.visits = Visits(self._database)
@@ -134,16 +135,25 @@ class Store:
 
     def runs(self) -> list[ListedRun]:
         """Every run, the last submitted first."""
+        return list(self._list_runs())
+
+    def _read_runs(self) -> list[ListedRun]:
         with self._database.read() as connection:
-            stored = stored_runs(connection)
-            places = {run: place for place, run in enumerate(_queue(connection, stored), start=1)}
+            stamped = stamps(connection)
+            unknown = [run for stamp, run in stamped.items() if stamp not in self._finished]
+            read = {str(run.row["id"]): run for run in stored_runs_of(connection, unknown)}
+            stored = {run: read[run] for run in unknown if run in read}  # in the order of submission
+            places = {run: place for place, run in enumerate(_queue(connection, list(stored.values())), start=1)}
         listed = []
-        for run in reversed(stored):
-            if run.has_finished_row:
-                listed.append(_listed_finished(self.home, run))
-            else:
-                name = str(run.row["id"])
-                listed.append(run.listed(places.get(name), folder_size(self.home.folder(name))))
+        for stamp, name in reversed(stamped.items()):
+            if stamp in self._finished:
+                listed.append(self._finished[stamp])
+            elif name in stored and not stored[name].removed:
+                run = stored[name].listed(places.get(name), folder_size(self.home.folder(name)))
+                if run.status == "finished":  # its row and its payloads change no more, so both are read once
+                    self._finished[stamp] = run
+                listed.append(run)
+        self._finished = {stamp: run for stamp, run in self._finished.items() if stamp in stamped}
         return listed
 
     def queue(self) -> list[str]:
@@ -264,12 +274,6 @@ class Store:
     def stop_requested(self, lease: Lease) -> bool:
         with self._database.read() as connection:
             return leases.stop_requested(connection, lease)
-
-
-@lru_cache(maxsize=4096)
-def _listed_finished(home: Home, run: StoredRun) -> ListedRun:
-    """A finished run as a list shows it. Its row and its payloads change no more, so both are read once."""
-    return run.listed(None, folder_size(home.folder(str(run.row["id"]))))
 
 
 def _queue(connection: sqlite3.Connection, runs: Sequence[StoredRun]) -> list[str]:

@@ -85,9 +85,9 @@ class BaseAttackSpec(Spec):
     def parts(self) -> tuple[Part, ...]:
         return (self.attack,)
 
-    def canonical(self) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         """The spec as JSON. The kind is left out for pictures, the first kind, so that ids survive."""
-        body = super().canonical()
+        body = super().body()
         return body if self.kind == "pictures" else {"kind": self.kind, **body}
 
     def replay_problem(self) -> Problem | None:
@@ -134,9 +134,9 @@ class PictureAttackSpec(BaseAttackSpec):
         """The attack as it runs: what it leaves to the model is filled."""
         return self.attack.suited_to(normalises=self.run.model.normalises, wide=self.run.model.wide)
 
-    def canonical(self) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         """The spec as JSON, with the attack as it runs. So a stored result names every number that it depends on."""
-        return {**super().canonical(), "attack": Shelf.dump(self.suited_attack)}
+        return {**super().body(), "attack": Shelf.dump(self.suited_attack)}
 
     @field_validator("round", mode="before")
     @classmethod

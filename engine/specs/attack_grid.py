@@ -52,12 +52,7 @@ class RequestedAttack:
 
     @property
     def id(self) -> str:
-        return "" if self.spec is None else _id(self.spec)
-
-
-@lru_cache(maxsize=2000)
-def _id(spec: AttackSpec) -> str:
-    return spec.id
+        return "" if self.spec is None else self.spec.id
 
 
 @dataclass(frozen=True)
@@ -87,6 +82,7 @@ class AttackGrid:
             by_id.setdefault(spec.id, (column, spec))
         return dict(by_id.values())
 
+    @lru_cache(maxsize=500)  # noqa: B019  (a page asks for the same grids at every pass; a grid is small)
     def requests(self) -> tuple[RequestedAttack, ...]:
         """Every attack against every protection, row by row."""
         requests = []

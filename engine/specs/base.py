@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 from pydantic import PrivateAttr
 
@@ -34,6 +35,13 @@ class Spec(Declared):
         super().__init__(**values)
         if written is not None and written < self.newest_format:
             self._written = written
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with these values, which are not validated, and with an id of its own."""
+        copied = super().model_copy(update=update, deep=deep)
+        for kept in ("text", "id"):
+            copied.__dict__.pop(kept, None)
+        return copied
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -64,12 +72,22 @@ class Spec(Declared):
 
     def canonical(self) -> dict[str, Any]:
         """The spec as JSON. Optional fields at their default are left out, so that ids survive new versions."""
+        body: dict[str, Any] = json.loads(self.text)
+        return body
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical JSON as text. A spec never changes, so it is written once."""
+        return json.dumps(self.body(), allow_nan=False)
+
+    def body(self) -> dict[str, Any]:
+        """What the canonical JSON holds."""
         return {"format": self.format, **self.identity()}
 
-    @property
+    @cached_property
     def id(self) -> str:
         """A short hash of the canonical JSON, which includes the result format."""
-        text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -112,8 +112,10 @@ def _attacked(settings: TrySettings, refused: bool) -> None:
         if refused:
             return
         picker = AttackerPicker(settings.grid(settings.run), try_requests.choose_attackers, "try", len(settings.runs))
-        with st.popover(attacker_picker.summary(picker), key="try-attacker"):
-            attacker_picker.show(picker)
+        opened = st.popover(attacker_picker.summary(picker), key="try-attacker", on_change="rerun")
+        if opened.open:
+            with opened:
+                attacker_picker.show(picker)
 
 
 def _picture(name: str) -> str:
