@@ -63,7 +63,7 @@ def _of_store(setting: str, noise: str) -> list[Outcome]:
     """The newest finished neighbours in the store. Only their events are read, those of other runs are not."""
     memory = _memory(str(services.store().home))
     neighbours = services.may_see_all(memory.finished(noise).get(setting, [])[:MOST_RUNS])
-    outcomes = [memory.outcome(run, noise) for run in neighbours if not services.made_earlier(run.spec)]
+    outcomes = [memory.outcome(run, noise) for run in neighbours]
     return [outcome for outcome in outcomes if outcome is not None]
 
 
@@ -104,7 +104,7 @@ class OutcomeMemory:
         return self.settings[key]
 
     def outcome(self, run: ListedRun, noise: str) -> Outcome | None:
-        """The outcome of a finished run, if its events can be read. The screen Runs shows what is damaged."""
+        """The outcome of a finished run of this version, if its events can be read: Runs shows what is damaged."""
         key = (run.id, noise)
         if key not in self.outcomes:
             if len(self.outcomes) > MOST_REMEMBERED:
@@ -113,5 +113,6 @@ class OutcomeMemory:
                 accuracy = services.report_of(run.id)["accuracy"]
             except LeakLensError:
                 return None
-            self.outcomes[key] = None if accuracy is None else Outcome(run.spec, accuracy, noise)
+            unusable = accuracy is None or services.made_earlier(run.spec)
+            self.outcomes[key] = None if unusable else Outcome(run.spec, accuracy, noise)
         return self.outcomes[key]

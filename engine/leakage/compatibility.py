@@ -48,7 +48,7 @@ def handles_pictures(part: str, name: str) -> bool:
     return not made.misfit(PICTURE_SHAPE)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)  # the columns of a page: each holds a model
 def _plan_and_model(canonical: str) -> tuple[Plan, nn.Module]:
     plan = make_plan(RunSpec(**json.loads(canonical)), False)
     return plan, plan.world.build(torch.Generator())
