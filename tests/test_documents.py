@@ -33,6 +33,7 @@ def test_the_readme_is_short() -> None:
     assert len(README.encode()) <= README_BYTES
 
 
+@pytest.mark.slow
 def test_the_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     examples = re.findall(r"```python\n(from engine import .*?)```", README + text("architecture.md"), re.DOTALL)
     assert len(examples) == 2

@@ -59,6 +59,7 @@ def test_c11_pages_show_many_damaged_assets(tmp_path: Path, monkeypatch: pytest.
         check_pages(tmp_path / str(seed), seed, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "screen"),
     [("gallery/dp-sgd.json", "runs"), ("leaks/results.json.xz", "leak"), ("frontiers/results.json", "tradeoff")],

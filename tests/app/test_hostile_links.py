@@ -63,6 +63,7 @@ def read(seed: int) -> None:
         assert again.link() == chosen.link(), (seed, screen)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("home", "resting")
 def test_c11_hostile_links_become_settings_and_notes() -> None:
     for seed in range(150):

@@ -113,6 +113,7 @@ def wait_for(condition: Any) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_photo_lives_as_long_as_a_tab_of_its_owner(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presence, "SEEN_S", 0.05)
     monkeypatch.setattr("engine.jobs.visits.LEFT_S", 0.5)

@@ -78,6 +78,7 @@ def test_c11_the_checksums_are_those_of_the_files() -> None:
     assert list(checksums.differences(ASSETS)) == []
 
 
+@pytest.mark.slow
 def test_c11_a_damaged_example_is_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = copy_assets(tmp_path) / "gallery" / "dp-sgd.json"
     text = file.read_text(encoding="utf-8")

@@ -34,6 +34,7 @@ def test_no_public_name_is_also_a_module() -> None:
     assert not modules & set(engine.__all__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "loads_torch"),
     [("import engine", False), ("from engine import jobs, environment", False), ("from engine import RunSpec", True)],

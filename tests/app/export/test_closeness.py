@@ -48,6 +48,7 @@ def chosen(node: Node) -> dict[str, str]:
     return values
 
 
+@pytest.mark.slow
 def test_every_kind_of_page_has_the_sentence(store: Store, run: RunSpec) -> None:
     stored_run(store, run)
     attack = attack_on(run)
@@ -65,6 +66,7 @@ def test_every_kind_of_page_has_the_sentence(store: Store, run: RunSpec) -> None
         assert tested in text, kind
 
 
+@pytest.mark.slow
 def test_the_sentence_names_what_ran_and_what_did_not(store: Store, run: RunSpec) -> None:
     stored_run(store, run)
     for name in ("map", "inverting-gradients"):
@@ -76,6 +78,7 @@ def test_the_sentence_names_what_ran_and_what_did_not(store: Store, run: RunSpec
     assert "Inverting Gradients" not in rest.partition("It is not evidence")[0]
 
 
+@pytest.mark.slow
 def test_a_page_with_a_part_of_the_results_speaks_of_these_alone(store: Store, run: RunSpec) -> None:
     every = len(attack_examples.attack_examples())
     text = closeness(served_export(store, "example", attack_examples.NAME, "").text).text
@@ -84,6 +87,7 @@ def test_a_page_with_a_part_of_the_results_speaks_of_these_alone(store: Store, r
     assert "The results that it shows did not test: " in text and "It did not test: " not in text
 
 
+@pytest.mark.slow
 def test_a_run_with_more_attacks_than_its_page_has_speaks_of_these_alone(
     store: Store, run: RunSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +191,7 @@ def test_an_outsider_is_named_because_no_choice_describes_it(store: Store, run: 
     assert chosen(node)["aggregation"] == "yes" and "(outsider), who sees no more than the sum" in node.text
 
 
+@pytest.mark.slow
 def test_the_sentence_says_which_data_were_used(store: Store, run: RunSpec) -> None:
     stored_run(store, run)
     stored_attack(store, attack_on(run, pictures=(f"own-{'a' * 16}-3",)), [15.0])

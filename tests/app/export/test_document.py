@@ -68,6 +68,7 @@ def frames(node: Node) -> dict:
 # --- the content -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_with_its_attack_and_both_baselines(
     store: Store, run: RunSpec, baseline: RunSpec, attack: AttackSpec
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_run_with_its_attack_and_both_baselines(
     assert [cell["psnr"] for cell in frames(node)["cells"]] == [[GREY, GREY + 1, 31.4], [GREY, GREY + 1, 15.0]]
 
 
+@pytest.mark.slow
 def test_a13_the_page_names_who_adds_the_noise(store: Store, run: RunSpec, baseline: RunSpec) -> None:
     stored_run(store, run)
     stored_run(store, baseline)
@@ -94,6 +96,7 @@ def test_a13_the_page_names_who_adds_the_noise(store: Store, run: RunSpec, basel
     assert "the noise" not in shown(store, baseline.id).all("header")[0].text
 
 
+@pytest.mark.slow
 def test_a_run_with_a_target_epsilon_is_named_by_it(store: Store) -> None:
     run = RunSpec(**{**RUN, "target-epsilon": 8, "view": "outsider"})
     stored_run(store, run)
@@ -290,6 +293,7 @@ def test_two_pages_of_one_run_differ_only_in_their_date(store: Store, run: RunSp
     assert first.replace("1 March 2026", "31 December 2027") == second
 
 
+@pytest.mark.slow
 def test_many_frames_are_thinned(store: Store, run: RunSpec, attack: AttackSpec) -> None:
     stored_run(store, run)
     count = 8

@@ -189,6 +189,7 @@ def test_columns_that_differ_only_in_their_budget_have_two_titles(store: Store) 
     assert [head.partition(" (")[2] for head in heads[2:4]] == ["budget 3.0)", "budget 8.0)"]
 
 
+@pytest.mark.slow
 def test_stored_and_live_attacks_share_a_page(store: Store) -> None:
     examples = attack_examples.attack_examples()[:2]
     live = attack_on(RunSpec(**RUN))
@@ -198,12 +199,14 @@ def test_stored_and_live_attacks_share_a_page(store: Store) -> None:
     assert len(node.all("section")) >= 2 + 2  # one for each upload, the settings and the limits
 
 
+@pytest.mark.slow
 def test_the_stored_grid_needs_no_row_in_the_store(store: Store) -> None:
     node = shown(store, "example", attack_examples.NAME)
     assert node.text.count("comes back") > 3 and "A stored example, run on" in node.text
     assert f"Shown are the first {grid_content.MOST} of" in node.text
 
 
+@pytest.mark.slow
 def test_the_page_of_start_has_all_its_stored_attacks(store: Store) -> None:
     node = shown(store, "example", start.NAME)
     assert f"All {len(start.attacks())} attacks finished." in node.text and "Shown are the first" not in node.text

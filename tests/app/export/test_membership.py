@@ -80,6 +80,7 @@ def test_the_page_of_a_run_has_its_attacks_next_to_the_baseline(store: Store, ru
     assert "names the member in 90 of 100 pairs" in node.text
 
 
+@pytest.mark.slow
 def test_the_list_of_runs_names_it_and_its_result(store: Store, run: RunSpec, screen: Screen) -> None:
     attack = stored(store, run, 0.71, (0.68, 0.74))
     page = screen("runs")

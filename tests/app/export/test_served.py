@@ -95,6 +95,7 @@ def answered(path: str, token: str = "", query: str = "") -> tuple[int, dict[str
     return messages[0]["status"], {name.decode(): value.decode() for name, value in messages[0]["headers"]}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("resting")
 def test_the_route_asks_the_cookie_in_class_mode(store: Store, run: RunSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     token = cookie.new_token()

@@ -34,6 +34,7 @@ def cell(column: str, attack: str, psnr: list[float]) -> AttackCell:
     return collect_cell(RequestedAttack(column, attack, None), AttackEvents("finished", events))
 
 
+@pytest.mark.slow
 def test_each_kind_of_page_has_its_slides(store: Store) -> None:
     run = RunSpec(**RUN)
     stored_run(store, run)
@@ -53,6 +54,7 @@ def test_each_kind_of_page_has_its_slides(store: Store) -> None:
         assert {node.attributes["data-slide"] for node in slides(exported.text)} == kinds, kind
 
 
+@pytest.mark.slow
 def test_at_most_three_uploads_are_on_slides(store: Store) -> None:
     text = page(store, "leaks")
     answers = [node for node in slides(text) if node.attributes["data-slide"] == deck.ANSWER]

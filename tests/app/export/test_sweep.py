@@ -51,6 +51,7 @@ def test_a_batch_of_runs_has_every_point_and_says_what_is_missing(store: Store) 
     assert len([svg for svg in node.all("svg") if svg.attributes.get("class") == "chart"]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", privacy.VIEWS)
 def test_the_stored_sweep_is_shown_for_each_observer(store: Store, view: str) -> None:
     node = shown(store, "example", sweep.NAME, view)
@@ -64,6 +65,7 @@ def test_a_single_point_has_a_tick_at_its_epsilon(store: Store) -> None:
     assert "154" in labels and "40" in labels
 
 
+@pytest.mark.slow
 def test_personal_models_are_named(store: Store) -> None:
     exported = served_export(store, "example", sweep.NAME, "", "server", "personal")
     assert sweep_texts.OWN_MODELS in parsed(exported.text).text

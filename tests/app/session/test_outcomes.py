@@ -18,9 +18,7 @@ TARGET = RunSpec(method="udp-fedavg", rounds=ROUNDS, seed=9).canonical()
 @pytest.fixture(autouse=True)
 def loaded() -> Iterator[None]:
     assert services.shared().ready(60)
-    outcomes._of_store.clear()
     yield
-    outcomes._of_store.clear()
 
 
 def seeds(target: Mapping[str, Any] = TARGET) -> set[int]:

@@ -104,6 +104,7 @@ def test_a_method_without_an_answer_for_the_observer_does_not_fit(view: str, pro
     assert (f"Does not fit: {problem}." in text(page)) == bool(problem)
 
 
+@pytest.mark.slow
 def test_a_choice_has_every_field_that_names_it() -> None:
     page = drawer()
     page.button(key="picker-suggested-udp-fedavg-paper").click().run()

@@ -15,6 +15,7 @@ from engine.jobs.store import Store
 from tests.engine.makers import run_command, tiny_spec
 
 
+@pytest.mark.slow
 def test_c11_damaged_stores_and_specs_answer_in_sentences(home: Path) -> None:
     row = measure("fuzz", main, count=60, seed=1)
     assert row.kept, row
@@ -25,6 +26,7 @@ def test_c11_fuzzed_specs_are_specs_or_refused() -> None:
     assert fuzz.fuzz_specs(200, 1000) == []
 
 
+@pytest.mark.slow
 def test_c11_the_same_seed_asks_the_same(home: Path) -> None:
     assert measure("fuzz", main, count=20, seed=9) == measure("fuzz", main, count=20, seed=9)
 

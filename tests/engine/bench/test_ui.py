@@ -114,6 +114,7 @@ def test_the_used_store_has_finished_runs_with_new_ids(tmp_path: Path) -> None:
         assert isinstance(last, Finished)
 
 
+@pytest.mark.slow
 def test_the_full_store_has_sweeps_and_attacks_as_batches(tmp_path: Path) -> None:
     store, ids = full_store(tmp_path, 50)
     runs = store.runs()
@@ -171,6 +172,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ui_visitors, "POLL_S", 0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_pauses")
 def test_a_class_slides_opens_and_submits(port: int, dashboard: FakeDashboard) -> None:
     visitors, values = run_class(port, lambda: 7.0, count=3, actions=6)

@@ -69,6 +69,7 @@ def known(finished: tuple[Path, CommandAnswer], home: Path) -> CommandAnswer:
 # --- a run -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_prints_one_line_of_json_with_every_key(finished: tuple[Path, CommandAnswer]):
     _, result = finished
     body = result.json
@@ -87,6 +88,7 @@ def test_a_run_prints_one_line_of_json_with_every_key(finished: tuple[Path, Comm
     assert body["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_its_numbers_are_those_of_the_loop(finished: tuple[Path, CommandAnswer]):
     assert printed(finished[1]) == computed(SPEC)
 

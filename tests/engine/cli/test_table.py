@@ -156,6 +156,7 @@ def test_wrong_options_are_refused(home: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not home.exists() or Store(home).runs() == []
 
 
+@pytest.mark.slow
 def test_a_dry_run_forecasts_every_cell_and_runs_none(home: Path) -> None:
     result = run_command("table 1 --seeds 2 --dry-run --json")
     assert result.code == 0 and result.json["runs"] == 12 and result.json["seconds"] > 0 and not home.exists()

@@ -84,6 +84,7 @@ def test_pixels_are_between_0_and_1(name):
         assert float(x.min()) == 0.0 and float(x.max()) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_rows_of_words_end_once_and_training_has_no_unknown_words(name):
     part = DATASETS.make(name)

@@ -21,6 +21,7 @@ from tests.app.screens.leak.makers import finished_attack, judged
 MOST_BYTES = 3_000_000
 
 
+@pytest.mark.slow
 def test_nothing_that_ships_is_outdated() -> None:
     assert attack_gallery.outdated() == ()
 

@@ -144,6 +144,7 @@ def test_a_run_and_an_attack_today_give_the_results_that_ship(example: StartExam
     assert actual.numbers["psnr"][0] == pytest.approx(shipped.numbers["psnr"][0], abs=0.1)
 
 
+@pytest.mark.slow
 def test_an_unreadable_file_gives_no_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "results.json.xz"
     monkeypatch.setattr(start, "RESULT_FILE", file)

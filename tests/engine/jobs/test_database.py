@@ -174,6 +174,7 @@ def test_a_store_locked_too_long_by_another_program_is_reported(
     assert store.submit("one", {}) == "queued"
 
 
+@pytest.mark.slow
 def test_many_processes_may_open_a_new_store_at_once(home: Path) -> None:
     code = "import sys; from engine.jobs.store import Store; print(Store().submit(sys.argv[1], {}))"
     command = [sys.executable, "-c", code]

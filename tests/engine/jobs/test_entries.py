@@ -70,6 +70,7 @@ def test_a_cancelled_attack_frees_its_worker(tmp_path: Path) -> None:
     assert store.status(spec.id) == "cancelled"
 
 
+@pytest.mark.slow
 def test_an_attack_reads_the_states_of_a_finished_run_with_the_same_result(tmp_path: Path) -> None:
     spec = RunSpec(**RUN)
     home = Home.find(tmp_path)
@@ -91,6 +92,7 @@ def test_an_attack_reads_the_states_of_a_finished_run_with_the_same_result(tmp_p
     assert with_states == without_states
 
 
+@pytest.mark.slow
 def test_an_uploaded_picture_is_attacked_and_a_removed_one_is_refused(tmp_path: Path) -> None:
     home = Home.find(tmp_path)
     name = UploadedPictures(home).add(small_picture())

@@ -26,6 +26,7 @@ def payload_home(tmp_path: Path) -> Home:
     return Home.find(tmp_path / "h")
 
 
+@pytest.mark.slow
 @given(payload=st.dictionaries(KEYS, ARRAYS, max_size=4))
 def test_every_array_is_read_bit_for_bit(payload: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> None:
     payload_home = Home.find(tmp_path_factory.getbasetemp() / "payloads")

@@ -217,6 +217,7 @@ def events_of_kind(kind: type[Event]) -> st.SearchStrategy[Event]:
 EVENTS = st.one_of([events_of_kind(kind) for kind in KINDS.values()])
 
 
+@pytest.mark.slow
 @given(events=st.lists(EVENTS, max_size=6))
 def test_any_event_is_read_as_it_was_written(events: list[Event], tmp_path_factory: pytest.TempPathFactory) -> None:
     assert [decode(encode(event)) for event in events] == events

@@ -20,6 +20,8 @@ from engine.jobs.supervisor import CANCEL_GRACE_S, CRASHES, TICK_S, Supervisor
 from tests.engine.jobs import fake
 from tests.engine.jobs.conftest import SubmitRun, Supervise, wait_for_end, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def events_of(store: Store, run: str = "one") -> list[Event]:
     return [event for _, event in store.events(run)]
@@ -109,7 +111,6 @@ def test_one_warm_worker_waits_before_the_first_run(
     assert last_worker_pid(starts) == warm
 
 
-@pytest.mark.slow
 def test_a_worker_is_replaced_after_a_number_of_jobs(
     store: Store, submit_run: SubmitRun, supervise: Supervise, starts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +122,6 @@ def test_a_worker_is_replaced_after_a_number_of_jobs(
     assert workers[0] == workers[1] != workers[2] == workers[3]
 
 
-@pytest.mark.slow
 def test_idle_workers_end_except_one(
     store: Store, submit_run: SubmitRun, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +135,6 @@ def test_idle_workers_end_except_one(
     wait_until(lambda: len(supervisor._handles) == 1)
 
 
-@pytest.mark.slow
 def test_the_supervisors_of_one_home_share_its_warm_worker_slots(supervise: Supervise) -> None:
     supervisors = [supervise(2, only=set()) for _ in range(4)]
     wait_until(lambda: sum(supervisor.warm for supervisor in supervisors) == 2)
@@ -145,7 +144,6 @@ def test_the_supervisors_of_one_home_share_its_warm_worker_slots(supervise: Supe
     wait_until(lambda: sum(len(supervisor._handles) for supervisor in supervisors) == 2)
 
 
-@pytest.mark.slow
 def test_a_supervisor_that_waits_behind_others_keeps_no_warm_worker(
     store: Store, submit_run: SubmitRun, supervise: Supervise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +163,6 @@ def test_a_supervisor_that_waits_behind_others_keeps_no_warm_worker(
     assert wait_for_end(store, "two") == "finished"
 
 
-@pytest.mark.slow
 def test_a_long_queue_is_served_by_the_same_worker(
     store: Store, submit_run: SubmitRun, supervise: Supervise, starts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,7 +176,6 @@ def test_a_long_queue_is_served_by_the_same_worker(
     assert len({line[1] for line in start_lines(starts)}) == 1
 
 
-@pytest.mark.slow
 def test_workers_warm_up_for_expected_runs(
     store: Store, submit_run: SubmitRun, supervise: Supervise, starts: Path
 ) -> None:
@@ -197,7 +193,6 @@ def test_workers_warm_up_for_expected_runs(
     assert {int(line[1]) for line in start_lines(starts)} == warm
 
 
-@pytest.mark.slow
 def test_a_worker_that_cannot_free_an_ended_run_does_not_block_the_next_one(
     store: Store,
     submit_run: SubmitRun,
@@ -216,7 +211,6 @@ def test_a_worker_that_cannot_free_an_ended_run_does_not_block_the_next_one(
     assert supervisor.trouble is None
 
 
-@pytest.mark.slow
 def test_a_warm_worker_slot_is_freed_when_no_runs_are_expected_any_more(
     store: Store, supervise: Supervise, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,7 +253,6 @@ def test_a_cancel_frees_the_cores(
     )  # a worker that stopped by itself is used again
 
 
-@pytest.mark.slow
 def test_a_cancelled_run_resumes_when_submitted_again(
     store: Store, submit_run: SubmitRun, supervise: Supervise, starts: Path
 ) -> None:
@@ -289,7 +282,6 @@ def test_a_run_cancelled_and_deleted_leaves_nothing(
 # --- crashes -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_the_result_is_the_same(
     store: Store, submit_run: SubmitRun, supervise: Supervise, starts: Path
 ) -> None:
@@ -320,7 +312,6 @@ def test_a_worker_that_always_crashes_at_one_place_fails_the_run(
     assert wait_for_end(store, "two") == "finished"
 
 
-@pytest.mark.slow
 def test_many_crashes_do_not_fail_a_run_that_gets_further(
     store: Store, submit_run: SubmitRun, supervise: Supervise, starts: Path, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ def one_warm_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor_module, "WARM_UP_PAUSE_S", 600.0)
 
 
+@pytest.mark.slow
 def test_instant_attacks_wait_for_the_warm_worker(
     store: Store, submit_run: SubmitRun, supervise: Supervise, starts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -35,6 +36,7 @@ def test_instant_attacks_wait_for_the_warm_worker(
     assert {int(line[1]) for line in start_lines(starts)} == {warm.pid}  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "seconds"), [(SEARCH, 600.0), (INSTANT, 0.0)])
 def test_a_slow_attack_keeps_no_other_waiting(
     store: Store, submit_run: SubmitRun, supervise: Supervise, starts: Path, monkeypatch: pytest.MonkeyPatch,

@@ -32,6 +32,7 @@ def serve(home: Path, workers: int, moment: str = "", at: int = 0) -> subprocess
     return subprocess.Popen([sys.executable, "-m", "tests.engine.jobs.serve", *arguments], cwd=ROOT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("moment", "round"), WORKER)
 def test_a_worker_killed_while_it_stores_a_payload(
     moment: str, round: int, store: Store, submit_run: SubmitRun, supervise: Supervise, tmp_path: Path, starts: Path
@@ -64,6 +65,7 @@ def test_a_supervisor_killed_while_it_commits(
     assert before < len(store.events("one"))
 
 
+@pytest.mark.slow
 def test_a_killed_supervisor_frees_the_cores_even_of_a_busy_worker(
     store: Store, submit_run: SubmitRun, home: Path, starts: Path
 ) -> None:

@@ -56,6 +56,7 @@ def check(spec: PictureAttackSpec, device: str) -> None:
 NAMES = [part.name for part in ATTACKS if part.goal == "pictures" and part.name != LOOKS_AT_SAMPLES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_picture_attack_finds_the_same(name: str, device: str) -> None:
     check(picture_attack(name), device)
@@ -85,6 +86,7 @@ def test_every_kind_of_upload_does_too(method: str, fields: dict[str, Any], devi
     check(picture_attack(name, method, **fields), device)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["server", "outsider"])
 def test_a_membership_attack_scores_the_same(view: str, device: str) -> None:
     spec = MembershipSpec(run=RunSpec(method="fedavg", **RUN), attack="loss-threshold", view=view)
@@ -109,6 +111,7 @@ class PriorStore(AttackResources):
         self.kept[name] = payload
 
 
+@pytest.mark.slow
 def test_a_prior_that_another_device_learned_is_not_used_on_the_processor(device: str) -> None:
     store = PriorStore()
     list(attack(picture_attack("gias"), store, device=device))
@@ -117,6 +120,7 @@ def test_a_prior_that_another_device_learned_is_not_used_on_the_processor(device
     assert there == f"{here}-lazy"
 
 
+@pytest.mark.slow
 def test_restarts_receive_and_return_tensors_of_the_processor(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other processes run restarts, and a request that held tensors of a card would need the card to be read."""
     requests: list[RestartRequest] = []

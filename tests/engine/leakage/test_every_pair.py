@@ -107,6 +107,7 @@ def test_a16_a_changed_model_is_refused_where_clients_keep_values_for_each_layer
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["server", "aggregate"])
 def test_looking_shows_what_was_uploaded(view: str) -> None:
     events = list(attack(request("test-uploads-pictures", "look", view), AttackResources()))
@@ -117,6 +118,7 @@ def test_looking_shows_what_was_uploaded(view: str) -> None:
     assert seen.facts["noise-to-signal"] == 0 and seen.facts["numbers"] >= 784
 
 
+@pytest.mark.slow
 def test_a_recorded_upload_of_samples_is_attacked_too() -> None:
     events = list(attack(request("test-uploads-pictures", "look", pictures=()), AttackResources()))
     judged = next(event for event in events if isinstance(event, Judged))

@@ -46,6 +46,7 @@ def another_upload(inside: Records, other: Records, rng: torch.Generator) -> Rec
     return other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guesses_of", [noise, another_upload])
 @pytest.mark.parametrize("name", ["fashion-mnist", "mnist"])
 def test_guesses_that_know_nothing_have_no_small_p(name: str, guesses_of: Guesses) -> None:
@@ -56,6 +57,7 @@ def test_guesses_that_know_nothing_have_no_small_p(name: str, guesses_of: Guesse
     assert (values < 0.01).sum() <= 4 and 0.45 < values.mean() < 0.65
 
 
+@pytest.mark.slow
 def test_pictures_that_nobody_recognises_tell_whose_they_are() -> None:
     def faint(inside: Records, other: Records, rng: torch.Generator) -> Records:
         del other

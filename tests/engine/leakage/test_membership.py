@@ -81,6 +81,7 @@ def test_every_view_of_every_family_is_scored_or_refused(method: str, view: str)
     assert (event.client is None) == (view != "server")
 
 
+@pytest.mark.slow
 def test_what_each_view_can_evaluate() -> None:
     """The server has what it sent and that with the upload, the aggregator the mean, an outsider the next model."""
     for method, sign in (("fedavg", 1.0), ("fedsgd", -0.1)):

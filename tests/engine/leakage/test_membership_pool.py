@@ -34,6 +34,7 @@ def test_members_are_training_records_of_clients_that_took_part_and_the_others_t
     assert {*server.owners[server.members].tolist()} == {plan.cohort(2)[1]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", ["dp-fedavg", {"name": "fedsgd", "batches": "one"}, {"name": "fedsgd", "batches": "every"}]
 )
@@ -125,6 +126,7 @@ def test_a_large_pool_is_cut_to_the_limit_and_keeps_all_classes(monkeypatch: pyt
         assert len(labels) == 60 and len(labels.unique()) == 10
 
 
+@pytest.mark.slow
 def test_scores_that_know_nothing_are_judged_as_chance() -> None:
     plan = load_plan(tiny_spec())
     spec = MembershipSpec(run=plan.spec)

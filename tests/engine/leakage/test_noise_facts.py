@@ -36,6 +36,7 @@ def test_a05_an_upload_without_noise_is_all_signal() -> None:
     assert facts["noise"] == 0 and facts["signal"] == facts["norm"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ppsgd", "centaur", "fedceo", "dp-fedavg"])
 def test_a05_the_replay_without_noise_leaves_the_upload_as_it_was(name: str) -> None:
     """Private parts are passed from round to round: a second replay must not start from those of the first."""

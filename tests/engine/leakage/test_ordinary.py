@@ -89,6 +89,7 @@ def test_a_method_that_draws_batches_draws_the_chosen_picture() -> None:
     assert torch.equal(truth[0], picture[0]) and int(labels[0]) == int(label[0])
 
 
+@pytest.mark.slow
 def test_a_server_that_cheats_reads_pictures_of_an_ordinary_upload() -> None:
     events = cheated()
     seen = next(event for event in events if isinstance(event, Seen))
@@ -101,6 +102,7 @@ def test_a_server_that_cheats_reads_pictures_of_an_ordinary_upload() -> None:
     assert cell.works and cell.by_chance is not None and cell.by_chance < cell.leaking_others / 2
 
 
+@pytest.mark.slow
 def test_frames_of_a_large_upload_hold_the_chosen_picture_only() -> None:
     search = {"name": "inverting-gradients", "iterations": 3}
     events = list(attack(spec(attack=search, upload="ordinary"), threads=1))
@@ -147,6 +149,7 @@ def picture_of(file: Path) -> torch.Tensor:
     return images.model_input(file.read_bytes(), (1, 28, 28))
 
 
+@pytest.mark.slow
 def test_the_files_of_an_ordinary_upload_have_the_numbers_of_their_originals(tmp_path: Path) -> None:
     events = cheated()
     write_pictures(events, tmp_path)

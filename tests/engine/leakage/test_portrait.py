@@ -29,6 +29,7 @@ def results(name: str, resources: AttackResources) -> tuple[Seen, Judged]:
     return next(e for e in events if isinstance(e, Seen)), next(e for e in events if isinstance(e, Judged))
 
 
+@pytest.mark.slow
 def test_the_portrait_gives_the_result_of_the_same_file_uploaded(tmp_path: Path) -> None:
     home = Home(tmp_path)
     uploaded = UploadedPictures(home).add(portrait.FILE.read_bytes())

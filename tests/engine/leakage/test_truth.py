@@ -68,6 +68,7 @@ def ordinary() -> tuple[Seen, Judged]:
     return seen, next(event for event in events if isinstance(event, Judged))
 
 
+@pytest.mark.slow
 def test_an_attack_works_where_it_reads_clearly_more_than_chance() -> None:
     """Among a hundred guesses some fit some picture. The same guesses against pictures never sent show how many."""
     seen, judged = ordinary()
@@ -81,6 +82,7 @@ def test_an_attack_works_where_it_reads_clearly_more_than_chance() -> None:
     assert chance.by_chance is not None and chance.by_chance >= chance.leaking_others and not chance.works
 
 
+@pytest.mark.slow
 def test_a_tampered_upload_has_no_matching_test() -> None:
     seen, judged = ordinary()
     cell = AttackCell("", "", "", seen=seen, judged=judged)

@@ -187,6 +187,7 @@ def test_the_exact_epsilon_is_below_renyi_and_near_prv():
         assert exact <= prv(z, 1.0, steps) <= exact + 0.02
 
 
+@pytest.mark.slow
 def test_prv_is_that_of_opacus():
     for history in ([(1.0, 0.1, 300)], [(1.5, 0.1, 270), (1.5 / math.sqrt(10), 1.0, 3)]):
         opacus = PRVAccountant()

@@ -62,6 +62,7 @@ def test_without_lpips_two_metrics_decide_and_no_kind_is_named() -> None:
     assert sum(word == seen for word, seen in leaks) / len(leaks) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fashion-mnist", "mnist", "cifar10"])
 def test_a_guess_that_needs_no_upload_is_not_recognised_and_the_original_comes_back(name: str) -> None:
     data = DATASETS.make(name).load()

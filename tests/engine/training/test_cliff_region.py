@@ -38,6 +38,7 @@ def test_a15_each_model_has_its_region(model: Any, region: tuple[float, float]) 
     assert expected(model).region == pytest.approx(region, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a15_a_wider_network_needs_more_noise() -> None:
     narrow, wide = (expected({"name": "mlp", "hidden": hidden}) for hidden in (16, 1600))
     factor = math.sqrt(wide.parameters / narrow.parameters)

@@ -56,6 +56,7 @@ def check_run(spec: RunSpec, device: str) -> None:
     assert accuracies(there) == pytest.approx(accuracies(here), abs=1e-3)  # the processor tests in its own layout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS.names())
 def test_a_run_of_every_method_stores_the_same(name: str, device: str) -> None:
     check_run(tiny_spec(method=METHODS[name]().trial(), model=STACKED), device)
@@ -73,6 +74,7 @@ def test_a_run_on_text_gives_the_same_accuracy(device: str) -> None:
     assert accuracies(run(spec, device=device)) == pytest.approx(accuracies(run(spec)), abs=2e-3)
 
 
+@pytest.mark.slow
 def test_a_stored_checkpoint_resumes_on_either_device(device: str) -> None:
     spec = tiny_spec(method="ppsgd", model=STACKED, rounds=3)  # its clients keep a private part
     whole = stored(list(run(spec)))
@@ -101,6 +103,7 @@ def trained(plan: Plan, world: World, x: Tensor, y: Tensor) -> list[Tensor]:
     return [tensor for upload, _ in results for tensor in upload.model.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fedavg", "dp-fedavg"])
 @pytest.mark.parametrize("model", MODELS.names())
 def test_every_model_trains_there(model: str, method: str, device: str) -> None:

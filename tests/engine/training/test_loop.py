@@ -86,6 +86,7 @@ def test_empty_first_and_last_rounds_leave_no_exposure() -> None:
     assert [event.round for event in kept(list(run(spec)), "exposure")] == sorted({occupied[0], occupied[-1]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fedavg", "udp-fedavg", "dp-fedavg"])
 def test_a_run_resumed_from_any_checkpoint_yields_the_remaining_events(
     method: str, monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,7 @@ def replayed_from(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return rounds
 
 
+@pytest.mark.slow
 def test_an_attack_starts_from_the_state_that_ships_with_the_same_result(
     state: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +84,7 @@ def test_a_state_of_the_home_comes_first(state: Kept) -> None:
     assert all(not tensor.any() for tensor in chosen.server.values())
 
 
+@pytest.mark.slow
 def test_the_last_models_of_the_first_page_ship() -> None:
     example = start.start_example()
     assert example is not None

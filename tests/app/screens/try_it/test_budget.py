@@ -61,6 +61,7 @@ def chosen(slider: Budget, tick: str) -> dict[str, Any]:
     return changes
 
 
+@pytest.mark.slow
 def test_protection_grows_to_the_right_and_the_noise_of_the_run_has_its_place() -> None:
     slider = of(**{"method.noise": 2.0})
     assert [stop.tick for stop in slider.stops] == ["off", "1,000", "100", "30", "10", "6.08", "3", "1"]
@@ -69,6 +70,7 @@ def test_protection_grows_to_the_right_and_the_noise_of_the_run_has_its_place() 
     assert noises == sorted(noises) and noises[0] == 0
 
 
+@pytest.mark.slow
 def test_another_observer_keeps_the_noise_and_changes_the_labels() -> None:
     server, outsider = of(), of("outsider")
     assert server.stops[server.at].value == outsider.stops[outsider.at].value == 2.0
@@ -100,6 +102,7 @@ def test_the_number_of_a_promise_that_means_nothing_is_not_in_its_headline() -> 
     assert texts["off"].startswith("✗ no promise | no noise")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["udp-fedavg", "fedceo", "dp-fedavg"])
 @pytest.mark.parametrize("view", ["server", "outsider"])
 def test_a_position_prints_the_noise_that_runs(method: str, view: str) -> None:
@@ -111,6 +114,7 @@ def test_a_position_prints_the_noise_that_runs(method: str, view: str) -> None:
             assert chosen(slider, stop.tick)["method.noise"] == stop.value
 
 
+@pytest.mark.slow
 def test_a_bound_is_called_one() -> None:
     (text,) = [text for text in shown(of("outsider", **{"method.noise-split": "paper"})) if text.startswith("10 |")]
     assert "ε at most 9.98 against an outsider" in text
@@ -167,6 +171,7 @@ def test_a_view_without_an_epsilon_has_the_steps_of_the_method_and_the_reason(me
     assert chosen(slider, "strong")["method.noise"] == 2.0
 
 
+@pytest.mark.slow
 def test_a_budget_out_of_reach_is_greyed_with_its_reason() -> None:
     slider = of(
         **{"method.noise-split": "paper", "sampling": "all", "clients": 1000, "sampled": 1000, "rounds": 10_000}
@@ -176,6 +181,7 @@ def test_a_budget_out_of_reach_is_greyed_with_its_reason() -> None:
     assert not stops[0].reason and not stops[slider.at].reason
 
 
+@pytest.mark.slow
 def test_every_method_with_a_strength_has_a_slider_against_every_observer() -> None:
     for method in run_settings.names("method"):
         for view in ("server", "aggregate", "client", "outsider"):

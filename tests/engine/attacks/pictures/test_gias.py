@@ -57,6 +57,7 @@ def test_it_learns_once_and_reuses_the_prior() -> None:
     assert learning_steps(attack_events(resources, epochs=1)) == 1 and len(resources.priors) == 2
 
 
+@pytest.mark.slow
 def test_the_generator_learns_to_draw_the_public_pictures() -> None:
     public = torch.rand(16, 1, 8, 8, generator=torch.Generator().manual_seed(3)).round()
     short = list(Gias(epochs=3).learn(public, Seeds(0)))[-1][1]

@@ -24,6 +24,7 @@ def last_pictures(seed: int = 0, **fields: Any) -> Tensor:
     return list(scene_of(**fields).guesses(seed))[-1].pictures
 
 
+@pytest.mark.slow
 def test_a_picture_is_reconstructed() -> None:
     scene = scene_of(iterations=150)
     assert psnr(list(scene.guesses())[-1].pictures, scene.x) > 16
@@ -61,6 +62,7 @@ def gradient_of(term: Any, pictures: Tensor) -> Tensor:
     return gradient
 
 
+@pytest.mark.slow
 def test_one_candidate_agrees_with_itself() -> None:
     without = last_pictures(iterations=5, candidates=1, agreement=0.0)
     strong = last_pictures(iterations=5, candidates=1, agreement=9.0)

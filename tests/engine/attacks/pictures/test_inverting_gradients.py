@@ -63,6 +63,7 @@ def test_another_model_changes_the_smoothness() -> None:
     assert moved.canonical()["attack"]["smoothness"] == NORMALISED_SMOOTHNESS
 
 
+@pytest.mark.slow
 def test_a02_the_search_uses_the_smoothness_of_the_model() -> None:
     losses = {}
     for smoothness in (None, SMOOTHNESS, NORMALISED_SMOOTHNESS):
@@ -72,6 +73,7 @@ def test_a02_the_search_uses_the_smoothness_of_the_model() -> None:
     assert losses[None] == losses[NORMALISED_SMOOTHNESS] != losses[SMOOTHNESS]
 
 
+@pytest.mark.slow
 def test_an_attack_starts_with_the_smoothness_of_its_model() -> None:
     chosen = next(event for event in attack(spec(SMALL_CONVNET)) if isinstance(event, Judged))
     given = spec(SMALL_CONVNET, smoothness=NORMALISED_SMOOTHNESS)

@@ -41,6 +41,7 @@ def problem_of(exposure: Exposure) -> InversionProblem:
     return InversionProblem.of(exposure, small_plan("fedsgd", MLP).world.build(torch.Generator()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(4))
 def test_without_the_row_of_its_class_the_label_is_found(place: int) -> None:
     exposure, _, y = exposure_of(1, place)
@@ -51,6 +52,7 @@ def test_without_the_row_of_its_class_the_label_is_found(place: int) -> None:
     assert problem.labels.tolist() == labels_by_objective(problem).tolist() == y.tolist()
 
 
+@pytest.mark.slow
 def test_both_ways_agree_without_a_mask() -> None:
     for many in (1, 3):
         exposure, _, y = exposure_of(many)
@@ -74,6 +76,7 @@ def test_noise_on_a_share_of_the_coordinates_is_a_share_of_the_floor() -> None:
     assert floors[1] == pytest.approx(floors[0] / 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [1, 3])
 def test_a16_a_bias_that_was_masked_away_gives_a_guess(many: int) -> None:
     exposure, _, _ = exposure_of(many)

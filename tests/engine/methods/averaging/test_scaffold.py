@@ -140,12 +140,14 @@ def test_the_server_subtracts_the_drift_and_reads_the_picture_exactly(round: int
     assert psnr > 100 and "lacks" not in seen.facts
 
 
+@pytest.mark.slow
 def test_several_local_steps_are_simulated_with_the_drift() -> None:
     quick = {"name": "map", "iterations": 400}
     _, psnr = attacked("server", 3, quick, model="lenet-sigmoid", dataset="mnist", epochs=3)
     assert psnr > 40
 
 
+@pytest.mark.slow
 def test_another_view_says_what_it_lacks() -> None:
     in_first, _ = attacked("aggregate", 1)
     assert "lacks" not in in_first.facts  # all control variates are still 0

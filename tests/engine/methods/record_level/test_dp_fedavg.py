@@ -63,6 +63,7 @@ def rdp_of_one_step() -> Any:
     return compute_rdp(q=100 / 300, noise_multiplier=1.2, steps=1, orders=ORDERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["poisson", "fixed"])
 def test_one_ledger_for_the_whole_run_equals_a_direct_composition(sampling: str) -> None:
     plan = make_plan(tiny_spec(method={"name": "dp-fedavg", "noise": 1.2}, sampling=sampling, rounds=8, epochs=2))

@@ -91,6 +91,7 @@ def test_an_interval_is_narrow_where_the_scores_follow_the_class() -> None:
     assert 0.92 <= held / 300 <= 0.99 and widths[0] < widths[1] / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 5, 8])
 def test_the_interval_of_a_few_clients_is_wide_enough_for_chance(count: int) -> None:
     """Every order of the scores is equally probable: 0.5 is outside in at most 5 % of them, and a little."""

@@ -23,6 +23,7 @@ def epsilon(run: dict[str, object]) -> float:
     return answer.value
 
 
+@pytest.mark.slow
 def test_half_the_epsilon_is_at_most_half() -> None:
     run = TrySettings.default().run
     halved = {**run, **suggestions.half(run, "server")}

@@ -53,6 +53,7 @@ def rows_of(page: AppTest) -> list[dict[str, str]]:
     return [dict(zip(heads, row, strict=True)) for row in rows]
 
 
+@pytest.mark.slow
 def test_the_list_is_closed_at_first_and_offers_what_there_is() -> None:
     page = opened()
     assert offered(page) == [
