@@ -28,8 +28,9 @@ FAMILIES = {
 METHODS = {
     "fedavg": "grey", "fedprox": "grey", "scaffold": "grey",
     "udp-fedavg": "blue", "fedceo": "blue", "fedceo-released": "blue",
-    "dp-fedavg": "sky",
+    "dp-fedavg": "sky", "dp-fedprox": "sky",
     "ppsgd": "purple", "centaur": "purple",
+    "feddm": "yellow", "dsc": "yellow", "fedlap": "yellow", "fedlap-dp": "yellow", "psg": "yellow",
     "fedsgd": "ink",
 }  # fmt: skip
 FURTHER = (("#B0417E", "#EFA3CC"), ("#8A5A2B", "#D6A878"))  # of lines that are no method; grey is the baseline

@@ -307,9 +307,8 @@ def changes_model(name: str) -> bool:
 
 
 def attack_names() -> tuple[str, ...]:
-    """The attacks on pictures that read gradients or updates. No method uploads samples yet."""
-    searches = [part for part in _attacks() if part.goal == "pictures" and part.reads != {"samples"}]
-    return tuple(part.name for part in searches)
+    """The attacks on pictures."""
+    return tuple(part.name for part in _attacks() if part.goal == "pictures")
 
 
 def _attacks() -> Shelf[Any]:

@@ -56,8 +56,7 @@ def fit_private(
     used = torch.zeros(size, dtype=torch.bool, device=client.y.device)
     momenta: list[Tensor] | None = None
     for _ in range(local.epochs * steps_per_epoch(size, local)):
-        uniforms = torch.rand(size, generator=batch_rng, dtype=torch.float64, device="cpu")
-        batch = (uniforms < rate).to(client.y.device)
+        batch = poisson_batch(client, rate, batch_rng)
         used |= batch
         y = client.y[batch]
         sums = clipped_sum(ghost, parameters, perturbed(ghost, client.x[batch], y, extra), y)
@@ -66,6 +65,12 @@ def fit_private(
         momenta = descend(parameters, gradients, momenta, context.world, start, extra)
     context.used = torch.nonzero(used).flatten()
     return copied(zip(names, parameters, strict=True))
+
+
+def poisson_batch(client: Client, rate: float, rng: torch.Generator) -> Tensor:
+    """A batch as a mask: every record is in it with the same probability."""
+    uniforms = torch.rand(len(client.y), generator=rng, dtype=torch.float64, device="cpu")
+    return (uniforms < rate).to(client.y.device)
 
 
 def perturbed(ghost: Any, x: Tensor, y: Tensor, extra: StepChange) -> Tensor:
@@ -77,6 +82,31 @@ def perturbed(ghost: Any, x: Tensor, y: Tensor, extra: StepChange) -> Tensor:
         return extra.inputs(ghost, x, y)
     finally:
         ghost.enable_hooks()
+
+
+class NoisedGradients:
+    """Gradients of Poisson batches of one client, clipped by example and noised. Each is one access to its data."""
+
+    def __init__(self, context: ClientContext, client: Client, bound: float, multiplier: float) -> None:
+        self._world, self._client = context.world, client
+        self._bound, self._multiplier = bound, multiplier
+        self._rate = batch_rate(len(client.y), context.world.local)
+        self._batches, self._noise = context.rng("batches"), context.noise()
+        self._dropout = context.rng("dropout")
+        self.used = torch.zeros(len(client.y), dtype=torch.bool, device=client.y.device)
+
+    def at(self, weights: Weights) -> dict[str, Tensor]:
+        """The gradient at these weights, by parameter. An empty batch gives noise alone."""
+        ghost, parameters = loaded_ghost_module(self._world, weights, self._bound)
+        seed_dropout(ghost, self._dropout)
+        batch = poisson_batch(self._client, self._rate, self._batches)
+        self.used |= batch
+        sums = clipped_sum(ghost, parameters, self._client.x[batch], self._client.y[batch])
+        noised = noise.gaussian_added(
+            dict(zip(_thread.names, sums, strict=True)), self._multiplier * self._bound, self._noise
+        )
+        expected = self._rate * len(self._client.y)
+        return {name: tensor / expected for name, tensor in noised.items()}
 
 
 def clipped_mean(context: ClientContext, weights: Weights, x: Tensor, y: Tensor, bound: float) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from engine.capabilities import Family, Strength, Suggestion, Variant
 from engine.compute.context import ClientContext
@@ -86,6 +86,14 @@ class Method(Part):
             "no clip bounds the effect of one picture"
         )
         return (Problem(reason, "Choose a model with group normalisation"),)
+
+    def shortages(self, spec: Any, counts: Tensor, world: World) -> tuple[Problem, ...]:
+        """What the clients' data lack. `counts` (clients, classes) has their pictures of each class.
+
+        Privacy: for checks before a run alone. No method with a guarantee may depend on them.
+        """
+        del spec, counts, world
+        return ()
 
     # --- one exchange of one round
 

@@ -128,6 +128,7 @@ def make_plan(spec: RunSpec, precise: bool = True) -> Plan:
     _refuse_first(misfits(spec, world))
     parts = (tuple(division.train), tuple(division.test))
     plan = Plan(spec, spec.method, world, world.delta, *parts, facts.train_y, facts.test_y, spec.rounds)
+    _refuse_first(spec.method.shortages(spec, plan.counts()["train"], world))
     if spec.target_epsilon is not None:
         plan = _solved(plan, precise)
     if spec.budget is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -15,6 +15,7 @@ from engine.compute import dp_sgd
 from engine.compute.context import ClientContext
 from engine.compute.sgd import StepChange
 from engine.methods.averaging.base import Noised
+from engine.methods.base import Method
 from engine.records import (
     VIEWS,
     Client,
@@ -51,25 +52,13 @@ class RecordLevel(Noised):
         return contexts[0].team.each(fit_client, contexts, starts, clients, changes, progress=contexts[0].progress)
 
     def releases(self, world: World, round: int, cohort: Sequence[int]) -> tuple[Release, ...]:
-        releases: list[Release] = []
-        for size, clients in clients_by_size(world, cohort).items():
-            steps = world.local.epochs * dp_sgd.steps_per_epoch(size, world.local)
-            law = Gaussian(self.noise, dp_sgd.batch_rate(size, world.local), steps)
-            to_server = Release("server", law, clients, unit="record", adjacency="add-remove", sampling="poisson")
-            for view in VIEWS:
-                exact = view == "server"
-                releases.append(to_server if exact else replace(to_server, view=view, bound="upper bound"))
-        return tuple(releases)
+        del round
+        return record_releases(
+            self.noise, world, cohort, lambda size: world.local.epochs * dp_sgd.steps_per_epoch(size, world.local)
+        )
 
     def repeated_releases(self, world: World, counts: NDArray[np.intp]) -> tuple[Release, ...] | None:
-        releases: list[Release] = []
-        for count in np.unique(counts[counts > 0]).tolist():
-            cohort = Cohort(np.flatnonzero(counts == count))
-            for release in self.releases(world, 1, cohort):
-                assert isinstance(release.mechanism, Gaussian)
-                law = replace(release.mechanism, steps=count * release.mechanism.steps)
-                releases.append(replace(release, mechanism=law))
-        return tuple(releases)
+        return repeated_record_releases(self, world, counts)
 
     def protocol(self, world: World, seat: Seat, view: View) -> Protocol:
         size = world.sizes[seat.client]
@@ -84,12 +73,43 @@ class RecordLevel(Noised):
         return Protocol(**facts | {"steps": steps, "batch": round(batch), "drawing": drawing})
 
     def promise(self, world: World) -> Guarantee:
-        record = "picture" if world.pictures else "sentence"
-        return Guarantee(
-            "formal",
-            f"the noise is added inside the client at every step; it protects one {record}, not one client, "
-            f"and how many {record}s a client has is declared public",
-        )
+        return record_promise(world)
+
+
+def record_promise(world: World) -> Guarantee:
+    """What noise on every gradient inside a client promises."""
+    record = "picture" if world.pictures else "sentence"
+    return Guarantee(
+        "formal",
+        f"the noise is added inside the client at every step; it protects one {record}, not one client, "
+        f"and how many {record}s a client has is declared public",
+    )
+
+
+def record_releases(
+    noise: float, world: World, cohort: Sequence[int], steps: Callable[[int], int]
+) -> tuple[Release, ...]:
+    """What a round releases where each client adds noise to every gradient; `steps` of them for its size."""
+    releases: list[Release] = []
+    for size, clients in clients_by_size(world, cohort).items():
+        law = Gaussian(noise, dp_sgd.batch_rate(size, world.local), steps(size))
+        to_server = Release("server", law, clients, unit="record", adjacency="add-remove", sampling="poisson")
+        for view in VIEWS:
+            exact = view == "server"
+            releases.append(to_server if exact else replace(to_server, view=view, bound="upper bound"))
+    return tuple(releases)
+
+
+def repeated_record_releases(method: Method, world: World, counts: NDArray[np.intp]) -> tuple[Release, ...]:
+    """The releases of many rounds together, where each round releases the same about a client."""
+    releases: list[Release] = []
+    for count in np.unique(counts[counts > 0]).tolist():
+        cohort = Cohort(np.flatnonzero(counts == count))
+        for release in method.releases(world, 1, cohort):
+            assert isinstance(release.mechanism, Gaussian)
+            law = replace(release.mechanism, steps=count * release.mechanism.steps)
+            releases.append(replace(release, mechanism=law))
+    return tuple(releases)
 
 
 def clients_by_size(world: World, cohort: Sequence[int]) -> dict[int, Sequence[int]]:

@@ -1,0 +1,1 @@
+"""Methods whose clients upload pictures that they made."""
