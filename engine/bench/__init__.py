@@ -16,6 +16,7 @@ from engine.errors import BadInput
 BENCHES = (
     "rounds-mlp",
     "rounds-lenet",
+    "methods",
     "dp-step",
     "t-tsvd",
     "frontier",

@@ -132,6 +132,8 @@ def matching_gradient(model: PlainModel, pictures: Samples, target: Sequence[Ten
         loss = functional.cross_entropy(model.module(part), y, reduction="sum") / len(pictures.y)
         gradients.append(torch.autograd.grad(loss, model.parameters, create_graph=True))
         parts.append(part)
+    if len(parts) == 1:
+        return torch.autograd.grad(matching.distance(gradients[0], target), parts[0])[0]
     total = [torch.stack(tensors).sum(0).detach().requires_grad_() for tensors in zip(*gradients, strict=True)]
     slopes = torch.autograd.grad(matching.distance(total, target), total)
     moved = [

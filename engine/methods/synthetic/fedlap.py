@@ -29,6 +29,8 @@ from engine.part import Problem
 from engine.records import Client, ExtraWork, Guarantee, Upload, Weights, World
 
 RADIUS = "radius"  # the public number of an upload
+LOOK_EVERY = 5  # steps between two measurements of the real loss
+PAST_IT = 3  # measurements without a smaller loss, after which it has turned
 LENGTHS = "lengths"  # the slot with the length of each layer's real gradient
 
 
@@ -94,14 +96,17 @@ class FedLAP(Trajectories):
         """
         model = PlainModel.of(context.world, start, context.rng("dropout"))
         lr = self.server_step * self.rate(context.world, context.seat.round)
-        least, best = model.loss(client.x, client.y), 0.0
-        for _ in range(self.server_steps):
+        least, best, worse = model.loss(client.x, client.y), 0.0, 0
+        for step in range(1, self.server_steps + 1):
             model.move(model.gradient(pictures.x, pictures.y), lr)
             reached = min(model.distance_to(start), self.radius)
+            if step % LOOK_EVERY and step < self.server_steps and reached < self.radius:
+                continue
             loss = model.loss(client.x, client.y)
+            worse = 0 if loss < least else worse + 1
             if loss < least:
                 least, best = loss, reached
-            if reached == self.radius:
+            if reached == self.radius or worse == PAST_IT:
                 break
         return best
 
@@ -129,7 +134,8 @@ class FedLAP(Trajectories):
         trial = self.trial()
         assert isinstance(trial, FedLAP)
         left_out = self.server_steps - trial.server_steps
-        measured = 0.0 if self.strategy == "fixed" else left_out * (pictures + max(world.sizes) / 3) / access
+        look = pictures + max(world.sizes) / 3 / LOOK_EVERY
+        measured = 0.0 if self.strategy == "fixed" else left_out * look / access
         return replace(super().work(world, rounds), local_steps=rounds * world.sampled * measured)
 
     def guarantee(self, world: World) -> Guarantee:
