@@ -18,7 +18,7 @@ TINY = 1e-6  # a row without a gradient has no direction: its cosine counts as 0
 
 
 @dataclass(frozen=True)
-class Matching:
+class GradientDistance:
     """The distance between two gradients: layer by layer the cosine of each row, and the square of the difference."""
 
     cosine: bool = True
@@ -108,7 +108,7 @@ class MovingPictures:
     def samples(self) -> Samples:
         return Samples(self.x, self.y)
 
-    def match(self, model: PlainModel, target: Sequence[Tensor], matching: Matching, lr: float) -> None:
+    def match(self, model: PlainModel, target: Sequence[Tensor], matching: GradientDistance, lr: float) -> None:
         """One step towards pictures whose gradient is the target."""
         self.move(matching_gradient(model, self.samples, target, matching), lr)
 
@@ -119,7 +119,9 @@ class MovingPictures:
         self.x = self.x - lr * velocity
 
 
-def matching_gradient(model: PlainModel, pictures: Samples, target: Sequence[Tensor], matching: Matching) -> Tensor:
+def matching_gradient(
+    model: PlainModel, pictures: Samples, target: Sequence[Tensor], matching: GradientDistance
+) -> Tensor:
     """The gradient, by picture, of the distance between the gradient of these pictures and the target.
 
     The gradient of all pictures is the sum of those of parts. Each part has a graph of its own, and the derivative of

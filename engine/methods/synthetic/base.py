@@ -232,10 +232,10 @@ def shortened(start: Weights, before: Weights, after: Weights, radius: float) ->
 
 
 def uniform_batches(client: Client, context: ClientContext) -> Access:
-    """Gradients of batches that are drawn anew each time, without noise."""
+    """Gradients of batches that are drawn again each time, without noise."""
     rng = context.rng("batches")
     size = len(client.y)
-    used = torch.zeros(size, dtype=torch.bool)
+    used = torch.zeros(size, dtype=torch.bool, device="cpu")
 
     def access(model: PlainModel) -> list[Tensor]:
         places = torch.randperm(size, generator=rng, device="cpu")[: context.world.local.batch]

@@ -10,11 +10,10 @@ batch. The radius is a constant: a radius that was measured on private data woul
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from engine.capabilities import Suggestion
 from engine.compute.condensing import MovingPictures
 from engine.compute.context import ClientContext
 from engine.methods.base import METHODS, Method
@@ -26,8 +25,6 @@ from engine.records import Client, Upload, Weights
 @METHODS.add("fedlap-dp", title="FedLAP-DP", source="arXiv:2302.01068")
 class FedLAPDP(NoisedSynthetic, Trajectories):
     """Clients upload pictures made from noised gradients, so that the pictures hide any single record."""
-
-    suggestions: ClassVar[tuple[Suggestion, ...]] = ()
 
     image_lr: float = Field(
         300.0, gt=0, le=1e5, title="picture step", description="The learning rate of the pictures that a client makes."

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from engine.compute.condensing import Matching, PlainModel
+from engine.compute.condensing import GradientDistance, PlainModel
 from engine.compute.context import ClientContext
 from engine.methods.base import Method
 from engine.methods.synthetic.base import Synthetic
@@ -45,8 +45,8 @@ class ManyNetworks(Synthetic):
         return (*super().problems(spec), Problem(reason, "Set clients, sampled and rounds to 1", fatal=False))
 
     @property
-    def matching(self) -> Matching:
-        return Matching(rows=self.rows)
+    def matching(self) -> GradientDistance:
+        return GradientDistance(rows=self.rows)
 
     def new_network(self, number: int, context: ClientContext) -> PlainModel:
         """A network with first weights of its own."""

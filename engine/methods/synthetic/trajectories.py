@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from engine.compute.condensing import Matching, MovingPictures, PlainModel
+from engine.compute.condensing import GradientDistance, MovingPictures, PlainModel
 from engine.compute.context import ClientContext
 from engine.methods.base import Method
 from engine.methods.synthetic.base import Access, Synthetic
@@ -47,7 +47,7 @@ class Trajectories(Synthetic):
         access: Access,
         pictures: MovingPictures,
         start: Weights,
-        matching: Matching,
+        matching: GradientDistance,
         context: ClientContext,
     ) -> None:
         """Move the pictures along all trajectories."""
@@ -62,7 +62,7 @@ class Trajectories(Synthetic):
                 if model.distance_to(start) >= self.radius:
                     break
 
-    def _match(self, access: Access, pictures: MovingPictures, model: PlainModel, matching: Matching) -> None:
+    def _match(self, access: Access, pictures: MovingPictures, model: PlainModel, matching: GradientDistance) -> None:
         for _ in range(self.batches):
             target = access(model)
             for _ in range(self.boost):
@@ -73,7 +73,7 @@ class Trajectories(Synthetic):
         return self.with_(**least)
 
 
-def comparison(name: str, square: float) -> Matching:
+def comparison(name: str, square: float) -> GradientDistance:
     """How two gradients are compared, by the name of the option. `calibrated` compares directions alone."""
     weight = {"cosine+mse": square, "mse": 1.0}.get(name, 0.0)
-    return Matching(cosine=name != "mse", square=weight)
+    return GradientDistance(cosine=name != "mse", square=weight)

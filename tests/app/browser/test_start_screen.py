@@ -58,7 +58,7 @@ def visit(page: Page, server: Server, size: Any) -> Page:
 
 
 def word(page: Page) -> Locator:
-    return page.locator(".stops .word")
+    return page.locator(".stops .word").first  # for a moment, the slider before is still on the page
 
 
 def slider(page: Page) -> Locator:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from engine.compute.condensing import GRAPH, Matching, MovingPictures, PlainModel, matching_gradient
+from engine.compute.condensing import GRAPH, GradientDistance, MovingPictures, PlainModel, matching_gradient
 from engine.records import Samples, World
 from engine.training.plan import make_plan
 from tests.engine.makers import tiny_spec
@@ -28,9 +28,12 @@ def pictures(world: World, count: int) -> Samples:
     return Samples(torch.randn((count, *world.shape), generator=rng), torch.arange(count) % world.classes)
 
 
-@pytest.mark.parametrize("matching", [Matching(), Matching(rows="sum", square=0.5), Matching(cosine=False, square=1.0)])
+@pytest.mark.parametrize(
+    "matching",
+    [GradientDistance(), GradientDistance(rows="sum", square=0.5), GradientDistance(cosine=False, square=1.0)],
+)
 @pytest.mark.parametrize("count", [GRAPH - 1, GRAPH + 21])
-def test_the_parts_give_the_gradient_of_one_graph(world: World, matching: Matching, count: int) -> None:
+def test_the_parts_give_the_gradient_of_one_graph(world: World, matching: GradientDistance, count: int) -> None:
     model = model_of(world)
     made = pictures(world, count)
     target = model.gradient(*vars(pictures(world, 7)).values())
@@ -48,12 +51,12 @@ def test_the_distance_is_that_of_the_paper() -> None:
     other = torch.tensor([[0.0, 3.0], [1.0, 1.0]])
     bias, opposite = torch.tensor([1.0, 0.0]), torch.tensor([-2.0, 0.0])
     rows = (1 - 0.0) + (1 - math.sqrt(0.5))
-    whole = Matching(rows="sum").distance([layer, bias], [other, opposite])
+    whole = GradientDistance(rows="sum").distance([layer, bias], [other, opposite])
     assert float(whole) == pytest.approx(rows + 2, abs=1e-5)
-    mean = Matching().distance([layer, bias], [other, opposite])
+    mean = GradientDistance().distance([layer, bias], [other, opposite])
     assert float(mean) == pytest.approx(rows / 2 + 2, abs=1e-5)
     squares = 1 + 9 + 1 + 1 + 9
-    both = Matching(rows="sum", square=0.1).distance([layer, bias], [other, opposite])
+    both = GradientDistance(rows="sum", square=0.1).distance([layer, bias], [other, opposite])
     assert float(both) == pytest.approx(rows + 2 + 0.1 * squares, abs=1e-5)
 
 
