@@ -28,9 +28,9 @@ class FedDM(Synthetic):
     """Clients upload pictures that a model sees as it sees their data, and the server learns from them."""
 
     begins: Literal["noise", "real"] = Field(
-        "real",
+        "noise",
         title="pictures start as",
-        description="The client's own pictures, as in the paper, which then leave it; or noise.",
+        description="Noise, or as in the paper the client's own pictures, which then leave it.",
     )
     image_lr: float = Field(
         1.0, gt=0, le=1e5, title="picture step", description="The learning rate of the pictures that a client makes."
@@ -97,11 +97,11 @@ class FedDM(Synthetic):
         return torch.autograd.grad(apart, x)[0]
 
     @property
-    def picture_steps(self) -> int:
+    def accesses(self) -> int:
         return self.iterations
 
     def trial(self) -> Method:
-        return self.with_(server_steps=min(2, self.server_steps))
+        return self.with_(iterations=1, server_steps=min(2, self.server_steps))
 
     def guarantee(self, world: World) -> Guarantee:
         del world

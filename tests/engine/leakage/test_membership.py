@@ -286,7 +286,8 @@ def test_a_kind_is_in_the_json_of_every_goal_but_pictures() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("method", METHODS.names())
 def test_a_pair_of_attack_and_method_is_scored_or_refused(name: str, method: str) -> None:
-    spec = MembershipSpec(run=tiny_spec(method=method, model={"name": "mlp", "hidden": 8}, rounds=1), attack=name)
+    run = tiny_spec(method=METHODS[method]().trial(), model={"name": "mlp", "hidden": 8}, rounds=1)
+    spec = MembershipSpec(run=run, attack=name)
     if METHODS[method].headless:
         with pytest.raises(BadInput):
             list(membership(spec))

@@ -28,12 +28,20 @@ STACKED = {"name": "mlp", "dropout": 0.4, "hidden": 16}
 # Methods that read a number of a tensor, and the error that they therefore end with. On meta there is no number.
 CLIPS_THE_UPDATE = "Tensor.item() cannot be called on meta tensors"  # the norm says whether the clip shortens
 DRAWS_BATCHES = "torch.nonzero()"  # the size of a Poisson batch is drawn
+MEASURES_A_WAY = "Tensor.item()"  # the distance from the server's model says where a client stops
+SORTS_BY_CLASS = "aten::_unique2"  # which classes there are
 READS_NUMBERS = {
     "centaur": CLIPS_THE_UPDATE,
     "dp-fedavg": DRAWS_BATCHES,
+    "dp-fedprox": DRAWS_BATCHES,
+    "dsc": SORTS_BY_CLASS,
     "fedceo": CLIPS_THE_UPDATE,
     "fedceo-released": DRAWS_BATCHES,
+    "feddm": SORTS_BY_CLASS,
+    "fedlap": MEASURES_A_WAY,
+    "fedlap-dp": DRAWS_BATCHES,
     "ppsgd": CLIPS_THE_UPDATE,
+    "psg": DRAWS_BATCHES,
     "udp-fedavg": CLIPS_THE_UPDATE,
 }
 CLIPPED = [name for name, error in READS_NUMBERS.items() if error == CLIPS_THE_UPDATE]

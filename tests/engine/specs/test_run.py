@@ -316,7 +316,8 @@ def test_a_run_at_the_limits_finishes_or_fails_with_a_reason(method: str, more: 
         more = {name: value for name, value in more.items() if name not in ("momentum", "weight_decay")}
     for ends in (LEAST, MOST):
         limits = {name: value for name, value in ends.items() if name.replace("-", "_") in METHODS[method].model_fields}
-        spec = tiny_spec(method={"name": method, **limits}, model={"name": "mlp", "dropout": 1 - 1e-12}, **more)
+        least = METHODS.dump(METHODS[method]().trial())
+        spec = tiny_spec(method={**least, **limits}, model={"name": "mlp", "dropout": 1 - 1e-12}, **more)
         forecast(spec)
         try:
             assert isinstance(list(run(spec))[-1], Finished)

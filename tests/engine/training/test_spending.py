@@ -22,7 +22,8 @@ from tests.engine.makers import tiny_spec
 
 UNEQUAL = {"name": "dirichlet", "alpha": 0.3}
 SPLITS = [("udp-fedavg", "paper"), ("udp-fedavg", "full-local"), ("fedceo", "paper"), ("ppsgd", "server")]
-METHODS_TRIED: list[Any] = [*METHODS.names(), *({"name": name, "noise_split": split} for name, split in SPLITS)]
+NAMES = [name for name in METHODS.names() if name != "feddm"]  # it needs every class in every client, and has no ε
+METHODS_TRIED: list[Any] = [*NAMES, *({"name": name, "noise_split": split} for name, split in SPLITS)]
 
 
 def plan_of(method: Any, **fields: Any) -> Plan:
