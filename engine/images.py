@@ -22,6 +22,7 @@ SIDE = 256  # pixels per side of a stored picture
 SMALLEST_SIDE, LARGEST_SIDE = 8, 10_000  # pixels per side of an accepted upload
 MEGAPIXELS = 25
 MEGABYTES = 10
+PLAIN = 8  # levels of 256 between the darkest and the brightest pixel of a picture of one colour
 SCANS = 100  # passes over a JPEG; cameras write about ten, and each costs the time of the whole picture
 
 PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
@@ -58,6 +59,14 @@ def clean_upload(data: bytes) -> bytes:
     import numpy
 
     return _packed(numpy.asarray(_decoded_square(data)))
+
+
+def is_plain(data: bytes) -> bool:
+    """Whether a picture has a single colour, up to what an eye tells apart."""
+    import numpy
+
+    values = numpy.asarray(_decoded_square(data).convert("RGB")).astype(int)
+    return bool((values.max((0, 1)) - values.min((0, 1))).max() <= PLAIN)
 
 
 def model_input(png: bytes, shape: tuple[int, ...]) -> torch.Tensor:

@@ -9,6 +9,7 @@ from app.session import limits as class_limits
 from app.session import services, session
 from app.texts import attack_form as form_texts
 from app.texts import attacks as attack_texts
+from engine.images import is_plain
 
 
 def upload_name(picture: str) -> str:
@@ -20,6 +21,11 @@ def upload_name(picture: str) -> str:
 def add(file: Any) -> str:
     """Store a picture from a file or a camera for this visitor, and return its name."""
     return services.store().owners.add(file.getvalue(), session.owner())
+
+
+def remark(file: Any) -> str:
+    """What a visitor should know about a picture before reading its verdict; empty for most."""
+    return form_texts.PLAIN_PICTURE if is_plain(file.getvalue()) else ""
 
 
 def delete(name: str) -> str:

@@ -55,6 +55,9 @@ ROUNDS_OF = {"first": "the first: an untrained model", "last": "the last: a trai
 GONE_PICTURE = "This picture is not yours, or it was deleted. Upload it, or choose another."
 NO_PICTURE = "The data set has no picture {name}. Choose another."
 DELETED = "The picture and {many} on it are deleted."
+PLAIN_PICTURE = (
+    "This picture has one colour. A square of that colour needs no attack, so no verdict can call it recognised."
+)
 GIVEN_UP = "The picture is no longer on your pages. Another visitor uploaded it, too, so it stays theirs."
 
 

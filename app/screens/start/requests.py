@@ -69,6 +69,8 @@ def add_photo(file: Any) -> None:
     session.remember(UPLOADS, session.recall(UPLOADS, 0) + 1)
     session.remember(POPOVER, False)
     STATE.choose(picture=f"own-{name}", content="1", stop=0)  # where most comes back
+    remark = photos.remark(file)
+    STATE.show_notes([remark] if remark else [])
     want(name)
 
 

@@ -35,7 +35,8 @@ def add_picture(file: Any) -> None:
     STATE.choose(whose=whose)
     dataset = run_settings.spec_of(STATE.current().run).dataset
     title = dataset.classes[label(name)]
-    STATE.show_notes([form_texts.ADDED.format(side=dataset.shape[-1], title=title)])
+    added = form_texts.ADDED.format(side=dataset.shape[-1], title=title)
+    STATE.show_notes(filter(None, [added, photos.remark(file)]))
 
 
 def label(name: str) -> int:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from app.screens.start import requests, texts, ways
@@ -184,6 +185,14 @@ def test_a_file_that_is_no_photo_is_one_sentence(file: bytes, sentence: str, mon
 def test_photos_of_odd_kinds_are_attacked(file: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     page = with_photo(file, monkeypatch)
     assert shown(page)["word"] == "Waiting" and len(services.store().runs()) == 8
+
+
+@pytest.mark.parametrize(("picture", "plain"), [(Image.new("RGB", (60, 60), (120, 30, 200)), True), (photo(), False)])
+def test_a_photo_of_one_colour_says_why_it_is_never_recognised(
+    picture: Image.Image, plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = with_photo(saved(picture, "PNG"), monkeypatch)
+    assert (form_texts.PLAIN_PICTURE in text(page)) is plain and shown(page)["word"] == "Waiting"
 
 
 def test_a_photo_of_another_visitor_is_never_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
