@@ -54,6 +54,7 @@ def cells(page: Page) -> Locator:
 
 def attack(page: Page) -> None:
     """Press Attack, and wait for the scrubber."""
+    page.wait_for_function(REDRAWN)  # while the form changes, the button before is still on the page
     page.locator(".st-key-leak-attack button").click()
     expect(page.get_by_role("slider", name=attack_texts.KEYS["scrub"])).to_be_visible(timeout=3 * PATIENCE_MS)
     page.wait_for_function(REDRAWN)

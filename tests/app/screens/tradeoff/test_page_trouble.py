@@ -199,6 +199,7 @@ def test_a_store_that_breaks_while_runs_continue_is_reported_after_a_click(
 def test_try_reports_a_damaged_record(small: TradeoffSettings, home: Path) -> None:
     first = finish_all(small)[0]
     damage(home, first.id)
+    assert services.shared().ready(PATIENCE_S)
     page = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     page.query_params["run"] = first.id
     open_screen(page, "try").run()
