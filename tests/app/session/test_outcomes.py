@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,14 +12,12 @@ from app.session import outcomes, services
 from engine.specs.run import RunSpec
 from tests.app.makers import ROUNDS, RunMaker
 
-pytestmark = pytest.mark.usefixtures("home", "resting")
 TARGET = RunSpec(method="udp-fedavg", rounds=ROUNDS, seed=9).canonical()
 
 
 @pytest.fixture(autouse=True)
-def loaded() -> Iterator[None]:
+def loaded(home: Path, resting: None) -> None:
     assert services.shared().ready(60)
-    yield
 
 
 def seeds(target: Mapping[str, Any] = TARGET) -> set[int]:
